@@ -1,0 +1,76 @@
+"""rocsteady: how well classifiers in production rank and decide, at every moment and for every model."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .core.errors import (
+        ConfigError,
+        CorruptBytesError,
+        ForeignBytesError,
+        FutureVersionError,
+        InputError,
+        OtherConfigurationError,
+        RocsteadyError,
+        TruncatedBytesError,
+        WireError,
+    )
+    from .core.evaluator_table import EvaluatorTable
+    from .core.events import EventBatch, IdColumn, TextColumn
+    from .core.model_evaluator import ModelEvaluator
+    from .core.rows import MeasureRow, Measures, Rows
+    from .core.settings import (
+        AllEvents,
+        BetaCost,
+        EvaluatorSettings,
+        EveryEvents,
+        LastEvents,
+        SeverityCost,
+        TableSettings,
+        UniformCost,
+    )
+    from .transforms.evaluate_models import EvaluateModels
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "core.errors": (
+        "ConfigError", "CorruptBytesError", "ForeignBytesError", "FutureVersionError", "InputError",
+        "OtherConfigurationError", "RocsteadyError", "TruncatedBytesError", "WireError",
+    ),
+    "core.evaluator_table": ("EvaluatorTable",),
+    "core.events": ("EventBatch", "IdColumn", "TextColumn"),
+    "core.model_evaluator": ("ModelEvaluator",),
+    "core.rows": ("MeasureRow", "Measures", "Rows"),
+    "core.settings": (
+        "AllEvents", "BetaCost", "EvaluatorSettings", "EveryEvents", "LastEvents", "SeverityCost",
+        "TableSettings", "UniformCost",
+    ),
+    "transforms.evaluate_models": ("EvaluateModels",),
+}  # fmt: skip
+"""Where the public names live. They are handed on when first used: importing Beam takes a second, numba a
+third of one, and `rocsteady --help` needs neither."""
+
+_HOME_OF = {name: f".{home}" for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AllEvents", "BetaCost", "ConfigError", "CorruptBytesError", "EvaluateModels", "EvaluatorSettings",
+    "EvaluatorTable", "EventBatch", "EveryEvents", "ForeignBytesError", "FutureVersionError", "IdColumn",
+    "InputError", "LastEvents", "MeasureRow", "Measures", "ModelEvaluator", "OtherConfigurationError",
+    "RocsteadyError", "Rows", "SeverityCost", "TableSettings", "TextColumn", "TruncatedBytesError",
+    "UniformCost", "WireError",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name], __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

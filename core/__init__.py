@@ -1,0 +1,1 @@
+"""The mathematics and the state machines: numpy, numba and scipy, never Apache Beam."""

@@ -1,0 +1,244 @@
+"""The window's decisions: confusion masses, the baselines they are held against, and the kappa family.
+
+Every event has a label and a predicted class, as codes. The window keeps, per class, how often it was
+the label, how often it was predicted and how often both (for a family of measures that is enough, and it
+grows with the classes, not with their square), and for every event two bits, fixed when it is applied:
+
+- would the majority classifier have been right? It predicts the class with the largest label mass among
+  the events of the window as it stood before this event and before the eviction that it causes; of
+  tied classes the one seen most recently; before any label, the negative class;
+- would the persistent classifier have been right? It predicts the label before.
+
+Taking the majority of the window before the event, never after, is what makes kappa_m of a majority
+classifier exactly 0 (Bifet et al. 2015, section 5; other rules leak the label).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .events import FloatArray, Int8Array, Int64Array
+from .kernels import Integer, kernel
+from .rows import (
+    CHANCE_IS_CERTAIN,
+    EMPTY_MARGIN,
+    MAJORITY_IS_RIGHT,
+    NO_NEGATIVES,
+    NO_POSITIVE_CLASS,
+    NO_POSITIVES,
+    NO_PREDICTED_POSITIVES,
+    NOTHING_TO_AVERAGE,
+    NUMBER_COLUMNS,
+    ONE_CLASS,
+    PERSISTENT_IS_RIGHT,
+)
+from .settings import MEASURES
+
+SEQ, HELD, HEAD, MAJORITY_HITS, PERSISTENT_HITS, LAST_LABEL, MAJORITY, CLASSES = range(8)
+"""Fields of the int64 array of counters: events applied, events held, slot of the oldest, hits in the
+window, code of the last label and of the majority (-1 before any), number of classes seen."""
+
+COUNTERS = 8
+
+LABELS, PREDICTIONS, CORRECT, LAST_SEEN = range(4)
+"""Rows of the int64 matrix of classes: masses in the window, and the seq at which each was last a label."""
+
+MAJORITY_HIT, PERSISTENT_HIT = 1, 2
+"""Bits of an event's hits."""
+
+_MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
+_TP = MEASURES.index("tp")
+_FP = MEASURES.index("fp")
+_TN = MEASURES.index("tn")
+_FN = MEASURES.index("fn")
+_ACCURACY = MEASURES.index("accuracy")
+_PRECISION = MEASURES.index("precision")
+_RECALL = MEASURES.index("recall")
+_SPECIFICITY = MEASURES.index("specificity")
+_F1 = MEASURES.index("f1")
+_BALANCED_ACCURACY = MEASURES.index("balanced_accuracy")
+_G_MEAN = MEASURES.index("g_mean")
+_HARMONIC_MEAN = MEASURES.index("harmonic_mean")
+_KAPPA = MEASURES.index("kappa")
+_KAPPA_M = MEASURES.index("kappa_m")
+_KAPPA_PER = MEASURES.index("kappa_per")
+_MCC = MEASURES.index("mcc")
+_CMD = MEASURES.index("cmd")
+
+
+@kernel
+def majority_class(classes: Int64Array, count: Integer) -> int:
+    """Return the class with the largest label mass, of tied ones the one seen last; -1 for none."""
+    best = -1
+    for code in range(count):
+        mass = classes[LABELS, code]
+        if mass > 0 and (
+            best < 0
+            or mass > classes[LABELS, best]
+            or (mass == classes[LABELS, best] and classes[LAST_SEEN, code] > classes[LAST_SEEN, best])
+        ):
+            best = code
+    return best
+
+
+@kernel
+def apply_decisions(
+    labels: Any,
+    predictions: Any,
+    first_class: int,
+    counters: Int64Array,
+    classes: Int64Array,
+    ring_labels: Any,
+    ring_predictions: Any,
+    ring_hits: Int8Array,
+) -> None:
+    """Apply events in order: fix their hits, evict what the ring has no room for, count.
+
+    labels, predictions  codes of the new events
+    first_class          code that both baselines predict before any label; -1 for "never right", -2 for
+                         "right when the label is not class 0"
+    counters, classes    see the fields above; changed
+    ring_...             the window in a ring, slot HEAD the oldest; changed. Scores are the caller's:
+                         event i goes to slot (HEAD + HELD) % capacity as they stand before it
+    """
+    capacity = len(ring_labels)
+    for event in range(len(labels)):
+        label, prediction = np.int64(labels[event]), np.int64(predictions[event])
+        hits = 0
+        if counters[LAST_LABEL] < 0:
+            if label == first_class or (first_class == -2 and label != 0):
+                hits = MAJORITY_HIT | PERSISTENT_HIT
+        else:
+            if label == counters[MAJORITY]:
+                hits |= MAJORITY_HIT
+            if label == counters[LAST_LABEL]:
+                hits |= PERSISTENT_HIT
+        if counters[HELD] == capacity:
+            oldest = counters[HEAD]
+            counters[HEAD] = (oldest + 1) % capacity
+            counters[HELD] -= 1
+            old_label, old_prediction = np.int64(ring_labels[oldest]), ring_predictions[oldest]
+            classes[LABELS, old_label] -= 1
+            classes[PREDICTIONS, old_prediction] -= 1
+            if old_label == old_prediction:
+                classes[CORRECT, old_label] -= 1
+            counters[MAJORITY_HITS] -= ring_hits[oldest] & MAJORITY_HIT
+            counters[PERSISTENT_HITS] -= (ring_hits[oldest] & PERSISTENT_HIT) >> 1
+            if old_label == counters[MAJORITY]:
+                counters[MAJORITY] = majority_class(classes, counters[CLASSES])
+        slot = (counters[HEAD] + counters[HELD]) % capacity
+        ring_labels[slot] = label
+        ring_predictions[slot] = prediction
+        ring_hits[slot] = hits
+        counters[HELD] += 1
+        counters[MAJORITY_HITS] += hits & MAJORITY_HIT
+        counters[PERSISTENT_HITS] += hits >> 1
+        classes[LABELS, label] += 1
+        classes[PREDICTIONS, prediction] += 1
+        if label == prediction:
+            classes[CORRECT, label] += 1
+        classes[LAST_SEEN, label] = counters[SEQ]
+        majority = counters[MAJORITY]
+        if majority < 0 or classes[LABELS, label] >= classes[LABELS, majority]:
+            counters[MAJORITY] = label
+        counters[LAST_LABEL] = label
+        counters[SEQ] += 1
+
+
+@kernel
+def _ratio(
+    top: float, bottom: float, measure: int, reason: int, measures: FloatArray, reasons: Int8Array
+) -> None:
+    if bottom == 0.0:
+        reasons[measure] = reason
+    else:
+        measures[measure] = top / bottom
+
+
+@kernel
+def _write_binary(
+    tp: float, fp: float, fn: float, tn: float, measures: FloatArray, reasons: Int8Array
+) -> None:
+    """Write what needs to know which class is positive."""
+    measures[_TP], measures[_FP], measures[_TN], measures[_FN] = tp, fp, tn, fn
+    measures[_CMD] = tp * tn - fp * fn
+    _ratio(tp, tp + fp, _PRECISION, NO_PREDICTED_POSITIVES, measures, reasons)
+    _ratio(tp, tp + fn, _RECALL, NO_POSITIVES, measures, reasons)
+    _ratio(tn, tn + fp, _SPECIFICITY, NO_NEGATIVES, measures, reasons)
+    _ratio(2.0 * tp, 2.0 * tp + fp + fn, _F1, NOTHING_TO_AVERAGE, measures, reasons)
+
+
+@kernel
+def _write_recall_means(classes: Int64Array, count: int, measures: FloatArray, reasons: Int8Array) -> None:
+    """Write the arithmetic, geometric and harmonic mean of the recalls of the labels' classes."""
+    present = 0
+    recalls = np.empty(count)
+    for code in range(count):
+        if classes[LABELS, code] > 0:
+            recalls[present] = classes[CORRECT, code] / classes[LABELS, code]
+            present += 1
+    total, logarithms, reciprocals = 0.0, 0.0, 0.0
+    # smallest first: codes are given as classes appear, which depends on how the events were cut
+    recalls = np.sort(recalls[:present])
+    for recall in recalls:
+        total += recall
+        if recall > 0.0:
+            logarithms += np.log(recall)
+            reciprocals += 1.0 / recall
+    if present < 2:
+        for measure in (_BALANCED_ACCURACY, _G_MEAN, _HARMONIC_MEAN):
+            reasons[measure] = ONE_CLASS
+        return
+    measures[_BALANCED_ACCURACY] = total / present
+    measures[_G_MEAN] = np.exp(logarithms / present) if recalls[0] > 0.0 else 0.0
+    measures[_HARMONIC_MEAN] = present / reciprocals if recalls[0] > 0.0 else 0.0
+
+
+@kernel
+def decision_measures(
+    counters: Int64Array,
+    classes: Int64Array,
+    positive: int,
+    numbers: FloatArray,
+    reasons: Int8Array,
+) -> None:
+    """Write accuracy, the kappa family and the rest of the confusion measures (MATH of Bifet et al. 2015).
+
+    positive  code of the positive class, or -1: then what needs one is null, with that reason
+    numbers, reasons  one row of `Rows`
+    """
+    events = float(counters[HELD])
+    if events == 0.0:
+        return
+    measures = numbers[_MEASURE:]
+    count = counters[CLASSES]
+    correct, chance, label_squares, prediction_squares = 0.0, 0.0, 0.0, 0.0
+    for code in range(count):
+        label_mass, predicted_mass = float(classes[LABELS, code]), float(classes[PREDICTIONS, code])
+        correct += classes[CORRECT, code]
+        chance += label_mass * predicted_mass
+        label_squares += label_mass * label_mass
+        prediction_squares += predicted_mass * predicted_mass
+    accuracy = correct / events
+    measures[_ACCURACY] = accuracy
+    square = events * events
+    _ratio(correct * events - chance, square - chance, _KAPPA, CHANCE_IS_CERTAIN, measures, reasons)
+    of_majority, of_persistent = counters[MAJORITY_HITS], counters[PERSISTENT_HITS]
+    _ratio(correct - of_majority, events - of_majority, _KAPPA_M, MAJORITY_IS_RIGHT, measures, reasons)
+    _ratio(
+        correct - of_persistent, events - of_persistent, _KAPPA_PER, PERSISTENT_IS_RIGHT,
+        measures, reasons,
+    )  # fmt: skip
+    spread = np.sqrt(square - label_squares) * np.sqrt(square - prediction_squares)
+    _ratio(correct * events - chance, spread, _MCC, EMPTY_MARGIN, measures, reasons)
+    _write_recall_means(classes, count, measures, reasons)
+    if positive < 0:
+        for measure in (_TP, _FP, _TN, _FN, _PRECISION, _RECALL, _SPECIFICITY, _F1, _CMD):
+            reasons[measure] = NO_POSITIVE_CLASS
+        return
+    tp = float(classes[CORRECT, positive])
+    fp = classes[PREDICTIONS, positive] - tp
+    fn = classes[LABELS, positive] - tp
+    _write_binary(tp, fp, fn, events - tp - fp - fn, measures, reasons)

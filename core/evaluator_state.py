@@ -1,0 +1,165 @@
+"""EvaluatorState: all that an evaluator's future depends on, as flat arrays, and its bytes in a snapshot.
+
+Wire form, version 1, little-endian: model and slice (text), head (`_HEAD`: kind, events held, seq, next
+row, seq of the last row, greatest time, pane, last label), names of classes (u32 count, text each), last
+seq at which each class was a label (i64), scores in order of arrival (f64), then labels, predictions and
+hits (one byte an event; with classes two i32 and one byte), then times (i64) if there are any. Text is a
+u32 length and UTF-8. 9 bytes an event, 17 with times.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .events import FloatArray, Int8Array, Int64Array
+
+_HEAD = struct.Struct("<BQqqqqqqi")
+_MULTICLASS, _TIMED, _PANED = 1, 2, 4
+
+Codes = npt.NDArray[np.int8] | npt.NDArray[np.int32]
+"""Codes of classes: 0 and 1 in bytes, classes by number in 32 bits."""
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluatorState:
+    """All of an evaluator that its future depends on, as flat arrays; the window in order of arrival."""
+
+    model: str
+    slice: str
+    pane: tuple[int, int] | None
+    multiclass: bool
+    class_names: tuple[str, ...]
+    last_seen: Int64Array
+    last_label: int
+    seq: int
+    next_row: int
+    reported_seq: int
+    greatest_time: int
+    scores: FloatArray
+    labels: Codes
+    predictions: Codes
+    hits: Int8Array
+    times: Int64Array | None
+
+
+class Reader:
+    """Takes fields off the front of a payload, never past its end; raises ValueError instead."""
+
+    def __init__(self, payload: memoryview) -> None:
+        self.payload = payload
+        self.at = 0
+
+    def take(self, size: int) -> memoryview:
+        """Return the next bytes."""
+        if size > len(self.payload) - self.at:
+            raise ValueError(f"{size} bytes are announced where {len(self.payload) - self.at} are left")
+        self.at += size
+        return self.payload[self.at - size : self.at]
+
+    def numbers(self, form: str) -> tuple[Any, ...]:
+        """Return the next struct."""
+        return struct.unpack(form, self.take(struct.calcsize(form)))
+
+    def number(self, form: str) -> int:
+        """Return the next struct of one whole number."""
+        return int(self.numbers(form)[0])
+
+    def text(self) -> str:
+        """Return the next text."""
+        return str(self.take(self.number("<I")), "utf-8", "surrogatepass")
+
+    def array(self, dtype: str, count: int) -> npt.NDArray[Any]:
+        """Return a copy of the next array."""
+        data = self.take(count * np.dtype(dtype).itemsize)
+        return np.frombuffer(data, dtype).copy()  # a kernel writes to it; numba refuses read-only arrays
+
+    def end(self) -> None:
+        """Raise unless everything was taken."""
+        if self.at != len(self.payload):
+            raise ValueError(f"{len(self.payload) - self.at} bytes too many")
+
+
+def packed_text(text: str) -> bytes:
+    """Return the wire form of a text."""
+    data = text.encode("utf-8", "surrogatepass")
+    return struct.pack("<I", len(data)) + data
+
+
+def write_evaluator(state: EvaluatorState, parts: list[bytes]) -> None:
+    """Append the wire form of an evaluator to the parts of a payload."""
+    kind = (
+        (_MULTICLASS if state.multiclass else 0)
+        | (_TIMED if state.times is not None else 0)
+        | (_PANED if state.pane else 0)
+    )
+    pane = state.pane or (0, 0)
+    parts += [
+        packed_text(state.model),
+        packed_text(state.slice),
+        _HEAD.pack(
+            kind,
+            len(state.scores),
+            state.seq,
+            state.next_row,
+            state.reported_seq,
+            state.greatest_time,
+            *pane,
+            state.last_label,
+        ),
+        struct.pack("<I", len(state.class_names)),
+        *map(packed_text, state.class_names),
+        state.last_seen.astype("<i8").tobytes(),
+        state.scores.astype("<f8").tobytes(),
+    ]
+    if state.multiclass:
+        parts += [
+            state.labels.astype("<i4").tobytes(),
+            state.predictions.astype("<i4").tobytes(),
+            state.hits.astype("<i1").tobytes(),
+        ]
+    else:  # label, prediction and hits are four bits
+        parts.append((state.hits << 2 | state.predictions << 1 | state.labels).astype("<i1").tobytes())
+    if state.times is not None:
+        parts.append(state.times.astype("<i8").tobytes())
+
+
+def read_evaluator(reader: Reader) -> EvaluatorState:
+    """Read the next evaluator; ValueError where it contradicts itself."""
+    model, slice_ = reader.text(), reader.text()
+    (kind, held, seq, next_row, reported_seq, greatest_time, pane_start, pane_end, last_label) = (
+        reader.numbers(_HEAD.format)
+    )
+    multiclass = bool(kind & _MULTICLASS)
+    class_names = tuple(reader.text() for _ in range(reader.number("<I")))
+    classes = (len(class_names) if multiclass else 2) if seq else 0
+    last_seen = reader.array("<i8", classes)
+    scores = reader.array("<f8", held)
+    if multiclass:
+        labels, predictions = reader.array("<i4", held), reader.array("<i4", held)
+        hits = reader.array("<i1", held)
+    else:
+        bits = reader.array("<i1", held)
+        labels, predictions, hits = bits & 1, bits >> 1 & 1, bits >> 2
+    times = reader.array("<i8", held) if kind & _TIMED else None
+    for codes in (labels, predictions):
+        if held and not (codes.min() >= 0 and codes.max() < classes):
+            raise ValueError(f"{model!r} refers to class {codes.max()} of {classes}")
+    if not -1 <= last_label < max(classes, 1) or held > seq or np.isnan(scores).any():
+        raise ValueError(f"{model!r} has impossible counters or scores")
+    return EvaluatorState(
+        model, slice_, (pane_start, pane_end) if kind & _PANED else None, multiclass, class_names,
+        last_seen, last_label, seq, next_row, reported_seq, greatest_time, scores, labels, predictions,
+        hits, times,
+    )  # fmt: skip
+
+
+def evaluator_bytes(held: int, names: int, classes: int, multiclass: bool, timed: bool) -> int:
+    """Return how many bytes `write_evaluator` makes; names are the bytes of model, slice and classes."""
+    per_event = 8 + (9 if multiclass else 1) + (8 if timed else 0)
+    per_class = 12 * classes if multiclass else 16
+    return 8 + _HEAD.size + 4 + names + per_class + per_event * held

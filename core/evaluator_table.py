@@ -1,0 +1,380 @@
+"""EvaluatorTable: the state machine of a shard. Records in, rows out; (model, slice) -> ModelEvaluator.
+
+What it keeps true
+    Rows depend on each partition's own sequence of events, and with order "position" and "time" on
+    nothing else: not on how events were cut into packets, nor on the order in which packets arrive.
+    An event travels once and is expanded into its slices here.
+
+Order (ARCHITECTURE, "Order, lateness")
+    arrival   packets apply as they come; EndOfInput gives the last rows.
+    position  partition after partition, packet after packet by number; what comes early is held. The end
+              of the last partition gives the last rows.
+    time      everything is held until every partition has ended, then sorted by (time, id, the record's
+              canonical bytes) and applied: the total sort of a bounded input.
+
+A packet that comes a second time (a source that repeats itself) is dropped by its number.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .errors import CorruptBytesError, InputError
+from .events import EventBatch, Int64Array, TextColumn
+from .model_evaluator import ModelEvaluator
+from .records import EndOfInput, EndOfPartition, unpack_record
+from .rows import Rows
+from .settings import TableSettings, escape_slice
+from .snapshot import Snapshot
+
+_GROUPS = 1 << 62  # numbers of groups stay below
+
+
+class EvaluatorTable:
+    """All evaluators of one shard, in one pane.
+
+    >>> from rocsteady.core.events import EventBatch, TextColumn
+    >>> from rocsteady.core.records import EndOfInput
+    >>> table = EvaluatorTable(TableSettings())
+    >>> batch = EventBatch(TextColumn.of(["a", "b", "a"]), np.array([0.2, 0.9, 0.7]), np.array([0, 1, 1]))
+    >>> table.apply(batch.pack())
+    []
+    >>> [(row.model, row.seq, row.auc) for rows in table.apply(EndOfInput().pack()) for row in rows]
+    [('a', 2, 1.0), ('b', 1, None)]
+    """
+
+    def __init__(self, settings: TableSettings, pane: tuple[int, int] | None = None) -> None:
+        self.settings = settings
+        self.pane = pane
+        self._order = settings.evaluator.order
+        self._evaluators: dict[tuple[str, str], ModelEvaluator] = {}
+        self._turn = 0
+        self._expected = 0
+        self._partitions: int | None = None
+        self._ends: dict[int, tuple[int, str]] = {}
+        self._held: dict[tuple[int, int], bytes] = {}
+        self._snapshot_bytes = len(self.to_bytes())
+        self._live_bytes = 0
+        self._applied = 0
+
+    def __len__(self) -> int:
+        return len(self._evaluators)
+
+    def apply(self, record: bytes) -> list[Rows]:
+        """Apply one record; return the rows that fell due, if any, in one piece.
+
+        Raises a `WireError` for bytes that are no record, InputError for a record that contradicts what
+        came before.
+        """
+        content = unpack_record(record)
+        if isinstance(content, EndOfInput):
+            parts = self._end_input()
+        elif self._order == "arrival":
+            parts = self._apply_batch(content) if isinstance(content, EventBatch) else iter(())
+        else:
+            self._hold(content, record)
+            parts = self._apply_held()
+        rows = Rows.concat(list(parts))
+        return [rows] if len(rows) else []
+
+    # ---- order
+
+    def _hold(self, content: EventBatch | EndOfPartition, record: bytes) -> None:
+        if isinstance(content, EndOfPartition):
+            end = (content.packets, content.source)
+            if (
+                self._ends.get(content.partition, end) != end
+                or self._partitions not in (None, content.partitions)
+                or content.partition >= content.partitions
+            ):
+                raise InputError(
+                    f"the end of partition {content.source!r} contradicts what was said before: number "
+                    f"{content.partition} of {content.partitions}, {content.packets} packets; end each once"
+                )
+            if content.partition not in self._ends:
+                self._snapshot_bytes += _bytes_of_end(content.partition, end)
+            self._ends[content.partition] = end
+            self._partitions = content.partitions
+            return
+        if content.sequence < 0 or content.partition < 0:
+            raise InputError(
+                f"a packet of {content.source!r} has no number, and order {self._order!r} needs one; number "
+                "the packets of a partition from 0, or evaluate in order of arrival"
+            )
+        if content.sequence >= self._ends.get(content.partition, (content.sequence + 1, ""))[0]:
+            raise InputError(
+                f"packet {content.sequence} of {content.source!r} comes although the partition ended before "
+                "it; its end must count every packet"
+            )
+        key = (content.partition, content.sequence)
+        if key >= (self._turn, self._expected) and key not in self._held:
+            self._held[key] = record
+            self._snapshot_bytes += len(record) + 16
+            self._live_bytes += len(record) + 200
+
+    def _unhold(self, key: tuple[int, int]) -> EventBatch:
+        record = self._held.pop(key)
+        self._snapshot_bytes -= len(record) + 16
+        self._live_bytes -= len(record) + 200
+        return EventBatch.unpack(record)
+
+    def _apply_held(self) -> Iterator[Rows]:
+        if self._order == "time":
+            if self._is_whole():
+                batches = [self._unhold(key) for key in sorted(self._held)]
+                self._turn, self._expected = self._partitions or 0, 0
+                if batches:
+                    yield from self._apply_batch(_in_time_order(batches))
+                yield from self._finish()
+            return
+        while True:
+            while (self._turn, self._expected) in self._held:
+                yield from self._apply_batch(self._unhold((self._turn, self._expected)))
+                self._expected += 1
+            if self._ends.get(self._turn, (-1, ""))[0] != self._expected:
+                return
+            self._turn, self._expected = self._turn + 1, 0
+            if self._turn == self._partitions:
+                yield from self._finish()
+                return
+
+    def _is_whole(self) -> bool:
+        """Return whether every partition has ended and all of its packets are here, for the first time."""
+        return (
+            self._turn != self._partitions
+            and self._partitions == len(self._ends)
+            and sum(packets for packets, _ in self._ends.values()) == len(self._held)
+            and all(sequence < self._ends.get(partition, (0, ""))[0] for partition, sequence in self._held)
+        )
+
+    def _end_input(self) -> Iterator[Rows]:
+        if self._order != "arrival":
+            if self._turn == self._partitions and not self._held:
+                return  # the last partition's end gave the last rows
+            if self._held or self._ends or self._evaluators:
+                known = self._ends.get(self._turn)
+                name = (
+                    f"{known[1]!r} ({self._expected} of {known[0]} packets)"
+                    if known
+                    else f"number {self._turn}"
+                )
+                raise InputError(
+                    f"the input ended while events of partition {name} were missing: packets were lost on "
+                    "the way, and rows without them would be wrong"
+                )
+        yield from self._finish()
+
+    def _finish(self) -> Iterator[Rows]:
+        for key in sorted(self._evaluators):
+            yield self._evaluators[key].finish()
+
+    # ---- evaluation
+
+    def _apply_batch(self, batch: EventBatch) -> Iterator[Rows]:
+        if batch.weights is not None:
+            raise InputError(
+                f"a packet of {batch.source!r} has weights, and this version counts every event once; leave "
+                "the weight column out"
+            )
+        if not len(batch):
+            return
+        self._applied += len(batch)
+        columns = dict(batch.slices)
+        for names in ((), *self.settings.slices):
+            if missing := [name for name in names if name not in columns]:
+                raise InputError(
+                    f"a packet of {batch.source!r} has no slice column {missing[0]!r}; its reader must do so"
+                )
+            yield from self._apply_slice(batch, names, [columns[name] for name in names])
+
+    def _apply_slice(
+        self, batch: EventBatch, names: tuple[str, ...], columns: list[TextColumn]
+    ) -> Iterator[Rows]:
+        """Apply every event to its (model, slice), group by group; order within a group is kept."""
+        group = _codes_of_texts(batch.models)
+        for column in columns:
+            if int(group.max(initial=0)) > _GROUPS // (len(column.values) + 1):
+                group = np.unique(group, return_inverse=True)[1].astype(np.int64)
+            group = group * (len(column.values) + 1) + _codes_of_texts(column)
+        order = np.argsort(group, kind="stable")
+        starts = np.flatnonzero(np.diff(group[order], prepend=-1)).tolist()
+        for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
+            first = int(order[start])
+            label = ",".join(
+                f"{escape_slice(name)}={escape_slice(column[first] or '')}"
+                for name, column in zip(names, columns, strict=True)
+            )
+            yield self._apply_group(batch, (batch.models[first] or "", label), order[start:end])
+
+    def _apply_group(self, batch: EventBatch, key: tuple[str, str], rows: Int64Array) -> Rows:
+        evaluator = self._evaluators.get(key)
+        if evaluator is None:
+            evaluator = ModelEvaluator(self.settings.evaluator, model=key[0], slice=key[1], pane=self.pane)
+            self._evaluators[key] = evaluator
+        else:
+            self._snapshot_bytes -= evaluator.snapshot_bytes()
+            self._live_bytes -= evaluator.live_bytes()
+        classes, predicted = batch.label_classes, batch.predicted
+        due = evaluator.apply(
+            batch.scores[rows],
+            batch.labels[rows],
+            None if batch.times is None else batch.times[rows],
+            None if classes is None else TextColumn(classes.codes[rows], classes.values),
+            None if predicted is None else TextColumn(predicted.codes[rows], predicted.values),
+        )
+        self._snapshot_bytes += evaluator.snapshot_bytes()
+        self._live_bytes += evaluator.live_bytes()
+        return due
+
+    # ---- state
+
+    def _progress(self) -> dict[str, Any]:
+        if self._order == "arrival":
+            return {}
+        return {
+            "turn": self._turn,
+            "expected": self._expected,
+            "partitions": self._partitions,
+            "ends": [[partition, *end] for partition, end in sorted(self._ends.items())],
+        }
+
+    def to_bytes(self) -> bytes:
+        """Return a snapshot of everything that the future depends on."""
+        held = [(*key, record) for key, record in sorted(self._held.items())]
+        states = [evaluator.state() for evaluator in self._evaluators.values()]
+        return Snapshot(self.settings, self._progress(), held, states).pack()
+
+    @classmethod
+    def from_bytes(
+        cls, data: bytes, settings: TableSettings, pane: tuple[int, int] | None = None
+    ) -> EvaluatorTable:
+        """Rebuild a table that goes on exactly as the one that gave the bytes.
+
+        Raises OtherConfigurationError where that one had other settings, a `WireError` for other bytes.
+        """
+        snapshot = Snapshot.unpack(data)
+        snapshot.check(settings)
+        self = cls(settings, pane)
+        for state in snapshot.evaluators:
+            evaluator = Snapshot.rebuilt(state, settings.evaluator)
+            self._evaluators[state.model, state.slice] = evaluator
+            self._snapshot_bytes += evaluator.snapshot_bytes()
+            self._live_bytes += evaluator.live_bytes()
+        for partition, sequence, record in snapshot.held:
+            self._held[partition, sequence] = record
+            self._snapshot_bytes += len(record) + 16
+            self._live_bytes += len(record) + 200
+        if snapshot.progress:
+            try:
+                self._go_on_from(**snapshot.progress)
+            except (TypeError, ValueError) as damage:
+                raise CorruptBytesError(
+                    f"the progress of a snapshot contradicts itself: {damage}"
+                ) from damage
+        return self
+
+    def _go_on_from(self, turn: int, expected: int, partitions: int | None, ends: list[Any]) -> None:
+        self._turn, self._expected = int(turn), int(expected)
+        self._partitions = None if partitions is None else int(partitions)
+        self._ends = {int(partition): (int(packets), str(source)) for partition, packets, source in ends}
+        self._snapshot_bytes += sum(_bytes_of_end(*item) for item in self._ends.items())
+
+    def counts(self) -> dict[str, int]:
+        """Return how many events were applied since the table was made or loaded."""
+        return {"events_applied": self._applied}
+
+    def snapshot_bytes(self) -> int:
+        """Return about how many bytes `to_bytes` would give, in O(1)."""
+        return self._snapshot_bytes
+
+    def live_bytes(self) -> int:
+        """Return about how much memory the table takes, in O(1)."""
+        return self._live_bytes
+
+
+def _bytes_of_end(partition: int, end: tuple[int, str]) -> int:
+    return len(json.dumps([partition, *end])) + 2  # a comma and a space between two
+
+
+def _codes_of_texts(column: TextColumn) -> Int64Array:
+    """Return codes that are equal where the texts are, from 0: a missing text is the empty one."""
+    first = {"": 0}
+    table = [first.setdefault(text, entry) for entry, text in enumerate(column.values, 1)]
+    return np.array([*table, 0], np.int64)[column.codes]
+
+
+def _in_time_order(batches: list[EventBatch]) -> EventBatch:
+    """Put the events of many batches into one, sorted by (time, id, the record's canonical bytes)."""
+    whole = _concat(batches)
+    if whole.times is None:
+        raise InputError("order 'time' needs events with times; name the column with --time")
+    order = np.argsort(whole.times, kind="stable")
+    times = whole.times[order]
+    ties = np.flatnonzero(np.diff(times) == 0)
+    if len(ties):
+        ids = None if whole.ids is None else whole.ids.encoded()
+        starts = ties[np.diff(ties, prepend=-2) > 1]
+        ends = ties[np.diff(ties, append=ties[-1] + 2) > 1] + 2
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            rows = order[start:end].tolist()
+            rows.sort(key=lambda row: ((ids[row] if ids else None) or b"", _canonical_bytes(whole, row)))
+            order[start:end] = rows
+    return whole.take(order)
+
+
+def _canonical_bytes(batch: EventBatch, row: int) -> bytes:
+    """Return the bytes that order two records of one time and id: each field with its length before it."""
+    texts = [batch.models[row]]
+    texts += [column[row] for column in (batch.label_classes, batch.predicted) if column is not None]
+    texts += [column[row] for _, column in batch.slices]
+    weight = 1.0 if batch.weights is None else float(batch.weights[row])
+    parts = [struct.pack("<dbd", batch.scores[row], batch.labels[row], weight)]
+    for text in texts:
+        data = b"" if text is None else text.encode("utf-8", "surrogatepass")
+        parts.append(struct.pack("<i", -1 if text is None else len(data)) + data)
+    return b"".join([parts[1], parts[0], *parts[2:]])
+
+
+def _concat(batches: list[EventBatch]) -> EventBatch:
+    """Put batches of one shape one after another."""
+    first = batches[0]
+    if len(batches) == 1:
+        return first
+
+    def texts(columns: list[TextColumn]) -> TextColumn:
+        index: dict[str, int] = {}
+        codes = []
+        for column in columns:
+            table = [index.setdefault(value, len(index)) for value in column.values]
+            codes.append(np.array([*table, -1], np.int32)[column.codes])
+        return TextColumn(np.concatenate(codes), tuple(index))
+
+    def optional(name: str) -> TextColumn | None:
+        if getattr(first, name) is None:
+            return None
+        return texts([getattr(batch, name) for batch in batches])
+
+    ids = [batch.ids for batch in batches if batch.ids is not None]
+    times = [batch.times for batch in batches if batch.times is not None]
+    weights = [batch.weights for batch in batches if batch.weights is not None]
+    return EventBatch(
+        models=texts([batch.models for batch in batches]),
+        scores=np.concatenate([batch.scores for batch in batches]),
+        labels=np.concatenate([batch.labels for batch in batches]),
+        times=np.concatenate(times) if times else None,
+        ids=type(ids[0])(np.concatenate([c.lengths for c in ids]), b"".join(c.data for c in ids))
+        if ids
+        else None,
+        weights=np.concatenate(weights) if weights else None,
+        label_classes=optional("label_classes"),
+        predicted=optional("predicted"),
+        slices=tuple(
+            (name, texts([dict(batch.slices)[name] for batch in batches])) for name, _ in first.slices
+        ),
+        source=first.source,
+    )

@@ -1,0 +1,306 @@
+"""Rows of measures: the schema that every sink writes, one row as a record, many rows as columns.
+
+`Rows` is columnar because a dense stream makes more rows than Python makes objects: a (model, slice) is
+a code, numbers stand in two matrices, and what is null says why by a code (`REASONS`). `MeasureRow`s are
+made only when somebody iterates.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .events import NO_TIME, FloatArray, Int8Array, Int32Array, Int64Array
+from .settings import MEASURES
+
+COUNT_COLUMNS = ("row", "seq", "window_events")
+TIME_COLUMNS = ("time", "due", "pane_start", "pane_end", "window_start", "window_end")
+INTEGER_COLUMNS = (*COUNT_COLUMNS, *TIME_COLUMNS)
+MASS_COLUMNS = ("weight", "positives", "negatives", "prevalence")
+NUMBER_COLUMNS = (*MASS_COLUMNS, *MEASURES)
+"""The columns of the matrix of float64: masses, then measures. NaN stands for null."""
+
+COLUMNS = (
+    "model", "slice", "row", "seq", "time", "due", "pane_start", "pane_end",
+    "window_events", "window_start", "window_end", *MASS_COLUMNS, *MEASURES, "drift", "reason", "config",
+)  # fmt: skip
+"""Every column of a row, in the order in which sinks write them."""
+
+OK, ONE_CLASS, DEGENERATE, TOO_FEW, NO_PREDICTED_POSITIVES, NO_POSITIVES, NO_NEGATIVES = range(7)
+NO_POSITIVE_CLASS, CHANCE_IS_CERTAIN, MAJORITY_IS_RIGHT, PERSISTENT_IS_RIGHT = range(7, 11)
+EMPTY_MARGIN, NOTHING_TO_AVERAGE, OUT_OF_RANGE, NOT_ASKED = range(11, 15)
+
+REASONS = (
+    "",
+    "one class in window",
+    "degenerate interval",
+    "fewer than two positives or negatives in window",
+    "no predicted positives in window",
+    "no positives in window",
+    "no negatives in window",
+    "no positive class is named",
+    "chance agreement is certain",
+    "the majority classifier makes no error",
+    "the persistent classifier makes no error",
+    "one class in the labels or in the predictions",
+    "precision and recall are both zero or undefined",
+    "the numbers are beyond what a float holds",
+    "",
+)
+"""Why a measure is null or to be read with care, by code. OK and NOT_ASKED say nothing."""
+
+
+class Measures(NamedTuple):
+    """What a window says now. None where undefined or not asked for; `reason` says why.
+
+    Masses count events (or sum weights); rates and measures are fractions; thresholds are scores.
+    """
+
+    window_events: int
+    weight: float | None = None
+    positives: float | None = None
+    negatives: float | None = None
+    prevalence: float | None = None
+    auc: float | None = None
+    auc_low: float | None = None
+    auc_high: float | None = None
+    h: float | None = None
+    ks: float | None = None
+    ks_threshold: float | None = None
+    brier: float | None = None
+    log_loss: float | None = None
+    tpr_at_fpr: float | None = None
+    cost_threshold: float | None = None
+    aum: float | None = None
+    cost_curve_area: float | None = None
+    average_precision: float | None = None
+    calibration_error: float | None = None
+    tp: float | None = None
+    fp: float | None = None
+    tn: float | None = None
+    fn: float | None = None
+    accuracy: float | None = None
+    precision: float | None = None
+    recall: float | None = None
+    specificity: float | None = None
+    f1: float | None = None
+    balanced_accuracy: float | None = None
+    g_mean: float | None = None
+    harmonic_mean: float | None = None
+    kappa: float | None = None
+    kappa_m: float | None = None
+    kappa_per: float | None = None
+    mcc: float | None = None
+    cmd: float | None = None
+    reason: str | None = None
+
+
+class MeasureRow(NamedTuple):
+    """One row: what the window of a (model, slice) said at one moment. Times are microseconds UTC.
+
+    (model, slice, pane, row) is its identity: a sink that sees it twice keeps one.
+    """
+
+    model: str
+    slice: str
+    row: int
+    seq: int
+    time: int | None
+    due: int | None
+    pane_start: int | None
+    pane_end: int | None
+    window_events: int
+    window_start: int | None
+    window_end: int | None
+    weight: float | None
+    positives: float | None
+    negatives: float | None
+    prevalence: float | None
+    auc: float | None
+    auc_low: float | None
+    auc_high: float | None
+    h: float | None
+    ks: float | None
+    ks_threshold: float | None
+    brier: float | None
+    log_loss: float | None
+    tpr_at_fpr: float | None
+    cost_threshold: float | None
+    aum: float | None
+    cost_curve_area: float | None
+    average_precision: float | None
+    calibration_error: float | None
+    tp: float | None
+    fp: float | None
+    tn: float | None
+    fn: float | None
+    accuracy: float | None
+    precision: float | None
+    recall: float | None
+    specificity: float | None
+    f1: float | None
+    balanced_accuracy: float | None
+    g_mean: float | None
+    harmonic_mean: float | None
+    kappa: float | None
+    kappa_m: float | None
+    kappa_per: float | None
+    mcc: float | None
+    cmd: float | None
+    drift: bool | None
+    reason: str | None
+    config: str
+
+
+def reason_text(codes: Sequence[int]) -> str | None:
+    """Put the reasons of one row into words, in column order; `codes` are those of `MEASURES`.
+
+    >>> reason_text([ONE_CLASS] + [OK] * (len(MEASURES) - 1))
+    'auc: one class in window'
+    """
+    said = [f"{name}: {REASONS[code]}" for name, code in zip(MEASURES, codes, strict=True) if REASONS[code]]
+    return "; ".join(said) or None
+
+
+def _integer(value: int) -> int | None:
+    return None if value == NO_TIME else value
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+class Rows(Sequence[MeasureRow]):
+    """n rows in columns.
+
+    keys      the (model, slice) pairs that occur
+    key_codes int32[n], which of them a row belongs to
+    integers  int64[n, len(INTEGER_COLUMNS)]; NO_TIME stands for null
+    numbers   float64[n, len(NUMBER_COLUMNS)]; NaN stands for null
+    reasons   int8[n, len(MEASURES)], codes of `REASONS`
+    drift     int8[n]: 1, 0, or -1 for null
+    config    the hash of the settings that made them
+    """
+
+    def __init__(
+        self,
+        keys: Sequence[tuple[str, str]],
+        key_codes: Int32Array,
+        integers: Int64Array,
+        numbers: FloatArray,
+        reasons: Int8Array,
+        drift: Int8Array,
+        config: str,
+    ) -> None:
+        self.keys = tuple(keys)
+        self.key_codes = key_codes
+        self.integers = integers
+        self.numbers = numbers
+        self.reasons = reasons
+        self.drift = drift
+        self.config = config
+
+    @classmethod
+    def empty(cls, config: str = "") -> Rows:
+        """Return no rows."""
+        return cls.blank(0, (), config)
+
+    @classmethod
+    def blank(cls, n: int, keys: Sequence[tuple[str, str]], config: str) -> Rows:
+        """Return n rows of nulls, all of the first key, to be filled in place."""
+        return cls(
+            keys,
+            np.zeros(n, np.int32),
+            np.full((n, len(INTEGER_COLUMNS)), NO_TIME, np.int64),
+            np.full((n, len(NUMBER_COLUMNS)), np.nan),
+            np.zeros((n, len(MEASURES)), np.int8),
+            np.full(n, -1, np.int8),
+            config,
+        )
+
+    @classmethod
+    def concat(cls, parts: Sequence[Rows]) -> Rows:
+        """Put rows one after another; all of one configuration."""
+        parts = [part for part in parts if len(part)]
+        if not parts:
+            return cls.empty()
+        if len(parts) == 1:
+            return parts[0]
+        keys: dict[tuple[str, str], int] = {}
+        codes = []
+        for part in parts:
+            table = np.array([keys.setdefault(key, len(keys)) for key in part.keys], np.int32)
+            codes.append(table[part.key_codes])
+        return cls(
+            tuple(keys),
+            np.concatenate(codes),
+            np.concatenate([part.integers for part in parts]),
+            np.concatenate([part.numbers for part in parts]),
+            np.concatenate([part.reasons for part in parts]),
+            np.concatenate([part.drift for part in parts]),
+            parts[0].config,
+        )
+
+    def __len__(self) -> int:
+        return len(self.key_codes)
+
+    def __repr__(self) -> str:
+        return f"<Rows: {len(self)} of {len(self.keys)} (model, slice)>"
+
+    def integer(self, name: str) -> Int64Array:
+        """Return one integer column; NO_TIME stands for null."""
+        return self.integers[:, INTEGER_COLUMNS.index(name)]
+
+    def number(self, name: str) -> FloatArray:
+        """Return one column of masses or measures; NaN stands for null.
+
+        >>> Rows.blank(2, [("a", "")], "").number("auc")
+        array([nan, nan])
+        """
+        return self.numbers[:, NUMBER_COLUMNS.index(name)]
+
+    def reason_texts(self) -> list[str | None]:
+        """Return the column `reason`. Rows repeat a few combinations, so each is put into words once."""
+        if not len(self):
+            return []
+        kinds, which = np.unique(self.reasons, axis=0, return_inverse=True)
+        texts = [reason_text(kind) for kind in kinds.tolist()]
+        return [texts[kind] for kind in which.ravel().tolist()]
+
+    def measures(self, index: int = -1) -> Measures:
+        """Return the measures of one row."""
+        return Measures._make(
+            (
+                int(self.integers[index, INTEGER_COLUMNS.index("window_events")]),
+                *map(_number, self.numbers[index].tolist()),
+                reason_text(self.reasons[index].tolist()),
+            )
+        )
+
+    def _row(self, index: int, reason: str | None) -> MeasureRow:
+        row, seq, events, time, due, pane_start, pane_end, start, end = self.integers[index].tolist()
+        drift = int(self.drift[index])
+        return MeasureRow._make(
+            (
+                *self.keys[self.key_codes[index]],
+                row,
+                seq,
+                *map(_integer, (time, due, pane_start, pane_end)),
+                events,
+                *map(_integer, (start, end)),
+                *map(_number, self.numbers[index].tolist()),
+                None if drift < 0 else bool(drift),
+                reason,
+                self.config,
+            )
+        )
+
+    def __getitem__(self, index: int) -> MeasureRow:  # type: ignore[override]
+        return self._row(index, reason_text(self.reasons[index].tolist()))
+
+    def __iter__(self) -> Iterator[MeasureRow]:
+        reasons = self.reason_texts()
+        return (self._row(index, reasons[index]) for index in range(len(self)))

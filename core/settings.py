@@ -1,0 +1,474 @@
+"""What a user chooses: window, emission, cost of errors, measures. Frozen, and checked when made.
+
+Every choice has one spelling, the command line's (`last:10000`, `beta:2,2`, ...): `str()` writes it and
+`parse_...` reads it. The spellings make the canonical text of a configuration, and that its hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import numbers
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from .errors import ConfigError
+
+_LARGEST = sys.float_info.max
+
+
+def _count(text: str, what: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ConfigError(f"{what}: {text!r} is not a whole number") from None
+
+
+def _is_count(value: Any) -> bool:
+    """Return whether a value is a whole number, 1 or more, that a counter can hold; numpy's are, too."""
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, numbers.Integral) and 1 <= int(value) < 2**62
+
+
+def _is_positive(value: Any) -> bool:
+    """Return whether a value is a number above 0 that a float can hold."""
+    positive = type(value) is not bool and isinstance(value, numbers.Real)
+    return positive and bool(0 < value <= _LARGEST)
+
+
+def _number(text: str, what: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigError(f"{what}: {text!r} is not a number") from None
+
+
+def _shortest(number: float) -> str:
+    return repr(number).removesuffix(".0")
+
+
+@dataclass(frozen=True)
+class LastEvents:
+    """The window of the last k events of a (model, slice).
+
+    >>> str(LastEvents(10_000))
+    'last:10000'
+    """
+
+    k: int = 10_000
+
+    def __post_init__(self) -> None:
+        if not _is_count(self.k):
+            raise ConfigError(f"LastEvents(k={self.k!r}): a window holds a whole number of events, 1 or more")
+        object.__setattr__(self, "k", int(self.k))
+
+    def __str__(self) -> str:
+        return f"last:{self.k}"
+
+
+@dataclass(frozen=True)
+class AllEvents:
+    """The window that holds every event since the beginning. Memory grows with the stream.
+
+    >>> str(AllEvents())
+    'all'
+    """
+
+    def __str__(self) -> str:
+        return "all"
+
+
+Window = LastEvents | AllEvents
+
+
+def parse_window(text: str) -> Window:
+    """Read `last:10000` or `all`.
+
+    >>> parse_window("last:500")
+    LastEvents(k=500)
+    """
+    kind, _, rest = text.partition(":")
+    if text == "all":
+        return AllEvents()
+    if kind == "last" and rest and rest[-1] not in "smhd":
+        return LastEvents(_count(rest, f"window {text!r}"))
+    if kind in ("last", "fading", "adaptive"):
+        raise ConfigError(
+            f"window {text!r}: windows by time, fading and adaptive ones are not in this version; use last:N "
+            "(the last N events) or all"
+        )
+    raise ConfigError(f"window {text!r} is not known; use last:N (the last N events) or all")
+
+
+@dataclass(frozen=True)
+class EveryEvents:
+    """A row after every n-th applied event of a (model, slice).
+
+    >>> str(EveryEvents(100))
+    '100'
+    """
+
+    n: int = 100
+
+    def __post_init__(self) -> None:
+        if not _is_count(self.n):
+            raise ConfigError(
+                f"EveryEvents(n={self.n!r}): a row comes every whole number of events, 1 or more"
+            )
+        object.__setattr__(self, "n", int(self.n))
+
+    def __str__(self) -> str:
+        return str(self.n)
+
+
+def parse_every(text: str) -> EveryEvents:
+    """Read a number of events.
+
+    >>> parse_every("100")
+    EveryEvents(n=100)
+    """
+    if text and text[-1] in "smhd" and text[:-1].isdigit():
+        raise ConfigError(
+            f"every {text!r}: rows on a grid of times are not in this version; use a number of events, "
+            "such as 100"
+        )
+    return EveryEvents(_count(text, "every"))
+
+
+@dataclass(frozen=True)
+class BetaCost:
+    """H-measure with the costs of a false positive spread as Beta(a, b) on [0, 1] (Hand 2009).
+
+    >>> str(BetaCost(2, 2))
+    'beta:2,2'
+    """
+
+    a: float = 2.0
+    b: float = 2.0
+
+    def __post_init__(self) -> None:
+        for name in ("a", "b"):
+            value = getattr(self, name)
+            if not _is_positive(value):
+                raise ConfigError(
+                    f"BetaCost({name}={value!r}): a Beta distribution needs {name} > 0 and finite"
+                )
+            object.__setattr__(self, name, float(value))
+
+    def __str__(self) -> str:
+        return f"beta:{_shortest(self.a)},{_shortest(self.b)}"
+
+    def beta(self, prevalence: float) -> tuple[float, float]:  # noqa: ARG002  one face for all costs
+        """Return (a, b), whatever the share of positives."""
+        return self.a, self.b
+
+
+@dataclass(frozen=True)
+class UniformCost:
+    """H-measure with every cost of a false positive equally likely: Beta(1, 1)."""
+
+    def __str__(self) -> str:
+        return "uniform"
+
+    def beta(self, prevalence: float) -> tuple[float, float]:  # noqa: ARG002  one face for all costs
+        """Return (1, 1), whatever the share of positives."""
+        return 1.0, 1.0
+
+
+@dataclass(frozen=True)
+class SeverityCost:
+    """H-measure by severity ratio: the cost of a false positive over that of a false negative.
+
+    With a number r the costs follow Beta(2, 1 + 1/r), whose mode is r / (1 + r). None takes the
+    ratio from the window, positives over negatives (Hand & Anagnostopoulos 2014, the default of R's
+    hmeasure): Beta(2, 1 + negatives/positives). "balanced" is their other recommendation,
+    Beta(1 + share of positives, 1 + share of negatives).
+
+    >>> str(SeverityCost()), str(SeverityCost(0.1)), str(SeverityCost("balanced"))
+    ('severity', 'severity:0.1', 'severity:balanced')
+    """
+
+    ratio: float | Literal["balanced"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.ratio is None or self.ratio == "balanced":
+            return
+        if not _is_positive(self.ratio):
+            raise ConfigError(
+                f"SeverityCost(ratio={self.ratio!r}): a severity ratio is a number > 0, 'balanced' or None"
+            )
+        object.__setattr__(self, "ratio", float(self.ratio))
+
+    def __str__(self) -> str:
+        if self.ratio is None:
+            return "severity"
+        return "severity:balanced" if self.ratio == "balanced" else f"severity:{_shortest(self.ratio)}"
+
+    def beta(self, prevalence: float) -> tuple[float, float]:
+        """Return (a, b) at a share of positives strictly between 0 and 1."""
+        if self.ratio == "balanced":
+            return 1.0 + prevalence, 2.0 - prevalence
+        ratio = prevalence / (1.0 - prevalence) if self.ratio is None else self.ratio
+        return 2.0, 1.0 + 1.0 / ratio
+
+
+Cost = BetaCost | UniformCost | SeverityCost
+
+
+def parse_cost(text: str) -> Cost:
+    """Read `beta:2,2`, `uniform`, `severity`, `severity:0.1` or `severity:balanced`.
+
+    >>> parse_cost("severity:0.1")
+    SeverityCost(ratio=0.1)
+    """
+    kind, _, rest = text.partition(":")
+    if kind == "beta" and rest.count(",") == 1:
+        a, b = rest.split(",")
+        return BetaCost(_number(a, f"cost {text!r}"), _number(b, f"cost {text!r}"))
+    if text == "uniform":
+        return UniformCost()
+    if text == "severity":
+        return SeverityCost()
+    if text == "severity:balanced":
+        return SeverityCost("balanced")
+    if kind == "severity" and rest:
+        return SeverityCost(_number(rest, f"cost {text!r}"))
+    raise ConfigError(
+        f"cost {text!r} is not known; use beta:A,B, uniform, severity, severity:RATIO or severity:balanced"
+    )
+
+
+def class_text(value: object) -> str:
+    """Return the text by which a class is known: numbers by value, so that 1, 1.0 and "1" are one class.
+
+    >>> class_text(1.0), class_text(" 1 "), class_text(True), class_text("UP"), class_text(0.5)
+    ('1', '1', 'true', 'UP', '0.5')
+    """
+    if hasattr(value, "item"):
+        value = value.item()  # a number of numpy
+    text = str(value).strip()
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    if not text or text[0] not in "+-.0123456789" or "_" in text or not text.isascii():
+        return text
+    if text[text[0] in "+-" :].isdecimal() and len(text) < 4000:  # int() refuses longer ones
+        return str(int(text))
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    if not math.isfinite(number):
+        return text
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
+
+
+PRIORS_OF_WINDOW: Literal["window"] = "window"
+
+MEASURES = (
+    "auc", "auc_low", "auc_high", "h", "ks", "ks_threshold", "brier", "log_loss", "tpr_at_fpr",
+    "cost_threshold", "aum", "cost_curve_area", "average_precision", "calibration_error",
+    "tp", "fp", "tn", "fn", "accuracy", "precision", "recall", "specificity", "f1",
+    "balanced_accuracy", "g_mean", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "mcc", "cmd",
+)  # fmt: skip
+"""Every measure of a row, in column order."""
+
+COSTLY_MEASURES = ("cost_curve_area", "average_precision", "calibration_error")
+"""O(k) or O(hull) a row: only when asked for by name or by `all`."""
+
+PROBABILITY_MEASURES = ("brier", "log_loss", "calibration_error")
+"""Have a meaning only where the scores are probabilities."""
+
+_COMPANIONS = {"auc": ("auc_low", "auc_high"), "ks": ("ks_threshold",)}
+
+
+@dataclass(frozen=True)
+class EvaluatorSettings:
+    """All that decides the values of the rows of a model.
+
+    window, every       which events count, and when a row is due
+    measures            names from `MEASURES`; None = all but `COSTLY_MEASURES`. "all" asks for everything;
+                        "auc" brings its interval and "ks" its threshold along
+    cost                the distribution of misclassification costs in the H-measure
+    priors              "window" (the classes' shares in the window), or the share of positives, in (0, 1)
+    threshold           predicted positive means score >= threshold
+    confidence          of the AUC interval, in (0, 1)
+    probabilities       the scores are probabilities: Brier score and log loss make sense
+    at_fpr              the false positive rate at which tpr_at_fpr is read, in [0, 1]
+    false_positive_cost c of cost_threshold: a false positive costs c, a false negative 1 - c; in (0, 1)
+    flip_if_below_half  take -score in the H-measure while AUC < 0.5, as R's hmeasure does
+    positive            the class that counts as positive, as `class_text`; None = labels are 1 and 0 already
+    order               how the events were ordered: "position", "time" or "arrival"
+    """
+
+    window: Window = field(default_factory=LastEvents)
+    every: EveryEvents = field(default_factory=EveryEvents)
+    measures: tuple[str, ...] | None = None
+    cost: Cost = field(default_factory=BetaCost)
+    priors: float | Literal["window"] = PRIORS_OF_WINDOW
+    threshold: float = 0.5
+    confidence: float = 0.95
+    probabilities: bool = False
+    at_fpr: float = 0.01
+    false_positive_cost: float = 0.2
+    flip_if_below_half: bool = False
+    positive: str | None = None
+    order: str = "arrival"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.window, LastEvents | AllEvents):
+            raise ConfigError(f"window={self.window!r}: give LastEvents(k) or AllEvents()")
+        if not isinstance(self.every, EveryEvents):
+            raise ConfigError(f"every={self.every!r}: give EveryEvents(n)")
+        if not isinstance(self.cost, BetaCost | UniformCost | SeverityCost):
+            raise ConfigError(f"cost={self.cost!r}: give BetaCost(a, b), UniformCost() or SeverityCost(...)")
+        if self.priors != PRIORS_OF_WINDOW:
+            self._check_number("priors", 0.0, 1.0, "the share of positives, or 'window'")
+        self._check_number("threshold", -math.inf, math.inf, "a finite score")
+        self._check_number("confidence", 0.0, 1.0, "the share of intervals that hold the AUC")
+        self._check_number("false_positive_cost", 0.0, 1.0, "the cost of a false positive")
+        self._check_number("at_fpr", math.nextafter(0, -1), math.nextafter(1, 2), "a false positive rate")
+        if self.positive is not None:
+            object.__setattr__(self, "positive", class_text(self.positive))
+        if self.order not in ("position", "time", "arrival"):
+            raise ConfigError(f"order={self.order!r}: give 'position', 'time' or 'arrival'")
+        if not isinstance(self.probabilities, bool) or not isinstance(self.flip_if_below_half, bool):
+            raise ConfigError("probabilities and flip_if_below_half are switches: give True or False")
+        object.__setattr__(self, "measures", self._named_measures())
+
+    def _check_number(self, name: str, low: float, high: float, meaning: str) -> None:
+        value = getattr(self, name)
+        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        if not is_number or not low < value < high or abs(value) > _LARGEST:
+            between = "" if math.isinf(low) else f" between {round(low)} and {round(high)}"
+            raise ConfigError(f"{name}={value!r}: give {meaning}, a number{between}")
+        object.__setattr__(self, name, float(value))
+
+    def _named_measures(self) -> tuple[str, ...]:
+        asked: tuple[str, ...] | str | None = self.measures
+        if asked is None:
+            return tuple(
+                name
+                for name in MEASURES
+                if name not in COSTLY_MEASURES and (self.probabilities or name not in PROBABILITY_MEASURES)
+            )
+        if isinstance(asked, str):
+            asked = (asked,)
+        wanted: set[str] = set()
+        for name in asked:
+            if name == "all":
+                wanted.update(n for n in MEASURES if self.probabilities or n not in PROBABILITY_MEASURES)
+            elif name not in MEASURES:
+                raise ConfigError(f"measure {name!r} is not known; there are {', '.join(MEASURES)}, and all")
+            elif name in PROBABILITY_MEASURES and not self.probabilities:
+                raise ConfigError(
+                    f"measure {name!r} needs scores that are probabilities: say so with probabilities=True "
+                    "(--probabilities)"
+                )
+            else:
+                wanted.update((name, *_COMPANIONS.get(name, ())))
+        if not wanted:
+            raise ConfigError("measures=(): name at least one, or leave it out for the usual ones")
+        return tuple(name for name in MEASURES if name in wanted)
+
+    def canonical(self) -> str:
+        """Return the text of everything that changes values.
+
+        `measures` only chooses among them, and `positive` names what the labels mean.
+        """
+        return json.dumps(
+            {
+                "window": str(self.window),
+                "every": str(self.every),
+                "order": self.order,
+                "cost": str(self.cost),
+                "priors": self.priors,
+                "threshold": self.threshold,
+                "confidence": self.confidence,
+                "probabilities": self.probabilities,
+                "at_fpr": self.at_fpr,
+                "false_positive_cost": self.false_positive_cost,
+                "flip_if_below_half": self.flip_if_below_half,
+            },
+            sort_keys=True,
+        )
+
+    def config_hash(self) -> str:
+        """Return the 12 hexadecimal digits that stand in the column `config` of every row."""
+        return hashlib.blake2b(self.canonical().encode(), digest_size=6).hexdigest()
+
+
+def escape_slice(text: str) -> str:
+    r"""Escape what has a meaning in the name of a slice, `carrier=UA,origin=JFK`.
+
+    >>> print(escape_slice("a=b,c"))
+    a\=b\,c
+    """
+    return text.replace("\\", "\\\\").replace("=", "\\=").replace(",", "\\,")
+
+
+@dataclass(frozen=True)
+class TableSettings:
+    """What a shard's table of evaluators is made for.
+
+    evaluator  how every (model, slice) is evaluated
+    slices     every slice is one column, or several for a cross; the whole model is always there
+    shards     number of shards that the models are spread over; None = every model is its own
+    """
+
+    evaluator: EvaluatorSettings = field(default_factory=EvaluatorSettings)
+    slices: tuple[tuple[str, ...], ...] = ()
+    shards: int | None = None
+
+    def __post_init__(self) -> None:
+        given: tuple[str | tuple[str, ...], ...] = self.slices
+        slices = tuple((names,) if isinstance(names, str) else tuple(names) for names in given)
+        for names in slices:
+            if not names or not all(isinstance(name, str) and name for name in names):
+                raise ConfigError(f"slices={self.slices!r}: a slice is a column name, or several for a cross")
+            if len(set(names)) < len(names):
+                raise ConfigError(f"slice {','.join(names)!r} names a column twice; name each once")
+        if len(set(slices)) < len(slices):
+            raise ConfigError(f"slices={self.slices!r} has the same slice twice; leave one out")
+        object.__setattr__(self, "slices", slices)
+        shards = self.shards
+        if shards is not None and (isinstance(shards, bool) or not isinstance(shards, int) or shards < 1):
+            raise ConfigError(f"shards={shards!r}: give a number of shards, 1 or more, or None")
+
+    def meaning(self) -> dict[str, Any]:
+        """Return what decides the meaning of a state, by name."""
+        slices = [",".join(escape_slice(name) for name in names) for names in self.slices]
+        return {
+            **json.loads(self.evaluator.canonical()),
+            "positive": self.evaluator.positive,
+            "slices": slices,
+            "shards": self.shards,
+        }
+
+    def fingerprint(self) -> bytes:
+        """Return the 16 bytes by which a state knows that it is read as it was written."""
+        text = json.dumps(self.meaning(), sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+    def to_json(self) -> str:
+        """Return the whole of it as text."""
+        evaluator = {
+            **json.loads(self.evaluator.canonical()),
+            "positive": self.evaluator.positive,
+            "measures": self.evaluator.measures,
+        }
+        return json.dumps({"evaluator": evaluator, "slices": self.slices, "shards": self.shards})
+
+    @classmethod
+    def from_json(cls, text: str) -> TableSettings:
+        """Read what `to_json` wrote."""
+        content = json.loads(text)
+        choices = content["evaluator"]
+        choices["window"] = parse_window(choices["window"])
+        choices["every"] = parse_every(choices["every"])
+        choices["cost"] = parse_cost(choices["cost"])
+        choices["measures"] = tuple(choices["measures"])
+        slices = tuple(tuple(names) for names in content["slices"])
+        return cls(EvaluatorSettings(**choices), slices, content["shards"])

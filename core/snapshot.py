@@ -1,0 +1,188 @@
+"""Snapshots: the state of a shard (or of one evaluator) as bytes, for a restart on any machine.
+
+Always a table of models. Nothing is pickled; what is rebuilt faster than read (sorted scores, class
+masses) is left out. A reader exists for every version ever released; anything else is a named error.
+
+Wire form, version 1, little-endian
+    magic "RSST", version u16, reserved u16, fingerprint 16 bytes, payload length u64, crc32 of it u32;
+    payload: settings (u32 length, JSON), progress of the input (u32 length, JSON), held packets (u32
+    count; partition i32, sequence i64, u32 length, bytes each), evaluators (u32 count; evaluator_state.py).
+The fingerprint is a hash of everything that decides what the state means: the settings that change
+values, the slices, and the number of shards.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import (
+    CorruptBytesError,
+    ForeignBytesError,
+    FutureVersionError,
+    OtherConfigurationError,
+    TruncatedBytesError,
+)
+from .evaluator_state import EvaluatorState, Reader, packed_text, read_evaluator, write_evaluator
+from .events import NO_TIME
+from .model_evaluator import ModelEvaluator
+from .settings import EvaluatorSettings, TableSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAGIC = b"RSST"
+VERSION = 1
+_HEAD = struct.Struct("<4sHH16sQI")
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """What the bytes hold.
+
+    settings   of the table
+    progress   what the table knows about its input (see `EvaluatorTable`)
+    held       packets that wait for their turn: (partition, sequence, packed batch)
+    evaluators one state per (model, slice)
+    """
+
+    settings: TableSettings
+    progress: dict[str, Any]
+    held: Sequence[tuple[int, int, bytes]]
+    evaluators: Sequence[EvaluatorState]
+
+    @classmethod
+    def of_evaluator(cls, evaluator: ModelEvaluator) -> Snapshot:
+        """Return the snapshot of a table of one."""
+        return cls(TableSettings(evaluator.settings), {}, (), (evaluator.state(),))
+
+    def one_evaluator(self, settings: EvaluatorSettings | None) -> ModelEvaluator:
+        """Return the evaluator of a snapshot that holds exactly one."""
+        if settings is not None:
+            self.check(TableSettings(settings, self.settings.slices, self.settings.shards))
+        if len(self.evaluators) != 1:
+            raise OtherConfigurationError(
+                f"the snapshot holds {len(self.evaluators)} evaluators, not one; read it as a table "
+                "(EvaluatorTable.from_bytes)"
+            )
+        return self.rebuilt(self.evaluators[0], settings or self.settings.evaluator)
+
+    @staticmethod
+    def rebuilt(state: EvaluatorState, settings: EvaluatorSettings) -> ModelEvaluator:
+        """Return the evaluator of a state; CorruptBytesError where its numbers cannot be an evaluator's."""
+        try:
+            return ModelEvaluator.from_state(settings, state)
+        except (ValueError, IndexError, OverflowError) as damage:
+            raise CorruptBytesError(f"{state.model!r} contradicts itself in a snapshot: {damage}") from damage
+
+    def check(self, wanted: TableSettings) -> None:
+        """Raise OtherConfigurationError, naming every difference, unless the state was made for `wanted`."""
+        here, there = wanted.meaning(), self.settings.meaning()
+        differences = [
+            f"{name} was {there[name]!r} and is now {value!r}"
+            for name, value in here.items()
+            if value != there[name]
+        ]
+        if differences:
+            raise OtherConfigurationError(
+                f"the state was made under another configuration: {'; '.join(differences)}. Go on with the "
+                "old one, or start from an empty state"
+            )
+
+    def pack(self) -> bytes:
+        """Return the bytes."""
+        parts = [packed_text(self.settings.to_json()), packed_text(json.dumps(self.progress))]
+        parts.append(struct.pack("<I", len(self.held)))
+        for partition, sequence, packet in self.held:
+            parts += [struct.pack("<iqI", partition, sequence, len(packet)), packet]
+        parts.append(struct.pack("<I", len(self.evaluators)))
+        for state in self.evaluators:
+            write_evaluator(state, parts)
+        payload = b"".join(parts)
+        head = _HEAD.pack(MAGIC, VERSION, 0, self.settings.fingerprint(), len(payload), zlib.crc32(payload))
+        return head + payload
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Snapshot:
+        """Read the bytes. Raises a `WireError` that says what was found where they are anything else."""
+        if data[:4] != MAGIC:
+            if len(data) < 4 and MAGIC.startswith(data) and data:
+                raise TruncatedBytesError(f"a snapshot ends after {len(data)} bytes, inside its head")
+            raise ForeignBytesError(
+                f"bytes that start with {bytes(data[:4])!r} are no rocsteady snapshot"
+                if data
+                else "there are no bytes; a snapshot has some"
+            )
+        if len(data) >= 6 and not 0 < (version := struct.unpack_from("<H", data, 4)[0]) <= VERSION:
+            raise FutureVersionError(
+                f"a snapshot of version {version}: this rocsteady reads up to {VERSION}; upgrade it"
+            )
+        if len(data) < _HEAD.size:
+            raise TruncatedBytesError(f"a snapshot ends after {len(data)} bytes, inside its head")
+        _, _, reserved, fingerprint, size, crc = _HEAD.unpack_from(data)
+        if reserved:
+            raise CorruptBytesError("a snapshot has a head that no rocsteady writes; it was damaged")
+        payload = memoryview(data)[_HEAD.size :]
+        if len(payload) < size:
+            raise TruncatedBytesError(f"a snapshot ends after {len(data)} of {_HEAD.size + size} bytes")
+        if len(payload) > size or zlib.crc32(payload) != crc:
+            raise CorruptBytesError("a snapshot fails its checksum; it was damaged after it was written")
+        try:
+            snapshot = cls._read(Reader(payload))
+        except (struct.error, ValueError, KeyError, TypeError, OverflowError, IndexError) as damage:
+            raise CorruptBytesError(f"a snapshot contradicts itself: {damage}") from damage
+        if snapshot.settings.fingerprint() != fingerprint:
+            raise CorruptBytesError("a snapshot has a fingerprint that is not its own settings'")
+        return snapshot
+
+    @classmethod
+    def _read(cls, reader: Reader) -> Snapshot:
+        settings = TableSettings.from_json(reader.text())
+        progress = json.loads(reader.text())
+        held = []
+        for _ in range(reader.number("<I")):
+            partition, sequence, size = reader.numbers("<iqI")
+            held.append((partition, sequence, bytes(reader.take(size))))
+        evaluators = [read_evaluator(reader) for _ in range(reader.number("<I"))]
+        reader.end()
+        return cls(settings, progress, held, evaluators)
+
+
+def describe(snapshot: Snapshot) -> str:
+    """Put a snapshot into words, for people."""
+    settings = snapshot.settings
+    evaluator = settings.evaluator
+    lines = [
+        f"rocsteady snapshot, version {VERSION}, fingerprint {settings.fingerprint().hex()}",
+        (
+            f"window {evaluator.window}, a row every {evaluator.every} events, order {evaluator.order}, "
+            f"cost {evaluator.cost}, priors {evaluator.priors}, threshold {evaluator.threshold:g} "
+            f"(config {evaluator.config_hash()})"
+        ),
+        "shards: " + ("each model its own" if settings.shards is None else str(settings.shards)),
+        "slices: " + ("; ".join(",".join(names) for names in settings.slices) or "none"),
+    ]
+    if snapshot.progress:
+        lines.append("input: " + ", ".join(f"{key} {value}" for key, value in snapshot.progress.items()))
+    if snapshot.held:
+        size = sum(len(packet) for _, _, packet in snapshot.held)
+        lines.append(f"packets that wait for their turn: {len(snapshot.held)} ({size:,} bytes)")
+    held = sum(len(state.scores) for state in snapshot.evaluators)
+    lines.append(f"evaluators: {len(snapshot.evaluators):,}, events held: {held:,}")
+    for state in sorted(snapshot.evaluators, key=lambda state: (state.model, state.slice)):
+        name = state.model + (f" [{state.slice}]" if state.slice else "")
+        last = "" if state.greatest_time == NO_TIME else f", up to {_iso(state.greatest_time)}"
+        lines.append(
+            f"  {name}: {len(state.scores):,} events held of {state.seq:,} applied, "
+            f"{state.next_row:,} rows{last}"
+        )
+    return "\n".join(lines)
+
+
+def _iso(microseconds: int) -> str:
+    return str(np.datetime64(microseconds, "us")) + "Z"

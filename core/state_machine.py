@@ -1,0 +1,53 @@
+"""What a shard holds: a pure machine that is fed records and can be written down.
+
+`EvaluatorTable` is one, a label join and a deduplicator will be others. The protocol of a shard
+(`shard_protocol`) and the DoFn that hosts it know no more of them than stands here.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+Pane = tuple[int, int]
+"""Start and end of the Beam window that a user put the input in, microseconds UTC, end exclusive."""
+
+Output = TypeVar("Output")
+
+
+class StateMachine(Protocol[Output]):
+    """A function of the records it was fed, in their order, and of nothing else: no clock, no chance."""
+
+    def apply(self, record: bytes) -> list[Output]:
+        """Take in one record and return what it gives rise to.
+
+        After an error the machine may be half-changed, and must not be used any more.
+        """
+        ...
+
+    def to_bytes(self) -> bytes:
+        """Return a snapshot: a machine loaded from it goes on exactly as this one does."""
+        ...
+
+    def snapshot_bytes(self) -> int:
+        """Return how long `to_bytes()` would be, in O(1), exact to a few percent."""
+        ...
+
+    def counts(self) -> dict[str, int]:
+        """Return what it has taken in since it was made or loaded, by name of the metric."""
+        ...
+
+    def live_bytes(self) -> int:
+        """Return how much memory the machine takes, in O(1), roughly."""
+        ...
+
+
+class MachineFactory(Protocol[Output]):
+    """Makes the machines of one step of a pipeline. Travels to the workers, so it must be picklable."""
+
+    def new(self, pane: Pane | None) -> StateMachine[Output]:
+        """Return the machine of a shard that has seen nothing; pane is None for unwindowed input."""
+        ...
+
+    def load(self, snapshot: bytes, pane: Pane | None) -> StateMachine[Output]:
+        """Return the machine that wrote a snapshot. Raises a `RocsteadyError` for any other bytes."""
+        ...

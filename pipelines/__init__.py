@@ -1,0 +1,1 @@
+"""Runnable jobs: they compose transforms, and own the command line."""

@@ -1,0 +1,1 @@
+"""Where a job runs: option presets and preflight checks per runner."""

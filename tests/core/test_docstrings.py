@@ -1,0 +1,37 @@
+"""Every example in a docstring of the core, and of the package's face, is true."""
+
+from __future__ import annotations
+
+import doctest
+import pkgutil
+from importlib import import_module
+
+import pytest
+import rocsteady
+import rocsteady.core
+
+MODULES = [
+    "rocsteady",
+    *(f"rocsteady.core.{found.name}" for found in pkgutil.iter_modules(rocsteady.core.__path__)),
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_are_true(name: str) -> None:
+    failed, _ = doctest.testmod(import_module(name))
+    assert failed == 0
+
+
+def test_the_core_has_examples() -> None:
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    tests = [test for name in MODULES for test in finder.find(import_module(name)) if test.examples]
+    assert len(tests) >= 12
+
+
+def test_the_face_hands_on_every_name_that_it_promises() -> None:
+    for name in rocsteady.__all__:
+        if name != "EvaluateModels":  # needs Beam
+            assert getattr(rocsteady, name).__name__ == name
+    assert sorted(rocsteady.__all__) == dir(rocsteady)
+    with pytest.raises(AttributeError, match="no attribute 'EvaluateModel'"):
+        rocsteady.EvaluateModel  # noqa: B018

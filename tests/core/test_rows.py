@@ -1,0 +1,82 @@
+"""Rows are columns that read as records, and records that say why they are null."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import rocsteady as rs
+from rocsteady.core.events import NO_TIME
+from rocsteady.core.rows import (
+    COLUMNS,
+    INTEGER_COLUMNS,
+    NUMBER_COLUMNS,
+    ONE_CLASS,
+    REASONS,
+    Rows,
+    reason_text,
+)
+from rocsteady.core.settings import MEASURES
+
+
+def some_rows(model: str, n: int) -> Rows:
+    ev = rs.ModelEvaluator(window=rs.LastEvents(3), every=rs.EveryEvents(1), model=model, slice="s=1")
+    labels = [0, 0, 1, 1, 0, 1, 1, 1, 1][:n]
+    return ev.update(labels, np.arange(n) % 4 / 4, times=np.arange(n) * 10**6)
+
+
+def test_a_row_has_the_columns_of_the_interface_in_their_order() -> None:
+    assert rs.MeasureRow._fields == COLUMNS
+    assert COLUMNS == (
+        "model", "slice", "row", "seq", "time", "due", "pane_start", "pane_end",
+        "window_events", "window_start", "window_end", "weight", "positives", "negatives", "prevalence",
+        "auc", "auc_low", "auc_high", "h", "ks", "ks_threshold", "brier", "log_loss", "tpr_at_fpr",
+        "cost_threshold", "aum", "cost_curve_area", "average_precision", "calibration_error",
+        "tp", "fp", "tn", "fn", "accuracy", "precision", "recall", "specificity", "f1",
+        "balanced_accuracy", "g_mean", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "mcc", "cmd",
+        "drift", "reason", "config",
+    )  # fmt: skip
+    assert rs.Measures._fields == ("window_events", *NUMBER_COLUMNS, "reason")
+
+
+def test_columns_and_records_say_the_same() -> None:
+    rows = some_rows("m", 9)
+    assert len(rows) == 9
+    for index, row in enumerate(rows):
+        assert rows[index] == row
+        for name in NUMBER_COLUMNS:
+            value = rows.number(name)[index]
+            assert getattr(row, name) == (None if np.isnan(value) else value)
+        for name in INTEGER_COLUMNS:
+            value = rows.integer(name)[index]
+            assert getattr(row, name) == (None if value == NO_TIME else value)
+        assert rows.reason_texts()[index] == row.reason
+        assert rows.measures(index)._asdict().items() <= row._asdict().items()
+    assert rows[-1] == list(rows)[-1]
+    assert {type(value) for row in rows for value in row} <= {str, int, float, type(None)}
+
+
+def test_rows_go_one_after_another() -> None:
+    parts = [some_rows("a", 4), Rows.empty(), some_rows("b", 2), some_rows("a", 9)]
+    rows = Rows.concat(parts)
+    assert list(rows) == [row for part in parts for row in part]
+    assert set(rows.keys) == {("a", "s=1"), ("b", "s=1")}
+    assert Rows.concat(parts[:2]) is parts[0]
+    assert len(Rows.concat([])) == 0
+    assert list(Rows.empty().reason_texts()) == []
+
+
+def test_there_is_nothing_beyond_the_last_row() -> None:
+    rows = some_rows("a", 4)
+    for index in (4, -5):
+        with pytest.raises(IndexError):
+            rows[index]
+    with pytest.raises(IndexError):
+        Rows.empty()[0]
+
+
+def test_reasons_are_words_in_column_order() -> None:
+    codes = [0] * len(MEASURES)
+    assert reason_text(codes) is None
+    codes[MEASURES.index("mcc")] = codes[MEASURES.index("h")] = ONE_CLASS
+    assert reason_text(codes) == "h: one class in window; mcc: one class in window"
+    assert len(set(REASONS) - {""}) == len(REASONS) - 2

@@ -1,0 +1,1 @@
+"""Beam PTransforms and DoFns. One public PTransform per file."""
