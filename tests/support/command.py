@@ -1,0 +1,86 @@
+"""The command line, called in this process or run as one of its own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow.parquet as pq
+from rocsteady.pipelines.cli import main
+
+COMMAND = (sys.executable, "-c", "import sys; from rocsteady.pipelines.cli import main; sys.exit(main())")
+COMPILING = "rocsteady: compiling the kernels"
+"""Begins the line that may come once on a machine, and says nothing of a job."""
+
+DONE = re.compile(
+    r"rocsteady: ([\d,]+) events? read = ([\d,]+) applied \+ ([\d,]+) dead letters?; ([\d,]+) rows? "
+    r"(in \S+|on stdout) \(\d+\.\d s\)"
+)
+
+
+class Ran(NamedTuple):
+    """What a command left: its exit status, stdout, and the lines of stderr."""
+
+    status: int
+    out: str
+    lines: list[str]
+
+    @property
+    def counts(self):
+        """Events read, applied, dead letters and rows, as the first line tells them."""
+        match = DONE.fullmatch(self.lines[0])
+        assert match, self.lines
+        return tuple(int(number.replace(",", "")) for number in match.groups()[:4])
+
+
+def said(text):
+    return [line for line in text.splitlines() if not line.startswith(COMPILING)]
+
+
+def call(capsys, *arguments):
+    """Run a command in this process."""
+    capsys.readouterr()
+    try:
+        status = main([str(argument) for argument in arguments])
+    except SystemExit as leave:  # --help and --version
+        status = leave.code
+    out, err = capsys.readouterr()
+    return Ran(status, out, said(err))
+
+
+def evaluated(capsys, *arguments, output="rows.parquet", dead=False):
+    """Run `evaluate`, see that all went well and every event is accounted for; return its rows."""
+    ran = call(capsys, "evaluate", *arguments, "--output", output)
+    assert ran.status == 0, ran
+    read, applied, dead_letters, rows = ran.counts
+    assert read == applied + dead_letters
+    assert dead or not dead_letters, ran
+    table = pq.read_table(output)
+    assert table.num_rows == rows
+    return table.to_pylist()
+
+
+def start(*arguments, **options):
+    """Start a command in a process of its own."""
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def run(*arguments, **options):
+    """Run a command in a process of its own."""
+    process = start(*arguments, **options)
+    out, err = process.communicate(timeout=120)
+    return Ran(process.returncode, out, said(err))
+
+
+def names(folder="."):
+    """The names in a folder, hidden ones too."""
+    return sorted(entry.name for entry in Path(folder).iterdir())

@@ -1,0 +1,302 @@
+"""EvaluateModels gives the rows of a ModelEvaluator per model, slice and pane, however it is run."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import numpy as np
+import pytest
+from apache_beam.testing import test_stream
+from apache_beam.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampedValue
+from beam_runs import RUNNERS, InOrder, Keep, kept, pipeline
+from rocsteady.core.errors import ConfigError
+from rocsteady.core.evaluator_table import EvaluatorTable
+from rocsteady.core.events import EventBatch
+from rocsteady.core.records import EndOfInput
+from rocsteady.core.rows import MeasureRow, Rows
+from rocsteady.core.settings import (
+    BetaCost,
+    EvaluatorSettings,
+    EveryEvents,
+    LastEvents,
+    TableSettings,
+)
+from rocsteady.transforms import evaluate_models
+from rocsteady.transforms.evaluate_models import EvaluateModels
+from rocsteady.transforms.evaluate_shards import RowsCoder
+from rocsteady.transforms.validate import EventFields, records_to_batch, validate
+
+SETTINGS = EvaluatorSettings(window=LastEvents(30), every=EveryEvents(20), cost=BetaCost(2, 3))
+SLICES = (("carrier",), ("carrier", "origin"))
+
+
+def make_events(n: int = 300, seed: int = 1) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(seed)
+    scores = rng.random(n).round(2)
+    return [
+        {
+            "model": f"m{rng.integers(4)}",
+            "score": float(score),
+            "label": int(rng.random() < score),
+            "when": 1_600_000_000 + i,
+            "carrier": ["UA", "AA"][rng.integers(2)],
+            "origin": ["JFK", "LGA", None][rng.integers(3)],
+        }
+        for i, score in enumerate(scores)
+    ]
+
+
+EVENTS = make_events()
+
+
+def transform(**changes: Any) -> EvaluateModels:
+    arguments: dict[str, Any] = {
+        "window": SETTINGS.window,
+        "every": SETTINGS.every,
+        "cost": SETTINGS.cost,
+        "time": "when",
+        "slices": ("carrier", ("carrier", "origin")),
+        "shards": 4,
+    }
+    return EvaluateModels(**{**arguments, **changes})
+
+
+FIELDS = EventFields(model="model", time="when", slices=SLICES)
+
+
+def expected(events: Sequence[dict[str, Any]], pane: tuple[int, int] | None = None) -> list[tuple[Any, ...]]:
+    """Return the rows of one table that is given everything at once."""
+    if not events:
+        return []
+    table = EvaluatorTable(TableSettings(SETTINGS, SLICES, 4), pane)
+    batch, _ = validate(records_to_batch(events), FIELDS, source="", partition=0, first_position=-1)
+    parts = [*table.apply(batch.pack()), *table.apply(EndOfInput().pack())]
+    return ordered(row for part in parts for row in part)
+
+
+def ordered(rows: Any) -> list[tuple[Any, ...]]:
+    return sorted((tuple(row) for row in rows), key=lambda row: (row[0], row[1], row[6] or 0, row[2]))
+
+
+def run(
+    events: Sequence[Any], directory: Path, runner: str = "in process", **changes: Any
+) -> list[tuple[Any, ...]]:
+    with pipeline(runner) as p:
+        result = p | InOrder(events) | transform(**changes)
+        result.rows | Keep(directory, "rows")
+        result.dead_letters | Keep(directory, "dead")
+        result.late | Keep(directory, "late")
+    assert kept(directory, "late") == []
+    return ordered(row.value for row in kept(directory, "rows"))
+
+
+@pytest.mark.parametrize("cache_bytes", [1 << 30, 0], ids=["warm", "rebuilt every time"])
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_rows_are_equal_on_every_runner(runner: str, cache_bytes: int, tmp_path: Path) -> None:
+    assert run(EVENTS, tmp_path, runner, cache_bytes=cache_bytes) == expected(EVENTS)
+    assert kept(tmp_path, "dead") == []
+
+
+class Event(NamedTuple):
+    model: str
+    score: float
+    label: int
+    when: int
+    carrier: str
+    origin: str | None
+
+
+def test_dicts_named_tuples_beam_rows_and_packed_batches_are_the_same_events(
+    tmp_path: Path,
+) -> None:
+    batch, _ = validate(records_to_batch(EVENTS[200:]), FIELDS, source="", partition=0, first_position=-1)
+    mixed = [
+        *EVENTS[:100],
+        *(Event(**event) for event in EVENTS[100:150]),
+        *(beam.Row(**event) for event in EVENTS[150:200]),
+        batch.pack(),
+    ]
+    assert run(mixed, tmp_path) == expected(EVENTS)
+    assert kept(tmp_path, "dead") == []
+
+
+@pytest.mark.parametrize(("packet", "shards"), list(itertools.product([1, 7, 100, 10_000], [1, 64, None])))
+def test_rows_do_not_depend_on_how_events_are_cut_into_packets_and_shards(
+    packet: int, shards: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluate_models, "PACKET_EVENTS", packet)
+    assert run(EVENTS, tmp_path, shards=shards) == expected(EVENTS)
+
+
+@pytest.mark.parametrize("runner", ["in process", "retrying"])
+@pytest.mark.parametrize("windows", [FixedWindows(100), SlidingWindows(100, 50)], ids=type)
+def test_every_pane_is_evaluated_by_itself(runner: str, windows: Any, tmp_path: Path) -> None:
+    """Rows stay in their pane, at the time of their newest event, far outside of the pane's own times."""
+    with pipeline(runner) as p:
+        times = [(event, place) for place, event in enumerate(EVENTS)]
+        events = p | InOrder(times) | beam.MapTuple(TimestampedValue) | beam.WindowInto(windows)
+        result = events | transform()
+        result.rows | Keep(tmp_path, "rows")
+        result.batches | Keep(tmp_path, "batches")
+    got = kept(tmp_path, "rows")
+    step = 50 if isinstance(windows, SlidingWindows) else 100
+    panes = range(-50 if step == 50 else 0, 300, step)
+    for start in panes:
+        pane = (start * 1_000_000, (start + 100) * 1_000_000)
+        rows = ordered(row.value for row in got if row.pane == (start, start + 100))
+        assert rows == expected(EVENTS[max(0, start) : max(0, start + 100)], pane)
+        assert all((row[6], row[7]) == pane for row in rows)
+    assert {row.pane for row in got} == {(start, start + 100) for start in panes}
+    assert all(row.time == row.value[4] for row in got)
+    assert sum(batch.value.num_rows for batch in kept(tmp_path, "batches")) == len(got)
+
+
+def test_a_pane_ends_with_its_last_rows_while_the_stream_goes_on(tmp_path: Path) -> None:
+    stream = (
+        test_stream.TestStream()
+        .add_elements([TimestampedValue(event, 3) for event in EVENTS[:30]])
+        .add_elements([TimestampedValue(event, 5) for event in EVENTS[30:50]])
+        .advance_watermark_to(11)
+        .add_elements([TimestampedValue(event, 12) for event in EVENTS[50:90]])
+        .advance_watermark_to_infinity()
+    )
+    with pipeline("retrying", "--streaming") as p:
+        result = p | stream | beam.WindowInto(FixedWindows(10)) | transform()
+        result.rows | Keep(tmp_path, "rows")
+    got = ordered(row.value for row in kept(tmp_path, "rows"))
+    first, second = (
+        expected(EVENTS[:50], (0, 10_000_000)),
+        expected(EVENTS[50:90], (10_000_000, 20_000_000)),
+    )
+    assert got == ordered([*first, *second])
+
+
+def test_without_times_a_row_has_the_beam_time_of_its_events(tmp_path: Path) -> None:
+    with pipeline() as p:
+        events = p | InOrder(EVENTS[:40]) | beam.Map(lambda event: TimestampedValue(event, 77))
+        result = events | EvaluateModels(every=EveryEvents(5))
+        result.rows | Keep(tmp_path, "rows")
+    got = kept(tmp_path, "rows")
+    due = [row for row in got if MeasureRow(*row.value).seq % 5 == 0]
+    assert due
+    assert {row.time for row in due} == {77_000_000}
+
+
+def test_what_is_no_event_is_a_dead_letter_and_the_rest_goes_on(tmp_path: Path) -> None:
+    bad: list[Any] = [
+        "score=0.5",
+        ("m1", {"score": 0.5}),
+        None,
+        b"RSEBxx",
+        7,
+        {"model": "m1", "label": 1, "when": 5},
+        {"model": None, "score": 0.5, "label": 1, "when": 5},
+        {"model": "m1", "score": "high", "label": 1, "when": 5},
+        {},
+    ]
+    mixed = [event for pair in zip(bad, EVENTS, strict=False) for event in pair] + EVENTS[len(bad) :]
+    assert run(mixed, tmp_path) == expected(EVENTS)
+    letters = [row.value for row in kept(tmp_path, "dead")]
+    assert {letter[0] for letter in letters} == {"invalid"}
+    reasons = sorted(letter[1] for letter in letters)
+    assert len(reasons) == len(bad)
+    for words in (
+        "'str' is no kind of event; give dicts",
+        "'tuple' is no kind of event; give dicts",
+        "'NoneType' is no kind of event",
+        "'int' is no kind of event",
+        "an event batch ends after 6 bytes",
+        "score: missing",
+        "model: missing",
+        "score: 'high' is not a number",
+        "model: missing; score: missing; label: missing; time: missing",
+    ):
+        assert any(words in reason for reason in reasons), (words, reasons)
+
+
+def test_late_and_dead_letters_and_rows_are_typed() -> None:
+    p = beam.Pipeline(runner="apache_beam.runners.portability.fn_api_runner.FnApiRunner")
+    result = p | InOrder(EVENTS) | transform()
+    assert result.rows.element_type is MeasureRow
+    assert result.dead_letters.element_type is result.late.element_type
+    assert [name for name, _ in zip(result._fields, result, strict=True)] == [
+        "rows",
+        "batches",
+        "dead_letters",
+        "late",
+    ]
+
+
+def test_windows_that_merge_are_refused_in_a_sentence() -> None:
+    p = beam.Pipeline(runner="apache_beam.runners.portability.fn_api_runner.FnApiRunner")
+    events = p | InOrder(EVENTS) | beam.WindowInto(Sessions(10))
+    with pytest.raises(ConfigError, match=r"^EvaluateModels: the input is in Sessions"):
+        events | transform()
+
+
+def test_something_else_than_a_pcollection_is_refused_in_a_sentence() -> None:
+    with pytest.raises(ConfigError, match="is applied to a PBegin; apply it to one PCollection"):
+        (beam.Pipeline(runner="apache_beam.runners.portability.fn_api_runner.FnApiRunner") | transform())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"score": ""}, "score=''"),
+        ({"shards": 0}, "shards=0"),
+        ({"weight": "w"}, "weight='w': weights are not in this version"),
+        ({"cache_bytes": -5}, "cache_bytes=-5"),
+        ({"model": "m", "model_name": "n"}, "give one of them"),
+        ({"threshold": "x"}, "threshold='x'"),
+        ({"window": 100}, "window=100"),
+        ({"time_unit": "h"}, "time_unit='h'"),
+        ({"measures": ("aoc",)}, "'aoc' is not known"),
+        ({"slices": (("a", "a"),)}, "names a column twice"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused_when_it_is_made(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words.replace("(", r"\(")):
+        transform(**wrong)
+
+
+def test_columns_have_the_names_that_the_user_gives(tmp_path: Path) -> None:
+    renamed = [
+        {"p": event["score"], "y": "yes" if event["label"] else "no", "t": event["when"] * 1000}
+        for event in EVENTS
+    ]
+    one = [{**event, "model": "churn"} for event in EVENTS]
+    with pipeline() as p:
+        result = (
+            p
+            | InOrder(renamed)
+            | transform(
+                score="p",
+                label="y",
+                positive="yes",
+                time="t",
+                time_unit="ms",
+                model_name="churn",
+                slices=(),
+            )
+        )
+        result.rows | Keep(tmp_path, "rows")
+    got = ordered(row.value for row in kept(tmp_path, "rows"))
+    assert got == [row for row in expected(one) if row[1] == ""]
+
+
+def test_rows_between_stages_are_what_they_were() -> None:
+    table = EvaluatorTable(TableSettings(SETTINGS, SLICES, 4))
+    batch, _ = validate(records_to_batch(EVENTS), FIELDS, source="", partition=0, first_position=-1)
+    assert isinstance(EventBatch.unpack(batch.pack()), EventBatch)
+    (rows,) = table.apply(batch.pack())
+    coder = RowsCoder()
+    again = coder.decode(coder.encode(rows))
+    assert list(again) == list(rows)
+    assert coder.encode(again) == coder.encode(rows)
+    assert len(coder.decode(coder.encode(Rows.empty("abc")))) == 0
+    json.dumps([row._asdict() for row in again])

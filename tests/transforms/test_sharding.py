@@ -1,0 +1,117 @@
+"""Sharding: a model's shard is fixed for ever, and a split loses, doubles and reorders nothing."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rocsteady.core.errors import ConfigError
+from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.transforms import progress
+from rocsteady.transforms.sharding import shard_key, shard_of, split_by_shard
+
+
+def batch_of(models, **more):
+    n = len(models)
+    rng = np.random.default_rng(n)
+    return EventBatch(
+        models=TextColumn.of(models),
+        scores=rng.random(n),
+        labels=rng.integers(0, 2, n).astype(np.int8),
+        source="file",
+        partition=2,
+        first_position=7,
+        high_water=99,
+        **more,
+    )
+
+
+def test_the_shard_of_a_model_never_changes():
+    models = ("churn", "fraud", "", "modèle", "模型", "a" * 300)
+    assert shard_of(models, 64).tolist() == [33, 57, 36, 0, 34, 11]
+    assert shard_of(models, 1).tolist() == [0] * len(models)
+    assert shard_of(models, 1_000).tolist() == [113, 649, 756, 872, 250, 163]
+    assert [shard_key(shard) for shard in (0, 63, 1_234)] == ["shard-000", "shard-063", "shard-1234"]
+
+
+def test_models_spread_evenly():
+    counts = np.bincount(shard_of([f"model-{i}" for i in range(64_000)], 64), minlength=64)
+    assert counts.min() > 800
+    assert counts.max() < 1_200
+
+
+@pytest.mark.parametrize("shards", [0, -1, 1.5, True, "8"])
+def test_the_number_of_shards_is_checked(shards):
+    with pytest.raises(ConfigError, match="shards="):
+        shard_of(("a",), shards)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.text(max_size=2), st.none() | st.text(max_size=2), st.none() | st.text(max_size=3)),
+        max_size=40,
+    ),
+    st.integers(1, 70_000),
+)
+def test_every_event_is_in_the_shard_of_its_model_in_order(rows, shards):
+    models, carriers, ids = ([row[place] for row in rows] for place in range(3))
+    numbers = np.arange(len(rows))
+    batch = batch_of(
+        models,
+        times=numbers * 10,
+        ids=IdColumn.of(ids),
+        weights=numbers + 1.0,
+        slices=(("carrier", TextColumn.of(carriers)),),
+        label_classes=TextColumn.of(models),
+        predicted=TextColumn.of(models),
+    )
+    parts = list(split_by_shard(batch, shards))
+    assert [shard for shard, _ in parts] == sorted({shard for shard, _ in parts})
+    seen = []
+    for shard, part in parts:
+        rows_of_part = (part.times // 10).tolist()
+        assert len(part) > 0
+        assert rows_of_part == sorted(rows_of_part)
+        assert set(shard_of(part.models.to_list(), shards).tolist()) == {shard}
+        assert part.models.to_list() == [models[row] for row in rows_of_part]
+        assert part.ids.to_list() == [ids[row] for row in rows_of_part]
+        assert part.slices[0][1].to_list() == [carriers[row] for row in rows_of_part]
+        assert part.predicted.to_list() == part.label_classes.to_list() == part.models.to_list()
+        assert part.scores.tolist() == batch.scores[rows_of_part].tolist()
+        assert part.labels.tolist() == batch.labels[rows_of_part].tolist()
+        assert part.weights.tolist() == batch.weights[rows_of_part].tolist()
+        assert (part.source, part.partition, part.first_position, part.high_water) == ("file", 2, 7, 99)
+        assert EventBatch.unpack(part.pack()).models.to_list() == part.models.to_list()
+        seen += rows_of_part
+    assert sorted(seen) == numbers.tolist()
+
+
+def test_a_part_has_a_dictionary_of_what_it_uses():
+    batch = batch_of([f"m{i}" for i in range(500)])
+    for _, part in split_by_shard(batch, 16):
+        assert sorted(part.models.values) == sorted(set(part.models.to_list()))
+
+
+def test_a_thousand_models_in_sixty_four_shards_take_milliseconds():
+    n = 100_000
+    rng = np.random.default_rng(0)
+    batch = batch_of(
+        [f"m{i}" for i in rng.integers(0, 1_000, n)], ids=IdColumn.of([str(i) for i in range(n)])
+    )
+    list(split_by_shard(batch, 64))
+    began = time.perf_counter()
+    list(split_by_shard(batch, 64))
+    assert time.perf_counter() - began < 0.1  # about 4 ms where nothing else runs
+
+
+def test_progress_counts_until_it_is_reset():
+    progress.reset()
+    progress.add(records=5, dead_letters=1, bytes=100)
+    progress.add(records=5, files=1)
+    assert progress.read() == (10, 1, 100, 1)
+    progress.reset()
+    assert progress.read() == (0, 0, 0, 0)

@@ -1,0 +1,584 @@
+"""Validation: what becomes an event, what a dead letter, and that neighbours in a batch do not matter."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import time
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rocsteady.core.errors import ConfigError, InputError
+from rocsteady.core.events import NEGATIVE, NO_CLASS, NO_TIME, POSITIVE, EventBatch
+from rocsteady.transforms.columns import class_text, ids, instant, instants, number, numbers, texts
+from rocsteady.transforms.record_batches import RecordBatchCoder, from_ipc, to_ipc
+from rocsteady.transforms.validate import (
+    DEAD_LETTER_SCHEMA,
+    DeadLetter,
+    DeadLetters,
+    EventFields,
+    records_to_batch,
+    validate,
+)
+
+PLAIN = EventFields(model_name="m")
+
+
+def check(batch, fields=PLAIN, first_position=0, **more):
+    return validate(batch, fields, source="src", partition=3, first_position=first_position, **more)
+
+
+def columns(**named):
+    named.setdefault("score", [0.5] * len(next(iter(named.values()))))
+    named.setdefault("label", [1] * len(named["score"]))
+    return pa.record_batch(
+        {name: value if isinstance(value, pa.Array) else pa.array(value) for name, value in named.items()}
+    )
+
+
+def reasons(letters):
+    return [letter.reason for letter in letters]
+
+
+# Scores
+
+
+@pytest.mark.parametrize("text", ["0.5", "1e-3", " 7 ", "+1", "-.5", "1.", "1E5", "\t2\n"])
+def test_a_score_as_text_is_the_number_that_python_reads(text):
+    events, letters = check(columns(score=[text, "0.25"]))
+    assert events.scores.tolist() == [float(text), 0.25]
+    assert len(letters) == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("abc", "score: 'abc' is not a number"),
+        ("1_000", "score: '1_000' is not a number"),
+        ("0x1F", "score: '0x1F' is not a number"),
+        ("nan", "score: 'nan' is not finite"),
+        ("-Infinity", "score: '-Infinity' is not finite"),
+        ("1e400", "score: '1e400' is not finite"),
+        ("NULL", "score: 'NULL' is not a number"),
+        ("٣", "score: '٣' is not a number"),
+        ("", "score: missing"),
+        (None, "score: missing"),
+    ],
+)
+def test_a_score_that_is_no_finite_number_is_a_dead_letter(value, reason):
+    events, letters = check(columns(score=["0.1", value, "0.9"]), first_position=40)
+    assert events.scores.tolist() == [0.1, 0.9]
+    assert letters[0][:4] == ("invalid", reason, "src", 41)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1, 2], pa.int8()),
+        pa.array([1, 2], pa.uint64()),
+        pa.array([1, 2], pa.float16()),
+        pa.array([1, 2], pa.float32()),
+        pa.array([Decimal("1.0"), Decimal("2.0")]),
+        pa.array(["1", "2"], pa.large_string()),
+        pa.array(["1", "2"], pa.string_view()),
+        pa.array([b"1", b"2"]),
+        pa.array(["1", "2"]).dictionary_encode(),
+        pa.array([1.0, 2.0]).dictionary_encode(),
+        pa.array([0, 1, 2, 3])[1:3],
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_scores_are_read_from_every_numeric_or_text_type(column):
+    events, letters = check(columns(score=column))
+    assert events.scores.tolist() == [1.0, 2.0]
+    assert len(letters) == 0
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([True]),
+        pa.array([[1.0]]),
+        pa.array([{"a": 1}]),
+        pa.array([datetime.date(2013, 1, 1)]),
+        pa.nulls(1),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_what_is_no_number_by_its_type_is_a_dead_letter_and_no_exception(column):
+    events, letters = check(columns(score=column))
+    assert len(events) == 0
+    assert letters[0].reason.startswith("score: ")
+
+
+def test_probabilities_lie_between_0_and_1():
+    _, letters = check(columns(score=[0.0, 1.0, 1.5, -0.1]), EventFields(model_name="m", probabilities=True))
+    assert reasons(letters) == [
+        "score: 1.5 is no probability, which lies between 0 and 1",
+        "score: -0.1 is no probability, which lies between 0 and 1",
+    ]
+
+
+# Labels
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1, 0, -1]),
+        pa.array([1.0, 0.0, -1.0]),
+        pa.array(["1", "0", "-1"]),
+        pa.array([" 1.0", "0e0", "-01"]),
+        pa.array(["TRUE", "False", "false"]),
+        pa.array([True, False, False]),
+        pa.array([Decimal(1), Decimal(0), Decimal(-1)]),
+    ],
+    ids=lambda column: str(column.to_pylist()),
+)
+def test_labels_are_understood_without_a_positive_class(column):
+    events, letters = check(columns(label=column))
+    assert events.labels.tolist() == [POSITIVE, NEGATIVE, NEGATIVE]
+    assert len(letters) == 0
+
+
+def test_an_unknown_label_tells_the_remedy():
+    _, letters = check(columns(label=["1", "maybe", None, "2"]))
+    assert reasons(letters) == [
+        "label: 'maybe' is none of 1, 0, -1, true, false; name the positive class with --positive",
+        "label: missing",
+        "label: '2' is none of 1, 0, -1, true, false; name the positive class with --positive",
+    ]
+    _, letters = check(columns(label=[2.0, math.nan]))
+    assert reasons(letters)[1] == "label: missing"
+
+
+@pytest.mark.parametrize(
+    ("positive", "column", "labels"),
+    [
+        ("yes", ["yes", "no", "Yes"], [1, 0, 0]),
+        ("1", ["1.0", "01", "one"], [1, 1, 0]),
+        ("1.0", [1, 2, 1], [1, 0, 1]),
+        (1, ["1", "0", "x"], [1, 0, 0]),
+        ("true", [True, False, True], [1, 0, 1]),
+        ("True", ["true", "TRUE", "1"], [1, 1, 0]),
+        ("2", [2.0, 3.5, 2.0], [1, 0, 1]),
+    ],
+)
+def test_with_a_positive_class_every_other_value_is_negative(positive, column, labels):
+    events, _ = check(columns(label=column), EventFields(model_name="m", positive=positive))
+    assert events.labels.tolist() == labels
+
+
+def test_with_a_positive_class_a_missing_label_is_still_a_dead_letter():
+    fields = EventFields(model_name="m", positive="1")
+    for column in ([1.0, math.nan, None], ["1", "", None]):
+        events, letters = check(columns(label=column), fields)
+        assert events.labels.tolist() == [1]
+        assert reasons(letters) == ["label: missing"] * 2
+
+
+def test_with_predictions_labels_are_classes_in_one_spelling():
+    fields = EventFields(model_name="m", predicted="p")
+    events, letters = check(columns(label=[1, 2, 3, 1], p=["1.0", "2", None, "cat"]), fields)
+    assert events.label_classes.to_list() == ["1", "2", "1"]
+    assert events.predicted.to_list() == ["1", "2", "cat"]
+    assert events.labels.tolist() == [NO_CLASS] * 3
+    assert reasons(letters) == ["predicted: missing"]
+    events, _ = check(
+        columns(label=[True, False], p=["TRUE", "x"]),
+        EventFields(model_name="m", predicted="p", positive="true"),
+    )
+    assert events.label_classes.to_list() == ["true", "false"]
+    assert events.predicted.to_list() == ["true", "x"]
+    assert events.labels.tolist() == [1, 0]
+
+
+# Times
+
+SECOND = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "micros"),
+    [
+        ("1970-01-01T00:00:01Z", "s", SECOND),
+        ("1970-01-01t00:00:01z", "s", SECOND),
+        ("1970-01-01 00:00:01", "s", SECOND),
+        ("1970-01-01T02:00:01+02:00", "s", SECOND),
+        ("1969-12-31T19:00:01.5-0500", "s", 1_500_000),
+        ("1970-01-02", "s", 86_400 * SECOND),
+        (" 1970-01-01T00:00:00.123456789 ", "s", 123_456),
+        ("1970-01-01T23:59:60Z", "s", 86_400 * SECOND),
+        ("1", "s", SECOND),
+        ("1.25", "s", 1_250_000),
+        ("-1", "ms", -1_000),
+        ("7", "us", 7),
+        ("1999", "ns", 1),
+        ("1700000000123456789", "ns", 1_700_000_000_123_456),
+        ("1e3", "ms", SECOND),
+    ],
+)
+def test_times_are_microseconds_utc(value, unit, micros):
+    assert instant(value, unit) == micros
+    assert instants(pa.array([value]), unit).tolist() == [micros]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "soon",
+        "2013-02-30",
+        "2013-1-1",
+        "nan",
+        "1e30",
+        "99999999999999999999999",
+        "2013-01-01T25:00",
+        "0000-01-01",
+        "+1 day",
+        "10000-01-01",
+    ],
+)
+def test_what_is_no_time_is_a_dead_letter(value):
+    events, letters = check(columns(at=["2013-01-01", value, None]), EventFields(model_name="m", time="at"))
+    assert len(events) == 1
+    assert letters[0].reason.startswith(f"time: {value!r} ")
+    assert letters[1].reason == "time: missing"
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1, 2], pa.timestamp("s")),
+        pa.array([1_000, 2_000], pa.timestamp("ms", "America/New_York")),
+        pa.array([1_000_000_999, 2_000_000_000], pa.timestamp("ns", "UTC")),
+        pa.array([1, 2]),
+        pa.array([1.0, 2.0], pa.float32()),
+        pa.array([1, 2], pa.uint64()),
+        pa.array(["1970-01-01T00:00:01", "1970-01-01T01:00:02+01:00"]),
+        pa.array(["1", "1970-01-01T00:00:02Z"]),
+        pa.array(["1970-01-01T00:00:01Z", "1970-01-01T00:00:02Z"]).dictionary_encode(),
+    ],
+    ids=lambda column: str(column.type),
+)
+def test_times_are_read_from_every_type_and_zones_may_mix(column):
+    events, letters = check(columns(at=column), EventFields(model_name="m", time="at"))
+    assert events.times.tolist() == [SECOND, 2 * SECOND]
+    assert events.high_water == 2 * SECOND
+    assert len(letters) == 0
+
+
+def test_a_time_unit_that_is_too_coarse_is_named_in_the_reason():
+    _, letters = check(columns(at=[1_700_000_000_000_000_000]), EventFields(model_name="m", time="at"))
+    assert reasons(letters) == [
+        "time: 1700000000000000000 in s is not within the years 1 to 9999; set --time-unit"
+    ]
+    huge = pa.array([2**62, -(2**62)], pa.timestamp("s"))
+    events, letters = check(columns(at=huge), EventFields(model_name="m", time="at"))
+    assert (len(events), len(letters)) == (0, 2)
+
+
+def test_dates_count_from_midnight_utc():
+    for kind in (pa.date32(), pa.date64()):
+        assert instants(pa.array([datetime.date(1970, 1, 2), None], kind)).tolist() == [
+            86_400 * SECOND,
+            NO_TIME,
+        ]
+
+
+# The other columns
+
+
+def test_weights_are_above_zero_and_absent_unless_asked_for():
+    batch = columns(w=["2", "0", "-1", "inf", None, "x"])
+    assert check(batch)[0].weights is None
+    events, letters = check(batch, EventFields(model_name="m", weight="w"))
+    assert events.weights.tolist() == [2.0]
+    assert reasons(letters) == [
+        "weight: '0' is not above 0",
+        "weight: '-1' is not above 0",
+        "weight: 'inf' is not finite",
+        "weight: missing",
+        "weight: 'x' is not a number",
+    ]
+
+
+def test_ids_models_and_slices_that_are_numbers_become_text_without_a_point():
+    fields = EventFields(model="m", id="i", slices=(("s",), ("s", "t")))
+    batch = columns(m=[1.0, 2.0], i=[7.0, None], s=[3.5, math.nan], t=["", "x"])
+    events, _ = check(batch, fields)
+    assert events.models.to_list() == ["1", "2"]
+    assert events.ids.to_list() == ["7", None]
+    assert [(name, column.to_list()) for name, column in events.slices] == [
+        ("s", ["3.5", None]),
+        ("t", [None, "x"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["a", None, "", "é"]),
+        pa.array(["x", "a", None, "", "é"])[1:],
+        pa.array(["a", None, "", "é"], pa.large_string()),
+        pa.array(["a", None, "", "é"]).dictionary_encode(),
+        pa.array([b"a", None, b"", "é".encode()]),
+    ],
+    ids=str,
+)
+def test_missing_ids_and_slices(column):
+    assert ids(column).to_list() == ["a", None, None, "é"]
+    assert texts(column).to_list() == ["a", None, None, "é"]
+
+
+def test_large_ids_keep_every_digit():
+    assert ids(pa.array([2**63 + 1], pa.uint64())).to_list() == [str(2**63 + 1)]
+    assert texts(pa.array([Decimal(10**30)])).to_list() == [str(10**30)]
+
+
+def test_a_missing_model_is_a_dead_letter_and_a_model_name_serves_all():
+    events, letters = check(columns(model=["a", "", None, "b"]), EventFields())
+    assert events.models.to_list() == ["a", "b"]
+    assert reasons(letters) == ["model: missing"] * 2
+    assert check(columns(model=["a"]), EventFields(model_name="all"))[0].models.to_list() == ["all"]
+
+
+def test_the_model_is_settled_once_for_a_source():
+    assert EventFields().resolved(["model"], "stem").model == "model"
+    assert EventFields().resolved(["x"], "stem").model_name == "stem"
+    assert EventFields(model_name="n").resolved(["model"], "stem").model is None
+    assert EventFields(model="k").resolved(["model"], "stem").model == "k"
+
+
+def test_a_column_that_a_batch_lacks_is_missing_everywhere():
+    events, letters = check(pa.record_batch({"score": [0.5]}), EventFields())
+    assert len(events) == 0
+    assert reasons(letters) == ["model: missing; label: missing"]
+
+
+def test_a_needed_column_that_is_there_twice_is_refused_and_an_unused_one_is_not():
+    twice = pa.RecordBatch.from_arrays(
+        [pa.array([1]), pa.array([2]), pa.array([1])], ["score", "score", "label"]
+    )
+    with pytest.raises(InputError, match="'score' is there 2 times"):
+        check(twice)
+    unused = pa.RecordBatch.from_arrays(
+        [pa.array([1.0]), pa.array([1]), pa.array([2]), pa.array([1])], ["score", "x", "x", "label"]
+    )
+    assert len(check(unused)[0]) == 1
+
+
+# Dead letters
+
+
+def test_a_dead_letter_carries_the_record_its_time_model_and_id():
+    fields = EventFields(model="m", time="at", id="i")
+    batch = columns(
+        score=[math.inf], label=["?"], m=["a"], at=["1970-01-01T00:00:01Z"], i=[5], x=[[1, 2]], y=['q"\n']
+    )
+    (letter,) = check(batch, fields, first_position=9)[1]
+    assert letter.position == 9
+    assert (letter.time, letter.model, letter.id) == (SECOND, "a", "5")
+    assert letter.reason.startswith("score: inf is not finite; label: '?' is none of")
+    assert json.loads(letter.raw) == {
+        "score": "inf",
+        "label": "?",
+        "m": "a",
+        "at": "1970-01-01T00:00:01Z",
+        "i": 5,
+        "x": [1, 2],
+        "y": 'q"\n',
+    }
+    assert list(json.loads(letter.raw)) == batch.schema.names
+
+
+def test_dead_letters_have_one_schema_and_concatenate():
+    letters = DeadLetters.of(
+        [DeadLetter("late", "r", "s"), DeadLetter("invalid", "r", "s", 1, 2, "m", "i", "{}")]
+    )
+    both = DeadLetters.concat([letters, DeadLetters.of(()), letters])
+    assert both.batch.schema == DEAD_LETTER_SCHEMA
+    assert list(both) == [*letters, *letters]
+    assert both[-1].time == 2
+    _, made = check(columns(score=["x"]))
+    assert made.batch.schema == DEAD_LETTER_SCHEMA
+
+
+def test_positions_may_have_gaps():
+    events, letters = check(columns(score=["x", "1", "y"]), first_position=5, positions=[5, 8, 9])
+    assert [letter.position for letter in letters] == [5, 9]
+    assert events.first_position == 8
+    assert check(columns(score=["x"]), first_position=-1)[1][0].position is None
+
+
+def test_a_hundred_thousand_clean_rows_take_milliseconds_and_so_do_as_many_dead_ones():
+    n = 100_000
+    batch = columns(
+        score=pa.array(np.linspace(0, 1, n)).cast(pa.string()),
+        label=pa.array(np.arange(n) % 2).cast(pa.string()),
+    )
+    check(batch)
+    began = time.perf_counter()
+    check(batch)
+    assert time.perf_counter() - began < 0.1  # about 5 ms where nothing else runs
+    dead = columns(score=["abc"] * n)
+    began = time.perf_counter()
+    assert len(check(dead)[1]) == n
+    assert time.perf_counter() - began < 3
+
+
+# One row by itself
+
+ODD_CELLS = """
+    1 0 -1 1.0 true False nan inf -inf 1e400 +3 1_0 abc 0x1F 1. .5 nan(1) 20130101 1e18
+    2013-01-01 2013-01-01T10 2013-01-01T10:30Z 2013-01-01T10:30:05.1234567Z 2013-01-01T10:30:05+02
+    2013-01-01t10:00:00z 0000-01-01 1700000000123456789 1700000000.5 9007199254740993
+    9007199254740993.0 253402300800 253402300799 -62135596800
+"""
+CELLS = st.one_of(
+    st.none(),
+    st.sampled_from(["", " 2 ", "2013-01-01 10:30:05", *str.split(ODD_CELLS)]),
+    st.floats().map(repr),
+    st.integers(-(2**70), 2**70).map(str),
+    st.datetimes(timezones=st.none() | st.timezones()).map(lambda t: t.isoformat()),
+    st.text(max_size=4),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(CELLS, min_size=1, max_size=6), st.sampled_from(["s", "ms", "us", "ns"]))
+def test_what_becomes_of_a_value_does_not_depend_on_its_neighbours(cells, unit):
+    whole = pa.array(cells, pa.string())
+    alone = [pa.array([cell], pa.string()) for cell in cells]
+    np.testing.assert_array_equal(numbers(whole), np.concatenate([numbers(one) for one in alone]))
+    np.testing.assert_array_equal(
+        instants(whole, unit), np.concatenate([instants(one, unit) for one in alone])
+    )
+    assert instants(whole, unit).tolist() == [
+        NO_TIME if (t := instant(cell, unit)) is None else t for cell in cells
+    ]
+    expected = [math.nan if (x := number(cell)) is None else x for cell in cells]
+    np.testing.assert_array_equal(numbers(whole), expected)
+    assert texts(whole, class_text).to_list() == [class_text(cell) for cell in cells]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(CELLS, CELLS, CELLS, CELLS), min_size=1, max_size=6),
+    st.sampled_from([None, "1", "abc"]),
+)
+def test_every_record_is_an_event_or_a_dead_letter_the_same_in_any_batch(rows, positive):
+    fields = EventFields(model="m", time="t", positive=positive)
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)], ["score", "label", "m", "t"]
+    )
+    events, letters = check(batch, fields)
+    assert len(events) + len(letters) == len(rows)
+    single = [check(batch.slice(row, 1), fields, first_position=row) for row in range(len(rows))]
+    assert list(letters) == [letter for _, some in single for letter in some]
+    alone = [one for one, _ in single if len(one)]
+    assert events.scores.tolist() == [score for one in alone for score in one.scores.tolist()]
+    assert events.labels.tolist() == [label for one in alone for label in one.labels.tolist()]
+    assert events.times.tolist() == [time for one in alone for time in one.times.tolist()]
+    assert events.models.to_list() == [model for one in alone for model in one.models.to_list()]
+    assert EventBatch.unpack(events.pack()).scores.tolist() == events.scores.tolist()
+
+
+# Python records
+
+PYTHON_VALUES = (st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.decimals())
+TIMES = (st.datetimes(), st.dates(), st.datetimes(timezones=st.just(datetime.UTC)))
+NUMPY_VALUES = (st.floats().map(np.float64), st.integers(-9, 9).map(np.int8), st.booleans().map(np.bool_))
+ODD_VALUES = (
+    "\ud800",
+    np.str_("x"),
+    np.datetime64("2013-01-01"),
+    np.datetime64("NaT"),
+    b"\xff",
+    [1],
+    {"a": 1},
+)
+VALUES = st.one_of(*PYTHON_VALUES, *TIMES, *NUMPY_VALUES, st.sampled_from(ODD_VALUES))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.dictionaries(st.sampled_from(["score", "label", "model", "at"]), VALUES), max_size=5))
+def test_records_of_any_values_become_columns_and_none_is_lost(records):
+    batch = records_to_batch(records)
+    assert batch.num_rows == len(records)
+    events, letters = check(batch, EventFields(time="at", id="model", weight="score", slices=("label",)))
+    assert len(events) + len(letters) == len(records)
+
+
+def test_records_keep_the_types_of_pure_columns_and_mixed_ones_become_text():
+    now = datetime.datetime(2013, 1, 1, 12)
+    batch = records_to_batch(
+        [
+            {"a": 1, "b": np.float32(0.5), "c": True, "d": now, "e": 1, "f": "x", "h": 2**70},
+            {"a": 2.5, "b": np.int64(2), "c": None, "e": "one", "f": np.str_("y"), "g": now.date(), "h": 1},
+        ]
+    )
+    kinds = {field.name: str(field.type) for field in batch.schema}
+    assert kinds == {
+        "a": "double",
+        "b": "double",
+        "c": "bool",
+        "d": "timestamp[us]",
+        "e": "string",
+        "f": "string",
+        "h": "string",
+        "g": "date32[day]",
+    }
+    assert batch["e"].to_pylist() == ["1", "one"]
+    assert batch["h"].to_pylist() == [str(2**70), "1"]
+    mixed = records_to_batch(
+        [{"t": now.date()}, {"t": now}, {"t": now.replace(tzinfo=datetime.UTC).isoformat()}]
+    )
+    assert instants(mixed["t"]).tolist() == [
+        instant("2013-01-01"),
+        instant("2013-01-01T12:00"),
+        instant("2013-01-01T12:00"),
+    ]
+    assert records_to_batch([{}, {}]).num_rows == 2
+    assert records_to_batch([]).num_rows == 0
+
+
+def test_record_batches_travel_as_bytes_that_are_the_same_for_the_same_batch():
+    batch = columns(score=[0.5, None], x=["a", "b"])
+    assert from_ipc(to_ipc(batch)).equals(batch)
+    assert to_ipc(batch) == to_ipc(columns(score=[0.5, None], x=["a", "b"]))
+    assert RecordBatchCoder().is_deterministic()
+
+
+# Configuration
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"score": ""}, "score=''"),
+        ({"label": None}, "label=None"),
+        ({"time": 3}, "time=3"),
+        ({"positive": ""}, "positive=''"),
+        ({"time_unit": "min"}, "time_unit='min': give one of s, ms, us, ns"),
+        ({"model": "m", "model_name": "n"}, "give one of them"),
+        ({"slices": "carrier"}, "slices='carrier'"),
+        ({"slices": ((),)}, "one or more names"),
+        ({"slices": (("a", "a"),)}, "names a column twice"),
+        ({"slices": (("a",), ("a",))}, "named twice"),
+        ({"probabilities": 1}, "probabilities=1"),
+    ],
+)
+def test_fields_are_checked_when_made(arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        EventFields(**arguments)
+
+
+def test_fields_name_the_columns_that_they_need_once():
+    fields = EventFields(model="m", time="t", slices=(("a", "m"), ("a",)))
+    assert fields.slice_columns == ("a", "m")
+    assert fields.columns == ("score", "label", "m", "t", "a")

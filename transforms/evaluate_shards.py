@@ -1,0 +1,122 @@
+"""Sharded packets in, rows out: the inner step that every evaluation of a stream goes through.
+
+Packets are records of `EvaluatorTable` (`core.records`): packed `EventBatch`es, and the words that end a
+partition or the input. The key is a shard; how many there are is fixed for the life of a state, because
+another number finds other keys, and so silently empty state: a snapshot's fingerprint refuses it.
+
+The coders of `Rows` and `MeasureRow` are registered here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.coders import Coder, RowCoder, registry
+
+from ..core.errors import CorruptBytesError
+from ..core.evaluator_table import EvaluatorTable
+from ..core.rows import INTEGER_COLUMNS, NUMBER_COLUMNS, MeasureRow, Rows
+from ..core.settings import MEASURES, TableSettings
+from ..core.shard_protocol import DEFAULT_CACHE_BYTES
+from ..core.state_machine import Pane
+from .stateful_machine import RunStateMachine
+
+
+class RowsCoder(Coder):
+    """`Rows` between the stages of a pipeline: a JSON head, then the arrays as they are."""
+
+    _HEAD = struct.Struct("<II")
+
+    def encode(self, rows: Rows) -> bytes:
+        """Return the bytes of many rows."""
+        head = json.dumps([rows.keys, rows.config]).encode()
+        return b"".join(
+            (
+                self._HEAD.pack(len(head), len(rows)),
+                head,
+                np.ascontiguousarray(rows.integers, "<i8").tobytes(),
+                np.ascontiguousarray(rows.numbers, "<f8").tobytes(),
+                np.ascontiguousarray(rows.key_codes, "<i4").tobytes(),
+                np.ascontiguousarray(rows.reasons, "i1").tobytes(),
+                np.ascontiguousarray(rows.drift, "i1").tobytes(),
+            )
+        )
+
+    def decode(self, encoded: bytes) -> Rows:
+        """Return the rows that `encode` was given."""
+        length, n = self._HEAD.unpack_from(encoded)
+        at = self._HEAD.size + length
+        keys, config = json.loads(encoded[self._HEAD.size : at])
+        arrays = []
+        for dtype, width in (
+            ("<i8", len(INTEGER_COLUMNS)),
+            ("<f8", len(NUMBER_COLUMNS)),
+            ("<i4", 1),
+            ("i1", len(MEASURES)),
+            ("i1", 1),
+        ):
+            arrays.append(np.frombuffer(encoded, dtype, n * width, at).copy())
+            at += arrays[-1].nbytes
+        if at != len(encoded):
+            raise CorruptBytesError(
+                f"{len(encoded)} bytes between two stages are not {n} rows; the workers of a job must "
+                "all run one version of rocsteady"
+            )
+        integers, numbers, key_codes, reasons, drift = arrays
+        return Rows(
+            [(model, slice_) for model, slice_ in keys],
+            key_codes,
+            integers.reshape(n, -1) if n else integers.reshape(0, len(INTEGER_COLUMNS)),
+            numbers.reshape(n, -1) if n else numbers.reshape(0, len(NUMBER_COLUMNS)),
+            reasons.reshape(n, -1) if n else reasons.reshape(0, len(MEASURES)),
+            drift,
+            config,
+        )
+
+    def is_deterministic(self) -> bool:
+        """Equal rows have equal bytes."""
+        return True
+
+    def to_type_hint(self) -> type[Rows]:
+        """Return what it encodes."""
+        return Rows
+
+
+registry.register_coder(Rows, RowsCoder)
+registry.register_coder(MeasureRow, RowCoder)
+
+
+@dataclass(frozen=True)
+class TableFactory:
+    """Makes the evaluator tables of a job."""
+
+    settings: TableSettings
+
+    def new(self, pane: Pane | None) -> EvaluatorTable:
+        """Return an empty table."""
+        return EvaluatorTable(self.settings, pane)
+
+    def load(self, snapshot: bytes, pane: Pane | None) -> EvaluatorTable:
+        """Return the table of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+        return EvaluatorTable.from_bytes(snapshot, self.settings, pane)
+
+
+class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], beam.PCollection[Rows]]):
+    """Evaluates packets (shard, record) by a table of evaluators per shard and Beam window.
+
+    settings     how to evaluate, the slices, and the number of shards that the packets were split into
+    cache_bytes  live tables that a process keeps between bundles
+    """
+
+    def __init__(self, settings: TableSettings, cache_bytes: int = DEFAULT_CACHE_BYTES) -> None:
+        super().__init__()
+        self._machines = RunStateMachine(TableFactory(settings), Rows, cache_bytes)
+
+    def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> beam.PCollection[Rows]:
+        """Evaluate; raises ConfigError for windows that merge."""
+        rows: beam.PCollection[Rows] = packets | "Machines" >> self._machines
+        return rows

@@ -1,0 +1,319 @@
+"""Files, and CSV and Parquet as a stream of record batches, with the position of every record.
+
+Invariant
+    Every record of a file is in exactly one chunk, at its position: either a row of the batch, or a dead
+    letter when it is no row at all (a wrong number of fields, bytes that are not UTF-8).
+    Memory is bounded by a chunk, whatever the length of the file.
+
+Positions are 0-based ordinals of records; headers and blank lines are no records. JSON lines: `json_lines`.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import BinaryIO, NamedTuple, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+from ..core.errors import InputError, RocsteadyError
+from ..core.events import Int64Array
+from .dead_letters import DeadLetter, DeadLetters
+from .text_forms import json_objects
+
+CHUNK_ROWS = 100_000
+"""Rows of a record batch, about: large enough that a batch costs nothing, small enough to hold a few."""
+
+FORMATS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl"}
+HEAD_BYTES = 1 << 20
+DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
+"""What a reader raises in a file that is cut short, corrupt, or gone."""
+
+NO_TEXT = "\ufdd0"
+"""The code point, never used in text, that stands for a byte that is not UTF-8."""
+
+
+class Chunk(NamedTuple):
+    """Consecutive records of a source.
+
+    first_position  of the first record, in the batch or dead
+    batch           the records that are rows; columns of any types
+    positions       int64, of every row of the batch; None where they are consecutive
+    dead            the records that are no rows
+    bytes_read      how far into the file the reader is, about
+    """
+
+    first_position: int
+    batch: pa.RecordBatch
+    positions: Int64Array | None
+    dead: DeadLetters
+    bytes_read: int = 0
+
+    @property
+    def records(self) -> int:
+        """How many records there are, dead ones among them."""
+        return int(self.batch.num_rows) + len(self.dead)
+
+
+def has_scheme(path: str) -> bool:
+    """Tell a URL such as gs://bucket/x.csv from a path on this machine."""
+    return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One input file: its path or URL, its format ("csv", "tsv", "jsonl", "parquet"), its size in bytes."""
+
+    path: str
+    format: str
+    gzipped: bool
+    size: int
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its folder and endings: the model, where nothing else names it."""
+        name = PurePosixPath(self.path.replace("\\", "/")).name
+        for ending in (".gz", *FORMATS):
+            if name.lower().endswith(ending):
+                name = name[: -len(ending)]
+        return name
+
+    def open(self) -> BinaryIO:
+        """Open the bytes as they lie there."""
+        if has_scheme(self.path):
+            return FileSystems.open(self.path, compression_type=CompressionTypes.UNCOMPRESSED)
+        return open(self.path, "rb")  # noqa: PTH123 - the caller closes it
+
+    def damaged(self, position: int, cause: Exception) -> RocsteadyError:
+        """Say that the file breaks off, behind so many records."""
+        why = str(cause) or type(cause).__name__
+        if "straddling" in why:
+            why = "a record is longer than a block, or a quote is opened and never closed"
+        return RocsteadyError(
+            f"{self.path} is damaged after record {position:,} or soon after it ({why}); restore the "
+            "file, or cut it there"
+        )
+
+
+@contextmanager
+def unpacked(source: SourceFile) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """Open a text file: its bytes, unpacked, and the file as it lies there."""
+    with source.open() as raw:
+        if source.gzipped:
+            with gzip.GzipFile(fileobj=raw) as stream:
+                yield cast(BinaryIO, stream), raw
+        else:
+            yield raw, raw
+
+
+class Utf8Stream(io.RawIOBase):
+    """A stream of bytes that are surely UTF-8: any other byte is replaced by `NO_TEXT`."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        self._raw = raw
+        self._tail = b""  # a character that the last read cut in two
+        self._ready = b""
+        self.replaced = False
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return `size` bytes, and fewer only at the end: arrow takes a read for a block of its own."""
+        parts: list[bytes] = []
+        missing = size if size >= 0 else 1 << 62
+        while missing and (self._ready or self._more(min(missing, HEAD_BYTES * 8))):
+            parts.append(self._ready[:missing])
+            self._ready = self._ready[len(parts[-1]) :]
+            missing -= len(parts[-1])
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _more(self, size: int) -> bool:
+        while not self._ready:
+            data = self._raw.read(size)
+            if not data and not self._tail:
+                return False
+            self._ready = self._checked(self._tail + data, final=not data)
+        return True
+
+    def _checked(self, block: bytes, *, final: bool) -> bytes:
+        self._tail = b""
+        if not final:
+            block, self._tail = _whole_characters(block)
+        try:
+            block.decode()
+        except UnicodeDecodeError:
+            self.replaced = True
+            text = block.decode("utf-8", "surrogateescape")
+            return re.sub("[\udc80-\udcff]", NO_TEXT, text).encode()
+        return block
+
+
+def _whole_characters(block: bytes) -> tuple[bytes, bytes]:
+    """Cut a block before a character that may go on in the next one."""
+    for back in range(1, min(3, len(block)) + 1):
+        byte = block[-back]
+        if byte & 0xC0 != 0x80:  # the first byte of a character; these say how long it is
+            length = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
+            if length > back:
+                return block[:-back], block[-back:]
+            break
+    return block, b""
+
+
+def text_head(source: SourceFile) -> bytes:
+    """Return the first MiB of a text file, unpacked."""
+    with unpacked(source) as (stream, _):
+        return stream.read(HEAD_BYTES)
+
+
+def _gap_positions(start: int, rows: int, gaps: Sequence[int]) -> Int64Array:
+    """Return the ordinals of `rows` records from `start` on that are not among `gaps`, which rise."""
+    every = np.arange(start, start + rows + len(gaps))
+    return every[~np.isin(every, np.asarray(gaps, np.int64))]
+
+
+def _delimiter(source: SourceFile) -> str:
+    return "\t" if source.format == "tsv" else ","
+
+
+def csv_header(source: SourceFile) -> list[str]:
+    """Return the names in the first record; none where the file has no record at all."""
+    head = text_head(source).decode("utf-8-sig", "surrogateescape")
+    lines = io.StringIO(re.sub("[\udc80-\udcff]", NO_TEXT, head), newline="")
+    try:
+        reader = csv.reader(lines, delimiter=_delimiter(source))
+        return next((record for record in reader if record), [])
+    except csv.Error as error:
+        raise InputError(f"{source.path} has no readable header: {error}") from None
+
+
+def _csv_block_bytes(source: SourceFile) -> int:
+    head = text_head(source)
+    return int(min(max(CHUNK_ROWS * len(head) / (head.count(b"\n") + 1), 4 << 20), 32 << 20))
+
+
+def csv_chunks(source: SourceFile, block_bytes: int | None = None) -> Iterator[Chunk]:
+    """Read a CSV or TSV file with a header, every column as text; only the empty cell is missing."""
+    refused: list[tuple[int, str, int, int]] = []
+
+    def refuse(row: pa.csv.InvalidRow) -> str:
+        # With one thread, arrow numbers the records from 1, the header.
+        refused.append((row.number - 2, row.text, row.actual_columns, row.expected_columns))
+        return "skip"
+
+    options = (
+        pa.csv.ReadOptions(use_threads=False, block_size=block_bytes or _csv_block_bytes(source)),
+        pa.csv.ParseOptions(
+            delimiter=_delimiter(source), newlines_in_values=True, invalid_row_handler=refuse
+        ),
+        pa.csv.ConvertOptions(
+            check_utf8=False,  # the stream is, by its make
+            column_types=dict.fromkeys(csv_header(source), pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
+        ),
+    )
+    position = 0
+    with unpacked(source) as (bytes_of_file, raw):
+        stream = Utf8Stream(bytes_of_file)
+        try:
+            reader = pa.csv.open_csv(pa.PythonFile(stream, mode="r"), *options)
+        except pa.ArrowInvalid as error:
+            if "Empty CSV" in str(error):  # a header without a newline
+                return
+            raise
+        for batch in reader:
+            end, gaps = position + batch.num_rows, 0
+            while gaps < len(refused) and refused[gaps][0] <= end:
+                end, gaps = end + 1, gaps + 1
+            skipped, refused[:gaps] = refused[:gaps], []
+            positions = None
+            if skipped:
+                positions = _gap_positions(position, batch.num_rows, [row[0] for row in skipped])
+            chunk = Chunk(position, batch, positions, _misfits(source, skipped), raw.tell())
+            yield _without_bad_text(source, chunk) if stream.replaced else chunk
+            position = end
+        if refused:
+            nothing = pa.RecordBatch.from_pylist([], schema=reader.schema)
+            yield Chunk(position, nothing, None, _misfits(source, refused), raw.tell())
+
+
+def _misfits(source: SourceFile, refused: Sequence[tuple[int, str, int, int]]) -> DeadLetters:
+    delimiter = _delimiter(source)
+    return DeadLetters.of(
+        DeadLetter(
+            "invalid",
+            f"{fields} field{'' if fields == 1 else 's'} where the header names {expected}",
+            source.path,
+            position,
+            raw=json.dumps(
+                next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), []),
+                ensure_ascii=False,
+            ).replace(NO_TEXT, "\ufffd"),
+        )
+        for position, text, fields, expected in refused
+    )
+
+
+def _without_bad_text(source: SourceFile, chunk: Chunk) -> Chunk:
+    """Move the rows with a cell that is not UTF-8 to the dead letters."""
+    batch = chunk.batch
+    columns: dict[int, list[str]] = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if pa.types.is_string(column.type):
+            found = pc.fill_null(pc.match_substring(column, NO_TEXT), False)
+            for row in np.flatnonzero(np.asarray(found)).tolist():
+                columns.setdefault(row, []).append(name)
+    if not columns:
+        return chunk
+    rows = sorted(columns)
+    positions = chunk.positions
+    if positions is None:
+        positions = np.arange(chunk.first_position, chunk.first_position + batch.num_rows)
+    raw = json_objects(batch.take(pa.array(rows))).to_pylist()
+    dead = DeadLetters.of(
+        DeadLetter(
+            "invalid",
+            "; ".join(f"{name}: not UTF-8" for name in columns[row]),
+            source.path,
+            int(positions[row]),
+            raw=text.replace(NO_TEXT, "\ufffd"),
+        )
+        for row, text in zip(rows, raw, strict=True)
+    )
+    keep = np.setdiff1d(np.arange(batch.num_rows), rows)
+    return chunk._replace(
+        batch=batch.take(pa.array(keep)),
+        positions=positions[keep],
+        dead=DeadLetters.concat([chunk.dead, dead]),
+    )
+
+
+def parquet_chunks(source: SourceFile, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
+    """Read those of the columns that a Parquet file has (None: all of them); the others cost nothing."""
+    position = 0
+    with source.open() as raw:
+        file = pa.parquet.ParquetFile(raw)
+        present = file.schema_arrow.names
+        wanted = None if columns is None else [name for name in columns if name in present]
+        rows = max(file.metadata.num_rows, 1)
+        for batch in file.iter_batches(CHUNK_ROWS, columns=wanted):
+            share = (position + batch.num_rows) / rows
+            yield Chunk(position, batch, None, DeadLetters.of(()), int(source.size * share))
+            position += batch.num_rows

@@ -1,0 +1,149 @@
+"""Rows of measures and dead letters as columns, and as one sorted file each at the end of a bounded job.
+
+Invariant
+    The file holds every row once, sorted by its identity, so that the same rows give the same bytes
+    however a runner cut them into batches; without any rows it is an empty table with its columns. One
+    DoFn call writes it, behind a GroupByKey, and the name appears when it is whole (`write_table`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+from apache_beam.metrics.metric import Metrics
+from apache_beam.pvalue import PCollection
+from apache_beam.transforms.window import GlobalWindows
+
+from ..core.events import NO_TIME
+from ..core.rows import COLUMNS, COUNT_COLUMNS, TIME_COLUMNS, Rows
+from .dead_letters import DEAD_LETTER_SCHEMA
+from .record_batches import from_ipc, to_ipc
+from .write_table import check_output, json_lines, write_table
+
+__all__ = [
+    "ROW_SCHEMA",
+    "WriteDeadLetters",
+    "WriteRows",
+    "check_output",
+    "json_lines",
+    "rows_to_arrow",
+    "sorted_table",
+    "write_table",
+]
+
+TEXT_COLUMNS = ("model", "slice", "reason", "config")
+ROW_ORDER = ("model", "slice", "pane_start", "row")
+DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw")
+
+
+def _field(name: str) -> pa.Field:
+    if name in TEXT_COLUMNS:
+        return pa.field(name, pa.string(), nullable=name == "reason")
+    if name in COUNT_COLUMNS:
+        return pa.field(name, pa.int64(), nullable=False)
+    if name in TIME_COLUMNS:
+        return pa.field(name, pa.timestamp("us", "UTC"))
+    return pa.field(name, pa.bool_() if name == "drift" else pa.float64())
+
+
+ROW_SCHEMA = pa.schema([_field(name) for name in COLUMNS])
+"""The columns of a row, in every sink."""
+
+
+def rows_to_arrow(rows: Rows) -> pa.RecordBatch:
+    """Return rows as a record batch with ROW_SCHEMA. O(cells); Python only for each (model, slice)."""
+    n = len(rows)
+    codes = pa.array(rows.key_codes)
+
+    def column(name: str) -> pa.Array:
+        if name in ("model", "slice"):
+            place = 0 if name == "model" else 1
+            return pa.array([key[place] for key in rows.keys], pa.string()).take(codes)
+        if name in COUNT_COLUMNS:
+            return pa.array(np.ascontiguousarray(rows.integer(name)))
+        if name in TIME_COLUMNS:
+            micros = np.ascontiguousarray(rows.integer(name))
+            return pa.array(micros, mask=micros == NO_TIME).cast(pa.timestamp("us", "UTC"))
+        if name == "drift":
+            return pa.array(rows.drift == 1, mask=rows.drift < 0)
+        if name == "reason":
+            return pa.array(rows.reason_texts(), pa.string())
+        if name == "config":
+            return pa.array([rows.config]).take(pa.array(np.zeros(n, np.int8)))
+        values = np.ascontiguousarray(rows.number(name))
+        return pa.array(values, mask=np.isnan(values))
+
+    return pa.RecordBatch.from_arrays([column(name) for name in COLUMNS], schema=ROW_SCHEMA)
+
+
+def sorted_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, order: Iterable[str]) -> pa.Table:
+    """Put record batches into one table, sorted by columns; nulls come last. No batches: no rows."""
+    table = pa.Table.from_batches(batches, schema)
+    return table.sort_by([(name, "ascending") for name in order])
+
+
+class _WriteSorted(beam.DoFn):
+    def __init__(self, path: str, schema: pa.Schema, order: tuple[str, ...]) -> None:
+        self._path = path
+        self._schema = schema
+        self._order = order
+        self._written = Metrics.counter("rocsteady", "rows_written")
+
+    def process(self, element: tuple[str, Iterable[bytes]]) -> Iterator[str]:
+        _, pieces = element
+        batches = (from_ipc(piece) for piece in pieces if piece)
+        table = sorted_table(batches, self._schema, self._order)
+        write_table(table, self._path)
+        if self._schema == ROW_SCHEMA:
+            self._written.inc(table.num_rows)
+        yield self._path
+
+
+class _WriteTable(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]]):
+    """Record batches -> one file; gives its path when the file is whole."""
+
+    def __init__(self, path: str | os.PathLike[str], schema: pa.Schema, order: tuple[str, ...]) -> None:
+        super().__init__()
+        self._path = os.fspath(path)
+        self._schema = schema
+        self._order = order
+
+    def expand(self, batches: PCollection[pa.RecordBatch]) -> PCollection[str]:
+        """Apply to the batches of a bounded job."""
+        pieces = (
+            batches
+            | "Global" >> beam.WindowInto(GlobalWindows())
+            | "Encode" >> beam.Map(_keyed).with_output_types(tuple[str, bytes])
+        )
+        # An empty piece is always there, so that a job without rows writes its empty table.
+        empty = batches.pipeline | beam.Create([("", b"")]).with_output_types(tuple[str, bytes])
+        paths: PCollection[str] = (
+            (pieces, empty)
+            | beam.Flatten()
+            | beam.GroupByKey()
+            | "Write"
+            >> beam.ParDo(_WriteSorted(self._path, self._schema, self._order)).with_output_types(str)
+        )
+        return paths
+
+
+def _keyed(batch: pa.RecordBatch) -> tuple[str, bytes]:
+    return "", to_ipc(batch)
+
+
+class WriteRows(_WriteTable):
+    """Writes record batches of rows (ROW_SCHEMA) to one file, sorted by (model, slice, pane, row)."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(path, ROW_SCHEMA, ROW_ORDER)
+
+
+class WriteDeadLetters(_WriteTable):
+    """Writes record batches of dead letters (DEAD_LETTER_SCHEMA) to one file, by source and position."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(path, DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER)

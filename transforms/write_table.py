@@ -1,0 +1,184 @@
+"""Tables as files, by the ending of their name: .parquet, .csv, .jsonl, and .csv.gz, .jsonl.gz.
+
+Invariant
+    A file under its final name is whole: it is written under a temporary name beside it, flushed to the
+    disk and renamed. On any failure the temporary file is removed, and what was there before stays.
+    The same table gives the same bytes.
+
+CSV: null is the empty field and the empty text is `""`; booleans are true and false; times are RFC 3339
+with Z. JSON lines: null is null. Infinity is `inf` in CSV and `1e999` in JSON; NaN is written as null.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import secrets
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+from ..core.errors import InputError
+from .file_formats import has_scheme
+from .text_forms import json_objects, rfc3339
+
+_ROWS_AT_ONCE = 65_536
+
+
+def _without_nan(table: pa.Table) -> pa.Table:
+    for place, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            column = table.column(place)
+            if pc.any(pc.is_nan(column)).as_py():
+                clean = pc.if_else(pc.is_nan(column), pa.scalar(None, field.type), column)
+                table = table.set_column(place, field, clean)
+    return table
+
+
+def _write_parquet(table: pa.Table, file: BinaryIO) -> None:
+    pa.parquet.write_table(table, file, compression="zstd")
+
+
+def _write_csv(table: pa.Table, file: BinaryIO) -> None:
+    header = pa.table([pa.array([name]) for name in table.column_names], names=table.column_names)
+    quiet = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
+    names = io.BytesIO()
+    pa.csv.write_csv(header, names, quiet)
+    plain = ",".join(table.column_names)
+    simple = all(name.isidentifier() for name in table.column_names)
+    file.write(f"{plain}\n".encode() if simple else names.getvalue())
+    for place, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            text = [rfc3339(chunk) for chunk in table.column(place).chunks]
+            table = table.set_column(place, field.name, pa.chunked_array(text, pa.string()))
+    pa.csv.write_csv(table, file, quiet)
+
+
+def _write_json(table: pa.Table, file: BinaryIO) -> None:
+    file.writelines(json_lines(table))
+
+
+def json_lines(table: pa.Table) -> Iterator[bytes]:
+    r"""Yield the rows as lines of JSON, many lines to a piece; for a file or for stdout.
+
+    >>> list(json_lines(pa.table({"auc": [0.5, None]})))
+    [b'{"auc": 0.5}\n{"auc": null}\n']
+    """
+    for batch in table.to_batches(_ROWS_AT_ONCE):
+        if batch.num_rows:
+            yield "\n".join([*json_objects(batch, "number").to_pylist(), ""]).encode()
+
+
+_WRITERS: dict[str, Callable[[pa.Table, BinaryIO], None]] = {
+    ".parquet": _write_parquet,
+    ".csv": _write_csv,
+    ".jsonl": _write_json,
+}
+
+
+def _ending(path: str) -> tuple[str, bool]:
+    bare = path.lower().removesuffix(".gz")
+    ending = Path(bare).suffix
+    if ending not in _WRITERS or (ending == ".parquet" and bare != path.lower()):
+        raise InputError(
+            f"output {path!r} has an ending that is not known; use .parquet, .csv, .csv.gz, .jsonl "
+            "or .jsonl.gz"
+        )
+    return ending, bare != path.lower()
+
+
+def check_output(path: str | os.PathLike[str]) -> None:
+    """See, before a job starts, that `path` can be written.
+
+    Raises InputError where its ending is not known, it is a folder, or its folder is missing or cannot
+    be written to. A file that is there already will be replaced.
+    """
+    text = os.fspath(path)
+    _ending(text)
+    if has_scheme(text):
+        try:
+            FileSystems.get_filesystem(text)
+        except ValueError as error:
+            raise InputError(f"output {text!r} cannot be written: {error}") from None
+        return
+    file = Path(text)
+    folder = file.parent
+    if file.is_dir():
+        raise InputError(f"output {text!r} is a folder; name a file in it, such as {file / 'rows.parquet'}")
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise InputError(f"output {text!r}: the folder {folder} {what}; create it, or write elsewhere")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"output {text!r}: the folder {folder} cannot be written to ({error.strerror}); write elsewhere"
+        ) from None
+
+
+def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
+    """Write a table to a file, in the format of its ending; see the head of this module.
+
+    Raises InputError for an unknown ending, OSError where the file cannot be written.
+    """
+    text = os.fspath(path)
+    ending, gzipped = _ending(text)
+    table = _without_nan(table)
+    with _replaced(text) as file:
+        if gzipped:
+            with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
+                _WRITERS[ending](table, cast(BinaryIO, packed))
+        else:
+            _WRITERS[ending](table, file)
+
+
+@contextmanager
+def _replaced(path: str) -> Iterator[BinaryIO]:
+    """Open a file that takes the name `path` when all is written, and leaves nothing when it is not."""
+    if has_scheme(path):
+        temporary = f"{path}.{secrets.token_hex(6)}.tmp"
+        try:
+            with FileSystems.create(temporary, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+                yield file
+            FileSystems.rename([temporary], [path])
+        except BaseException:
+            with suppress(Exception):
+                FileSystems.delete([temporary])
+            raise
+        return
+    final = Path(path)
+    hidden = final.with_name(f".{final.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with hidden.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if final.exists():
+            hidden.chmod(stat.S_IMODE(final.stat().st_mode))
+        hidden.replace(final)
+    except BaseException:
+        hidden.unlink(missing_ok=True)
+        raise
+    _sync_folder(final.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename last; not every system lets a folder be opened for that."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
