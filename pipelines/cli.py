@@ -1,0 +1,285 @@
+"""The command line: words in, one command run, an exit status out.
+
+Exit status: 0 done (dead letters included); 2 bad arguments, or input found wrong before the job starts;
+1 the job failed later; 130 interrupted, 143 terminated. What a user can cause is one sentence on stderr,
+never a traceback. Beam is imported only by the commands that run a job, so that `--help` is instant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NoReturn
+
+from rocsteady import __version__
+
+from ..core.errors import ConfigError, InputError, RocsteadyError
+
+COMMANDS = ("demo", "evaluate", "inspect")
+COMMANDS_NOT_YET = ("prequential", "compare", "report", "doctor", "state")
+
+NOT_YET = (
+    "--labels", "--label-time", "--ttl", "--alert", "--alerts", "--deduplicate", "--second-label",
+    "--max-ahead", "--idle-ttl", "--weight", "--prometheus",
+)  # fmt: skip
+"""Options, and above commands, that are promised and not built: said so, rather than handed to Beam."""
+
+_EPILOG = """examples:
+  rocsteady demo
+  rocsteady evaluate scores.csv --label clicked --score p --output rows.csv
+  rocsteady evaluate 'day-*.parquet' --slice country --window last:10000 --output rows.parquet
+  rocsteady inspect model.state
+"""
+
+_EVALUATE_EPILOG = """examples:
+  every model of a file, all of its events, a row each 10,000 of them and a last one:
+    rocsteady evaluate scores.csv.gz --score p --label y --window all --every 10000 --output rows.csv
+  a row every 1,000 events over the last 10,000, per country and per country and device:
+    rocsteady evaluate 'day-*.parquet' --slice country --slice country,device --every 1000 --output r.csv
+  H-measure as in R's hmeasure, labels that are words, rejected records kept:
+    rocsteady evaluate s.csv --positive bad --cost severity --dead-letters rejected.jsonl --output -
+
+Every other option is handed to Beam. Positions of dead letters count the records of a source from 0."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"{message} (see {self.prog} --help)")
+
+
+def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """Return the parser of the command line, and of it the part of `evaluate`."""
+    shape: dict[str, Any] = {
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+        "allow_abbrev": False,
+    }
+    parser = _Parser(
+        prog="rocsteady",
+        description="How well classifiers rank and decide, at every moment and for every model.",
+        epilog=_EPILOG,
+        **shape,
+    )
+    parser.add_argument("--version", action="version", version=f"rocsteady {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    demo = commands.add_parser(
+        "demo",
+        help="a year of real flights, predicted online by several learners, evaluated as it goes",
+        description="Train online learners on a year of real flights and evaluate them as the year goes.",
+        epilog="example:\n  rocsteady demo --output flights",
+        **shape,
+    )
+    demo.add_argument(
+        "--output", metavar="DIR", default="rocsteady-demo", help="folder for the rows [rocsteady-demo]"
+    )
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="evaluate the models in files: rows of AUC, H-measure, KS, kappa, ...",
+        description="Evaluate the models in files of scored and labelled events.",
+        epilog=_EVALUATE_EPILOG,
+        **shape,
+    )
+    _add_evaluate(evaluate)
+    inspect = commands.add_parser(
+        "inspect",
+        help="say in words what a stored state holds",
+        description="Say in words what a stored state holds.",
+        epilog="example:\n  rocsteady inspect model.state",
+        **shape,
+    )
+    inspect.add_argument("state", metavar="STATE", help="a file with the bytes of a snapshot")
+    return parser, evaluate
+
+
+def _add_evaluate(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("sources", nargs="+", metavar="SOURCE", help="files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz")
+    add("--output", required=True, metavar="PATH", help=".csv, .parquet or .jsonl; - is JSON lines on stdout")
+    columns = parser.add_argument_group("columns")
+    add = columns.add_argument
+    add("--score", default="score", metavar="COL", help="higher = more likely positive [score]")
+    add("--label", default="label", metavar="COL", help="1/0, 1/-1 or true/false, or see --positive [label]")
+    add("--positive", metavar="VALUE", help="this label is positive, every other non-missing one negative")
+    model = columns.add_mutually_exclusive_group()
+    model.add_argument("--model", metavar="COL", help='[column "model" if there is one]')
+    model.add_argument("--model-name", metavar="NAME", help="one model for all events [the file's name]")
+    add("--time", metavar="COL", help="RFC 3339 (no zone = UTC), dates, or numbers in --time-unit")
+    add("--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="of numeric times [s]")
+    add("--id", metavar="COL", help="what tells two events of one time apart")
+    add("--predicted", metavar="COL", help="predicted class; labels are then classes, kappa multi-class")
+    add("--slice", action="append", default=[], metavar="COL[,COL]", help="repeatable; COL,COL is a cross")
+    rows = parser.add_argument_group("windows and rows")
+    add = rows.add_argument
+    add("--window", default="last:10000", help="last:N or all [last:10000]")
+    add("--every", default="100", metavar="N", help="a row every N events of a model and slice [100]")
+    add(
+        "--order",
+        metavar="ORDER",
+        help="position | time | arrival [time when --time is given, else position]",
+    )
+    add("--measures", metavar="NAME,...", help="names of measures, or all [all but the three costly ones]")
+    add("--cost", default="beta:2,2", help="beta:A,B | severity[:RATIO|:balanced] | uniform [beta:2,2]")
+    add("--priors", default="window", help="window, or the share of positives [window]")
+    add("--threshold", default="0.5", help="predicted positive means score >= this [0.5]")
+    add("--confidence", default="0.95", help="of the AUC interval [0.95]")
+    add("--probabilities", action="store_true", help="scores are probabilities: Brier score, log loss")
+    add("--at-fpr", default="0.01", help="false positive rate of tpr_at_fpr [0.01]")
+    add("--false-positive-cost", default="0.2", help="c of cost_threshold [0.2]")
+    add("--flip-if-below-half", action="store_true", help="H of -score while AUC < 0.5, as R's hmeasure")
+    job = parser.add_argument_group("the job")
+    add = job.add_argument
+    add("--dead-letters", metavar="PATH", help="where malformed records go [counted and summarised]")
+    add("--shards", default="64", metavar="N", help="models are spread over so many keys [64]")
+    add("--cache-bytes", metavar="N", help="memory for live state in a worker")
+    add("--runner", default="local", help="local | prism | flink | dataflow | any Beam runner [local]")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit status. Without `argv` the process is the command's own."""
+    _open_closed_streams()
+    if argv is not None:
+        return _main(argv)
+    status = _main(sys.argv[1:])
+    if status > 128 and any(not thread.daemon for thread in threading.enumerate()[1:]):
+        sys.stderr.flush()
+        os._exit(status)  # interrupted, and an engine's threads would keep the process for minutes
+    return status
+
+
+def _main(arguments: Sequence[str]) -> int:
+    with _Interruptible() as interruption, _quiet_libraries():
+        try:
+            status = _run([*arguments])
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader of our output went away: nobody is left to tell
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        except (KeyboardInterrupt, Exception) as error:
+            if interruption.signal is not None or isinstance(error, KeyboardInterrupt):
+                return interruption.say()
+            if isinstance(error, ConfigError | InputError):
+                return _say(error, 2)
+            if isinstance(error, RocsteadyError):
+                return _say(error, 1)
+            if isinstance(error, OSError):
+                return _say(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
+            raise
+        return status
+
+
+class _Interruptible:
+    """While it is entered, SIGINT and SIGTERM raise KeyboardInterrupt in the main thread.
+
+    It remembers which, because an engine may make another error of the exception: where one of them came,
+    any error is its consequence.
+    """
+
+    def __init__(self) -> None:
+        self.signal: signal.Signals | None = None
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> _Interruptible:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup: it stays ignored
+                    self._before[number] = signal.signal(number, self._interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG002
+        self.signal = signal.Signals(number)
+        raise KeyboardInterrupt
+
+    def say(self) -> int:
+        """Tell what happened; return the status that a shell expects."""
+        if self.signal == signal.SIGTERM:
+            return _say("terminated; no unfinished output is left", 128 + signal.SIGTERM)
+        return _say("interrupted; no unfinished output is left", 128 + signal.SIGINT)
+
+
+def _open_closed_streams() -> None:
+    """Send to nowhere what is written to a stream that the caller closed, before a file takes its number."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: PTH123, SIM115
+
+
+@contextmanager
+def _quiet_libraries() -> Iterator[None]:
+    """Let nobody but us log: Beam remarks on its optional parts, and buries an error in tracebacks."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("rocsteady: %(message)s"))
+    handler.addFilter(lambda record: record.name.startswith("rocsteady"))
+    root = logging.getLogger()
+    before, root.handlers[:] = root.handlers[:], [handler]
+    try:
+        yield
+    finally:
+        root.handlers[:] = before
+
+
+def _say(message: object, status: int) -> int:
+    print(f"rocsteady: {message}", file=sys.stderr)
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    parser, evaluate = _parsers()
+    _refuse_unknown_command(arguments)
+    for argument in arguments:
+        if (name := argument.split("=")[0]) in NOT_YET:
+            raise ConfigError(f"option {name} is not in this version; leave it out")
+    if arguments[:1] == ["evaluate"]:
+        arguments = _with_joined_values(arguments, evaluate)
+    options, rest = parser.parse_known_args(arguments)
+    if options.command == "evaluate":
+        from .evaluate import evaluate_command
+
+        return evaluate_command(options, rest)
+    if rest:
+        raise ConfigError(f"argument {rest[0]!r} is not known (see rocsteady {options.command} --help)")
+    if options.command == "inspect":
+        from .inspect import inspect_command
+
+        return inspect_command(options.state)
+    from .demo import demo_command
+
+    return demo_command(options.output)
+
+
+def _refuse_unknown_command(arguments: Sequence[str]) -> None:
+    if not arguments or arguments[0].startswith("-") or arguments[0] in COMMANDS:
+        return
+    name = arguments[0]
+    if name in COMMANDS_NOT_YET:
+        raise ConfigError(f"command {name} is not in this version; there are {', '.join(COMMANDS)}")
+    near = difflib.get_close_matches(name, COMMANDS, 1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"
+    raise ConfigError(f"command {name!r} is not known; {hint}")
+
+
+def _with_joined_values(arguments: list[str], evaluate: argparse.ArgumentParser) -> list[str]:
+    """Tie options that are not ours to their values; only if there are any, Beam is asked about them."""
+    own = evaluate._option_string_actions
+    if {"-h", "--help"} & {*arguments} or all(
+        word.split("=")[0] in own or not word.startswith("--") for word in arguments
+    ):
+        return arguments
+    from ..runners.presets import RunnerError, join_values
+
+    try:
+        return join_values(arguments, own)
+    except RunnerError as mistake:
+        raise ConfigError(f"{mistake} (see rocsteady evaluate --help)") from None

@@ -1,0 +1,172 @@
+"""`rocsteady demo`: online learners on a year of real flights, evaluated as the flights land.
+
+Every learner says before each departure how likely the flight is to land late; the label exists when it
+has landed. The predictions of all learners then go through the very job that `rocsteady evaluate` runs: a
+sliding window per learner, and per learner and carrier.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from ..core.errors import InputError
+from ..core.settings import EvaluatorSettings, EveryEvents, LastEvents, TableSettings
+from ..core.shard_protocol import DEFAULT_CACHE_BYTES
+from ..runners.presets import choose_runner
+from ..transforms.read_files import list_sources
+from ..transforms.validate import EventFields
+from ..transforms.write_table import check_output
+from .evaluate import Evaluation, run_evaluation
+from .flight_learners import MAJORITY_WINDOW, Training, train
+from .flights import LATE_MINUTES
+from .progress import ProgressLine, summarise
+
+_EVERY = 1_000
+_YEAR = "AUC over the year"
+_LEARNERS_SHOWN = ("auc", "auc_low", "auc_high", "h", "ks", "kappa", "kappa_m")
+
+
+def demo_command(output: str, *, first: int | None = None) -> int:
+    """Train (or find what an earlier run trained), evaluate, print tables; rows are left in a folder.
+
+    `first` takes the first departures only.
+    """
+    if not output:
+        raise InputError("--output '': name a folder")
+    folder = Path(output)
+    rows = folder / "rows.parquet"
+    with _made(folder):
+        check_output(rows)
+        with _training_line() as report:
+            training = train(report, first=first)
+        _tell(training)
+        job = Evaluation(
+            sources=list_sources([str(training.path)]),
+            fields=EventFields(model="model", time="time", id="id", slices=(("carrier",),)),
+            settings=TableSettings(
+                EvaluatorSettings(
+                    window=LastEvents(MAJORITY_WINDOW), every=EveryEvents(_EVERY), order="position"
+                ),
+                (("carrier",),),
+                64,
+            ),
+            output=str(rows),
+            dead_letters=None,
+            cache_bytes=DEFAULT_CACHE_BYTES,
+            runner=choose_runner("local"),
+        )
+        total = sum(source.size for source in job.sources)
+        with ProgressLine(enabled=True, total_bytes=total, total_files=len(job.sources)):
+            outcome = run_evaluation(job)
+        summarise(outcome, str(rows), None)
+    print(_report(parquet.read_table(rows), training.models))
+    return 0
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Make the folder; take it away again if nothing came to stand in it."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--output {folder} is a file; name a folder")
+    new = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"--output {folder}: the folder cannot be made ({error.strerror}); name another"
+        ) from None
+    try:
+        yield
+    except BaseException:
+        if new and folder.exists() and not any(folder.iterdir()):
+            folder.rmdir()
+        raise
+
+
+@contextmanager
+def _training_line() -> Iterator[Any]:
+    """Yield what training reports to: one line that is redrawn, or in a log a line every ten seconds."""
+    terminal = sys.stderr.isatty()
+    last = time.monotonic()
+
+    def report(share: float, text: str) -> None:
+        nonlocal last
+        if terminal:
+            print(f"\r\033[K{share:4.0%} {text}", end="", file=sys.stderr, flush=True)
+        elif time.monotonic() - last > 10.0:
+            last = time.monotonic()
+            print(f"rocsteady: {share:.0%} {text}", file=sys.stderr, flush=True)
+
+    try:
+        yield report
+    finally:
+        if terminal:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _tell(training: Training) -> None:
+    source = "kept by an earlier run" if training.from_cache else "trained now"
+    print(
+        f"rocsteady: {training.flights:,} departures from New York in 2013 = {training.landed:,} landed + "
+        f"{training.unlabelled:,} cancelled or diverted, which never get a label; "
+        f"{len(training.models)} learners, {source}",
+        file=sys.stderr,
+    )
+    if training.note:
+        print(f"rocsteady: {training.note}", file=sys.stderr)
+
+
+def _report(rows: pa.Table, models: Sequence[str]) -> str:
+    """Return the tables that a newcomer reads first."""
+    columns = {name: rows[name].to_numpy(zero_copy_only=False) for name in rows.column_names}
+    whole, full = columns["slice"] == "", columns["window_events"] == MAJORITY_WINDOW
+    lines = [
+        f"\nDoes the flight land {LATE_MINUTES} minutes late or more? Of the last {MAJORITY_WINDOW:,}:\n",
+        f"  {'learner':<12} {'AUC [95% interval]':<24} {'H':>6} {'KS':>6} {'kappa':>7} {'kappa_m':>8}   "
+        + _YEAR,
+    ]
+    for model in models:
+        of_model = whole & (columns["model"] == model)
+        last = np.flatnonzero(of_model)[-1]
+        auc, low, high, h, ks, kappa, kappa_m = (columns[name][last] for name in _LEARNERS_SHOWN)
+        lines.append(
+            f"  {model:<12} {auc:.4f} [{low:.4f}, {high:.4f}] {h:>9.4f} {ks:>6.3f} {kappa:>7.3f} "
+            f"{kappa_m:>8.3f}   {_range(columns, np.flatnonzero(of_model & full))}"
+        )
+    lines.append(f"\nAUC per carrier, the last {MAJORITY_WINDOW:,} landings of each at the most:\n")
+    lines.append(f"  {'carrier':<8} {'landings':>8} {'late':>6}  " + "".join(f"{m:>13}" for m in models))
+    slices = sorted({str(name) for name in columns["slice"][~whole]})
+    for name in slices:
+        last_of = [
+            np.flatnonzero((columns["slice"] == name) & (columns["model"] == model))[-1] for model in models
+        ]
+        shown = "".join(f"{_shown(columns['auc'][row]):>13}" for row in last_of)
+        events, share = columns["window_events"][last_of[0]], columns["prevalence"][last_of[0]]
+        lines.append(f"  {name.partition('=')[2]:<8} {events:>8,} {share:>6.1%}  {shown}")
+    return "\n".join(lines)
+
+
+def _range(columns: dict[str, Any], rows: Any) -> str:
+    auc = columns["auc"][rows]
+    if not len(rows):
+        return "(no full window)"
+    worst, best = rows[np.nanargmin(auc)], rows[np.nanargmax(auc)]
+    if columns["auc"][worst] == columns["auc"][best]:
+        return f"{columns['auc'][best]:.3f} throughout"
+    moments = [
+        f"{columns['auc'][row]:.3f} ({columns['time'][row].astype('datetime64[D]')})" for row in (worst, best)
+    ]
+    return " to ".join(moments)
+
+
+def _shown(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.3f}"

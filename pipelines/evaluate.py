@@ -1,0 +1,342 @@
+"""`rocsteady evaluate`: files of scored events in, rows of measures out, by way of Beam.
+
+Everything that can be found wrong is found before the job starts (exit status 2). Where the job runs on this
+machine its outputs are written into a hidden folder beside their final place and moved there when the job is
+done, so a job that fails or is interrupted leaves none, whatever its threads were doing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import shutil
+import stat
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+import apache_beam as beam
+from apache_beam.runners.runner import PipelineResult
+
+from ..core.errors import ConfigError, InputError, RocsteadyError
+from ..core.settings import EvaluatorSettings, TableSettings, parse_cost, parse_every, parse_window
+from ..core.shard_protocol import DEFAULT_CACHE_BYTES
+from ..runners.presets import Runner, RunnerError, choose_runner
+from ..transforms.dead_letters import DEAD_LETTER_METRICS
+from ..transforms.evaluate_shards import EvaluateShards
+from ..transforms.file_formats import SourceFile, has_scheme
+from ..transforms.read_files import ReadEventFiles, check_columns, list_sources
+from ..transforms.stateful_machine import METRICS_NAMESPACE
+from ..transforms.validate import EventFields
+from ..transforms.write_rows import WriteDeadLetters, WriteRows, rows_to_arrow
+from ..transforms.write_table import check_output
+from .progress import ProgressLine, summarise
+
+STDOUT = "-"
+
+_Setting = TypeVar("_Setting")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A job: what is read, how it is evaluated, where it goes.
+
+    output is a path; dead_letters too, or None: then they are only counted.
+    """
+
+    sources: Sequence[SourceFile]
+    fields: EventFields
+    settings: TableSettings
+    output: str
+    dead_letters: str | None
+    cache_bytes: int
+    runner: Runner
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a finished job counted.
+
+    counts        by the names of Beam metrics
+    dead_letters  per kind of reason: how many, and the lowest position of one; most frequent first
+    """
+
+    counts: Counter[str]
+    dead_letters: list[tuple[str, int, int]]
+    seconds: float
+
+
+def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+    """Run the command with parsed options; the rest of the words are Beam's."""
+    fields = EventFields(
+        score=options.score,
+        label=options.label,
+        positive=options.positive,
+        model=options.model,
+        model_name=options.model_name,
+        time=options.time,
+        time_unit=options.time_unit,
+        id=options.id,
+        predicted=options.predicted,
+        slices=tuple(_columns(names) for names in options.slice),
+        probabilities=options.probabilities,
+    )
+    settings = TableSettings(
+        _settings(options, fields.positive), fields.slices, _whole("--shards", options.shards, 1)
+    )
+    cache_bytes = DEFAULT_CACHE_BYTES
+    if options.cache_bytes is not None:
+        cache_bytes = _whole("--cache-bytes", options.cache_bytes, 0)
+    try:
+        runner = choose_runner(options.runner, beam_flags)
+    except RunnerError as mistake:
+        raise ConfigError(str(mistake)) from None
+    sources = _sources(options.sources)
+    _check_outputs(options.output, options.dead_letters, sources)
+    check_columns(sources, fields)
+    job = Evaluation(sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner)
+    if not runner.here:
+        logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
+    if options.output != STDOUT:
+        outcome = _watched(job)
+    else:
+        with tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
+            rows = Path(folder) / "rows.jsonl"
+            outcome = _watched(replace(job, output=str(rows)))
+            _print_file(rows)
+    summarise(outcome, options.output, options.dead_letters)
+    return 0
+
+
+def _watched(job: Evaluation) -> Outcome:
+    total = sum(source.size for source in job.sources)
+    with ProgressLine(enabled=job.runner.in_process, total_bytes=total, total_files=len(job.sources)):
+        return run_evaluation(job)
+
+
+def _print_file(path: Path) -> None:
+    """Copy a file to stdout, also where stdout is not one of bytes, as in a notebook."""
+    try:
+        if (binary := getattr(sys.stdout, "buffer", None)) is None:
+            sys.stdout.write(path.read_text("utf-8"))
+            return
+        sys.stdout.flush()
+        with path.open("rb") as lines:
+            shutil.copyfileobj(lines, binary)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise RocsteadyError(f"stdout cannot be written to: {error.strerror or error}") from None
+
+
+def _sources(paths: Sequence[str]) -> tuple[SourceFile, ...]:
+    for path in paths:
+        if path == STDOUT:
+            raise ConfigError("SOURCE -: events from stdin are not in this version; put them into a file")
+        if path.startswith("kafka://"):
+            raise ConfigError(f"SOURCE {path}: streaming sources are not in this version; name files")
+        if not path:
+            raise ConfigError("SOURCE '': name a file")
+    return list_sources(paths)
+
+
+def _check_outputs(output: str, dead_letters: str | None, sources: Sequence[SourceFile]) -> None:
+    """Raise InputError where an output cannot be written, or would replace an input or the other one."""
+    outputs = [("--output", output)] if output != STDOUT else []
+    if dead_letters is not None:
+        if dead_letters == STDOUT:
+            raise ConfigError("--dead-letters -: stdout is for rows; name a file")
+        outputs.append(("--dead-letters", dead_letters))
+    for option, path in outputs:
+        if path.startswith("kafka://"):
+            raise ConfigError(f"{option} {path}: streaming sinks are not in this version; name a file")
+        check_output(path)
+        for source in sources:
+            if _same_file(path, source.path):
+                raise InputError(f"{option} {path} is also an input; write to another file")
+    if len(outputs) == 2 and _same_file(output, outputs[1][1]):
+        raise InputError(f"--dead-letters {outputs[1][1]} is the file of the rows; name another")
+
+
+def _same_file(one: str, other: str) -> bool:
+    if has_scheme(one) or has_scheme(other):
+        return one == other
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _settings(options: argparse.Namespace, positive: str | None) -> EvaluatorSettings:
+    order = options.order or ("time" if options.time is not None else "position")
+    if order.startswith("time:"):
+        raise ConfigError(
+            f"--order {order}: a limit on lateness is not in this version; --order time sorts all of a file"
+        )
+    if order not in ("position", "time", "arrival"):
+        raise ConfigError(f"--order {order!r}: give position, time or arrival")
+    if order == "time" and options.time is None:
+        raise ConfigError("--order time needs times; name their column with --time")
+    priors = options.priors if options.priors == "window" else _number("--priors", options.priors)
+    return EvaluatorSettings(
+        window=_parsed("--window", options.window, parse_window),
+        every=_parsed("--every", options.every, parse_every),
+        measures=None if options.measures is None else tuple(options.measures.split(",")),
+        cost=_parsed("--cost", options.cost, parse_cost),
+        priors=priors,
+        threshold=_number("--threshold", options.threshold),
+        confidence=_number("--confidence", options.confidence),
+        probabilities=options.probabilities,
+        at_fpr=_number("--at-fpr", options.at_fpr),
+        false_positive_cost=_number("--false-positive-cost", options.false_positive_cost),
+        flip_if_below_half=options.flip_if_below_half,
+        positive=positive,
+        order=order,
+    )
+
+
+def _columns(names: str) -> tuple[str, ...]:
+    columns = tuple(names.split(","))
+    if not all(columns):
+        raise ConfigError(f"--slice {names!r}: give a column, or several for a cross: --slice COL,COL")
+    return columns
+
+
+def _parsed(option: str, text: str, parse: Callable[[str], _Setting]) -> _Setting:
+    try:
+        return parse(text)
+    except ConfigError as mistake:
+        what, _, sentence = str(mistake).partition(": ")
+        raise ConfigError(f"{option} {text}: {sentence or what}") from None
+
+
+def _number(option: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigError(f"{option} {text!r}: give a number") from None
+
+
+def _whole(option: str, text: str, least: int) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = least - 1
+    if number < least:
+        raise ConfigError(f"{option} {text!r}: give a whole number, {least} or more")
+    return number
+
+
+def run_evaluation(job: Evaluation) -> Outcome:
+    """Build the pipeline, run it and wait for its end.
+
+    Raises RocsteadyError, with the reason in a sentence, where the job fails.
+    """
+    started = time.monotonic()
+    outputs = [job.output] if job.dead_letters is None else [job.output, job.dead_letters]
+    with _staged(outputs, job.runner) as places:
+        counts, dead_letters = _run(_pipeline(job, *places), job.runner)
+    return Outcome(counts, dead_letters, time.monotonic() - started)
+
+
+@contextmanager
+def _staged(paths: Sequence[str], runner: Runner) -> Iterator[list[str]]:
+    """Yield where to write files that get their names, all of them, only if the block succeeds.
+
+    A job that runs elsewhere sees other folders than ours: it writes to the paths themselves.
+    """
+    if not runner.here or any(map(has_scheme, paths)):
+        yield list(paths)
+        return
+    with ExitStack() as folders:
+        places = []
+        finals = [Path(os.path.realpath(path)) for path in paths]  # a link goes on pointing there
+        for path in finals:
+            folder = tempfile.TemporaryDirectory(
+                dir=path.parent, prefix=f".{path.name}.", suffix=".tmp", ignore_cleanup_errors=True
+            )
+            places.append(Path(folders.enter_context(folder)) / path.name)
+        yield list(map(str, places))
+        for place, path in zip(places, finals, strict=True):
+            if path.exists():
+                place.chmod(stat.S_IMODE(path.stat().st_mode))
+            place.replace(path)
+
+
+def _pipeline(job: Evaluation, output: str, dead_letters: str | None = None) -> beam.Pipeline:
+    try:
+        pipeline = beam.Pipeline(runner=job.runner.engine, options=job.runner.options)
+    except ValueError as error:
+        raise ConfigError(f"Beam refuses its options: {_one_line(error)}") from None
+    events = pipeline | "Read" >> ReadEventFiles(job.sources, job.fields, job.settings.shards or 1)
+    rows = events.packets | "Evaluate" >> EvaluateShards(job.settings, job.cache_bytes)
+    _ = rows | "In columns" >> beam.Map(rows_to_arrow) | "Write rows" >> WriteRows(output)
+    if dead_letters is not None:
+        _ = events.dead_letters | "Write dead letters" >> WriteDeadLetters(dead_letters)
+    return pipeline
+
+
+def _run(pipeline: beam.Pipeline, runner: Runner) -> tuple[Counter[str], list[tuple[str, int, int]]]:
+    result = None
+    try:
+        result = pipeline.run()
+        state = result.wait_until_finish()
+    except KeyboardInterrupt:
+        if result is not None and not runner.here:  # it would go on without us
+            with suppress(Exception):
+                result.cancel()
+        raise
+    except Exception as error:
+        raise RocsteadyError(reason_of(error)) from error
+    if str(state) not in ("DONE", "None"):
+        raise RocsteadyError(f"the job ended in state {state}; the runner's log says why")
+    return _counts(result)
+
+
+def _counts(result: PipelineResult) -> tuple[Counter[str], list[tuple[str, int, int]]]:
+    metrics = result.metrics().query()
+    counts: Counter[str] = Counter()
+    for metric in metrics["counters"]:
+        if metric.key.metric.namespace == METRICS_NAMESPACE:
+            counts[metric.key.metric.name] += int(metric.result)
+    reasons = [
+        (metric.key.metric.name, int(metric.result.count), int(metric.result.min))
+        for metric in metrics["distributions"]
+        if metric.key.metric.namespace == DEAD_LETTER_METRICS
+    ]
+    return counts, sorted(reasons, key=lambda reason: (-reason[1], reason[0]))
+
+
+def reason_of(error: BaseException) -> str:
+    """Find the sentence in what a runner made of an error of ours.
+
+    Runners hand on an error from a worker as text, traceback and all; the sentence stands after the name
+    of one of our classes.
+    """
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, RocsteadyError):
+            return _without_step(str(seen))
+        for line in str(seen).splitlines():
+            name, colon, sentence = line.partition(": ")
+            if colon and name.startswith("rocsteady.core.errors."):
+                return _without_step(sentence)
+        seen = seen.__cause__ or seen.__context__
+    last = (str(error).strip().splitlines() or [""])[-1]
+    name = type(error).__name__
+    said = last if name == "RuntimeError" else f"{name}: {last}"  # a worker's error is text, its name in it
+    return f"the job failed: {_without_step(said)}"
+
+
+def _without_step(sentence: str) -> str:
+    """Cut off Beam's remark on the step in which an error occurred."""
+    return sentence.partition(" [while running ")[0]
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,400 @@
+"""Learners that predict, before each departure, whether the flight will land late.
+
+Training is prequential in the order in which flights land: at its scheduled departure a flight is
+scored by what a learner has learnt from the flights that landed strictly before, and its label
+reaches the learner at its landing. Two time-ordered streams, departures and landings, drive one
+loop; at the same moment predictions come first, and ties within a stream are broken by id.
+
+Invariants
+    The same rows on every run: learners have no randomness but fixed seeds, and each of them runs by
+    itself in a process of its own, so that nothing depends on who is faster. The name of a cached
+    file holds a hash of all that the predictions depend on and one of its own bytes: what is found
+    is the right file, as it was written.
+
+`train` is the only door: it returns a Parquet file for `rocsteady evaluate FILE --time time`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import importlib.metadata
+import math
+import multiprocessing
+import os
+import shutil
+import signal
+import tempfile
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import parquet
+
+from ..core.errors import InputError, RocsteadyError
+from ..core.events import FloatArray
+from . import flights as flights_module
+from .flights import DATA_FILES, Flights, Known, data_folder, known_at_departure, read_flights, rows_of
+
+Progress = Callable[[float, str], None]
+
+MAJORITY_WINDOW = 10_000
+"""Landings of which the baseline takes the majority: the window in which kappa_m looks back, too."""
+
+_CHUNK = 4096
+
+
+class Learner:
+    """A classifier of river, on features that a subclass makes of what is known."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def features(self, known: Known) -> Known:
+        """Return what the model sees: all that is known, as it is."""
+        return known
+
+    def score(self, known: Known) -> float:
+        """Return the model's probability of late; 0 before it has seen a late flight."""
+        return float(self.model.predict_proba_one(self.features(known)).get(True, 0.0))
+
+    def learn(self, known: Known, late: bool) -> None:
+        """Let the model learn from a flight that has landed."""
+        self.model.learn_one(self.features(known), late)
+
+
+class Logistic(Learner):
+    """Logistic regression on standardised numbers and one-hot texts."""
+
+    def __init__(self) -> None:
+        from river import linear_model, optim, preprocessing
+
+        self.scaler: Any = preprocessing.StandardScaler()
+        # a step of 0.01 is worth .013 of AUC less: it chases the last storm
+        super().__init__(linear_model.LogisticRegression(optim.SGD(0.002), intercept_lr=0.002))
+
+    def features(self, known: Known) -> Known:
+        """Return the numbers on the scales learnt so far, and a one for every text."""
+        vector: dict[str, float] = self.scaler.transform_one(_numbers(known))
+        for name, text in known.items():
+            if text.__class__ is str:
+                vector[f"{name}={text}"] = 1.0
+        return vector
+
+    def learn(self, known: Known, late: bool) -> None:
+        """Update the scales, then take one step of gradient descent."""
+        self.scaler.learn_one(_numbers(known))
+        super().learn(known, late)
+
+
+class CountingBayes(Learner):
+    """Multinomial naive Bayes on eight words a flight: it counts, and never forgets.
+
+    Its probabilities are overconfident, as the words of a flight depend on each other.
+    """
+
+    TEXTS = ("carrier", "destination", "clock")
+    BINS: Mapping[str, tuple[float, ...]] = {
+        "late_all": (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6),
+        "late_number": (0.1, 0.15, 0.2, 0.3, 0.4, 0.5),
+        "delay_origin": (-10.0, -5.0, 0.0, 5.0, 10.0, 20.0, 40.0, 80.0),
+        "fog": (0.5, 2.0, 4.0, 6.0, 8.0),
+        "humidity": (40.0, 55.0, 70.0, 80.0, 90.0),
+    }
+
+    def __init__(self) -> None:
+        from river import naive_bayes
+
+        counting: Any = naive_bayes.MultinomialNB
+        super().__init__(counting(alpha=1.0))
+
+    def features(self, known: Known) -> Known:
+        """Return the words: texts, and numbers by the bin in which they lie."""
+        words = {f"{name}={known[name]}": 1 for name in self.TEXTS}
+        for name, edges in self.BINS.items():
+            words[f"{name}={bisect_right(edges, known[name])}"] = 1
+        return words
+
+    def score(self, known: Known) -> float:
+        """Return the posterior of late."""
+        # not predict_proba_one: its logsumexp of two numbers takes longer than all the rest
+        likelihood = self.model.joint_log_likelihood(self.features(known))
+        if len(likelihood) < 2:
+            return float(True in likelihood)
+        return 1.0 / (1.0 + math.exp(likelihood[False] - likelihood[True]))
+
+
+def _numbers(known: Known) -> dict[str, float]:
+    return {name: value for name, value in known.items() if value.__class__ is float}
+
+
+LEARNERS: dict[str, Callable[[], Learner]] = {"logistic": Logistic, "naive-bayes": CountingBayes}
+"""The learners by the name of their model, each trained in a process of its own."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """The predictions of a year, and what the year was.
+
+    path          Parquet, a row per (flight that landed, model), by landing time, id and model:
+                  model, score, label, time (landing), id, carrier, origin, prediction_time
+    flights       departures that were predicted
+    landed        those that got a label
+    unlabelled    those that did not: cancelled or diverted
+    models        names, in the order in which they stand in the file
+    from_cache    nothing was trained
+    note          one sentence for the user about the cache, or ""
+    """
+
+    path: Path
+    flights: int
+    landed: int
+    unlabelled: int
+    models: tuple[str, ...]
+    from_cache: bool = False
+    note: str = ""
+
+
+def train(
+    progress: Progress | None = None, cache_folder: Path | None = None, *, first: int | None = None
+) -> Training:
+    """Train all learners over the year, or find what an earlier run has left in the cache.
+
+    `cache_folder` is by default `rocsteady` in $XDG_CACHE_HOME or ~/.cache. Where it cannot be
+    written, the file lives in a temporary folder until the process ends. `first` takes the first
+    departures only. Raises InputError when the packages of the demo are not installed.
+    """
+    report = progress or (lambda *_: None)
+    folder, name = cache_folder or default_cache_folder(), f"flights-{_fingerprint(first)}"
+    kept, note = _kept(folder, name)
+    if kept:
+        return kept
+    report(0.0, "reading a year of flights")
+    flights = read_flights() if first is None else read_flights().first(first)
+    table = predictions(flights, lambda share, text: report(0.05 + 0.89 * share, text))
+    report(0.95, "writing the predictions")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = _write(table, folder, name)
+    except OSError as problem:
+        note = (
+            f"The predictions could not be kept in {folder} ({problem.strerror or problem}), so "
+            "the next run trains again; set XDG_CACHE_HOME to a folder that can be written."
+        )
+        folder = Path(tempfile.mkdtemp(prefix="rocsteady-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        path = _write(table, folder, name)
+    report(1.0, "trained")
+    return replace(_training(path), note=note)
+
+
+def predictions(flights: Flights, progress: Progress) -> pa.Table:
+    """Return what every model said of every flight that landed: the table that `train` describes."""
+    scores = {"majority": majority_scores(flights), **_train_apart(flights, progress)}
+    order, models = flights.landing_order, sorted(scores)
+    rows = np.repeat(order, len(models))
+    which = pa.array(np.tile(np.arange(len(models)), len(order)))
+    columns = {
+        "model": pa.array(models).take(which),
+        "score": pa.array(np.stack([scores[model][order] for model in models], axis=1).ravel()),
+        "label": pa.array(flights.label[rows]),
+        "time": _timestamps(flights.landing[rows]),
+        "id": pa.array(flights.id).take(pa.array(rows)),
+        "carrier": pa.array(flights.carrier).take(pa.array(rows)),
+        "origin": pa.array(flights.origin).take(pa.array(rows)),
+        "prediction_time": _timestamps(flights.departure[rows]),
+    }
+    facts = {"flights": str(len(flights)), "landed": str(len(order)), "models": ",".join(models)}
+    return pa.table(columns).replace_schema_metadata(facts)
+
+
+def majority_scores(flights: Flights) -> FloatArray:
+    """Return 1.0 where most of the last landings before departure were late, else 0.0.
+
+    The sliding majority classifier: a tie goes to the class seen last, and to "not late" before any
+    label. While the majority stays the same it agrees with the classifier inside kappa_m, which
+    is then 0.
+    """
+    labels = flights.label[flights.landing_order].astype(np.int64)
+    late = np.concatenate(([0], np.cumsum(labels)))
+    ends = flights.landed_before
+    held = np.minimum(ends, MAJORITY_WINDOW)
+    lead = 2 * (late[ends] - late[ends - held]) - held
+    latest = np.concatenate(([0], labels))[ends]
+    return np.where(lead == 0, latest, lead > 0).astype(np.float64)
+
+
+def prequential(
+    learner: Learner, flights: Flights, known: Iterator[Known], tick: Callable[[int], None]
+) -> FloatArray:
+    """Return a learner's score of every flight; `tick` hears now and then how many have departed.
+
+    Holds what was known of the flights that have not landed yet: fewer than 300 at any time of the year.
+    """
+    scores = np.empty(len(flights))
+    arrivals, landed_before = flights.landing_order.tolist(), flights.landed_before.tolist()
+    label = flights.label.tolist()
+    in_the_air: dict[int, Known] = {}
+    learnt = 0
+    for flight, features in enumerate(known):
+        while learnt < landed_before[flight]:
+            landed = arrivals[learnt]
+            learner.learn(in_the_air.pop(landed), label[landed] == 1)
+            learnt += 1
+        scores[flight] = learner.score(features)
+        if label[flight] >= 0:
+            in_the_air[flight] = features
+        if flight % _CHUNK == 0:
+            tick(flight)
+    return scores
+
+
+def default_cache_folder() -> Path:
+    """Return the folder of rocsteady in the user's cache."""
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if named.is_absolute():
+        return named / "rocsteady"
+    try:
+        return Path.home() / ".cache" / "rocsteady"
+    except RuntimeError:  # a user without a home: no folder, which is one that cannot be written
+        return Path(os.devnull) / "rocsteady"
+
+
+def _train_apart(flights: Flights, progress: Progress) -> dict[str, FloatArray]:
+    """Train every learner in a process of its own, as many at a time as there are processors.
+
+    Processes are spawned, never forked: a fork copies the threads' locks of Arrow and of the caller.
+    Whatever ends this call, Ctrl-C included, ends the processes.
+    """
+    context = multiprocessing.get_context("spawn")
+    known = known_at_departure(flights)
+    waiting, done = list(LEARNERS), dict.fromkeys(LEARNERS, 0)
+    running: dict[Connection, tuple[str, BaseProcess]] = {}
+    scores: dict[str, FloatArray] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < (os.cpu_count() or 1):
+                name = waiting.pop(0)
+                ours, theirs = context.Pipe()
+                process: BaseProcess = context.Process(target=_work, args=(name, theirs), daemon=True)
+                with _without_interrupts():
+                    process.start()
+                    running[ours] = name, process
+                theirs.close()
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                    ours.send((flights, known))  # a process that died at birth is seen below
+            ready = wait(list(running))
+            for connection in [one for one in running if one in ready]:
+                name, process = running[connection]
+                try:
+                    message = connection.recv()
+                except (EOFError, ConnectionResetError):
+                    process.join()
+                    raise RocsteadyError(
+                        f"the process that trains {name!r} ended with status {process.exitcode}; "
+                        "what it said stands above, and if that is nothing, memory ran out: free "
+                        "some and run it again"
+                    ) from None
+                if isinstance(message, int):
+                    done[name] = message
+                else:
+                    scores[name], done[name] = message, len(flights)
+                    process.join()
+                    del running[connection]
+                share = sum(done.values()) / len(done) / max(len(flights), 1)
+                progress(share, f"training {' and '.join(LEARNERS)} on {len(flights):,} flights")
+    finally:
+        for connection, (_, process) in running.items():
+            process.terminate()
+            process.join()
+            connection.close()
+    return scores
+
+
+def _work(name: str, connection: Connection) -> None:
+    """Train one learner: receives the flights, sends counts of departures and at last the scores."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent ends its children
+    with contextlib.suppress(BrokenPipeError, EOFError):  # the parent is gone
+        flights, known = connection.recv()
+        learner = LEARNERS[name]()
+        connection.send(prequential(learner, flights, rows_of(known), connection.send))
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Hold Ctrl-C back while a process is born: it inherits that, and so has no unguarded moment.
+
+    The tracker of multiprocessing must run by then: starting it would let Ctrl-C through again.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _fingerprint(first: int | None) -> str:
+    """Return a hash of all that the predictions depend on: code, learners' package, data, extent."""
+    try:
+        version = importlib.metadata.version("river")
+    except importlib.metadata.PackageNotFoundError:
+        raise InputError(
+            "the learners of the demo come with the package river, which is not installed here; run: "
+            "pip install 'rocsteady[demo]'"
+        ) from None
+    digest = hashlib.sha256(f"{version} {first}".encode())
+    sources = [Path(__file__), Path(flights_module.__file__)]
+    for path in [*sources, *(data_folder() / name for name in DATA_FILES)]:
+        digest.update(_digest(path).encode())
+    return digest.hexdigest()[:16]
+
+
+def _kept(folder: Path, name: str) -> tuple[Training | None, str]:
+    """Return what the cache holds under a name, or None, and a sentence if that was no good."""
+    note = ""
+    with contextlib.suppress(OSError):
+        for path in folder.glob(f"{name}-*.parquet"):
+            if path.stem == f"{name}-{_digest(path)}":
+                return replace(_training(path), from_cache=True), ""
+            note = f"The predictions in {path} were damaged and have been made anew."
+    return None, note
+
+
+def _training(path: Path) -> Training:
+    metadata = parquet.read_schema(path).metadata
+    facts = {key.decode(): value.decode() for key, value in metadata.items()}
+    flights, landed = int(facts["flights"]), int(facts["landed"])
+    return Training(path, flights, landed, flights - landed, tuple(facts["models"].split(",")))
+
+
+def _write(table: pa.Table, folder: Path, name: str) -> Path:
+    """Write a Parquet file as another, then rename it: readers see all of it or none."""
+    handle, temporary_name = tempfile.mkstemp(dir=folder, prefix=".flights-", suffix=".tmp")
+    os.close(handle)
+    temporary = Path(temporary_name)
+    try:
+        parquet.write_table(table, temporary, compression="zstd", row_group_size=1 << 17)
+        return temporary.replace(folder / f"{name}-{_digest(temporary)}.parquet")
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def _timestamps(microseconds: npt.NDArray[np.int64]) -> pa.Array:
+    return pa.array(microseconds).cast(pa.timestamp("us", tz="UTC"))

@@ -1,0 +1,127 @@
+"""Which Beam runner a job goes to, and with which options.
+
+`local` is the in-process engine of Beam's DirectRunner, named directly: `DirectRunner` itself first looks
+for another engine, which it would download. Any other name is handed to Beam as it is, and so is every
+option that Beam knows; one that it does not know is an error here, where Beam would only log a line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import difflib
+import io
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.runners.runner import create_runner
+
+_LOCAL = ("local", "DirectRunner", "FnApiRunner")
+_BEAM_NAMES = {"prism": "PrismRunner", "flink": "FlinkRunner", "dataflow": "DataflowRunner"}
+_ON_THIS_MACHINE = ("BundleBasedDirectRunner", "PrismRunner")
+
+
+class RunnerError(ValueError):
+    """A runner or an option that cannot be; the text names it and the remedy."""
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Where a job runs.
+
+    name        as the user said it
+    in_process  the job runs in this very process: its counters can be watched
+    here        the job runs on this machine, so that it sees the files that we see
+    engine      what `beam.Pipeline(runner=...)` takes
+    options     the rest of what it takes
+    """
+
+    name: str
+    in_process: bool
+    here: bool
+    engine: Any
+    options: PipelineOptions
+
+
+def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
+    """Return the runner of a name, with Beam's own options from `flags`; raise RunnerError."""
+    refuse_unknown(flags)
+    options = PipelineOptions([*flags])
+    if name in _LOCAL:
+        mode = options.get_all_options().get("direct_running_mode")
+        return Runner(name, mode != "multi_processing", True, FnApiRunner(), options)
+    beam_name = _BEAM_NAMES.get(name, name)
+    try:
+        engine = create_runner(beam_name)
+    except (ValueError, ImportError, AttributeError) as error:
+        near = difflib.get_close_matches(name, [*_LOCAL, *_BEAM_NAMES, *_BEAM_NAMES.values()], 1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise RunnerError(
+            f"runner {name!r} cannot be had: {hint}There are local, prism, flink, dataflow, and what Beam "
+            f"says ({error})"
+        ) from None
+    here = beam_name in _ON_THIS_MACHINE
+    return Runner(name, beam_name == "BundleBasedDirectRunner", here, engine, options)
+
+
+def join_values(arguments: Sequence[str], own: Collection[str]) -> list[str]:
+    """Write Beam's options that stand apart from their values as one word, `--name=value`.
+
+    Only so can the words of a command line be told apart when options of ours, of Beam's and names of
+    files follow each other in any order. Options in `own` are not looked at. Raises RunnerError for an
+    option that is neither in `own` nor Beam's; the nearest name of both is suggested.
+    """
+    actions = {name: action for action in _beam_parser()._actions for name in action.option_strings}
+    joined: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if word == "--":
+            return [*joined, word, *words]
+        if not name.startswith("--") or name in own:
+            joined.append(word)
+        elif name not in actions:
+            raise RunnerError(_unknown(name, [*own, *actions]))
+        elif equals or actions[name].nargs == 0 or actions[name].nargs == argparse.OPTIONAL:
+            joined.append(word)
+        else:
+            value = next(words, None)
+            joined.append(word if value is None else f"{word}={value}")
+    return joined
+
+
+def refuse_unknown(flags: Sequence[str]) -> None:
+    """Raise RunnerError for the first flag that Beam does not know, or whose value it refuses."""
+    parser = _beam_parser()
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            _, unknown = parser.parse_known_args(list(flags))
+    except SystemExit:
+        raise RunnerError(said.getvalue().rpartition("error: ")[2].strip()) from None
+    for flag in unknown:
+        name = flag.split("=")[0]
+        if name.startswith("-"):
+            raise RunnerError(
+                _unknown(name, [n for action in parser._actions for n in action.option_strings])
+            )
+        raise RunnerError(f"the argument {flag!r} belongs to no option; put it right after the one it is for")
+
+
+def _unknown(name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"option {name} is neither rocsteady's nor Beam's{hint}"
+
+
+def _beam_parser() -> Any:
+    """Return a parser of every option that Beam defines."""
+    from apache_beam.options.pipeline_options import _BeamArgumentParser
+
+    parser = _BeamArgumentParser(allow_abbrev=False, add_help=False)
+    for options in PipelineOptions.__subclasses__():
+        options._add_argparse_args(parser)
+    return parser

@@ -1,0 +1,425 @@
+"""The command line: exit statuses, one sentence for every mistake, nothing left behind, stdout for data."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numba
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from command import COMMAND, DONE, call, names, run, said, start
+from rocsteady.pipelines import cli
+from rocsteady.pipelines.progress import ProgressLine
+from rocsteady.transforms import progress
+
+OK = "score,label\n0.1,0\n0.9,1\n0.4,0\n0.8,1\n"
+posix = pytest.mark.skipif(os.name != "posix", reason="POSIX signals and limits")
+
+
+def scores_csv(n, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = rng.random(n) < 0.4
+    scores = rng.random(n) * 0.6 + 0.4 * labels
+    return "score,label\n" + "".join(f"{s:.6f},{y:d}\n" for s, y in zip(scores, labels, strict=True))
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A folder to work in, with one good file and many bad ones."""
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "ok.csv": OK,
+        "near.csv": OK.replace("score", "scores"),
+        "double.csv": "score,label,score\n0.1,0,0.2\n",
+        "empty.csv": "",
+        "fake.parquet": "no parquet at all",
+        "plain.csv.gz": OK,
+        "events.txt": OK,
+        "old.jsonl": '{"score": 0.5, "label": 1}\n',
+    }
+    for name, text in files.items():
+        Path(name).write_text(text)
+    Path("folder.csv").mkdir()
+    return tmp_path
+
+
+MISTAKES = {
+    # nothing to do, or nothing known
+    "": "COMMAND",
+    "evalute ok.csv": "'evalute' did you mean evaluate?",
+    "jump": "'jump' demo evaluate inspect",
+    "compare rows.csv": "compare not in this version",
+    "prequential ok.csv": "prequential not in this version",
+    "--frobnicate": "COMMAND",
+    "evaluate": "SOURCE --output evaluate --help",
+    "evaluate ok.csv": "--output evaluate --help",
+    "inspect": "STATE inspect --help",
+    "inspect a b": "'b' inspect --help",
+    "demo there": "'there' demo --help",
+    # input
+    "evaluate none.csv --output o.csv": "none.csv does not exist",
+    "evaluate ok.cvs --output o.csv": "ok.cvs does not exist ok.csv",
+    "evaluate day-*.csv --output o.csv": "day-*.csv matches no file",
+    "evaluate folder.csv --output o.csv": "folder.csv is a folder",
+    "evaluate empty.csv --output o.csv": "empty.csv is empty",
+    "evaluate fake.parquet --output o.csv": "fake.parquet is not a Parquet file",
+    "evaluate plain.csv.gz --output o.csv": "plain.csv.gz not compressed",
+    "evaluate events.txt --output o.csv": "events.txt ending .csv .parquet .jsonl",
+    "evaluate - --output o.csv": "stdin not in this version",
+    "evaluate kafka://host:1/topic --output o.csv": "kafka://host:1/topic not in this version",
+    "evaluate near.csv --output o.csv": "near.csv 'score' did you mean 'scores'? --score COL",
+    "evaluate ok.csv --label lable --output o.csv": "'lable' 'label' --label COL",
+    "evaluate ok.csv --time when --output o.csv": "'when' score, label --time COL",
+    "evaluate ok.csv --id key --output o.csv": "'key' --id COL",
+    "evaluate ok.csv --model who --output o.csv": "'who' --model COL",
+    "evaluate ok.csv --predicted class --output o.csv": "'class' --predicted COL",
+    "evaluate ok.csv --slice country --output o.csv": "'country' --slice COL",
+    "evaluate ok.csv near.csv --output o.csv": "near.csv 'score'",
+    "evaluate double.csv --output o.csv": "double.csv 2 columns 'score'",
+    # output
+    "evaluate ok.csv --output none/o.csv": "none/o.csv folder none does not exist",
+    "evaluate ok.csv --output near.csv/o.csv": "near.csv is not a folder",
+    "evaluate ok.csv --output folder.csv": "folder.csv is a folder",
+    "evaluate ok.csv --output o.xlsx": "o.xlsx .parquet .csv .jsonl",
+    "evaluate ok.csv --output ok.csv": "ok.csv is also an input",
+    "evaluate *.jsonl --output ./old.jsonl": "old.jsonl is also an input",
+    "evaluate ok.csv --output o.csv --dead-letters ok.csv": "ok.csv is also an input",
+    "evaluate ok.csv --output o.csv --dead-letters ./o.csv": "--dead-letters ./o.csv rows",
+    "evaluate ok.csv --output o.csv --dead-letters none/d.csv": "none/d.csv does not exist",
+    "evaluate ok.csv --output o.csv --dead-letters d.txt": "d.txt .parquet",
+    "evaluate ok.csv --output o.csv --dead-letters -": "--dead-letters stdout",
+    "evaluate ok.csv --output kafka://host:1/topic": "kafka://host:1/topic not in this version",
+    # settings
+    "evaluate ok.csv --output o.csv --window last:0": "--window last:0 1 or more",
+    "evaluate ok.csv --output o.csv --window last:-5": "--window last:-5 1 or more",
+    "evaluate ok.csv --output o.csv --window last:ten": "--window last:ten 'ten' whole number",
+    "evaluate ok.csv --output o.csv --window last:7d": "--window last:7d not in this version last:N",
+    "evaluate ok.csv --output o.csv --window fading:100": "--window fading:100 not in this version",
+    "evaluate ok.csv --output o.csv --window adaptive": "--window adaptive not in this version",
+    "evaluate ok.csv --output o.csv --window 100": "--window 100 last:N",
+    "evaluate ok.csv --output o.csv --every 0": "--every 0 1 or more",
+    "evaluate ok.csv --output o.csv --every 1h": "--every 1h not in this version",
+    "evaluate ok.csv --output o.csv --every 1.5": "--every 1.5 whole number",
+    "evaluate ok.csv --output o.csv --order random": "'random' position time arrival",
+    "evaluate ok.csv --output o.csv --order time": "--order time --time",
+    "evaluate ok.csv --output o.csv --order time:10m --time score": "time:10m not in this version",
+    "evaluate ok.csv --output o.csv --time score --time-unit h": "--time-unit 'h' 'ms'",
+    "evaluate ok.csv --output o.csv --measures auc,acu": "'acu' accuracy",
+    "evaluate ok.csv --output o.csv --measures brier": "'brier' --probabilities",
+    "evaluate ok.csv --output o.csv --cost beta:0,1": "--cost beta:0,1 a > 0",
+    "evaluate ok.csv --output o.csv --cost betta": "--cost betta severity uniform",
+    "evaluate ok.csv --output o.csv --cost severity:-1": "--cost severity:-1 > 0",
+    "evaluate ok.csv --output o.csv --priors 1.5": "priors 1.5 between 0 and 1",
+    "evaluate ok.csv --output o.csv --priors half": "--priors 'half' number",
+    "evaluate ok.csv --output o.csv --threshold nan": "threshold nan finite",
+    "evaluate ok.csv --output o.csv --confidence 95": "confidence 95 between 0 and 1",
+    "evaluate ok.csv --output o.csv --at-fpr 2": "at_fpr 2 between 0 and 1",
+    "evaluate ok.csv --output o.csv --false-positive-cost 1": "false_positive_cost between 0 and 1",
+    "evaluate ok.csv --output o.csv --shards 0": "--shards '0' 1 or more",
+    "evaluate ok.csv --output o.csv --shards many": "--shards 'many' whole number",
+    "evaluate ok.csv --output o.csv --cache-bytes -1": "--cache-bytes '-1' 0 or more",
+    "evaluate ok.csv --output o.csv --slice ,": "--slice ',' COL,COL",
+    "evaluate ok.csv --output o.csv --slice label,label": "label,label once",
+    "evaluate ok.csv --output o.csv --slice label --slice label": "label once",
+    "evaluate ok.csv --output o.csv --model score --model-name m": "--model-name --model",
+    "evaluate ok.csv --output o.csv --weight score": "--weight not in this version",
+    "evaluate ok.csv --output o.csv --labels=l.csv": "--labels not in this version",
+    "evaluate ok.csv --output o.csv --alert x": "--alert not in this version",
+    # runners, and options of Beam
+    "evaluate ok.csv --output o.csv --evry 5": "--evry did you mean --every?",
+    "evaluate ok.csv --output o.csv --direct_num_worker=2": "did you mean --direct_num_workers?",
+    "evaluate ok.csv --output o.csv --direct_num_workers two": "--direct_num_workers 'two'",
+    "evaluate ok.csv --output o.csv --direct_running_mode=fast": "'fast' 'multi_processing'",
+    "evaluate ok.csv --output o.csv --job_name": "--job_name",
+    "evaluate ok.csv --output o.csv --runner locla": "'locla' did you mean local?",
+    "evaluate ok.csv --output o.csv --runner os.nothing": "'os.nothing' local",
+    "evaluate ok.csv --output o.csv other": "'other'",
+}
+
+
+@pytest.mark.parametrize("words", MISTAKES, ids=lambda words: words or "nothing")
+def test_a_mistake_is_one_sentence_and_status_2_before_anything_is_written(words, capsys):
+    before = names()
+    ran = call(capsys, *words.split())
+    assert (ran.status, ran.out, len(ran.lines)) == (2, "", 1), ran
+    assert ran.lines[0].startswith("rocsteady: ")
+    needles = MISTAKES[words].replace(" did you mean ", " \0did\0you\0mean\0").split()
+    for needle in needles:
+        assert needle.replace("\0", " ").strip() in ran.lines[0], ran.lines[0]
+    assert names() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_may_not_be_written_to(capsys):
+    Path("locked").mkdir(mode=0o500)
+    ran = call(capsys, "evaluate", "ok.csv", "--output", "locked/o.csv")
+    assert ran.status == 2
+    assert "locked" in ran.lines[0]
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder in which nobody can write: /proc")
+def test_a_folder_in_which_nobody_can_write(capsys):
+    ran = call(capsys, "evaluate", "ok.csv", "--output", "/proc/o.csv")
+    assert ran.status == 2
+    assert "/proc/o.csv" in ran.lines[0]
+    assert "cannot be written" in ran.lines[0]
+
+
+def test_an_empty_name_is_no_file(capsys):
+    assert call(capsys, "evaluate", "", "--output", "o.csv").status == 2
+    assert call(capsys, "evaluate", "ok.csv", "--output", "").status == 2
+    assert call(capsys, "evaluate", "ok.csv", "--output", "o.csv", "--score", "").status == 2
+
+
+@pytest.fixture(scope="module")
+def packed():
+    """A gzip file so long that what is wrong behind its middle is not seen in its head."""
+    return gzip.compress(scores_csv(300_000).encode(), 1)
+
+
+def test_damage_in_the_head_of_a_file_is_found_before_the_job(packed, capsys):
+    Path("cut.csv.gz").write_bytes(packed[:1000])
+    ran = call(capsys, "evaluate", "cut.csv.gz", "--output", "o.csv")
+    assert (ran.status, len(ran.lines)) == (2, 1), ran
+    assert "cut.csv.gz" in ran.lines[0]
+
+
+def test_a_damaged_file_fails_the_job_with_a_sentence_and_leaves_no_output(packed, capsys):
+    middle = len(packed) * 3 // 4
+    Path("cut.csv.gz").write_bytes(packed[:middle])
+    Path("torn.csv.gz").write_bytes(packed[:middle] + bytes(64) + packed[middle + 64 :])
+    before = names()
+    for name in ("cut.csv.gz", "torn.csv.gz"):
+        ran = call(capsys, "evaluate", "ok.csv", name, "--output", "o.csv", "--dead-letters", "d.csv")
+        assert (ran.status, ran.out, len(ran.lines)) == (1, "", 1), ran
+        assert ran.lines[0].startswith(f"rocsteady: {name} is damaged after record ")
+        assert "while running" not in ran.lines[0]
+        assert names() == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--runner", "BundleBasedDirectRunner"],
+        ["--direct_running_mode=multi_threading", "--direct_num_workers=2"],
+    ],
+)
+def test_other_engines_fail_with_the_same_sentence(arguments, packed, capsys):
+    """Before it, one of them prints the traceback itself."""
+    Path("cut.csv.gz").write_bytes(packed[:-100])
+    ran = call(capsys, "evaluate", "cut.csv.gz", "--output", "o.csv", *arguments)
+    assert ran.status == 1
+    assert ran.lines[-1].startswith("rocsteady: cut.csv.gz is damaged after record ")
+    assert "while running" not in ran.lines[-1]
+    assert "o.csv" not in names()
+
+
+def test_a_failed_job_leaves_the_output_of_the_last_one(packed, capsys):
+    Path("o.csv").write_text("from yesterday")
+    Path("cut.csv.gz").write_bytes(packed[:-100])
+    assert call(capsys, "evaluate", "cut.csv.gz", "--output", "o.csv").status == 1
+    assert Path("o.csv").read_text() == "from yesterday"
+
+
+@posix
+def test_a_new_output_replaces_the_old_one_and_keeps_its_mode(capsys):
+    Path("o.csv").write_text("from yesterday")
+    Path("o.csv").chmod(0o640)
+    assert call(capsys, "evaluate", "ok.csv", "--output", "o.csv").status == 0
+    assert Path("o.csv").read_text().startswith("model,slice,row,")
+    assert Path("o.csv").stat().st_mode & 0o777 == 0o640
+
+
+@posix
+def test_an_output_that_is_a_link_is_written_where_it_points(capsys):
+    Path("elsewhere").mkdir()
+    Path("o.csv").symlink_to("elsewhere/rows.csv")
+    assert call(capsys, "evaluate", "ok.csv", "--output", "o.csv").status == 0
+    assert Path("o.csv").is_symlink()
+    assert names("elsewhere") == ["rows.csv"]
+
+
+def test_options_may_stand_anywhere_and_any_option_of_beam_passes(capsys):
+    ran = call(
+        capsys, "evaluate", "--direct_num_workers", "1", "--every", "2", "ok.csv",
+        "--job_name", "nightly", "--output", "o.csv", "--no_direct_runner_use_stacked_bundle",
+    )  # fmt: skip
+    assert ran.status == 0, ran
+    assert ran.counts == (4, 4, 0, 2)
+
+
+def test_a_threshold_may_be_negative(capsys):
+    assert call(capsys, "evaluate", "ok.csv", "--output", "o.csv", "--threshold", "-1.5").status == 0
+
+
+@pytest.mark.parametrize("command", ["", "evaluate", "inspect", "demo"])
+def test_help_has_examples(command, capsys):
+    ran = call(capsys, *command.split(), "--help")
+    assert ran.status == 0
+    assert not ran.lines
+    assert "example" in ran.out
+    assert f"  rocsteady {command}" in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 120
+
+
+def test_the_help_of_evaluate_tells_every_option(capsys):
+    out = call(capsys, "evaluate", "--help").out
+    _, evaluate = cli._parsers()
+    assert all(name in out for name in evaluate._option_string_actions)
+
+
+def test_version(capsys):
+    assert call(capsys, "--version").out.startswith("rocsteady ")
+
+
+def test_help_and_version_import_no_heavy_library():
+    program = """if True:
+        import sys
+        from rocsteady.pipelines.cli import main
+        for word in ("--help", "--version"):
+            try:
+                main([word])
+            except SystemExit:
+                pass
+        heavy = {"apache_beam", "numba", "numpy", "pyarrow", "scipy"} & sys.modules.keys()
+        sys.exit(f"imported: {heavy}" if heavy else 0)"""
+    subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_main_leaves_the_process_as_it_was(capsys):
+    import logging
+
+    before = (
+        logging.getLogger().handlers[:],
+        signal.getsignal(signal.SIGINT),
+        signal.getsignal(signal.SIGTERM),
+    )
+    assert call(capsys, "evaluate", "ok.csv", "--output", "o.csv").status == 0
+    after = (
+        logging.getLogger().handlers[:],
+        signal.getsignal(signal.SIGINT),
+        signal.getsignal(signal.SIGTERM),
+    )
+    assert after == before
+
+
+def test_the_summary_counts_one_of_a_thing(capsys):
+    Path("one.csv").write_text("score,label\n0.5,1\nx,1\n")
+    ran = call(capsys, "evaluate", "one.csv", "--output", "o.csv")
+    assert "2 events read = 1 applied + 1 dead letter; 1 row in o.csv" in ran.lines[0]
+
+
+def test_progress_tells_the_share_read_and_that_evaluation_goes_on():
+    line = ProgressLine(enabled=False, total_bytes=200, total_files=2)
+    assert line._line(progress.Progress(1234, 1, 50, 1), 3.4) == "1,234 events read (25%), 1 dead letter; 3 s"
+    assert line._line(progress.Progress(1, 0, 200, 2), 60) == "1 event read, evaluating; 60 s"
+
+
+def test_a_compilation_is_announced_once(capsys):
+    if numba.config.DISABLE_JIT:
+        pytest.skip("nothing is compiled with NUMBA_DISABLE_JIT")
+    with ProgressLine(enabled=False):
+        for _ in range(2):
+            assert numba.njit(lambda x: x + 1)(1) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert "compiling the kernels" in lines[0]
+
+
+# Real processes from here on.
+
+
+def test_a_process_says_exactly_one_line_and_writes_the_rows():
+    ran = run("evaluate", "ok.csv", "--output", "o.jsonl")
+    assert (ran.status, ran.out, len(ran.lines)) == (0, "", 1), ran
+    assert DONE.fullmatch(ran.lines[0])
+    assert json.loads(Path("o.jsonl").read_text())["auc"] == 1.0
+
+
+@pytest.mark.skipif(
+    not shutil.which("rocsteady", path=str(Path(sys.executable).parent)),
+    reason="the console script is not installed beside this Python",
+)
+def test_the_console_script():
+    script = Path(sys.executable).with_name("rocsteady")
+    done = subprocess.run(
+        [script, "evaluate", "none.csv", "--output", "o.csv"], capture_output=True, text=True
+    )
+    assert (done.returncode, said(done.stderr)) == (2, ["rocsteady: none.csv does not exist"])
+
+
+def test_stdout_is_pure_json_lines_and_may_be_closed_early():
+    Path("many.csv").write_text(scores_csv(400))
+    full = run("evaluate", "many.csv", "--every", "1", "--output", "-")
+    assert full.status == 0
+    assert full.counts == (400, 400, 0, 400)
+    assert [json.loads(line)["row"] for line in full.out.splitlines()] == list(range(400))
+    process = start("evaluate", "many.csv", "--every", "1", "--output", "-")
+    first = process.stdout.readline()
+    process.stdout.close()
+    assert first == full.out.splitlines(keepends=True)[0]
+    assert process.wait(60) == 1
+    assert said(process.stderr.read()) == []
+    process.stderr.close()
+
+
+@posix
+def test_streams_that_are_closed_take_nothing_with_them():
+    shell = '"$@" 2>&- >rows.jsonl'
+    done = subprocess.run(
+        ["sh", "-c", shell, "sh", *COMMAND, "evaluate", "ok.csv", "--output", "-"], check=False
+    )
+    assert done.returncode == 0
+    assert [json.loads(line)["model"] for line in Path("rows.jsonl").read_text().splitlines()] == ["ok"]
+
+
+@posix
+def test_a_full_disk_fails_the_job_with_a_sentence():
+    import resource
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+
+    Path("many.csv").write_text(scores_csv(400))
+    before = names()
+    ran = run("evaluate", "many.csv", "--every", "1", "--output", "o.csv", preexec_fn=limit)
+    assert (ran.status, len(ran.lines)) == (1, 1), ran
+    assert "File too large" in ran.lines[0]
+    assert names() == before
+
+
+@posix
+@pytest.mark.parametrize(
+    ("number", "status", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_a_signal_in_the_middle_ends_the_job_in_seconds_and_leaves_nothing(number, status, word):
+    rng = np.random.default_rng(1)
+    columns = {"score": rng.random(400_000), "label": rng.integers(0, 2, 400_000)}
+    pq.write_table(pa.table(columns), "large.parquet")
+    before = names()
+    process = start(
+        "evaluate", "large.parquet", "--every", "1", "--output", "o.csv", "--dead-letters", "d.csv"
+    )
+    deadline = time.monotonic() + 60
+    while names() == before:
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    time.sleep(1.0)
+    process.send_signal(number)
+    sent = time.monotonic()
+    out, err = process.communicate(timeout=60)
+    assert time.monotonic() - sent < 10
+    assert (process.returncode, out, len(said(err))) == (status, "", 1), err
+    assert said(err)[0].startswith(f"rocsteady: {word}")
+    assert names() == before

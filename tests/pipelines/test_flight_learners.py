@@ -1,0 +1,299 @@
+"""No learner knows a label before its flight has landed, and a year trains once, to the byte."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import signal
+import subprocess
+import sys
+from collections import deque
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+from rocsteady.core.errors import InputError
+from rocsteady.pipelines import flight_learners
+from rocsteady.pipelines.flight_learners import (
+    LEARNERS,
+    Learner,
+    default_cache_folder,
+    majority_scores,
+    prequential,
+    train,
+)
+from rocsteady.pipelines.flights import NO_TIME, Flights, known_at_departure, read_flights, rows_of
+from sklearn.metrics import roc_auc_score
+
+FEW = 4000
+
+
+@pytest.fixture(scope="module")
+def year() -> Flights:
+    return read_flights()
+
+
+@pytest.fixture(scope="module")
+def flights(year) -> Flights:
+    return year.first(FEW)
+
+
+def scores_of(name: str, flights: Flights) -> np.ndarray:
+    known = rows_of(known_at_departure(flights))
+    return prequential(LEARNERS[name](), flights, known, lambda _: None)
+
+
+@pytest.fixture(scope="module", params=sorted(LEARNERS))
+def learner(request) -> str:
+    return request.param
+
+
+class Diary(Learner):
+    """A learner that writes down what it was told, and when."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str, bool]] = []
+
+    def score(self, known) -> float:
+        self.told.append(("departs", known["id"], False))
+        return 0.0
+
+    def learn(self, known, late) -> None:
+        self.told.append(("lands", known["id"], late))
+
+
+def test_the_loop_follows_departures_and_landings_in_time(flights):
+    diary = Diary()
+    prequential(diary, flights, rows_of({"id": flights.id}), lambda _: None)
+    events = []  # at the same moment departures come first: "departs" < "lands"
+    for row in range(len(flights)):
+        name, label = flights.id[row].item(), flights.label[row].item()
+        events.append((flights.departure[row].item(), "departs", name, False))
+        if label >= 0:
+            events.append((flights.landing[row].item(), "lands", name, label == 1))
+    events.sort()
+    wanted = [event[1:] for event in events]
+    while wanted[-1][0] == "lands":  # nobody departs any more, so nobody needs to know
+        wanted.pop()
+    assert diary.told == wanted
+
+
+def test_scores_equal_those_of_a_slow_replay(flights, learner):
+    """Minute by minute: who departs now is scored, then who lands now is learnt."""
+    few = flights.first(1500)
+    known = list(rows_of(known_at_departure(few)))
+    departing, landing = {}, {}
+    for row in range(len(few)):
+        departing.setdefault(few.departure[row].item(), []).append(row)
+        if few.label[row] >= 0:
+            landing.setdefault(few.landing[row].item(), []).append((few.id[row].item(), row))
+    model, scores = LEARNERS[learner](), np.full(len(few), np.nan)
+    moments = set(departing) | set(landing)
+    for moment in range(min(moments), max(moments) + 1, 60_000_000):
+        for row in departing.get(moment, ()):
+            scores[row] = model.score(known[row])
+        for _, row in sorted(landing.get(moment, ())):
+            model.learn(known[row], few.label[row].item() == 1)
+    assert np.array_equal(scores, scores_of(learner, few))
+
+
+def test_labels_that_come_later_change_nothing_before(flights, learner):
+    """From features to scores: turn every label that comes after noon on the third day."""
+    noon = np.datetime64("2013-01-03T17:00", "us").astype(np.int64).item()
+    later = flights.landing >= noon
+    turned = replace(
+        flights,
+        label=np.where(later, 1 - flights.label, flights.label).astype(np.int8),
+        delay=np.where(later, 100 - flights.delay, flights.delay),
+    )
+    ours, theirs = scores_of(learner, flights), scores_of(learner, turned)
+    before = flights.departure <= noon
+    assert 1000 < before.sum() < FEW - 300
+    assert np.array_equal(ours[before], theirs[before])
+    assert np.mean(ours[~before] != theirs[~before]) > 0.9
+    assert np.array_equal(majority_scores(flights)[before], majority_scores(turned)[before])
+
+
+def test_learners_learn_and_repeat_themselves(year, learner):
+    few = year.first(12_000)
+    scores = scores_of(learner, few)
+    assert np.array_equal(scores, scores_of(learner, few))
+    assert ((scores >= 0) & (scores <= 1)).all()
+    landed = (few.label >= 0) & (np.arange(len(few)) > 2000)
+    assert roc_auc_score(few.label[landed], scores[landed]) > 0.6
+
+
+@pytest.mark.parametrize("window", [1, 2, 7, 50, 10_000])
+def test_majority_is_that_of_the_last_landings(flights, window, monkeypatch):
+    monkeypatch.setattr(flight_learners, "MAJORITY_WINDOW", window)
+    scores, held = majority_scores(flights), deque(maxlen=window)
+    order, learnt = flights.landing_order, 0
+    for row in range(len(flights)):
+        while learnt < len(order) and flights.landing[order[learnt]] < flights.departure[row]:
+            held.append(flights.label[order[learnt]].item())
+            learnt += 1
+        lead = 2 * sum(held) - len(held)
+        expected = held[-1] if lead == 0 and held else lead > 0
+        assert scores[row] == float(expected)
+    assert (window == 10_000) == (len(set(scores.tolist())) == 1)
+
+
+def test_the_majority_of_the_year_never_flips(year):
+    assert not majority_scores(year).any()
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    heard = []
+    folder = tmp_path_factory.mktemp("cache") / "rocsteady"
+    training = train(lambda share, text: heard.append((share, text)), folder, first=FEW)
+    return training, heard
+
+
+def test_the_file_has_a_row_per_model_and_flight_that_landed(trained, flights):
+    training, _ = trained
+    table = parquet.read_table(training.path)
+    landed = flights.landing_order
+    assert (training.flights, training.landed, training.unlabelled) == (
+        FEW,
+        len(landed),
+        FEW - len(landed),
+    )
+    assert training.models == ("logistic", "majority", "naive-bayes")
+    assert table.schema.remove_metadata() == pa.schema(
+        {
+            "model": pa.string(),
+            "score": pa.float64(),
+            "label": pa.int8(),
+            "time": pa.timestamp("us", "UTC"),
+            "id": pa.string(),
+            "carrier": pa.string(),
+            "origin": pa.string(),
+            "prediction_time": pa.timestamp("us", "UTC"),
+        }
+    )
+    assert table["model"].to_pylist() == list(training.models) * len(landed)
+    rows = np.repeat(landed, 3)
+    assert table["id"].to_pylist() == flights.id[rows].tolist()
+    assert table["carrier"].to_pylist() == flights.carrier[rows].tolist()
+    assert table["origin"].to_pylist() == flights.origin[rows].tolist()
+    assert table["label"].to_pylist() == flights.label[rows].tolist()
+    assert table["time"].cast(pa.int64()).to_pylist() == flights.landing[rows].tolist()
+    predicted = table["prediction_time"].cast(pa.int64()).to_pylist()
+    assert predicted == flights.departure[rows].tolist()
+    assert NO_TIME not in predicted
+    scores = table["score"].to_numpy().reshape(-1, 3).T
+    for model, column in zip(training.models, scores, strict=True):
+        alone = majority_scores(flights) if model == "majority" else scores_of(model, flights)
+        assert np.array_equal(column, alone[landed]), model
+
+
+def test_progress_grows_to_one(trained):
+    training, heard = trained
+    shares = [share for share, _ in heard]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[-1]) == (0.0, 1.0)
+    assert any("training logistic" in text for _, text in heard)
+    assert not training.from_cache
+    assert not training.note
+
+
+def test_a_second_run_trains_nothing(trained, monkeypatch):
+    training, _ = trained
+    monkeypatch.setattr(flight_learners, "read_flights", None)  # would fail if it were called
+    again = train(cache_folder=training.path.parent, first=FEW)
+    assert again == replace(training, from_cache=True)
+    assert list(training.path.parent.iterdir()) == [training.path], "something was left behind"
+
+
+def test_other_sources_data_or_extents_are_another_file(trained, monkeypatch):
+    training, _ = trained
+    names = {flight_learners._fingerprint(first) for first in (None, 1, FEW)}
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: "0.0.1")
+    names.add(flight_learners._fingerprint(FEW))
+    assert len(names) == 4
+    assert training.path.stem.split("-")[1] in names
+
+
+def test_a_damaged_cache_is_made_anew(trained, tmp_path):
+    training, _ = trained
+    whole = training.path.read_bytes()
+    path, name = tmp_path / training.path.name, training.path.stem.rpartition("-")[0]
+    assert flight_learners._kept(tmp_path, name) == (None, "")
+    places = np.random.default_rng(1).integers(0, len(whole), 40).tolist()
+    damages = [whole[:-100], whole[: len(whole) // 2], b"", whole + b"\0"]
+    damages += [
+        whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+        for place in [*places, *range(len(whole) - 2000, len(whole), 50)]
+    ]
+    for damaged in damages:
+        path.write_bytes(damaged)
+        kept, note = flight_learners._kept(tmp_path, name)
+        assert kept is None
+        assert "damaged" in note
+    again = train(cache_folder=tmp_path, first=FEW)
+    assert "damaged" in again.note
+    assert not again.from_cache
+    assert list(tmp_path.iterdir()) == [path], "a second training differs from the first"
+    assert path.read_bytes() == whole
+
+
+def test_without_a_writable_folder_it_works_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(flight_learners, "LEARNERS", {})  # the majority is enough here
+    (tmp_path / "file").write_text("not a folder")
+    training = train(cache_folder=tmp_path / "file" / "cache", first=300)
+    assert parquet.read_metadata(training.path).num_rows == training.landed
+    assert "could not be kept" in training.note
+    assert "XDG_CACHE_HOME" in training.note
+
+
+def test_the_cache_is_where_the_user_keeps_caches(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
+    assert default_cache_folder() == Path("/somewhere/rocsteady")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert default_cache_folder() == Path.home() / ".cache" / "rocsteady"
+
+
+def test_a_missing_package_is_a_sentence_with_the_remedy(monkeypatch, tmp_path):
+    def version(name: str) -> str:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    with pytest.raises(InputError, match=r"river.*pip install 'rocsteady\[demo\]'"):
+        train(cache_folder=tmp_path)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from rocsteady.pipelines.flight_learners import train
+
+if __name__ == "__main__":
+    try:
+        train(lambda share, text: print(text, flush=True), Path(sys.argv[1]))
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="process groups and their signals are of POSIX")
+def test_ctrl_c_ends_the_processes_without_a_word(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    with subprocess.Popen(
+        [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "cache")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        while "training" not in process.stdout.readline():
+            assert process.poll() is None
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to every process of the group
+        # ends when nobody holds the pipes any more: neither the parent nor any process of its own
+        _, complaints = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert complaints == ""
+    assert not (tmp_path / "cache").exists()

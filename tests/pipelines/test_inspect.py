@@ -1,0 +1,77 @@
+"""A stored state in words, and bytes that are none: a sentence and status 2."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command import call
+from rocsteady.core.evaluator_table import EvaluatorTable
+from rocsteady.core.events import EventBatch, TextColumn
+from rocsteady.core.settings import EvaluatorSettings, LastEvents, TableSettings
+
+
+@pytest.fixture
+def state(tmp_path):
+    """A file with the state of two models, one of which has a slice that is seen."""
+    settings = TableSettings(EvaluatorSettings(window=LastEvents(2), order="arrival"), (("site",),), 8)
+    table = EvaluatorTable(settings)
+    batch = EventBatch(
+        TextColumn.of(["churn", "fraud", "churn", "churn"]),
+        np.array([0.1, 0.9, 0.4, 0.7]),
+        np.array([0, 1, 1, 0]),
+        times=np.array([0, 1_000_000, 2_000_000, 3_000_000]),
+        slices=(("site", TextColumn.of(["a", "a", "b", "a"])),),
+    )
+    table.apply(batch.pack())
+    path = tmp_path / "model.state"
+    path.write_bytes(table.to_bytes())
+    return path
+
+
+def test_a_state_is_told_in_words(state, capsys):
+    ran = call(capsys, "inspect", state)
+    assert ran.status == 0
+    assert not ran.lines
+    assert "window last:2, a row every 100 events, order arrival" in ran.out
+    assert "shards: 8" in ran.out
+    assert "slices: site" in ran.out
+    assert "  churn: 2 events held of 3 applied, 0 rows, up to 1970-01-01T00:00:03" in ran.out
+    assert "  churn [site=b]: 1 events held of 1 applied" in ran.out
+    assert "  fraud: 1 events held of 1 applied" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda _: b"", "no rocsteady snapshot|bytes"),
+        (lambda _: b"score,label\n0.1,0\n" * 50, "no rocsteady snapshot"),
+        (lambda data: data[:-7], "bytes"),
+        (lambda data: data[:-20] + bytes([data[-20] ^ 1]) + data[-19:], "checksum|corrupt|damaged|CRC"),
+        (lambda data: data + b"more", "bytes"),
+    ],
+    ids=["nothing", "a table", "cut", "flipped", "too long"],
+)
+def test_bytes_that_are_no_state_are_named(change, words, state, capsys):
+    state.write_bytes(change(state.read_bytes()))
+    ran = call(capsys, "inspect", state)
+    assert (ran.status, ran.out, len(ran.lines)) == (2, "", 1)
+    assert ran.lines[0].startswith(f"rocsteady: {state}: ")
+    assert re.search(words, ran.lines[0]), ran.lines[0]
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path, capsys):
+    for path in (tmp_path / "none.state", tmp_path):
+        ran = call(capsys, "inspect", path)
+        assert (ran.status, ran.out, len(ran.lines)) == (2, "", 1)
+        assert ran.lines[0].startswith(f"rocsteady: {path}: ")
+        assert ran.lines[0].endswith("give a file with the bytes of a snapshot")
+
+
+def test_the_state_is_not_touched(state, capsys):
+    before = state.read_bytes()
+    call(capsys, "inspect", state)
+    assert state.read_bytes() == before
+    assert [entry.name for entry in Path(state).parent.iterdir()] == ["model.state"]

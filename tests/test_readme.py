@@ -1,0 +1,69 @@
+"""The README tells the truth: its snippets run, its commands are the ones that CI types."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from rocsteady.core.rows import COLUMNS
+from rocsteady.pipelines.cli import main
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=[text.splitlines()[0] for text in SNIPPETS])
+def test_every_python_snippet_runs_as_written(snippet, capsys):
+    exec(compile(snippet, "README.md", "exec"), {"__name__": "readme"})
+
+
+def test_the_pipeline_prints_its_rows(capsys):
+    pipeline = next(text for text in SNIPPETS if "EvaluateModels" in text)
+    exec(compile(pipeline, "README.md", "exec"), {"__name__": "readme"})
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines] == [
+        ["churn", "250"],
+        ["churn", "500"],
+        ["churn", "750"],
+        ["churn", "1000"],
+    ]
+
+
+def test_the_evaluate_command_runs_as_written(tmp_path, monkeypatch, capsys):
+    command = re.search(r"```bash\n(rocsteady evaluate .*?)```", README, re.DOTALL)
+    assert command
+    words = shlex.split(command.group(1).replace("\\\n", " "))
+    monkeypatch.chdir(tmp_path)
+    n = 3_000
+    table = pa.table(
+        {
+            "p": [i % 97 / 97 for i in range(n)],
+            "clicked": [int(i % 89 > 40) for i in range(n)],
+            "country": [("NZ", "FR")[i % 2] for i in range(n)],
+        }
+    )
+    pa.csv.write_csv(table, "scores.csv")
+    assert main(words[1:]) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "rejected.jsonl",
+        "rows.parquet",
+        "scores.csv",
+    ]
+    assert "3,000 events read = 3,000 applied + 0 dead letters" in capsys.readouterr().err
+
+
+def test_every_column_of_a_row_is_in_the_table():
+    said = set(re.findall(r"`(\w+)`", README.partition("## What a row says")[2].partition("## How it is")[0]))
+    left_out = {"due", "pane_start", "pane_end", "drift"}  # of windows that this version does not have
+    span = {"fp", "tn", "fn", "accuracy", "precision", "recall", "specificity"}  # "`tp` ... `f1`"
+    assert set(COLUMNS) - said == left_out | span
+
+
+def test_the_two_commands_are_whole_lines():
+    for extra, last in (("demo", "rocsteady demo"), ("test", "pytest")):
+        line = f"    python3 -m venv .venv && .venv/bin/pip install '.[{extra}]' && .venv/bin/{last}"
+        assert README.splitlines().count(line) == 1
