@@ -87,7 +87,7 @@ def _matches(path: str) -> Iterator[SourceFile]:
 def _local_file(path: str) -> SourceFile:
     file = Path(path)
     if not file.exists():
-        near = difflib.get_close_matches(file.name, _neighbours(file.parent), 1)
+        near = difflib.get_close_matches(file.name, _neighbours(file.parent), 1, cutoff=0.8)
         there = f"; there is {file.with_name(near[0])}" if near else ""
         raise InputError(f"{path} does not exist{there}")
     if file.is_dir():

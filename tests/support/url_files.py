@@ -28,6 +28,9 @@ class UrlFileSystem(LocalFileSystem):
         for found in super()._list(_path(dir_or_prefix)):
             yield FileMetadata(url(found.path), found.size_in_bytes, found.last_updated_in_seconds)
 
+    def create(self, path, *args, **kwargs):
+        return super().create(_path(path), *args, **kwargs)
+
     def _path_open(self, path, *args, **kwargs):
         return super()._path_open(_path(path), *args, **kwargs)
 
