@@ -106,6 +106,11 @@ class EvaluatorTable:
                 f"a packet of {content.source!r} has no number, and order {self._order!r} needs one; number "
                 "the packets of a partition from 0, or evaluate in order of arrival"
             )
+        if self._partitions is not None and content.partition >= self._partitions:
+            raise InputError(
+                f"a packet of {content.source!r} is of partition {content.partition}, and the input has "
+                f"{self._partitions}; number partitions from 0, and say how many there are in every end"
+            )
         if content.sequence >= self._ends.get(content.partition, (content.sequence + 1, ""))[0]:
             raise InputError(
                 f"packet {content.sequence} of {content.source!r} comes although the partition ended before "
@@ -262,6 +267,8 @@ class EvaluatorTable:
         self = cls(settings, pane)
         for state in snapshot.evaluators:
             evaluator = Snapshot.rebuilt(state, settings.evaluator)
+            if (state.model, state.slice) in self._evaluators:
+                raise CorruptBytesError(f"a snapshot holds {state.model!r} [{state.slice}] twice")
             self._evaluators[state.model, state.slice] = evaluator
             self._snapshot_bytes += evaluator.snapshot_bytes()
             self._live_bytes += evaluator.live_bytes()
@@ -272,7 +279,7 @@ class EvaluatorTable:
         if snapshot.progress:
             try:
                 self._go_on_from(**snapshot.progress)
-            except (TypeError, ValueError) as damage:
+            except (TypeError, ValueError, OverflowError) as damage:
                 raise CorruptBytesError(
                     f"the progress of a snapshot contradicts itself: {damage}"
                 ) from damage
@@ -282,6 +289,8 @@ class EvaluatorTable:
         self._turn, self._expected = int(turn), int(expected)
         self._partitions = None if partitions is None else int(partitions)
         self._ends = {int(partition): (int(packets), str(source)) for partition, packets, source in ends}
+        if min(self._turn, self._expected) < 0 or (self._partitions or 0) < 0:
+            raise ValueError("a number below 0")
         self._snapshot_bytes += sum(_bytes_of_end(*item) for item in self._ends.items())
 
     def counts(self) -> dict[str, int]:

@@ -46,7 +46,7 @@ REASONS = (
     "the majority classifier makes no error",
     "the persistent classifier makes no error",
     "one class in the labels or in the predictions",
-    "precision and recall are both zero or undefined",
+    "no positives and no predicted positives in window",
     "the numbers are beyond what a float holds",
     "",
 )

@@ -65,10 +65,10 @@ class Snapshot:
         """Return the evaluator of a snapshot that holds exactly one."""
         if settings is not None:
             self.check(TableSettings(settings, self.settings.slices, self.settings.shards))
-        if len(self.evaluators) != 1:
+        if len(self.evaluators) != 1 or self.held or self.progress:
             raise OtherConfigurationError(
-                f"the snapshot holds {len(self.evaluators)} evaluators, not one; read it as a table "
-                "(EvaluatorTable.from_bytes)"
+                f"the snapshot is of a shard, with {len(self.evaluators)} evaluators and {len(self.held)} packets "
+                "that wait, not of one evaluator; read it as a table (EvaluatorTable.from_bytes)"
             )
         return self.rebuilt(self.evaluators[0], settings or self.settings.evaluator)
 
@@ -134,7 +134,9 @@ class Snapshot:
             raise CorruptBytesError("a snapshot fails its checksum; it was damaged after it was written")
         try:
             snapshot = cls._read(Reader(payload))
-        except (struct.error, ValueError, KeyError, TypeError, OverflowError, IndexError) as damage:
+        except (
+            struct.error, ValueError, KeyError, TypeError, OverflowError, IndexError, AttributeError,
+        ) as damage:  # fmt: skip
             raise CorruptBytesError(f"a snapshot contradicts itself: {damage}") from damage
         if snapshot.settings.fingerprint() != fingerprint:
             raise CorruptBytesError("a snapshot has a fingerprint that is not its own settings'")

@@ -407,3 +407,22 @@ def test_ten_thousand_models_of_one_event_take_seconds() -> None:
     assert rows[0].reason is not None
     assert time.perf_counter() - start < 20
     assert table.live_bytes() < 30_000_000
+
+
+def test_a_packet_of_a_partition_that_the_input_does_not_have_is_refused() -> None:
+    table = EvaluatorTable(TableSettings(rs.EvaluatorSettings(order="position")))
+    table.apply(EndOfPartition("a", 0, 1, 1).pack())
+    batch = EventBatch(TextColumn.of(["m"]), np.array([0.5]), np.array([1]), partition=1, sequence=0)
+    with pytest.raises(rs.InputError, match="is of partition 1, and the input has 1"):
+        table.apply(batch.pack())
+
+
+def test_a_shard_with_waiting_packets_is_not_read_as_one_evaluator() -> None:
+    table = EvaluatorTable(TableSettings(rs.EvaluatorSettings(order="position")))
+    for sequence in (0, 2):
+        batch = EventBatch(
+            TextColumn.of(["m"]), np.array([0.5]), np.array([1]), sequence=sequence, source="a"
+        )
+        table.apply(batch.pack())
+    with pytest.raises(rs.OtherConfigurationError, match="1 evaluators and 1 packets that wait"):
+        rs.ModelEvaluator.from_bytes(table.to_bytes())

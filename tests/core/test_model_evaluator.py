@@ -393,7 +393,7 @@ def test_empty_denominators_are_null_with_their_reason() -> None:
     ) == (
         rs.Measures(2, 2.0, 0.0, 2.0, 0.0)._replace(
             reason="precision: no predicted positives in window; recall: no positives in window; "
-            "f1: precision and recall are both zero or undefined; kappa: chance agreement is certain; "
+            "f1: no positives and no predicted positives in window; kappa: chance agreement is certain; "
             "kappa_m: the majority classifier makes no error; "
             "kappa_per: the persistent classifier makes no error"
         )

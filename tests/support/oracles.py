@@ -269,7 +269,7 @@ def decisions(
             ("precision", tp, tp + fp, "no predicted positives in window"),
             ("recall", tp, tp + fn, "no positives in window"),
             ("specificity", tn, tn + fp, "no negatives in window"),
-            ("f1", 2 * tp, 2 * tp + fp + fn, "precision and recall are both zero or undefined"),
+            ("f1", 2 * tp, 2 * tp + fp + fn, "no positives and no predicted positives in window"),
         ):
             values[name] = _ratio(top, bottom)
             if bottom == 0:
