@@ -67,8 +67,8 @@ class Snapshot:
             self.check(TableSettings(settings, self.settings.slices, self.settings.shards))
         if len(self.evaluators) != 1 or self.held or self.progress:
             raise OtherConfigurationError(
-                f"the snapshot is of a shard, with {len(self.evaluators)} evaluators and {len(self.held)} packets "
-                "that wait, not of one evaluator; read it as a table (EvaluatorTable.from_bytes)"
+                f"the snapshot is of a shard, with {len(self.evaluators)} evaluators and {len(self.held)} "
+                "packets that wait, not of one evaluator; read it as a table (EvaluatorTable.from_bytes)"
             )
         return self.rebuilt(self.evaluators[0], settings or self.settings.evaluator)
 

@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -25,6 +26,8 @@ from ..core.errors import ConfigError, InputError, RocsteadyError
 
 COMMANDS = ("demo", "evaluate", "inspect")
 COMMANDS_NOT_YET = ("prequential", "compare", "report", "doctor", "state")
+
+_ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
 
 NOT_YET = (
     "--labels", "--label-time", "--ttl", "--alert", "--alerts", "--deduplicate", "--second-label",
@@ -112,11 +115,28 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     model = columns.add_mutually_exclusive_group()
     model.add_argument("--model", metavar="COL", help='[column "model" if there is one]')
     model.add_argument("--model-name", metavar="NAME", help="one model for all events [the file's name]")
-    add("--time", metavar="COL", help="RFC 3339 (no zone = UTC), dates, or numbers in --time-unit")
+    add(
+        "--time",
+        metavar="COL",
+        help="RFC 3339 (no zone = UTC), dates, or numbers in --time-unit; events of equal time apply in "
+        "order of --id, then of their own content, not of their place in the file",
+    )
     add("--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="of numeric times [s]")
-    add("--id", metavar="COL", help="what tells two events of one time apart")
-    add("--predicted", metavar="COL", help="predicted class; labels are then classes, kappa multi-class")
-    add("--slice", action="append", default=[], metavar="COL[,COL]", help="repeatable; COL,COL is a cross")
+    add("--id", metavar="COL", help="orders events of one time; give it where such ties matter")
+    add(
+        "--predicted",
+        metavar="COL",
+        help="predicted class; labels are then classes and kappa is multi-class, and AUC and the other "
+        "measures that need a positive class need --positive",
+    )
+    add(
+        "--slice",
+        action="append",
+        default=[],
+        metavar="COL[,COL]",
+        help="rows for each value too, such as country=NZ, or of the cross COL,COL country=NZ,device=phone; "
+        'slice "" is the whole model; repeatable',
+    )
     rows = parser.add_argument_group("windows and rows")
     add = rows.add_argument
     add("--window", default="last:10000", help="last:N or all [last:10000]")
@@ -124,9 +144,15 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add(
         "--order",
         metavar="ORDER",
-        help="position | time | arrival [time when --time is given, else position]",
+        help="position | time | arrival [time when --time is given, else position]; by time, events of equal "
+        "time apply in order of --id, then of their own content, so give --id where ties matter",
     )
-    add("--measures", metavar="NAME,...", help="names of measures, or all [all but the three costly ones]")
+    add(
+        "--measures",
+        metavar="NAME,...",
+        help="names of measures, or all [all but the three costly ones: cost_curve_area, average_precision, "
+        "calibration_error; the last also needs --probabilities]",
+    )
     add("--cost", default="beta:2,2", help="beta:A,B | severity[:RATIO|:balanced] | uniform [beta:2,2]")
     add("--priors", default="window", help="window, or the share of positives [window]")
     add("--threshold", default="0.5", help="predicted positive means score >= this [0.5]")
@@ -237,7 +263,11 @@ def _say(message: object, status: int) -> int:
 
 def _run(arguments: list[str]) -> int:
     parser, evaluate = _parsers()
+    if not arguments:
+        parser.print_help(sys.stderr)
+        return 2
     _refuse_unknown_command(arguments)
+    _refuse_dashed_file(arguments)
     for argument in arguments:
         if (name := argument.split("=")[0]) in NOT_YET:
             raise ConfigError(f"option {name} is not in this version; leave it out")
@@ -260,7 +290,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _refuse_unknown_command(arguments: Sequence[str]) -> None:
-    if not arguments or arguments[0].startswith("-") or arguments[0] in COMMANDS:
+    if arguments[0].startswith("-") or arguments[0] in COMMANDS:
         return
     name = arguments[0]
     if name in COMMANDS_NOT_YET:
@@ -268,6 +298,16 @@ def _refuse_unknown_command(arguments: Sequence[str]) -> None:
     near = difflib.get_close_matches(name, COMMANDS, 1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"
     raise ConfigError(f"command {name!r} is not known; {hint}")
+
+
+def _refuse_dashed_file(arguments: Sequence[str]) -> None:
+    """Raise ConfigError for a name of a file that reads like an option."""
+    for argument in arguments:
+        if argument == "--":
+            return
+        named = argument.startswith("-") and "=" not in argument and argument.lower().endswith(_ENDINGS)
+        if named and (not argument.startswith("--") or Path(argument).exists()):
+            raise ConfigError(f"{argument} reads like an option; for the file of that name say ./{argument}")
 
 
 def _with_joined_values(arguments: list[str], evaluate: argparse.ArgumentParser) -> list[str]:

@@ -25,7 +25,7 @@ from ..runners.presets import choose_runner
 from ..transforms.read_files import list_sources
 from ..transforms.validate import EventFields
 from ..transforms.write_table import check_output
-from .evaluate import Evaluation, run_evaluation
+from .evaluate import Evaluation, check_place, run_evaluation
 from .flight_learners import MAJORITY_WINDOW, Training, train
 from .flights import LATE_MINUTES
 from .progress import ProgressLine, summarise
@@ -45,6 +45,7 @@ def demo_command(output: str, *, first: int | None = None) -> int:
     folder = Path(output)
     rows = folder / "rows.parquet"
     with _made(folder):
+        check_place("--output", str(rows))
         check_output(rows)
         with _training_line() as report:
             training = train(report, first=first)
@@ -67,7 +68,7 @@ def demo_command(output: str, *, first: int | None = None) -> int:
         total = sum(source.size for source in job.sources)
         with ProgressLine(enabled=True, total_bytes=total, total_files=len(job.sources)):
             outcome = run_evaluation(job)
-        summarise(outcome, str(rows), None)
+        summarise(outcome, job)
     print(_report(parquet.read_table(rows), training.models))
     return 0
 
@@ -130,7 +131,10 @@ def _report(rows: pa.Table, models: Sequence[str]) -> str:
     columns = {name: rows[name].to_numpy(zero_copy_only=False) for name in rows.column_names}
     whole, full = columns["slice"] == "", columns["window_events"] == MAJORITY_WINDOW
     lines = [
-        f"\nDoes the flight land {LATE_MINUTES} minutes late or more? Of the last {MAJORITY_WINDOW:,}:\n",
+        (
+            f"\nDoes the flight land {LATE_MINUTES} minutes late or more? "
+            f"The last {MAJORITY_WINDOW:,} landings:\n"
+        ),
         f"  {'learner':<12} {'AUC [95% interval]':<24} {'H':>6} {'KS':>6} {'kappa':>7} {'kappa_m':>8}   "
         + _YEAR,
     ]

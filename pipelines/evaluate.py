@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import shutil
 import stat
 import sys
@@ -20,12 +21,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+from apache_beam.metrics.metric import Metrics
 from apache_beam.runners.runner import PipelineResult
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
+from ..core.rows import Rows
 from ..core.settings import EvaluatorSettings, TableSettings, parse_cost, parse_every, parse_window
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..runners.presets import Runner, RunnerError, choose_runner
@@ -40,6 +45,12 @@ from ..transforms.write_table import check_output
 from .progress import ProgressLine, summarise
 
 STDOUT = "-"
+
+_NAME = "rows"
+"""Of an output until it is whole: its own name may leave no room for another around it."""
+
+_STEP = re.compile(r" \[while running '.*?'\]")
+"""Beam's remark on the step in which an error occurred: it may stand in the middle of a sentence."""
 
 _Setting = TypeVar("_Setting")
 
@@ -75,6 +86,8 @@ class Outcome:
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Run the command with parsed options; the rest of the words are Beam's."""
+    if not _is_text(options.model_name or ""):
+        raise ConfigError(f"--model-name {options.model_name!a} is not UTF-8; give another name")
     fields = EventFields(
         score=options.score,
         label=options.label,
@@ -111,7 +124,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
             rows = Path(folder) / "rows.jsonl"
             outcome = _watched(replace(job, output=str(rows)))
             _print_file(rows)
-    summarise(outcome, options.output, options.dead_letters)
+    summarise(outcome, job)
     return 0
 
 
@@ -145,7 +158,19 @@ def _sources(paths: Sequence[str]) -> tuple[SourceFile, ...]:
             raise ConfigError(f"SOURCE {path}: streaming sources are not in this version; name files")
         if not path:
             raise ConfigError("SOURCE '': name a file")
-    return list_sources(paths)
+    sources = list_sources(paths)
+    for source in sources:
+        if not _is_text(source.path):
+            raise InputError(f"the name {source.path!a} is not UTF-8; rename the file")
+    return sources
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # bytes of the system that are no text
+        return False
+    return True
 
 
 def _check_outputs(output: str, dead_letters: str | None, sources: Sequence[SourceFile]) -> None:
@@ -158,12 +183,46 @@ def _check_outputs(output: str, dead_letters: str | None, sources: Sequence[Sour
     for option, path in outputs:
         if path.startswith("kafka://"):
             raise ConfigError(f"{option} {path}: streaming sinks are not in this version; name a file")
+        check_place(option, path)
         check_output(path)
         for source in sources:
             if _same_file(path, source.path):
                 raise InputError(f"{option} {path} is also an input; write to another file")
     if len(outputs) == 2 and _same_file(output, outputs[1][1]):
         raise InputError(f"--dead-letters {outputs[1][1]} is the file of the rows; name another")
+
+
+def check_place(option: str, path: str) -> None:
+    """Raise InputError where `path`, its links followed, can be no file of ours; then see check_output."""
+    if has_scheme(path):
+        return
+    try:
+        mode = Path(path).stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise InputError(f"{option} {path} cannot be written: {error.strerror}; name another file") from None
+    else:
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise InputError(
+                f"{option} {path} is a pipe, a socket or a device; name a file (--output - is stdout)"
+            )
+    if not Path(path).is_symlink():
+        return
+    final = Path(os.path.realpath(path))
+    if not final.parent.is_dir():
+        raise InputError(
+            f"{option} {path} is a link to {final}, and the folder {final.parent} does not exist; create it, "
+            "or write elsewhere"
+        )
+    try:
+        with tempfile.TemporaryFile(dir=final.parent):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"{option} {path} is a link to {final}, and the folder {final.parent} cannot be written to "
+            f"({error.strerror}); write elsewhere"
+        ) from None
 
 
 def _same_file(one: str, other: str) -> bool:
@@ -256,16 +315,32 @@ def _staged(paths: Sequence[str], runner: Runner) -> Iterator[list[str]]:
     with ExitStack() as folders:
         places = []
         finals = [Path(os.path.realpath(path)) for path in paths]  # a link goes on pointing there
-        for path in finals:
-            folder = tempfile.TemporaryDirectory(
-                dir=path.parent, prefix=f".{path.name}.", suffix=".tmp", ignore_cleanup_errors=True
-            )
-            places.append(Path(folders.enter_context(folder)) / path.name)
+        for path, final in zip(paths, finals, strict=True):
+            with _told(path):
+                folder = tempfile.TemporaryDirectory(
+                    dir=final.parent, prefix=".rocsteady-", suffix=".tmp", ignore_cleanup_errors=True
+                )
+            places.append(Path(folders.enter_context(folder)) / f"{_NAME}{_ending(path)}")
         yield list(map(str, places))
-        for place, path in zip(places, finals, strict=True):
-            if path.exists():
-                place.chmod(stat.S_IMODE(path.stat().st_mode))
-            place.replace(path)
+        for place, path, final in zip(places, paths, finals, strict=True):
+            with _told(path):
+                if final.exists():
+                    place.chmod(stat.S_IMODE(final.stat().st_mode))
+                place.replace(final)
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """Let an error of the system name the output that the user knows, not our temporary one."""
+    try:
+        yield
+    except OSError as error:
+        raise RocsteadyError(f"output {path} cannot be written: {error.strerror or error}") from None
+
+
+def _ending(path: str) -> str:
+    """Return what tells the format: of the name that the user said, not of what it may link to."""
+    return "".join(Path(path.lower()).suffixes[-2 if path.lower().endswith(".gz") else -1 :])
 
 
 def _pipeline(job: Evaluation, output: str, dead_letters: str | None = None) -> beam.Pipeline:
@@ -275,10 +350,34 @@ def _pipeline(job: Evaluation, output: str, dead_letters: str | None = None) -> 
         raise ConfigError(f"Beam refuses its options: {_one_line(error)}") from None
     events = pipeline | "Read" >> ReadEventFiles(job.sources, job.fields, job.settings.shards or 1)
     rows = events.packets | "Evaluate" >> EvaluateShards(job.settings, job.cache_bytes)
-    _ = rows | "In columns" >> beam.Map(rows_to_arrow) | "Write rows" >> WriteRows(output)
+    _ = rows | "In columns" >> beam.ParDo(_InColumns()) | "Write rows" >> WriteRows(output)
     if dead_letters is not None:
         _ = events.dead_letters | "Write dead letters" >> WriteDeadLetters(dead_letters)
     return pipeline
+
+
+class _InColumns(beam.DoFn):
+    """Rows -> record batches; counts the rows that hold an event of each kind, for the summary's warnings.
+
+    Only whether a counter is 0 matters, so that a retried bundle does no harm.
+    """
+
+    COUNTED: ClassVar = {
+        "rows_with_a_positive": ("positives",),
+        "rows_with_a_predicted_positive": ("tp", "fp"),
+        "rows_with_a_predicted_negative": ("tn", "fn"),
+        "rows_with_counts": ("tp", "fp", "tn", "fn"),
+    }
+
+    def __init__(self) -> None:
+        self._counters = {name: Metrics.counter(METRICS_NAMESPACE, name) for name in self.COUNTED}
+
+    def process(self, rows: Rows) -> Iterator[pa.RecordBatch]:
+        for name, columns in self.COUNTED.items():
+            held = sum((rows.number(column) > 0 for column in columns), np.zeros(len(rows), np.bool_))
+            if number := int(np.count_nonzero(held)):  # NaN, where a measure was not asked for, is not > 0
+                self._counters[name].inc(number)
+        yield rows_to_arrow(rows)
 
 
 def _run(pipeline: beam.Pipeline, runner: Runner) -> tuple[Counter[str], list[tuple[str, int, int]]]:
@@ -334,8 +433,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def _without_step(sentence: str) -> str:
-    """Cut off Beam's remark on the step in which an error occurred."""
-    return sentence.partition(" [while running ")[0]
+    return _STEP.sub("", sentence)
 
 
 def _one_line(error: Exception) -> str:

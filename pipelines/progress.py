@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -13,32 +14,79 @@ from numba.core import event
 from ..transforms import progress
 
 if TYPE_CHECKING:
-    from .evaluate import Outcome
+    from ..transforms.validate import EventFields
+    from .evaluate import Evaluation, Outcome
 
 _SECONDS_BETWEEN = {True: 0.2, False: 10.0}
 """A terminal's line is redrawn; in a log every line stays, so there are few of them."""
 
 _REASONS_SHOWN = 10
+_ROLES = ("score", "label", "model", "time", "predicted")
+"""What the reason of a dead letter begins with, where an option names its column."""
+
+_FEW_EVENTS = 100
+"""With fewer it is no wonder that all scores are on one side of the threshold."""
 _CLEAR = "\r\033[K"
 _COMPILING = (
     "compiling the kernels for this machine, which takes some ten seconds; they are kept for the next time"
 )
+_COMPILING_UNSAID_SECONDS = 2.0
+"""A small function or two is compiled on many a run; only all the kernels take so long."""
 
 
-class _OnCompilation(event.Listener):
-    """Says once that numba compiles, which happens when no kernels are in its cache yet."""
+class OnCompilation(event.Listener):
+    """Says once that numba compiles, when it has spent `after` seconds on that.
 
-    def __init__(self) -> None:
+    Compilations nest, and come one after another: what counts is the time in the outermost of them, summed.
+    """
+
+    def __init__(self, after: float = _COMPILING_UNSAID_SECONDS) -> None:
+        self._left = after
+        self._depth = 0
+        self._started = 0.0
         self._said = False
+        self._alarm: threading.Timer | None = None
+        self._lock = threading.Lock()
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002
-        """Say so."""
-        if not self._said:
+        """Begin to count."""
+        with self._lock:
+            self._depth += 1
+            if self._depth > 1 or self._said:
+                return
+            self._started = time.monotonic()
+            self._alarm = threading.Timer(max(self._left, 0.0), self._say)
+            self._alarm.daemon = True
+            self._alarm.start()
+
+    def on_end(self, event: Any) -> None:  # noqa: ARG002
+        """Cease to count."""
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._left -= time.monotonic() - self._started
+                self._silence()
+            due = self._depth == 0 and self._left <= 0
+        if due:
+            self._say()
+
+    def close(self) -> None:
+        """Say nothing from now on."""
+        with self._lock:
+            self._said = True
+            self._silence()
+
+    def _silence(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _say(self) -> None:
+        with self._lock:
+            if self._said:
+                return
             self._said = True
             print(f"{_CLEAR * sys.stderr.isatty()}rocsteady: {_COMPILING}", file=sys.stderr, flush=True)
-
-    def on_end(self, event: Any) -> None:
-        """Nothing to say: kernels come one after another."""
 
 
 class ProgressLine:
@@ -55,7 +103,7 @@ class ProgressLine:
         self._stop = threading.Event()
         self._started = time.monotonic()
         self._thread = threading.Thread(target=self._tell, daemon=True)
-        self._listener = _OnCompilation()
+        self._listener = OnCompilation()
 
     def __enter__(self) -> ProgressLine:
         progress.reset()
@@ -72,6 +120,7 @@ class ProgressLine:
     ) -> None:
         self._stop.set()
         event.unregister("numba:compile", self._listener)  # type: ignore[no-untyped-call]
+        self._listener.close()
         if self._enabled:
             self._thread.join()
         if self._terminal:
@@ -99,9 +148,9 @@ def _number(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def summarise(outcome: Outcome, output: str, dead_letters: str | None) -> None:
-    """Print what became of every event: the counters add up to the input."""
-    counts = outcome.counts
+def summarise(outcome: Outcome, job: Evaluation) -> None:
+    """Print what became of every event, the counters add up to the input; and what looks like a mistake."""
+    counts, output = outcome.counts, job.output
     read, applied, dead = (counts[name] for name in ("events_read", "events_applied", "dead_letters"))
     where = "on stdout" if output == "-" else f"in {output}"
     print(
@@ -109,11 +158,55 @@ def summarise(outcome: Outcome, output: str, dead_letters: str | None) -> None:
         f"{_number(counts['rows_written'], 'row')} {where} ({outcome.seconds:.1f} s)",
         file=sys.stderr,
     )
-    if not dead:
-        return
-    where = f"in {dead_letters}" if dead_letters else "kept with --dead-letters PATH"
+    if dead:
+        _list_dead_letters(outcome, job.dead_letters)
+    for warning in _warnings(outcome, job):
+        print(f"rocsteady: {warning}", file=sys.stderr)
+
+
+def _list_dead_letters(outcome: Outcome, path: str | None) -> None:
+    where = f"in {path}" if path else "kept with --dead-letters PATH"
     print(f"rocsteady: dead letters, {where}:", file=sys.stderr)
     for reason, number, position in outcome.dead_letters[:_REASONS_SHOWN]:
         print(f"  {number:,} x {reason} (the first at position {position:,})", file=sys.stderr)
     if len(outcome.dead_letters) > _REASONS_SHOWN:
         print(f"  and {len(outcome.dead_letters) - _REASONS_SHOWN} more kinds", file=sys.stderr)
+
+
+def _warnings(outcome: Outcome, job: Evaluation) -> Iterator[str]:
+    """Yield a sentence for every result that is rather a mistake in the options than one of the models."""
+    counts, fields, settings = outcome.counts, job.fields, job.settings.evaluator
+    applied = counts["events_applied"]
+    if not applied:
+        if outcome.dead_letters:
+            yield f"no event was applied: {_remedy(outcome.dead_letters[0][0], fields)}"
+        return
+    if fields.positive is not None and not counts["rows_with_a_positive"]:
+        yield (
+            f"no event in the rows is positive: no label in {fields.label!r} equals --positive "
+            f"{fields.positive}; check its spelling, its case, and the column"
+        )
+    if fields.predicted is not None or applied < _FEW_EVENTS or not counts["rows_with_counts"]:
+        return
+    for side, other in (("positive", "negative"), ("negative", "positive")):
+        if not counts[f"rows_with_a_predicted_{other}"]:
+            yield (
+                f"every event in the rows is predicted {side} at threshold {settings.threshold:g}: "
+                "set --threshold if that is not meant"
+            )
+
+
+def _remedy(kind: str, fields: EventFields) -> str:
+    """Say what would do, by the most frequent reason of a dead letter: by the first fault that it names."""
+    fault = kind.partition("; ")[0]
+    role, _, what = fault.partition(": ")
+    remedy = "keep the records with --dead-letters PATH and look at one"
+    if role == "label" and what != "missing":
+        remedy = "name the positive class with --positive, or check --label"
+    elif role == "score" and "probability" in what:
+        remedy = "leave out --probabilities, or check --score"
+    elif role == "time" and what != "missing":
+        remedy = "check --time and --time-unit"
+    elif role in _ROLES:
+        remedy = f"check --{role}, which names the column {(getattr(fields, role) or role)!r}"
+    return f"most often {fault}; {remedy}"

@@ -17,7 +17,7 @@ import datetime
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 
 import numpy as np
@@ -63,6 +63,8 @@ def number(value: object) -> float | None:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+    except ValueError:  # a signalling NaN
+        return math.nan
 
 
 def instant(value: object, unit: str = "s") -> int | None:
@@ -121,7 +123,7 @@ def text_of(value: object) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
-        return str(value)
+        return _digits(value)
     if isinstance(value, float):
         if math.isnan(value):
             return None
@@ -130,9 +132,64 @@ def text_of(value: object) -> str | None:
         return None if value.is_nan() else class_text(str(value))
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace") or None
-    if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return str(value) or None
+    if isinstance(value, Mapping | list | tuple):
+        return json_text(value)
+    try:
+        return valid_text(str(value)) or None
+    except Exception:  # the class of a value is the user's
+        return f"<{type(value).__name__}>"
+
+
+def valid_text(text: str) -> str:
+    r"""Return text that UTF-8 can write; a lone surrogate is shown as "\ud800"."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _digits(value: int) -> str:
+    try:
+        return str(int(value))
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return hex(value)
+
+
+def json_text(value: object) -> str:
+    """Write any Python value as JSON: tuples as lists, what JSON does not have as text. Never raises.
+
+    A value that is nested deeper than Python's stack is "...".
+
+    >>> json_text({"p": 0.9, "at": (1, None), "x": math.nan})
+    '{"p": 0.9, "at": [1, null], "x": "nan"}'
+    """
+    try:
+        return json.dumps(_jsonable(value), ensure_ascii=False)
+    except RecursionError:
+        return '"..."'
+
+
+def json_record(record: Mapping[str, object]) -> str:
+    """Write a record as a JSON object; a field that is nested too deeply leaves the others as they are."""
+    pairs = (f"{json_text(str(key))}: {json_text(value)}" for key, value in record.items())
+    return f"{{{', '.join(pairs)}}}"
+
+
+def _jsonable(value: object) -> object:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, np.ndarray | np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
+        return _jsonable(value.tolist())
+    if isinstance(value, str):
+        return valid_text(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, int):
+        return int(value) if abs(value) < 1 << 10_000 else _digits(value)
+    if isinstance(value, Mapping):
+        return {valid_text(str(key)): _jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_jsonable(item) for item in value]
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return text_of(value)
 
 
 def class_text(value: object) -> str | None:
@@ -149,7 +206,8 @@ def plain(array: pa.Array, *, dictionary: bool = False) -> pa.Array:
     r"""Return a column in one of few types; dictionaries are decoded unless they are asked for.
 
     Text of every kind and bytes become `string` (bytes that are not UTF-8 show them as "\xff"),
-    extension types their storage, and zoned timestamps are zoned UTC (the same moments).
+    extension types their storage, halves of floats whole ones, and zoned timestamps are zoned UTC (the same
+    moments). A duration, which is neither a number nor a moment, is text with its unit: "5 ms".
     """
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
@@ -169,6 +227,13 @@ def plain(array: pa.Array, *, dictionary: bool = False) -> pa.Array:
         return pa.array([text_of(value) for value in array.to_pylist()], pa.string())
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return array.cast(pa.timestamp(kind.unit, "UTC"))
+    if pa.types.is_float16(kind):  # few of arrow's kernels know it
+        values = array.to_numpy(zero_copy_only=False).astype(np.float32)
+        return pa.array(values, mask=~np.asarray(array.is_valid()))
+    if pa.types.is_duration(kind):
+        return pc.binary_join_element_wise(array.cast(pa.int64()).cast(pa.string()), kind.unit, " ")
+    if pa.types.is_interval(kind):
+        return pa.array([text_of(value) for value in array.to_pylist()], pa.string())
     return array
 
 
@@ -181,7 +246,9 @@ def numbers(array: pa.Array) -> FloatArray:
             array = array.cast(pa.float64())
         except pa.ArrowInvalid:
             return _each(array, number)
-    elif pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+    elif pa.types.is_decimal(kind):  # arrow's own conversion rounds twice, by the scale of the column
+        array = array.cast(pa.string()).cast(pa.float64())
+    elif pa.types.is_floating(kind) or pa.types.is_integer(kind):
         array = array.cast(pa.float64(), safe=False)
     else:
         return np.full(len(array), np.nan)
@@ -208,6 +275,8 @@ def instants(array: pa.Array, unit: str = "s") -> Int64Array:
         return _from_float_ticks(numbers(array), unit)
     if pa.types.is_string(kind) and (found := _from_texts(array, unit)) is not None:
         return found
+    if pa.types.is_time(kind):  # of a day that nobody names
+        return np.full(len(array), NO_TIME)
     read = (instant(value, unit) for value in array.to_pylist())
     return np.fromiter((NO_TIME if x is None else x for x in read), np.int64, len(array))
 
@@ -229,7 +298,7 @@ def _from_ticks(array: pa.Array, unit: str) -> Int64Array:
 
 def _from_float_ticks(ticks: FloatArray, unit: str) -> Int64Array:
     per_tick = 1_000_000 / PER_SECOND[unit]
-    known = np.abs(ticks) * per_tick < 1e18  # int64 holds it; False for NaN
+    known = np.abs(ticks) < 1e18 / per_tick  # int64 holds it; False for NaN
     ticks = np.where(known, ticks, 0.0)
     if unit == "ns":
         return _in_range(np.floor(ticks / 1_000).astype(np.int64), known)

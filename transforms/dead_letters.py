@@ -6,12 +6,13 @@ one wrong column makes a dead letter of every event.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import pyarrow as pa
+
+from ..core.events import Int64Array, TextColumn
 
 DEAD_LETTER_SCHEMA = pa.schema(
     [
@@ -30,16 +31,11 @@ DEAD_LETTER_SCHEMA = pa.schema(
 DEAD_LETTER_METRICS = "rocsteady.dead_letters"
 """Namespace of Beam distributions: one for every kind of reason, over the positions where it occurred."""
 
-_VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<=: )[-+]?(?:\d[\d.e+-]*|inf|nan)")
+RawRecords = Callable[[Int64Array], pa.Array]
+"""Gives the records of chosen rows of a batch as JSON, string[number of rows]."""
 
-
-def kind_of(reason: str) -> str:
-    """Return a reason without the values in it, so that like ones can be counted together.
-
-    >>> kind_of("score: 'abc' is not a number")
-    'score: ... is not a number'
-    """
-    return _VALUE.sub("...", reason)
+OTHER_REASONS = "other reasons"
+"""The kind of a reason whose maker named none."""
 
 
 class DeadLetter(NamedTuple):
@@ -67,37 +63,41 @@ class DeadLetter(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DeadLetters(Sequence[DeadLetter]):
-    """n dead letters in columns; `batch` has DEAD_LETTER_SCHEMA."""
+    """n dead letters in columns; `batch` has DEAD_LETTER_SCHEMA.
+
+    reason_kinds  beside every reason its kind, by which like ones are counted: the reason without the
+                  values in it. Who finds a fault names its kind, of which there are some 30 whatever the
+                  data, so a job has as many metrics. It is not written. None: nobody named them
+    """
 
     batch: pa.RecordBatch
+    reason_kinds: TextColumn | None = None
 
     @classmethod
-    def of(cls, letters: Iterable[DeadLetter]) -> DeadLetters:
+    def of(cls, letters: Iterable[DeadLetter], reason_kinds: Sequence[str] | None = None) -> DeadLetters:
         """Put single letters into columns."""
         columns = list(zip(*letters, strict=True)) or [()] * len(DEAD_LETTER_SCHEMA)
         arrays = [
             pa.array(values, field.type) for field, values in zip(DEAD_LETTER_SCHEMA, columns, strict=True)
         ]
-        return cls(pa.RecordBatch.from_arrays(arrays, schema=DEAD_LETTER_SCHEMA))
+        batch = pa.RecordBatch.from_arrays(arrays, schema=DEAD_LETTER_SCHEMA)
+        return cls(batch, None if reason_kinds is None else TextColumn.of(list(reason_kinds)))
 
     @classmethod
     def concat(cls, parts: Sequence[DeadLetters]) -> DeadLetters:
         """Put several one after another."""
         parts = [part for part in parts if len(part)]
-        if len(parts) == 1:
-            return parts[0]
-        return cls(pa.concat_batches([part.batch for part in parts])) if parts else cls.of(())
+        if len(parts) < 2:
+            return parts[0] if parts else cls.of(())
+        (batch,) = pa.Table.from_batches([part.batch for part in parts]).combine_chunks().to_batches()
+        return cls(batch, TextColumn.of([kind for part in parts for kind, _ in part.kinds()]))
 
     def kinds(self) -> Iterator[tuple[str, int]]:
-        """Yield the kind of every letter's reason, values left out, and its position (-1 = unknown)."""
-        named: dict[str, str] = {}
-        reasons = self.batch.column("reason").to_pylist()
-        positions = self.batch.column("position").to_pylist()
-        for reason, position in zip(reasons, positions, strict=True):
-            kind = named.get(reason)
-            if kind is None:
-                kind = named[reason] = kind_of(reason)
-            yield kind, -1 if position is None else position
+        """Yield the kind of every letter's reason, and its position (-1 = unknown)."""
+        positions = self.batch.column("position").fill_null(-1).to_pylist()
+        named = [OTHER_REASONS] * len(self) if self.reason_kinds is None else self.reason_kinds.to_list()
+        for kind, position in zip(named, positions, strict=True):
+            yield kind or OTHER_REASONS, position
 
     def __len__(self) -> int:
         count: int = self.batch.num_rows

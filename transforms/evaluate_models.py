@@ -21,7 +21,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-from ..core.errors import ConfigError, WireError
+from ..core.errors import ConfigError, InputError, WireError
 from ..core.events import EventBatch
 from ..core.rows import MeasureRow, Rows
 from ..core.settings import (
@@ -34,12 +34,15 @@ from ..core.settings import (
     Window,
 )
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
+from .columns import json_record
 from .dead_letters import DeadLetter
 from .evaluate_shards import EvaluateShards
+from .event_fields import EventFields
+from .packed_events import fitting
 from .record_batches import records_to_batch
 from .sharding import shard_key, split_by_shard
 from .stateful_machine import refuse_merging_windows
-from .validate import EventFields, validate
+from .validate import validate
 from .write_rows import rows_to_arrow
 
 PACKET_EVENTS = 10_000
@@ -54,9 +57,11 @@ DEAD_LETTERS, LATE = "dead_letters", "late"
 class Evaluation(NamedTuple):
     """What `EvaluateModels` gives, as PCollections.
 
-    rows          of MeasureRow. The Beam timestamp is the row's due or else its time, or else that of the
-                  events; in windowed input a row stays in its window. A worker that never imported
-                  rocsteady sees a NamedTuple of Beam's with the same fields.
+    rows          of MeasureRow. The Beam timestamp is the row's due or else its time. Without time= it is
+                  that of the newest event of the bundle, and that of the last rows of a model the end of
+                  their window (of all time, where the input is not windowed). In windowed input a row stays
+                  in its window. A worker that never imported rocsteady sees a NamedTuple of Beam's with the
+                  same fields.
     batches       the same rows as pyarrow RecordBatches: many rows to an element
     dead_letters  of DeadLetter: what is no event, and why
     late          of DeadLetter: events that came too late. Empty while events apply as they arrive
@@ -73,7 +78,9 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
 
     An event is a dict, a NamedTuple, a beam.Row, or bytes: many events, packed by `EventBatch.pack()`.
     Column arguments (score, label, model, time, id, weight, predicted, slices) are names in it. What is
-    no event becomes a dead letter, and the rest goes on.
+    no event becomes a dead letter, and the rest goes on; packed events that do not fit the settings are
+    one dead letter. Events apply in the order in which they arrive; time= is for rows' times, and
+    clock="runner", which would sort by it, is not in this version.
 
     positive     the label of positive events; without it 1/0, 1/-1 and true/false are understood
     model_name   the one model that all events are of, instead of a column
@@ -129,7 +136,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
             score=score,
             label=label,
             positive=positive,  # type: ignore[arg-type]  # any value that a label can have
-            model="model" if model is None and model_name is None else model,
+            model=model,
             model_name=model_name,
             time=time,
             time_unit=time_unit,
@@ -236,12 +243,14 @@ class _PackDoFn(beam.DoFn):
         buffer = self._open.pop(window)
         self._buffered -= len(buffer.records)
         time = Timestamp(micros=max(buffer.times))
+        records = buffer.records
         batch, letters = validate(
-            records_to_batch(buffer.records),
+            records_to_batch(records, self._fields.columns, self._fields.number_columns),
             self._fields,
             source=self._source,
             partition=0,
             first_position=-1,
+            raw=lambda rows: pa.array([json_record(records[row]) for row in rows.tolist()], pa.string()),
         )
         for letter in letters:
             yield TaggedOutput(DEAD_LETTERS, WindowedValue(letter, time, (window,)))
@@ -264,8 +273,8 @@ class _PackDoFn(beam.DoFn):
         """Give the packets of a packed batch, or a dead letter for what is nothing that is known."""
         if isinstance(element, bytes):
             try:
-                batch = EventBatch.unpack(element)
-            except WireError as error:
+                batch = fitting(EventBatch.unpack(element), self._fields)
+            except (WireError, InputError) as error:
                 reason = str(error)
             else:
                 # What came singly before it goes first: the order of arrival.

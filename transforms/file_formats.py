@@ -14,6 +14,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -32,7 +33,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from ..core.errors import InputError, RocsteadyError
 from ..core.events import Int64Array
-from .dead_letters import DeadLetter, DeadLetters
+from .dead_letters import DeadLetter, DeadLetters, RawRecords
 from .text_forms import json_objects
 
 CHUNK_ROWS = 100_000
@@ -55,6 +56,7 @@ class Chunk(NamedTuple):
     positions       int64, of every row of the batch; None where they are consecutive
     dead            the records that are no rows
     bytes_read      how far into the file the reader is, about
+    raw             gives whole records, where the batch does not have all of their fields
     """
 
     first_position: int
@@ -62,6 +64,7 @@ class Chunk(NamedTuple):
     positions: Int64Array | None
     dead: DeadLetters
     bytes_read: int = 0
+    raw: RawRecords | None = None
 
     @property
     def records(self) -> int:
@@ -74,6 +77,19 @@ def has_scheme(path: str) -> bool:
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None
 
 
+def stem_of(path: str) -> str:
+    """Return a file's name without its folder and endings.
+
+    >>> stem_of("scores/churn.csv.gz")
+    'churn'
+    """
+    name = PurePosixPath(path.replace("\\", "/")).name
+    for ending in (".gz", *FORMATS):
+        if name.lower().endswith(ending):
+            name = name[: -len(ending)]
+    return name
+
+
 @dataclass(frozen=True)
 class SourceFile:
     """One input file: its path or URL, its format ("csv", "tsv", "jsonl", "parquet"), its size in bytes."""
@@ -84,13 +100,15 @@ class SourceFile:
     size: int
 
     @property
+    def name(self) -> str:
+        r"""The path as text; bytes in it that are not UTF-8 are shown as "\xe9"."""
+        return os.fsencode(self.path).decode("utf-8", "backslashreplace")
+
+    @property
     def stem(self) -> str:
         """The file's name without its folder and endings: the model, where nothing else names it."""
-        name = PurePosixPath(self.path.replace("\\", "/")).name
-        for ending in (".gz", *FORMATS):
-            if name.lower().endswith(ending):
-                name = name[: -len(ending)]
-        return name
+        bare = stem_of(self.path)
+        return os.fsencode(bare).decode("utf-8", "backslashreplace")
 
     def open(self) -> BinaryIO:
         """Open the bytes as they lie there."""
@@ -104,7 +122,7 @@ class SourceFile:
         if "straddling" in why:
             why = "a record is longer than a block, or a quote is opened and never closed"
         return RocsteadyError(
-            f"{self.path} is damaged after record {position:,} or soon after it ({why}); restore the "
+            f"{self.name} is damaged after record {position:,} or soon after it ({why}); restore the "
             "file, or cut it there"
         )
 
@@ -200,7 +218,7 @@ def csv_header(source: SourceFile) -> list[str]:
         reader = csv.reader(lines, delimiter=_delimiter(source))
         return next((record for record in reader if record), [])
     except csv.Error as error:
-        raise InputError(f"{source.path} has no readable header: {error}") from None
+        raise InputError(f"{source.name} has no readable header: {error}") from None
 
 
 def _csv_block_bytes(source: SourceFile) -> int:
@@ -256,11 +274,11 @@ def csv_chunks(source: SourceFile, block_bytes: int | None = None) -> Iterator[C
 
 def _misfits(source: SourceFile, refused: Sequence[tuple[int, str, int, int]]) -> DeadLetters:
     delimiter = _delimiter(source)
-    return DeadLetters.of(
+    letters = (
         DeadLetter(
             "invalid",
             f"{fields} field{'' if fields == 1 else 's'} where the header names {expected}",
-            source.path,
+            source.name,
             position,
             raw=json.dumps(
                 next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), []),
@@ -269,6 +287,7 @@ def _misfits(source: SourceFile, refused: Sequence[tuple[int, str, int, int]]) -
         )
         for position, text, fields, expected in refused
     )
+    return DeadLetters.of(letters, ["more or fewer fields than the header names"] * len(refused))
 
 
 def _without_bad_text(source: SourceFile, chunk: Chunk) -> Chunk:
@@ -287,16 +306,17 @@ def _without_bad_text(source: SourceFile, chunk: Chunk) -> Chunk:
     if positions is None:
         positions = np.arange(chunk.first_position, chunk.first_position + batch.num_rows)
     raw = json_objects(batch.take(pa.array(rows))).to_pylist()
-    dead = DeadLetters.of(
+    letters = (
         DeadLetter(
             "invalid",
             "; ".join(f"{name}: not UTF-8" for name in columns[row]),
-            source.path,
+            source.name,
             int(positions[row]),
             raw=text.replace(NO_TEXT, "\ufffd"),
         )
         for row, text in zip(rows, raw, strict=True)
     )
+    dead = DeadLetters.of(letters, ["not UTF-8"] * len(rows))
     keep = np.setdiff1d(np.arange(batch.num_rows), rows)
     return chunk._replace(
         batch=batch.take(pa.array(keep)),

@@ -1,5 +1,7 @@
 """JSON lines as a stream of record batches: flat blocks by pyarrow, all others line by line.
 
+Only the columns that are asked for are built: records may have any number of other keys, each its own.
+
 Invariant
     Every line that is not blank is in exactly one chunk, at its position: a row where it is an object,
     otherwise a dead letter. No line ends the process, or the reading of the others.
@@ -9,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
@@ -18,12 +20,15 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from ..core.errors import InputError
-from .columns import EXACT
+from ..core.events import Int64Array
+from .columns import EXACT, json_record
 from .dead_letters import DeadLetter, DeadLetters
 from .file_formats import HEAD_BYTES, Chunk, SourceFile, text_head, unpacked
 from .record_batches import records_to_batch
 
 _BLOCK_BYTES = 8 << 20
+_HEAD_BYTES = 1 << 16
+_NO_OBJECT = "not a JSON object"
 
 # pyarrow's JSON reader ends the process, or makes invalid arrays, for some nested values ([null, [1]], or
 # lists some thousands deep) and for a document `null`. So it gets flat objects only, one to a line.
@@ -47,6 +52,7 @@ def json_line_chunks(
     name: str,
     text_columns: Sequence[str] = (),
     block_bytes: int = _BLOCK_BYTES,
+    columns: Sequence[str] | None = None,
 ) -> Iterator[Chunk]:
     """Read JSON lines from any stream of bytes (a file, stdin); `name` is the source in dead letters.
 
@@ -54,9 +60,12 @@ def json_line_chunks(
     pyarrow would round them, the block is read line by line. So is a block with nested values, and one
     with any line that pyarrow does not understand: three times slower. Records may differ in their keys
     and in the types of their values.
+
+    columns are those of the batches; None: every key that occurs in a block. A chunk's `raw` gives the
+    lines themselves.
     """
     position = 0
-    date_like: set[str] = set()
+    numbers = () if columns is None else set(columns) - set(text_columns)
     rest: list[bytes] = []
     first = True
     while True:
@@ -70,42 +79,67 @@ def json_line_chunks(
             block = block[3:]
         first = first and not block
         if block:
-            batch = _fast_json(block, text_columns, date_like) if _is_flat(block) else None
+            batch = _fast_json(block, columns, text_columns) if _is_flat(block) else None
             if batch is None:
-                chunk = _slow_json(block, name, position)
+                chunk = _slow_json(block, name, position, columns, numbers)
             else:
-                chunk = Chunk(position, batch, None, DeadLetters.of(()))
+                chunk = Chunk(position, batch, None, DeadLetters.of(()), raw=_Lines(block))
             yield chunk
             position += chunk.records
         if not data:
             return
 
 
-def json_chunks(source: SourceFile, text_columns: Sequence[str] = ()) -> Iterator[Chunk]:
+def json_chunks(
+    source: SourceFile, text_columns: Sequence[str] = (), columns: Sequence[str] | None = None
+) -> Iterator[Chunk]:
     """Read a file of JSON lines; see `json_line_chunks`."""
     with unpacked(source) as (stream, raw):
-        for chunk in json_line_chunks(stream, source.path, text_columns):
+        for chunk in json_line_chunks(stream, source.name, text_columns, columns=columns):
             yield chunk._replace(bytes_read=raw.tell())
 
 
-def _fast_json(block: bytes, text_columns: Sequence[str], date_like: set[str]) -> pa.RecordBatch | None:
-    """Read a block by pyarrow; None where that fails. Text that looks like a date stays text."""
+class _Lines:
+    """The lines of a block as the records of its rows; they are split when a row is asked for."""
+
+    def __init__(self, lines: bytes | Sequence[bytes]) -> None:
+        self._lines = lines
+
+    def __call__(self, rows: Int64Array) -> pa.Array:
+        """Return the lines of rows."""
+        lines = self._lines.split(b"\n") if isinstance(self._lines, bytes) else self._lines
+        return pa.array([_own_text(lines[row]) for row in rows.tolist()], pa.string())
+
+
+def _own_text(line: bytes) -> str:
+    text = line.strip().decode()
+    if "NaN" in text or "Infinity" in text:  # Python and arrow read them; JSON does not have them
+        return json_record(json.loads(text))
+    return text
+
+
+def _fast_json(
+    block: bytes, columns: Sequence[str] | None, text_columns: Sequence[str]
+) -> pa.RecordBatch | None:
+    """Read a block by pyarrow; None where that fails, or where it might not read what Python reads."""
     lines = block.count(b"\n") + (not block.endswith(b"\n"))
-    while True:
-        schema = pa.schema([(column, pa.string()) for column in sorted(date_like)])
-        try:
-            block.decode()
-            table = pa.json.read_json(
-                pa.BufferReader(block),
-                pa.json.ReadOptions(use_threads=False, block_size=len(block) + 1),
-                pa.json.ParseOptions(explicit_schema=schema if date_like else None),
-            )
-        except (pa.ArrowException, ValueError):
-            return None
-        more = {field.name for field in table.schema if pa.types.is_temporal(field.type)} - date_like
-        if not more:
-            break
-        date_like |= more
+    try:
+        block.decode()
+        if columns is None:
+            table = _read_flat(block, pa.schema([]))
+            dates = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
+            if dates:
+                table = _read_flat(block, pa.schema([(name, pa.string()) for name in dates]))
+        else:
+            # All keys of its head say of what types a block is; then only what is asked for is read.
+            head = block[: block.find(b"\n", _HEAD_BYTES) + 1] or block
+            found = _read_flat(head, pa.schema([])).schema
+            schema = _schema_of(found, columns, text_columns)
+            if schema is None:
+                return None
+            table = _read_flat(block, schema, only=True)
+    except (pa.ArrowException, ValueError):
+        return None
     if table.num_rows != lines:
         return None
     for column in text_columns:
@@ -117,27 +151,60 @@ def _fast_json(block: bytes, text_columns: Sequence[str], date_like: set[str]) -
     return batches[0] if batches else None
 
 
-def _slow_json(block: bytes, name: str, position: int) -> Chunk:
+def _schema_of(found: pa.Schema, columns: Sequence[str], text_columns: Sequence[str]) -> pa.Schema | None:
+    """Return the types of columns for a whole block; None where its head does not tell one.
+
+    Text that looks like a date stays text, and a number that is 1 here may be 0.5 there.
+    """
+    typed: list[tuple[str, pa.DataType]] = []
+    for name in dict.fromkeys(columns):
+        place = found.get_field_index(name)
+        if place < 0 or pa.types.is_null(kind := found.field(place).type):
+            return None
+        if pa.types.is_temporal(kind):
+            kind = pa.string()
+        elif pa.types.is_integer(kind) and name not in text_columns:
+            kind = pa.float64()
+        typed.append((name, kind))
+    return pa.schema(typed)
+
+
+def _read_flat(block: bytes, schema: pa.Schema, *, only: bool = False) -> pa.Table:
+    return pa.json.read_json(
+        pa.BufferReader(block),
+        pa.json.ReadOptions(use_threads=False, block_size=len(block) + 1),
+        pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore" if only else "infer"),
+    )
+
+
+def _slow_json(
+    block: bytes, name: str, position: int, columns: Sequence[str] | None, numbers: Collection[str]
+) -> Chunk:
     records: list[dict[str, object]] = []
     positions: list[int] = []
+    sound: list[bytes] = []
     dead: list[DeadLetter] = []
+    kinds: list[str] = []
     lines = (line for line in block.split(b"\n") if line.strip())
     for ordinal, line in enumerate(lines, position):
         try:
-            record, why = json.loads(line.decode()), "not a JSON object"
+            record, kind, why = json.loads(line.decode()), _NO_OBJECT, ""
         except UnicodeDecodeError:
-            record, why = None, "not UTF-8"
+            record, kind, why = None, "not UTF-8", ""
         except (ValueError, RecursionError) as error:
-            record, why = None, f"not a JSON object: {error}"
+            record, kind, why = None, _NO_OBJECT, f": {error}"
         if isinstance(record, dict):
             records.append(record)
             positions.append(ordinal)
+            sound.append(line)
         else:
             text = line.decode("utf-8", "replace").rstrip("\r")
             raw = json.dumps(text, ensure_ascii=False)
-            dead.append(DeadLetter("invalid", why, name, ordinal, raw=raw))
+            dead.append(DeadLetter("invalid", f"{kind}{why}", name, ordinal, raw=raw))
+            kinds.append(kind)
     numbered = np.array(positions, np.int64) if dead else None
-    return Chunk(position, records_to_batch(records), numbered, DeadLetters.of(dead))
+    batch = records_to_batch(records, columns, numbers)
+    return Chunk(position, batch, numbered, DeadLetters.of(dead, kinds), raw=_Lines(sound))
 
 
 def json_columns(source: SourceFile) -> list[str] | None:
@@ -157,5 +224,5 @@ def json_columns(source: SourceFile) -> list[str] | None:
             keys.update(dict.fromkeys(record))
     if lines and not objects:
         hint = "it is one JSON array" if lines[0].lstrip().startswith(b"[") else "no line is an object"
-        raise InputError(f"{source.path} is not JSON lines: {hint}; write one JSON object on each line")
+        raise InputError(f"{source.name} is not JSON lines: {hint}; write one JSON object on each line")
     return list(keys) if lines else None

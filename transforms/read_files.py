@@ -31,6 +31,7 @@ from ..core.events import NO_TIME
 from ..core.records import EndOfPartition
 from . import progress
 from .dead_letters import DEAD_LETTER_METRICS, DeadLetters
+from .event_fields import OPTIONS, EventFields
 from .file_formats import (
     DAMAGE,
     FORMATS,
@@ -41,27 +42,38 @@ from .file_formats import (
     csv_header,
     has_scheme,
     parquet_chunks,
+    stem_of,
 )
 from .json_lines import json_chunks, json_columns
 from .sharding import shard_key, shard_of, split_by_shard
-from .validate import OPTIONS, EventFields, validate
+from .validate import validate
 
 DEAD_LETTERS = "dead_letters"
-_ENDINGS = ".csv, .csv.gz, .tsv, .parquet, .jsonl or .jsonl.gz"
+_ENDINGS = ".csv, .tsv, .jsonl, .json, each also with .gz, or .parquet"
 
 
 def list_sources(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[SourceFile, ...]:
     """Find the files that paths and globs name, each once, sorted by name.
 
-    Raises InputError where a path is missing, a folder, empty or unreadable, has another ending, or
-    where a glob matches nothing.
+    A file of several names, such as a link's, is taken by the first of them. Raises InputError where a path
+    is missing, no regular file, empty or unreadable, has another ending, or where a glob matches nothing.
     """
     asked = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not asked:
         raise InputError("no input is given; name one or more files")
     found = (source for path in asked for source in _matches(os.fspath(path)))
-    unique = {source.path: source for source in found}
-    return tuple(unique[path] for path in sorted(unique))
+    unique: dict[object, SourceFile] = {}
+    for source in sorted(found, key=lambda source: source.path):
+        unique.setdefault(_identity(source.path), source)
+    return tuple(unique.values())
+
+
+def _identity(path: str) -> object:
+    """Return what is the same for every name of one file: links, and paths from different folders."""
+    if has_scheme(path):
+        return path
+    found = os.stat(path)  # noqa: PTH116 - as `Path.stat`
+    return (found.st_dev, found.st_ino) if found.st_ino else os.path.realpath(path)
 
 
 def _matches(path: str) -> Iterator[SourceFile]:
@@ -87,11 +99,14 @@ def _matches(path: str) -> Iterator[SourceFile]:
 def _local_file(path: str) -> SourceFile:
     file = Path(path)
     if not file.exists():
-        near = difflib.get_close_matches(file.name, _neighbours(file.parent), 1, cutoff=0.8)
-        there = f"; there is {file.with_name(near[0])}" if near else ""
+        names = {stem_of(name): name for name in sorted(_neighbours(file.parent), reverse=True)}
+        near = difflib.get_close_matches(stem_of(path), names, 1, cutoff=0.8)
+        there = f"; there is {file.with_name(names[near[0]])}" if near else ""
         raise InputError(f"{path} does not exist{there}")
     if file.is_dir():
         raise InputError(f"{path} is a folder; name its files, such as {file / '*.csv'}")
+    if not file.is_file():  # to open a pipe would wait for its other end
+        raise InputError(f"{path} is a pipe or a device; write its records to a file, and name that")
     try:
         with file.open("rb"):
             size = file.stat().st_size
@@ -102,7 +117,7 @@ def _local_file(path: str) -> SourceFile:
 
 def _neighbours(folder: Path) -> list[str]:
     try:
-        return [entry.name for entry in folder.iterdir()]
+        return [entry.name for entry in folder.iterdir() if entry.is_file()]
     except OSError:
         return []
 
@@ -128,17 +143,17 @@ def _columns(source: SourceFile) -> list[str] | None:
         else:
             names = json_columns(source) if source.format == "jsonl" else csv_header(source)
     except pa.ArrowInvalid as error:
-        raise InputError(f"{source.path} is not a Parquet file, or is damaged: {error}") from None
+        raise InputError(f"{source.name} is not a Parquet file, or is damaged: {error}") from None
     except gzip.BadGzipFile:
         raise InputError(
-            f"{source.path} ends in .gz and is not compressed; rename it, or compress it with gzip"
+            f"{source.name} ends in .gz and is not compressed; rename it, or compress it with gzip"
         ) from None
     except DAMAGE as error:
-        raise InputError(f"{source.path} cannot be read: {error}") from None
+        raise InputError(f"{source.name} cannot be read: {error}") from None
     if names is not None and any(NO_TEXT in name for name in names):
-        raise InputError(f"{source.path} is not UTF-8; convert it, for example with iconv -t UTF-8")
+        raise InputError(f"{source.name} is not UTF-8; convert it, for example with iconv -t UTF-8")
     if names == []:
-        raise InputError(f"{source.path} names no columns; its first line must be a header")
+        raise InputError(f"{source.name} names no columns; its first line must be a header")
     return names
 
 
@@ -155,7 +170,7 @@ def check_columns(sources: Sequence[SourceFile], fields: EventFields) -> None:
         for role, column in fields.resolved(names, source.stem).roles:
             if names.count(column) > 1:
                 raise InputError(
-                    f"{source.path} has {names.count(column)} columns named {column!r}; "
+                    f"{source.name} has {names.count(column)} columns named {column!r}; "
                     "give each its own name"
                 )
             if column not in names:
@@ -163,7 +178,7 @@ def check_columns(sources: Sequence[SourceFile], fields: EventFields) -> None:
                 near = difflib.get_close_matches(column, names, 1)
                 meant = f" (did you mean {near[0]!r}?)" if near else ""
                 raise InputError(
-                    f"{source.path} has no column {column!r}{meant}; it has {shown}. "
+                    f"{source.name} has no column {column!r}{meant}; it has {shown}. "
                     f"Say which with {OPTIONS[role]} COL"
                 )
 
@@ -172,15 +187,17 @@ def read_batches(source: SourceFile, fields: EventFields | None = None) -> Itera
     """Read a file in chunks of about 100,000 records, in order, in bounded memory.
 
     `fields` says which columns matter: of a Parquet file only those are read (so dead letters from it
-    show only those). Raises RocsteadyError, which names the file and about where, for a damaged file.
+    show only those; of other formats they show whole records). Raises RocsteadyError, which names the file
+    and about where, for a damaged file.
     """
     chunks: Iterator[Chunk]
     if source.format == "parquet":
-        chunks = parquet_chunks(source, None if fields is None else (*fields.columns, "model"))
+        chunks = parquet_chunks(source, None if fields is None else fields.columns)
     elif source.format == "jsonl":
-        numbers = ("score", "weight")
-        roles = () if fields is None else fields.roles
-        chunks = json_chunks(source, [column for role, column in roles if role not in numbers])
+        columns = None if fields is None else fields.columns
+        numbers = () if fields is None else fields.number_columns
+        text_columns = [column for column in columns or () if column not in numbers]
+        chunks = json_chunks(source, text_columns, columns)
     else:
         chunks = csv_chunks(source)
     position = 0
@@ -201,6 +218,7 @@ class _ReadFile(beam.DoFn):
         self._partitions = partitions
         self._events = Metrics.counter("rocsteady", "events_read")
         self._dead = Metrics.counter("rocsteady", "dead_letters")
+        self._kinds: dict[str, Any] = {}
 
     def process(self, element: tuple[int, SourceFile]) -> Iterator[Any]:
         partition, source = element
@@ -212,10 +230,11 @@ class _ReadFile(beam.DoFn):
             events, letters = validate(
                 chunk.batch,
                 fields,
-                source=source.path,
+                source=source.name,
                 partition=partition,
                 first_position=chunk.first_position,
                 positions=chunk.positions,
+                raw=chunk.raw,
             )
             dead = DeadLetters.concat([chunk.dead, letters])
             if len(dead):
@@ -223,7 +242,10 @@ class _ReadFile(beam.DoFn):
             self._events.inc(chunk.records)
             self._dead.inc(len(dead))
             for kind, position in dead.kinds():
-                Metrics.distribution(DEAD_LETTER_METRICS, kind).update(position)
+                metric = self._kinds.get(kind)
+                if metric is None:
+                    metric = self._kinds[kind] = Metrics.distribution(DEAD_LETTER_METRICS, kind)
+                metric.update(position)
             progress.add(records=chunk.records, dead_letters=len(dead), bytes=chunk.bytes_read - seen)
             seen = chunk.bytes_read
             high_water = max(high_water, events.high_water)
@@ -233,7 +255,7 @@ class _ReadFile(beam.DoFn):
                 sent[shard] += 1
         progress.add(bytes=source.size - seen, files=1)
         for shard, packets in enumerate(sent):
-            end = EndOfPartition(source.path, partition, self._partitions, packets)
+            end = EndOfPartition(source.name, partition, self._partitions, packets)
             yield shard_key(shard), end.pack()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 
 import apache_beam as beam
@@ -16,20 +16,25 @@ import numpy as np
 import pyarrow as pa
 from apache_beam.coders.typecoders import registry
 
-from .columns import text_of
+from .columns import json_text, text_of, valid_text
 
-_PURE = (bool, int, float, str, bytes, datetime.datetime, datetime.date, Decimal, dict, list)
+_SCALARS = (bool, int, float, str, bytes, datetime.datetime, datetime.date, Decimal)
 
 
 def _python(value: object) -> object:
-    """Turn numpy scalars into Python values, and what pandas calls missing into None."""
+    """Return a scalar that arrow may be given: it ends the process for some nested values.
+
+    Numpy scalars become Python's, what pandas calls missing None, and everything else text.
+    """
     if isinstance(value, np.generic):
         value = value.item() if not isinstance(value, np.datetime64) else _moment(value)
-    if type(value).__name__ in ("NAType", "NaTType"):
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
     if isinstance(value, str):
-        return str(value).encode("utf-8", "backslashreplace").decode("utf-8")
-    return value
+        return valid_text(value)
+    if isinstance(value, np.ndarray):
+        return json_text(value)
+    return value if type(value) in _SCALARS else _as_text(value)
 
 
 def _moment(value: np.datetime64) -> str | None:
@@ -37,17 +42,12 @@ def _moment(value: np.datetime64) -> str | None:
 
 
 def _as_text(value: object) -> str | None:
-    value = _python(value)
-    if isinstance(value, datetime.date):
-        return value.isoformat()
-    if value is None or isinstance(value, str) or (isinstance(value, float) and math.isnan(value)):
-        return value if isinstance(value, str) else None
-    return text_of(value)
+    return value.isoformat() if isinstance(value, datetime.date) else text_of(value)
 
 
-def _array(values: Sequence[object]) -> pa.Array:
+def _array(values: Sequence[object], *, as_numbers: bool) -> pa.Array:
     kinds = set(map(type, values)) - {type(None)}
-    if not kinds <= {*_PURE}:
+    if not kinds <= {*_SCALARS}:
         values = [_python(value) for value in values]
         kinds = set(map(type, values)) - {type(None)}
     if not kinds:
@@ -56,26 +56,49 @@ def _array(values: Sequence[object]) -> pa.Array:
         try:
             return pa.array(values)
         except (pa.ArrowException, ValueError, TypeError, OverflowError):
-            pass  # too large, of mixed shapes, not UTF-8, or of a class that arrow does not know
-    return pa.array([_as_text(value) for value in values], pa.string())
+            pass  # too large, or not UTF-8
+    words = [_as_text(_python(value)) for value in values]
+    if as_numbers:
+        words = ["nan" if _is_nan(value) else word for value, word in zip(values, words, strict=True)]
+    return pa.array(words, pa.string())
 
 
-def records_to_batch(records: Iterable[Mapping[str, object]]) -> pa.RecordBatch:
+def _is_nan(value: object) -> bool:
+    return (isinstance(value, float) and math.isnan(value)) or (isinstance(value, Decimal) and value.is_nan())
+
+
+def _by_text(record: Mapping[str, object]) -> Mapping[str, object]:
+    """Return a record whose keys are text; of two keys with one text the one that is text counts."""
+    if set(map(type, record)) <= {str}:
+        return record
+    others = {str(key): value for key, value in record.items() if not isinstance(key, str)}
+    return {**others, **{str(key): value for key, value in record.items() if isinstance(key, str)}}
+
+
+def records_to_batch(
+    records: Iterable[Mapping[str, object]],
+    columns: Iterable[str] | None = None,
+    numbers: Collection[str] = (),
+) -> pa.RecordBatch:
     """Put Python records into columns. A missing key is a null; columns come in order of appearance.
 
-    Numbers, text, booleans, times, None and numpy's scalars keep their types; a column that mixes
-    types other than int and float becomes text. Nothing is raised for a value.
+    columns  the keys that become columns, and nothing is spent on others; None: every key that occurs,
+             which takes memory for every record and key
+    numbers  those columns where NaN is a number that is not finite; elsewhere it is a missing value
+
+    Numbers, text, booleans, times, None and numpy's scalars keep their types; lists and the like become
+    JSON, and a column that mixes types other than int and float text. Nothing is raised for a value.
 
     >>> records_to_batch([{"score": 0.5, "label": 1}, {"score": "n/a"}]).to_pylist()
     [{'score': '0.5', 'label': 1}, {'score': 'n/a', 'label': None}]
     """
-    rows = list(records)
-    keys = dict.fromkeys(key for row in rows for key in row)
+    rows = [_by_text(record) for record in records]
+    keys = dict.fromkeys((key for row in rows for key in row) if columns is None else columns)
     if not keys:
         return pa.RecordBatch.from_struct_array(pa.array([{}] * len(rows), pa.struct([])))
     return pa.RecordBatch.from_arrays(
-        [_array([row.get(key) for row in rows]) for key in keys],
-        names=[str(_python(str(key))) for key in keys],
+        [_array([row.get(key) for row in rows], as_numbers=key in numbers) for key in keys],
+        names=[valid_text(key) for key in keys],
     )
 
 

@@ -11,9 +11,9 @@ to be merged, and an exact sliding window cannot be.
 
 from __future__ import annotations
 
-import functools
 import secrets
 from collections.abc import Iterator
+from threading import Lock
 from typing import Any
 
 import apache_beam as beam
@@ -42,10 +42,17 @@ from ..core.state_machine import MachineFactory, Pane
 METRICS_NAMESPACE = "rocsteady"
 
 
-@functools.cache
+_caches: dict[int, MachineCache] = {}
+_caches_lock = Lock()
+
+
 def process_cache(max_bytes: int) -> MachineCache:
-    """Return the cache of this process with a bound; steps with the same bound share it."""
-    return MachineCache(max_bytes)
+    """Return the cache of this process with a bound; steps with the same bound share it. Thread-safe."""
+    with _caches_lock:
+        cache = _caches.get(max_bytes)
+        if cache is None:
+            cache = _caches[max_bytes] = MachineCache(max_bytes)
+        return cache
 
 
 def pane_of(window: Any) -> Pane | None:
@@ -114,13 +121,13 @@ class StateMachineDoFn(beam.DoFn):
 
     def setup(self) -> None:
         """Join the users of the process's cache."""
-        cache = process_cache(self._cache_bytes)
-        cache.open(self._step)
-        self._protocol = ShardProtocol(self._factory, cache, self._step, self._count)
+        self._cache = process_cache(self._cache_bytes)
+        self._cache.open(self._step)
+        self._protocol = ShardProtocol(self._factory, self._cache, self._step, self._count)
 
     def teardown(self) -> None:
         """Leave the cache, and take the machines along if nobody else uses them."""
-        process_cache(self._cache_bytes).close(self._step)
+        self._cache.close(self._step)
 
     def process(
         self,

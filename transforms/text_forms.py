@@ -11,7 +11,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .columns import plain
+from .columns import json_text, plain
 
 NonFinite = Literal["text", "number"]
 """How JSON, which has no NaN and no infinity, shows them: as the texts "nan", "inf", "-inf"; or as
@@ -67,7 +67,7 @@ def _cells(array: pa.Array, non_finite: NonFinite) -> pa.Array:
         text = _quoted(array.cast(pa.string()))
     else:
         values = array.to_pylist()
-        text = pa.array([json.dumps(value, ensure_ascii=False, default=str) for value in values], pa.string())
+        text = pa.array([json_text(value) for value in values], pa.string())
     return text.fill_null("null")
 
 

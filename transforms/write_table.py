@@ -101,8 +101,8 @@ def _ending(path: str) -> tuple[str, bool]:
 def check_output(path: str | os.PathLike[str]) -> None:
     """See, before a job starts, that `path` can be written.
 
-    Raises InputError where its ending is not known, it is a folder, or its folder is missing or cannot
-    be written to. A file that is there already will be replaced.
+    Raises InputError where its ending is not known, it is there and no regular file, or its folder is
+    missing or cannot be written to. A file that is there already will be replaced.
     """
     text = os.fspath(path)
     _ending(text)
@@ -116,6 +116,8 @@ def check_output(path: str | os.PathLike[str]) -> None:
     folder = file.parent
     if file.is_dir():
         raise InputError(f"output {text!r} is a folder; name a file in it, such as {file / 'rows.parquet'}")
+    if file.exists() and not file.is_file():
+        raise InputError(f"output {text!r} is a pipe or a device; name a regular file, or one to be made")
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
         raise InputError(f"output {text!r}: the folder {folder} {what}; create it, or write elsewhere")

@@ -314,7 +314,9 @@ def test_what_is_shown_may_change_over_a_restart() -> None:
 
 
 def test_a_table_is_not_one_evaluator() -> None:
-    with pytest.raises(rs.OtherConfigurationError, match="with 6 evaluators and 1 packets that wait, not of one"):
+    with pytest.raises(
+        rs.OtherConfigurationError, match="with 6 evaluators and 1 packets that wait, not of one"
+    ):
         rs.ModelEvaluator.from_bytes(binary_table().to_bytes())
 
 

@@ -44,6 +44,7 @@ def test_the_tables_are_the_last_rows_and_a_second_run_trains_nothing(capsys):
     last = {(row["model"], row["slice"]): row for row in rows}
     assert {model for model, _ in last} == {"logistic", "majority", "naive-bayes"}
     text = out.splitlines()
+    assert "Does the flight land 15 minutes late or more? The last 10,000 landings:" in text
     for model in ("logistic", "majority", "naive-bayes"):
         row = last[model, ""]
         line = next(line for line in text if line.startswith(f"  {model} "))

@@ -178,9 +178,79 @@ def test_labels_of_three_values_are_dead_letters_that_name_the_remedy(capsys):
     assert ran.status == 0
     assert ran.counts == (30, 0, 30, 0)
     assert "30 x label: " in ran.lines[2]
+    assert ran.lines[3].startswith("rocsteady: no event was applied: most often label: ")
+    assert "name the positive class with --positive" in ran.lines[3]
     assert "--positive" in ran.lines[2]
     assert "(the first at position 0)" in ran.lines[2]
     assert pyarrow.csv.read_csv("o.csv").num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        (
+            "score,label,time\nx,1,1\n",
+            (),
+            "score: ... is not a number; check --score, which names the column 'score'",
+        ),
+        (
+            "p,label\n3,1\n",
+            ("--probabilities", "--score", "p"),
+            "leave out --probabilities, or check --score",
+        ),
+        ("score,label,t\n.3,1,soon\n", ("--time", "t"), "check --time and --time-unit"),
+        ("score,label\n.3,\n", (), "label: missing; check --label, which names the column 'label'"),
+        ("score,label,model\n.3,1,\n", (), "model: missing; check --model, which names the column 'model'"),
+    ],
+)
+def test_a_job_that_applied_nothing_says_so_with_the_remedy(text, options, words, capsys):
+    Path("s.csv").write_text(text)
+    ran = call(capsys, "evaluate", "s.csv", *options, "--output", "o.csv")
+    assert ran.status == 0
+    assert ran.lines[-1].startswith("rocsteady: no event was applied: most often ")
+    assert ran.lines[-1].endswith(words), ran.lines
+
+
+def warnings(capsys, *arguments):
+    ran = call(capsys, "evaluate", *arguments, "--output", "o.csv")
+    assert ran.status == 0
+    return [line.removeprefix("rocsteady: ") for line in ran.lines[1:]]
+
+
+def test_a_positive_class_that_no_label_equals_is_told(capsys):
+    data = stream(60)
+    write("s.csv", data, ["score", "word", "device"])
+    (line,) = warnings(capsys, "s.csv", "--label", "word", "--positive", "Bad", "--measures", "auc")
+    assert line.startswith(
+        "no event in the rows is positive: no label in 'word' equals --positive Bad; check "
+    )
+    predicted = ("--label", "word", "--predicted", "device")
+    assert len(warnings(capsys, "s.csv", *predicted, "--positive", "Bad")) == 1
+    for right in (("--label", "word", "--positive", "bad"), predicted):
+        assert warnings(capsys, "s.csv", *right) == []
+
+
+def test_a_threshold_with_all_scores_on_one_side_is_told_when_that_holds_for_all_models(capsys):
+    label = stream(120)["label"]
+    high, low = (np.linspace(begin, begin + 0.4, 120) for begin in (0.5, 0.05))
+    write("high.csv", {"score": high, "label": label})
+    write("low.csv", {"score": low, "label": label})
+    write("few.csv", {"score": high[:99], "label": label[:99]})
+    remedy = "set --threshold if that is not meant"
+    assert warnings(capsys, "high.csv") == [
+        f"every event in the rows is predicted positive at threshold 0.5: {remedy}"
+    ]
+    assert warnings(capsys, "low.csv", "--threshold", "0.6", "--slice", "label") == [
+        f"every event in the rows is predicted negative at threshold 0.6: {remedy}"
+    ]
+    for quiet in (
+        ["high.csv", "low.csv"],
+        ["high.csv", "--threshold", "0.55"],
+        ["high.csv", "--measures", "auc"],
+        ["few.csv"],
+        ["high.csv", "--predicted", "label"],
+    ):
+        assert warnings(capsys, *quiet) == []
 
 
 def test_predicted_classes_make_the_kappa_family_multi_class(capsys):
@@ -451,6 +521,13 @@ def test_the_sentence_is_found_in_what_an_engine_made_of_it():
     assert reason_of(
         RuntimeError("Traceback ...\nOSError: [Errno 28] No space left on device [while running 'W']")
     ) == ("the job failed: OSError: [Errno 28] No space left on device")
+    remark = (
+        "utf-8 [while running 'Read/Read/ParDo(_ReadFile)']"  # Beam's, into the first argument of any error
+    )
+    assert reason_of(UnicodeEncodeError(remark, "\udcff", 0, 1, "surrogates not allowed")) == (
+        "the job failed: UnicodeEncodeError: 'utf-8' codec can't encode character '\\udcff' in position 0: "
+        "surrogates not allowed"
+    )
     assert reason_of(KeyError("a")) == "the job failed: KeyError: 'a'"
     assert reason_of(ValueError()) == "the job failed: ValueError: "
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from apache_beam.transforms.window import FixedWindows, Sessions, SlidingWindows
 from beam_runs import RUNNERS, InOrder, Keep, kept, pipeline
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch
+from rocsteady.core.events import NO_TIME, EventBatch, IdColumn, TextColumn
 from rocsteady.core.records import EndOfInput
 from rocsteady.core.rows import MeasureRow, Rows
 from rocsteady.core.settings import (
@@ -214,9 +215,89 @@ def test_what_is_no_event_is_a_dead_letter_and_the_rest_goes_on(tmp_path: Path) 
         "score: missing",
         "model: missing",
         "score: 'high' is not a number",
-        "model: missing; score: missing; label: missing; time: missing",
+        "or one name for all with model_name=; score: missing; label: missing; time: missing",
     ):
         assert any(words in reason for reason in reasons), (words, reasons)
+
+
+def test_a_record_without_the_keys_of_others_shows_its_own_alone(tmp_path: Path) -> None:
+    bad: list[Any] = [{"p": 0.9, "model": ("a", 1)}, {"score": "deep", "label": 1, "model": "m", "when": 1}]
+    with pipeline() as p:  # Beam itself cannot make what is nested so deeply
+        result = p | InOrder([bad[0], *EVENTS, bad[1]]) | beam.Map(_deepened) | transform()
+        result.rows | Keep(tmp_path, "rows")
+        result.dead_letters | Keep(tmp_path, "dead")
+    assert ordered(row.value for row in kept(tmp_path, "rows")) == expected(EVENTS)
+    raw = sorted(row.value[7] for row in kept(tmp_path, "dead"))
+    assert raw == ['{"p": 0.9, "model": ["a", 1]}', '{"score": "...", "label": 1, "model": "m", "when": 1}']
+
+
+def _deepened(event: Any) -> Any:
+    if event.get("score") != "deep":
+        return event
+    deep: Any = []
+    for _ in range(5_000):
+        deep = [deep]
+    return {**event, "score": deep}
+
+
+SOME = EventBatch(
+    models=TextColumn.of(["m1", "m2"]),
+    scores=np.array([0.25, 1.5]),
+    labels=np.array([1, 0], np.int8),
+    times=np.array([1, 2]),
+    slices=(("origin", TextColumn.of(["JFK", None])), ("carrier", TextColumn.of(["UA", "AA"]))),
+)
+CLASSES = replace(SOME, label_classes=TextColumn.of(["1", "x"]), predicted=TextColumn.of(["x", "x"]))
+
+
+@pytest.mark.parametrize(
+    ("batch", "settings", "words"),
+    [
+        (replace(SOME, slices=SOME.slices[:1]), {}, "it has no slice column 'carrier'; pack it"),
+        (replace(SOME, slices=SOME.slices * 2), {}, "it has 2 times the slice column 'carrier'"),
+        (replace(SOME, weights=np.ones(2)), {}, "it has weights"),
+        (replace(SOME, times=None), {}, "it has no times, and time= is given"),
+        (replace(SOME, times=np.array([1, NO_TIME])), {}, "a time that is missing"),
+        (SOME, {"probabilities": True}, "a score that is no probability"),
+        (SOME, {"predicted": "p"}, "it has no predicted classes, and predicted= is given"),
+        (CLASSES, {}, "it has predicted classes; say so with predicted="),
+        (CLASSES, {"predicted": "p"}, "labels are not what its classes say where no class is said to be"),
+        (
+            CLASSES,
+            {"predicted": "p", "positive": "x"},
+            "labels are not what its classes say where positive='x'",
+        ),
+        (replace(SOME, models=TextColumn.of(["m", "\ud800"])), {}, "in models is not UTF-8"),
+        (replace(SOME, models=TextColumn.of(["m", ""])), {}, "models is the empty text"),
+        (
+            replace(CLASSES, predicted=TextColumn.of(["1.0", "x"])),
+            {"predicted": "p", "positive": 1},
+            "the class '1.0' is spelled '1' here",
+        ),
+    ],
+)
+def test_packed_events_that_do_not_fit_the_settings_are_one_dead_letter(
+    batch: EventBatch, settings: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    with pipeline() as p:
+        result = p | InOrder([batch.pack()]) | transform(**settings)
+        result.rows | Keep(tmp_path, "rows")
+        result.dead_letters | Keep(tmp_path, "dead")
+    assert kept(tmp_path, "rows") == []
+    (letter,) = (row.value for row in kept(tmp_path, "dead"))
+    assert letter[1].startswith("a packed batch of events does not fit the settings: ")
+    assert words in letter[1]
+
+
+def test_of_packed_events_only_what_is_asked_for_counts(tmp_path: Path) -> None:
+    extra = replace(SOME, ids=IdColumn.of(["a", "b"]), source="\ud800", sequence=5)
+    with pipeline() as p:
+        result = p | InOrder([extra.pack()]) | transform(time=None, slices=())
+        result.rows | Keep(tmp_path, "rows")
+        result.dead_letters | Keep(tmp_path, "dead")
+    assert kept(tmp_path, "dead") == []
+    assert [row.value[:2] for row in kept(tmp_path, "rows")] == [("m1", ""), ("m2", "")]
+    assert all(row.value[4] is None for row in kept(tmp_path, "rows"))
 
 
 def test_late_and_dead_letters_and_rows_are_typed() -> None:

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import apache_beam as beam
@@ -15,13 +16,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from apache_beam.testing.util import assert_that
+from apache_beam.testing.util import assert_that, equal_to
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError, InputError, RocsteadyError
 from rocsteady.core.events import EventBatch
 from rocsteady.core.records import EndOfPartition, unpack_record
 from rocsteady.transforms import progress
+from rocsteady.transforms.dead_letters import DEAD_LETTER_METRICS
 from rocsteady.transforms.file_formats import csv_chunks
 from rocsteady.transforms.json_lines import json_line_chunks
 from rocsteady.transforms.read_files import ReadEventFiles, check_columns, list_sources, read_batches
@@ -97,6 +99,51 @@ def test_what_is_no_input_is_named_before_the_job(tmp_path):
     with pytest.raises(InputError, match="no input is given"):
         list_sources([])
     assert list_sources(tmp_path / "[odd].csv")[0].stem == "[odd]"
+
+
+def test_a_missing_file_is_compared_by_its_name_without_the_ending(tmp_path):
+    put(tmp_path, "b.csv", "x")
+    put(tmp_path, "scores.parquet", "x")
+    with pytest.raises(InputError, match=r"a\.csv does not exist$"):
+        list_sources(tmp_path / "a.csv")
+    with pytest.raises(InputError, match=r"there is .*scores\.parquet"):
+        list_sources(tmp_path / "scores.csv")
+
+
+def test_a_file_of_several_names_is_there_once_by_the_first(tmp_path, monkeypatch):
+    path = put(tmp_path, "b.csv", "score,label\n1,1\n")
+    (tmp_path / "c.csv").symlink_to(path)
+    (tmp_path / "d.csv").hardlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    for names in (["b.csv", str(path)], [str(path), "b.csv"], ["d.csv", "c.csv", str(path)]):
+        (source,) = list_sources(names)
+        assert source.path == min(names)
+    (tmp_path / "a.csv").symlink_to(path)
+    assert [source.path for source in list_sources("*.csv")] == ["a.csv"]
+
+
+def test_a_pipe_or_a_device_is_no_input_and_is_never_opened(tmp_path):
+    os.mkfifo(tmp_path / "events.csv")  # to open it would wait for ever
+    (tmp_path / "null.csv").symlink_to(os.devnull)
+    for name in ("events.csv", "null.csv", "*.csv"):
+        with pytest.raises(InputError, match="is a pipe or a device; write its records to a file"):
+            list_sources(tmp_path / name)
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="file names are UTF-8 there: run on Linux")
+def test_a_name_that_is_not_utf8_is_shown_by_its_bytes(tmp_path):
+    path = os.fsencode(tmp_path) + b"/caf\xe9.csv"
+    Path(os.fsdecode(path)).write_bytes(b"score,label\n1,1\nx,1\n")
+    sources = list_sources(str(tmp_path / "*.csv"))
+    check_columns(sources, FIELDS)
+    assert (sources[0].stem, sources[0].name) == ("caf\\xe9", f"{tmp_path}/caf\\xe9.csv")
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        read_all = pipeline | ReadEventFiles(sources, FIELDS, 2)
+        sizes = read_all.dead_letters | beam.Map(lambda batch: (batch["source"][0].as_py(), batch.num_rows))
+        assert_that(sizes, equal_to([(sources[0].name, 1)]), label="letters")
+        models = read_all.packets | beam.MapTuple(lambda _, data: unpack_record(data))
+        models |= beam.Filter(lambda record: isinstance(record, EventBatch)) | beam.Map(lambda b: b.models[0])
+        assert_that(models, equal_to(["caf\\xe9"]), label="models")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file: run as another user")
@@ -354,6 +401,41 @@ def test_text_that_looks_like_a_date_stays_text_in_every_block():
     assert days == [json.loads(line)["day"] for line in lines]
 
 
+@pytest.mark.parametrize("last", ["", '{"score": "1", "x": [1]}\n'], ids=["by arrow", "line by line"])
+def test_only_the_columns_that_are_asked_for_are_built_and_a_dead_line_is_its_own(last):
+    lines = [
+        f'{{"score": {i / 8 if i % 2 else i // 8}, "day": "2013-01-02", "k{i}": {i}}}\n' for i in range(4_000)
+    ]
+    lines[7] = '{"score":  null, "day": null, "mine": 0.90}\n'
+    odd = ("NaN", '"nan"') if last else ("null", "null")  # NaN is nothing that arrow reads
+    lines[9] = f'{{"score": {odd[0]}, "day": "x"}}\n'
+    data = "".join([*lines, last]).encode()
+    (chunk,) = json_line_chunks(io.BytesIO(data), "s", ("day",), columns=("score", "day"))
+    assert chunk.batch.schema.names == ["score", "day"]
+    assert str(chunk.batch["score"].type) == ("string" if last else "double")
+    assert chunk.batch["day"][:2].to_pylist() == ["2013-01-02"] * 2
+    assert chunk.raw(np.array([7, 9])).to_pylist() == [lines[7].strip(), f'{{"score": {odd[1]}, "day": "x"}}']
+    fields = EventFields(label="day", positive="x", model_name="m")
+    events, letters = validate(
+        chunk.batch,
+        fields,
+        source="s",
+        partition=0,
+        first_position=0,
+        positions=chunk.positions,
+        raw=chunk.raw,
+    )
+    assert [letter.position for letter in letters] == [7, 9, *([4_000] if last else [])]
+    assert letters[0].raw == lines[7].strip()
+    assert events.scores[:4].tolist() == [0.0, 0.125, 0.0, 0.375]
+
+
+def test_a_column_that_begins_far_down_is_there():
+    lines = [f'{{"score": {i}}}\n' for i in range(20_000)] + ['{"score": 1, "label": 7}\n']
+    chunks = list(json_line_chunks(io.BytesIO("".join(lines).encode()), "s", (), columns=("score", "label")))
+    assert [chunk.batch["label"][-1].as_py() for chunk in chunks] == [7]
+
+
 JSON = st.recursive(
     st.none()
     | st.booleans()
@@ -474,6 +556,38 @@ def test_a_file_that_vanishes_before_the_job_reads_it_is_named(tmp_path):
 # The transform
 
 
+def reasons_counted(result):
+    return {
+        metric.key.metric.name: (metric.committed.count, metric.committed.min)
+        for metric in result.metrics().query()["distributions"]
+        if metric.key.metric.namespace == DEAD_LETTER_METRICS
+    }
+
+
+def test_bad_values_of_any_length_make_a_few_metrics(tmp_path):
+    n = 5_000
+    put(
+        tmp_path,
+        "a.csv",
+        "score,label\n"
+        + "".join(f"{i}'{'x' * (i % 200)},1\n{','.join('x' * (3 + i))}\n" for i in range(300)),
+    )
+    put(
+        tmp_path,
+        "b.jsonl",
+        '{"score": 1, "label": 1}\n'
+        + "".join(f'{{"score": "{i}{"y" * 99}", "label": {i}}}\n{{"a" {i}\n' for i in range(n)),
+    )
+    with beam.Pipeline("FnApiRunner") as pipeline:
+        _ = pipeline | ReadEventFiles(list_sources(str(tmp_path / "*")), NAMED, 2)
+    assert reasons_counted(pipeline.result) == {
+        "score: ... is not a number": (302, 0),
+        "more or fewer fields than the header names": (300, 1),
+        "score: ... is not a number; and more": (n - 2, 5),
+        "not a JSON object": (n, 2),
+    }
+
+
 def test_files_become_numbered_packets_for_every_shard(tmp_path):
     rng = np.random.default_rng(1)
     models = [f"m{i}" for i in rng.integers(0, 20, 3_000)]
@@ -526,6 +640,14 @@ def test_files_become_numbered_packets_for_every_shard(tmp_path):
         if counter.key.metric.namespace == "rocsteady"
     }
     assert counted == {"events_read": 3_002, "dead_letters": 3}
+    assert reasons_counted(pipeline.result) == {
+        "label: ... is none of 1, 0, -1, true, false; name the positive class with positive= (--positive)": (
+            1,
+            1,
+        ),
+        "score: ... is not a number": (1, 17),
+        "more or fewer fields than the header names": (1, 18),
+    }
     assert progress.read() == (3_002, 3, sum(source.size for source in sources), 2)
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +93,23 @@ def test_nothing_stays_in_the_cache_of_the_process_when_a_job_is_done() -> None:
     with pipeline() as p:
         p | InOrder(RECORDS, tuple[str, bytes]) | RunStateMachine(FACTORY, ChainRow, bound)
     assert len(process_cache(bound)) == 0
+
+
+def test_threads_that_ask_at_once_get_one_cache() -> None:
+    bound = 987_654_321
+    start = threading.Barrier(16)
+
+    def ask(_: int) -> int:
+        start.wait()
+        return id(process_cache(bound))
+
+    switch = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(16) as pool:
+            assert len(set(pool.map(ask, range(16)))) == 1
+    finally:
+        sys.setswitchinterval(switch)
 
 
 def test_a_token_is_read_from_the_runner_once() -> None:

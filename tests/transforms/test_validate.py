@@ -6,6 +6,7 @@ import datetime
 import json
 import math
 import time
+import tracemalloc
 from decimal import Decimal
 
 import numpy as np
@@ -15,7 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.events import NEGATIVE, NO_CLASS, NO_TIME, POSITIVE, EventBatch
-from rocsteady.transforms.columns import class_text, ids, instant, instants, number, numbers, texts
+from rocsteady.transforms.columns import (
+    class_text,
+    ids,
+    instant,
+    instants,
+    json_record,
+    number,
+    numbers,
+    texts,
+)
 from rocsteady.transforms.record_batches import RecordBatchCoder, from_ipc, to_ipc
 from rocsteady.transforms.validate import (
     DEAD_LETTER_SCHEMA,
@@ -146,12 +156,15 @@ def test_labels_are_understood_without_a_positive_class(column):
     assert len(letters) == 0
 
 
+REMEDY = "name the positive class with positive= (--positive)"
+
+
 def test_an_unknown_label_tells_the_remedy():
     _, letters = check(columns(label=["1", "maybe", None, "2"]))
     assert reasons(letters) == [
-        "label: 'maybe' is none of 1, 0, -1, true, false; name the positive class with --positive",
+        f"label: 'maybe' is none of 1, 0, -1, true, false; {REMEDY}",
         "label: missing",
-        "label: '2' is none of 1, 0, -1, true, false; name the positive class with --positive",
+        f"label: '2' is none of 1, 0, -1, true, false; {REMEDY}",
     ]
     _, letters = check(columns(label=[2.0, math.nan]))
     assert reasons(letters)[1] == "label: missing"
@@ -165,7 +178,13 @@ def test_an_unknown_label_tells_the_remedy():
         ("1.0", [1, 2, 1], [1, 0, 1]),
         (1, ["1", "0", "x"], [1, 0, 0]),
         ("true", [True, False, True], [1, 0, 1]),
-        ("True", ["true", "TRUE", "1"], [1, 1, 0]),
+        ("True", ["true", "TRUE", "1", "yes"], [1, 1, 1, 0]),
+        ("1", [True, False, None, True], [1, 0, 1]),
+        ("1", ["True", "false", "TRUE", "1.0"], [1, 0, 1, 1]),
+        ("0", [True, False], [0, 1]),
+        ("FALSE", [1, 0, -1], [0, 1, 0]),
+        (True, [1.0, 0.0], [1, 0]),
+        ("-1", [-1, 1, 0], [1, 0, 0]),
         ("2", [2.0, 3.5, 2.0], [1, 0, 1]),
     ],
 )
@@ -196,6 +215,16 @@ def test_with_predictions_labels_are_classes_in_one_spelling():
     assert events.label_classes.to_list() == ["true", "false"]
     assert events.predicted.to_list() == ["true", "x"]
     assert events.labels.tolist() == [1, 0]
+
+
+def test_booleans_are_the_positive_class_in_the_confusion_too():
+    events, _ = check(
+        columns(label=[True, False], p=["TRUE", "0"]),
+        EventFields(model_name="m", predicted="p", positive="1"),
+    )
+    assert events.labels.tolist() == [1, 0]
+    assert events.label_classes.to_list() == ["1", "false"]
+    assert events.predicted.to_list() == ["1", "0"]
 
 
 # Times
@@ -274,9 +303,9 @@ def test_times_are_read_from_every_type_and_zones_may_mix(column):
 
 def test_a_time_unit_that_is_too_coarse_is_named_in_the_reason():
     _, letters = check(columns(at=[1_700_000_000_000_000_000]), EventFields(model_name="m", time="at"))
-    assert reasons(letters) == [
-        "time: 1700000000000000000 in s is not within the years 1 to 9999; set --time-unit"
-    ]
+    (reason,) = reasons(letters)
+    assert reason.startswith("time: 1700000000000000000 in s is not within the years 1 to 9999; set another")
+    assert reason.endswith(" unit of time with time_unit= (--time-unit)")
     huge = pa.array([2**62, -(2**62)], pa.timestamp("s"))
     events, letters = check(columns(at=huge), EventFields(model_name="m", time="at"))
     assert (len(events), len(letters)) == (0, 2)
@@ -343,7 +372,12 @@ def test_large_ids_keep_every_digit():
 def test_a_missing_model_is_a_dead_letter_and_a_model_name_serves_all():
     events, letters = check(columns(model=["a", "", None, "b"]), EventFields())
     assert events.models.to_list() == ["a", "b"]
-    assert reasons(letters) == ["model: missing"] * 2
+    assert (
+        reasons(letters)
+        == ["model: missing; name its column with model=, or one name for all with model_name="] * 2
+    )
+    _, letters = check(columns(model=["a", ""]), EventFields(model="model"))
+    assert reasons(letters) == ["model: missing"]
     assert check(columns(model=["a"]), EventFields(model_name="all"))[0].models.to_list() == ["all"]
 
 
@@ -357,7 +391,8 @@ def test_the_model_is_settled_once_for_a_source():
 def test_a_column_that_a_batch_lacks_is_missing_everywhere():
     events, letters = check(pa.record_batch({"score": [0.5]}), EventFields())
     assert len(events) == 0
-    assert reasons(letters) == ["model: missing; label: missing"]
+    assert reasons(letters)[0].startswith("model: missing; name its column")
+    assert reasons(letters)[0].endswith("; label: missing")
 
 
 def test_a_needed_column_that_is_there_twice_is_refused_and_an_unused_one_is_not():
@@ -488,6 +523,64 @@ def test_every_record_is_an_event_or_a_dead_letter_the_same_in_any_batch(rows, p
     assert EventBatch.unpack(events.pack()).scores.tolist() == events.scores.tolist()
 
 
+DECIMALS = ("0.1", "0.3", "1.005", "2.675", "0.30000000000000004", "123456.789", "0.000001", "-7.7", "1e-7")
+
+
+@pytest.mark.parametrize("scale", [None, 9, 17, 25, 30])
+@pytest.mark.parametrize("kind", [pa.decimal128, pa.decimal256])
+def test_a_decimal_is_the_nearest_float_whatever_the_scale_of_its_column(scale, kind):
+    values = [
+        Decimal(text) for text in DECIMALS if scale is None or -Decimal(text).as_tuple().exponent <= scale
+    ]
+    column = pa.array([*values, None], None if scale is None else kind(38, scale))
+    assert numbers(column)[:-1].tolist() == [float(value) for value in values]
+    assert math.isnan(numbers(column)[-1])
+
+
+def test_halves_of_floats_may_stand_anywhere():
+    half = pa.array(np.array([0, 1, np.nan], np.float16), mask=np.array([False, False, True]))
+    fields = EventFields(model="m", id="i", time="t", weight="w", predicted="p", slices=(("s",),))
+    names = ("score", "label", "m", "i", "t", "w", "p", "s")
+    events, letters = check(pa.RecordBatch.from_arrays([half] * len(names), names), fields)
+    assert (len(events), len(letters)) == (1, 2)  # a weight of 0, a missing score
+    events, letters = check(
+        columns(score=half, label=half, model=half, s=half), EventFields(slices=(("s",),))
+    )
+    assert events.models.to_list() == events.slices[0][1].to_list() == ["0", "1"]
+    assert json.loads(letters[0].raw)["score"] is None
+
+
+@pytest.mark.parametrize("unit", ["s", "ns"])
+def test_a_duration_is_neither_a_number_nor_a_time_and_is_shown_with_its_unit(unit):
+    batch = columns(score=pa.array([1_500], pa.duration(unit)), at=pa.array([7], pa.duration(unit)))
+    _, letters = check(batch, EventFields(model_name="m", time="at", id="at"))
+    (reason,) = reasons(letters)
+    assert reason.startswith(
+        f"score: '1500 {unit}' is not a number; time: '7 {unit}' is not a time (RFC 3339"
+    )
+    assert (letters[0].id, json.loads(letters[0].raw)["at"]) == (f"7 {unit}", f"7 {unit}")
+
+
+# Kinds of reasons
+
+
+def test_like_reasons_have_one_kind_however_long_their_values():
+    n = 2_000
+    values = [f"'{i}\"" * (1 + i % 60) for i in range(n)]
+    fields = EventFields(model_name="m", time="at", weight="w", probabilities=True)
+    _, letters = check(
+        columns(score=[f"{i + 2}.5" for i in range(n)], label=values, at=values, w=values), fields
+    )
+    assert len({letter.reason for letter in letters}) == n
+    assert set(letters.kinds()) == {
+        ("score: ... is no probability, which lies between 0 and 1; and more", i) for i in range(n)
+    }
+    _, letters = check(columns(score=values), PLAIN)
+    both = DeadLetters.concat([letters, letters])
+    assert {kind for kind, _ in both.kinds()} == {"score: ... is not a number"}
+    assert {kind for kind, _ in DeadLetters(letters.batch).kinds()} == {"other reasons"}
+
+
 # Python records
 
 PYTHON_VALUES = (st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3), st.decimals())
@@ -547,6 +640,87 @@ def test_records_keep_the_types_of_pure_columns_and_mixed_ones_become_text():
     assert records_to_batch([]).num_rows == 0
 
 
+def nested(depth, make):
+    value = make(1)
+    for _ in range(depth):
+        value = make(value)
+    return value
+
+
+@pytest.mark.parametrize("key", ["score", "label", "model", "at", "other"])
+@pytest.mark.parametrize(
+    "make", [lambda x: [x], lambda x: (x,), lambda x: {"a": x}], ids=["list", "tuple", "dict"]
+)
+def test_a_value_nested_however_deeply_is_a_dead_letter(key, make):
+    good = {"score": 0.9, "label": 1, "model": "m", "at": 0}
+    records = [good, {**good, key: nested(50_000, make)}, {**good, "score": None}]
+    fields = EventFields(time="at")
+    events, letters = from_records(records, fields)
+    assert len(events) + len(letters) == 3
+    assert records_to_batch(records).num_rows == 3
+    if key in ("score", "label", "at"):
+        assert '"..."' in letters[0].raw
+        assert json.loads(letters[0].raw)[key] == "..."
+
+
+def from_records(records, fields=PLAIN):
+    batch = records_to_batch(records, fields.columns, fields.number_columns)
+    return check(
+        batch, fields, raw=lambda rows: pa.array([json_record(records[row]) for row in rows], pa.string())
+    )
+
+
+def test_a_value_is_the_same_text_beside_any_neighbour():
+    for odd in ((1, 2), [1, 2], np.array([1, 2])):
+        for neighbour in (None, "x", 7, {"a": 1}, [3]):
+            assert records_to_batch([{"a": odd}, {"a": neighbour}])["a"][0].as_py() == "[1, 2]"
+
+
+def test_a_dead_letter_shows_its_own_record_and_nothing_of_its_neighbours():
+    records = [
+        {"score": "x", "label": 1, "p": 0.9, "extra": (1, Decimal("2.50"))},
+        {"score": 0.5, "label": 1, "p": "text", "mine": 1},
+        {"score": math.nan, "label": 1, 1: "one", "1": "text one", "when": datetime.date(2013, 1, 2)},
+    ]
+    events, letters = from_records(records)
+    assert events.scores.tolist() == [0.5]
+    assert letters[0].raw == '{"score": "x", "label": 1, "p": 0.9, "extra": [1, "2.5"]}'
+    assert reasons(letters)[1] == "score: 'nan' is not finite"
+    assert json.loads(letters[1].raw) == {"score": "nan", "label": 1, "1": "text one", "when": "2013-01-02"}
+    assert reasons(from_records(records[2:])[1]) == ["score: nan is not finite"]
+
+
+def test_of_two_keys_with_one_text_the_one_that_is_text_counts():
+    events, letters = from_records(
+        [{1: 0.25, "1": 0.75, "y": 1}, {1: 0.5, "y": 0}], EventFields("1", "y", model_name="m")
+    )
+    assert (events.scores.tolist(), len(letters)) == ([0.75, 0.5], 0)
+
+
+class Unshowable:
+    def __str__(self):
+        raise RuntimeError("no")
+
+
+def test_values_that_python_cannot_show_are_dead_letters():
+    _, letters = from_records([{"score": 10**5_000, "label": 1}, {"score": Unshowable(), "label": 1}])
+    assert [reason.endswith(("is not a number", "is not finite")) for reason in reasons(letters)] == [
+        True
+    ] * 2
+    assert json.loads(letters[1].raw)["score"] == "<Unshowable>"
+
+
+def test_keys_that_nobody_asked_for_cost_nothing():
+    records = [{"score": 0.5, "label": i % 2, **{f"key {i} {k}": k for k in range(10)}} for i in range(4_000)]
+    tracemalloc.start()
+    events, _ = from_records(records)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(events) == 4_000
+    assert peak < 10_000_000
+    assert records_to_batch(records, ["score", "label"]).schema.names == ["score", "label"]
+
+
 def test_record_batches_travel_as_bytes_that_are_the_same_for_the_same_batch():
     batch = columns(score=[0.5, None], x=["a", "b"])
     assert from_ipc(to_ipc(batch)).equals(batch)
@@ -571,6 +745,9 @@ def test_record_batches_travel_as_bytes_that_are_the_same_for_the_same_batch():
         ({"slices": (("a", "a"),)}, "names a column twice"),
         ({"slices": (("a",), ("a",))}, "named twice"),
         ({"probabilities": 1}, "probabilities=1"),
+        ({"slices": (("é" * 128,),)}, "name of 256 bytes; rename it to 255 at the most"),
+        ({"score": "\ud800"}, "it is not UTF-8"),
+        ({"model_name": "caf\udce9"}, "it is not UTF-8"),
     ],
 )
 def test_fields_are_checked_when_made(arguments, message):

@@ -262,6 +262,14 @@ def test_an_output_that_cannot_be_is_named_before_the_job(tmp_path, path, messag
     assert names(tmp_path) == ["file.csv", "folder.csv"]
 
 
+def test_a_pipe_or_a_device_is_no_output(tmp_path):
+    os.mkfifo(tmp_path / "rows.csv")
+    (tmp_path / "null.csv").symlink_to(os.devnull)
+    for name in ("rows.csv", "null.csv"):
+        with pytest.raises(InputError, match=f"{name}' is a pipe or a device; name a regular file"):
+            check_output(tmp_path / name)
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere: run as another user")
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
     tmp_path.chmod(0o500)

@@ -1,0 +1,163 @@
+"""Which columns of the input are what: the settings that every reader and every validation shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+
+from ..core.errors import ConfigError
+from .columns import PER_SECOND, class_text
+
+OPTIONS = {
+    "score": "--score", "label": "--label", "model": "--model", "time": "--time", "id": "--id",
+    "weight": "--weight", "predicted": "--predicted", "slices": "--slice",
+}  # fmt: skip
+"""The command line's word for each field that names columns."""
+
+ALIKE: dict[str | None, tuple[str, ...]] = {
+    "1": ("1", "true"), "true": ("1", "true"), "0": ("0", "false"), "false": ("0", "false"),
+}  # fmt: skip
+"""The classes that are the positive one, where it is one of these: booleans are written both ways."""
+
+MAX_SLICE_NAME_BYTES = 255
+"""What the wire form of a batch holds."""
+
+
+def _valid(field: str, name: str) -> str:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ConfigError(f"{field}={name!r}: it is not UTF-8; give text that is") from None
+    return name
+
+
+@dataclass(frozen=True)
+class EventFields:
+    """Which columns of the input are what.
+
+    score, label   column names
+    positive       the label's value that is the positive class; every other one is then negative. None:
+                   1/0, 1/-1 and true/false are understood. Numbers compare as numbers, the rest as text,
+                   and 1 and true are one class, as are 0 and false, where either is the positive one
+    model          the column of the model's name, or else
+    model_name     the model of every event. Neither: the column "model" where there is one; if there
+                   is none, the reader's own name for the source (a file's stem)
+    time           column of event times; time_unit: what numbers in it count ("s", "ms", "us", "ns")
+    id, weight     columns, or None
+    predicted      column of predicted classes: labels are then classes too
+    slices         each slice is the columns that it crosses: (("carrier",), ("carrier", "origin"))
+    probabilities  scores are probabilities: outside [0, 1] they are dead letters
+
+    Raises ConfigError, which names the field, the value and the remedy.
+    """
+
+    score: str = "score"
+    label: str = "label"
+    positive: str | None = None
+    model: str | None = None
+    model_name: str | None = None
+    time: str | None = None
+    time_unit: str = "s"
+    id: str | None = None
+    weight: str | None = None
+    predicted: str | None = None
+    slices: tuple[tuple[str, ...], ...] = ()
+    probabilities: bool = False
+
+    def __post_init__(self) -> None:
+        if self.positive is not None:
+            text = class_text(self.positive)
+            if text is None:
+                raise ConfigError(f"positive={self.positive!r}: give a value that the label can have")
+            object.__setattr__(self, "positive", _valid("positive", text))
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in ("slices", "probabilities", "positive"):
+                continue
+            if value is None and field.default is None:
+                continue
+            if not isinstance(value, str) or not value:
+                what = "a name" if field.name == "model_name" else "the name of a column"
+                raise ConfigError(f"{field.name}={value!r}: give {what}, as text")
+            _valid(field.name, value)
+        if self.model is not None and self.model_name is not None:
+            raise ConfigError(
+                f"model={self.model!r} and model_name={self.model_name!r}: give one of them, the column "
+                "with the models' names or the one name of them all"
+            )
+        if self.time_unit not in PER_SECOND:
+            raise ConfigError(f"time_unit={self.time_unit!r}: give one of {', '.join(PER_SECOND)}")
+        if not isinstance(self.probabilities, bool):
+            raise ConfigError(f"probabilities={self.probabilities!r}: give True or False")
+        object.__setattr__(self, "slices", self._checked_slices())
+
+    def _checked_slices(self) -> tuple[tuple[str, ...], ...]:
+        asked: object = self.slices
+        if isinstance(asked, str) or not isinstance(asked, Iterable):
+            raise ConfigError(
+                f"slices={asked!r}: give a tuple of slices, each a tuple of the columns that it crosses"
+            )
+        checked: list[tuple[str, ...]] = []
+        for one in asked:
+            columns = (one,) if isinstance(one, str) else tuple(one)
+            if not columns or not all(isinstance(name, str) and name for name in columns):
+                raise ConfigError(f"slices={asked!r}: a slice is one or more names of columns")
+            for name in columns:
+                if len(_valid("slices", name).encode()) > MAX_SLICE_NAME_BYTES:
+                    raise ConfigError(
+                        f"the slice column {name[:40]!r}... has a name of {len(name.encode())} bytes; rename "
+                        f"it to {MAX_SLICE_NAME_BYTES} at the most"
+                    )
+            if len(set(columns)) < len(columns):
+                raise ConfigError(f"slice {','.join(columns)!r} names a column twice; name each once")
+            checked.append(columns)
+        if len(set(checked)) < len(checked):
+            raise ConfigError(f"slices={asked!r}: a slice is named twice; name each once")
+        return tuple(checked)
+
+    @property
+    def slice_columns(self) -> tuple[str, ...]:
+        """Every column that a slice uses, once, in the order asked."""
+        return tuple(dict.fromkeys(name for one in self.slices for name in one))
+
+    @property
+    def roles(self) -> tuple[tuple[str, str], ...]:
+        """(field, column) of every column that is needed; a column may serve several fields."""
+        single = ("score", "label", "model", "time", "id", "weight", "predicted")
+        named = ((role, getattr(self, role)) for role in single)
+        return (
+            *((role, column) for role, column in named if column is not None),
+            *(("slices", column) for column in self.slice_columns),
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that is needed, once; "model" too, where it is not settled whether there is one."""
+        open_model = ("model",) if self.model is None and self.model_name is None else ()
+        return tuple(dict.fromkeys((*(column for _, column in self.roles), *open_model)))
+
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The columns that are read as numbers; every other one is text, a class or a time."""
+        return (self.score,) if self.weight is None else (self.score, self.weight)
+
+    def class_of(self, value: object) -> str | None:
+        """Return the spelling of a class, by which it is known; None where it is missing.
+
+        >>> EventFields(positive="1").class_of(True), EventFields(positive="yes").class_of(True)
+        ('1', 'true')
+        """
+        text = class_text(value)
+        return self.positive if text is not None and text in ALIKE.get(self.positive, ()) else text
+
+    def resolved(self, columns: Iterable[str], default_model: str | None = None) -> EventFields:
+        """Settle where the model comes from, for an input that has these columns.
+
+        >>> EventFields().resolved(["score", "label"], "churn").model_name
+        'churn'
+        """
+        if self.model is not None or self.model_name is not None:
+            return self
+        if "model" in columns or default_model is None:
+            return replace(self, model="model")
+        return replace(self, model_name=default_model)
