@@ -296,7 +296,7 @@ def test_of_packed_events_only_what_is_asked_for_counts(tmp_path: Path) -> None:
         result.rows | Keep(tmp_path, "rows")
         result.dead_letters | Keep(tmp_path, "dead")
     assert kept(tmp_path, "dead") == []
-    assert [row.value[:2] for row in kept(tmp_path, "rows")] == [("m1", ""), ("m2", "")]
+    assert sorted(row.value[:2] for row in kept(tmp_path, "rows")) == [("m1", ""), ("m2", "")]
     assert all(row.value[4] is None for row in kept(tmp_path, "rows"))
 
 
