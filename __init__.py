@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .core.events import EventBatch, IdColumn, TextColumn
     from .core.model_evaluator import ModelEvaluator
     from .core.rows import MeasureRow, Measures, Rows
+    from .core.score_tree import ScoreTree
     from .core.settings import (
         AllEvents,
         BetaCost,
@@ -44,6 +45,7 @@ _HOMES = {
     "core.events": ("EventBatch", "IdColumn", "TextColumn"),
     "core.model_evaluator": ("ModelEvaluator",),
     "core.rows": ("MeasureRow", "Measures", "Rows"),
+    "core.score_tree": ("ScoreTree",),
     "core.settings": (
         "AllEvents", "BetaCost", "EvaluatorSettings", "EveryEvents", "LastEvents", "SeverityCost",
         "TableSettings", "UniformCost",
@@ -57,10 +59,10 @@ _HOME_OF = {name: f".{home}" for home, names in _HOMES.items() for name in names
 
 __all__ = [
     "AllEvents", "BetaCost", "ConfigError", "CorruptBytesError", "EvaluateModels", "EvaluatorSettings",
-    "EvaluatorTable", "EventBatch", "EveryEvents", "ForeignBytesError", "FutureVersionError", "IdColumn",
-    "InputError", "LastEvents", "MeasureRow", "Measures", "ModelEvaluator", "OtherConfigurationError",
-    "RocsteadyError", "Rows", "SeverityCost", "TableSettings", "TextColumn", "TruncatedBytesError",
-    "UniformCost", "WireError",
+    "EvaluatorTable", "EventBatch", "EveryEvents", "ForeignBytesError", "FutureVersionError",
+    "IdColumn", "InputError", "LastEvents", "MeasureRow", "Measures", "ModelEvaluator",
+    "OtherConfigurationError", "RocsteadyError", "Rows", "ScoreTree", "SeverityCost", "TableSettings",
+    "TextColumn", "TruncatedBytesError", "UniformCost", "WireError",
 ]  # fmt: skip
 
 

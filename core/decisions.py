@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .events import FloatArray, Int8Array, Int64Array
-from .kernels import Integer, kernel
+from .kernels import Integer, scanning
 from .rows import (
     CHANCE_IS_CERTAIN,
     EMPTY_MARGIN,
@@ -68,7 +68,7 @@ _MCC = MEASURES.index("mcc")
 _CMD = MEASURES.index("cmd")
 
 
-@kernel
+@scanning
 def majority_class(classes: Int64Array, count: Integer) -> int:
     """Return the class with the largest label mass, of tied ones the one seen last; -1 for none."""
     best = -1
@@ -83,71 +83,7 @@ def majority_class(classes: Int64Array, count: Integer) -> int:
     return best
 
 
-@kernel
-def apply_decisions(
-    labels: Any,
-    predictions: Any,
-    first_class: int,
-    counters: Int64Array,
-    classes: Int64Array,
-    ring_labels: Any,
-    ring_predictions: Any,
-    ring_hits: Int8Array,
-) -> None:
-    """Apply events in order: fix their hits, evict what the ring has no room for, count.
-
-    labels, predictions  codes of the new events
-    first_class          code that both baselines predict before any label; -1 for "never right", -2 for
-                         "right when the label is not class 0"
-    counters, classes    see the fields above; changed
-    ring_...             the window in a ring, slot HEAD the oldest; changed. Scores are the caller's:
-                         event i goes to slot (HEAD + HELD) % capacity as they stand before it
-    """
-    capacity = len(ring_labels)
-    for event in range(len(labels)):
-        label, prediction = np.int64(labels[event]), np.int64(predictions[event])
-        hits = 0
-        if counters[LAST_LABEL] < 0:
-            if label == first_class or (first_class == -2 and label != 0):
-                hits = MAJORITY_HIT | PERSISTENT_HIT
-        else:
-            if label == counters[MAJORITY]:
-                hits |= MAJORITY_HIT
-            if label == counters[LAST_LABEL]:
-                hits |= PERSISTENT_HIT
-        if counters[HELD] == capacity:
-            oldest = counters[HEAD]
-            counters[HEAD] = (oldest + 1) % capacity
-            counters[HELD] -= 1
-            old_label, old_prediction = np.int64(ring_labels[oldest]), ring_predictions[oldest]
-            classes[LABELS, old_label] -= 1
-            classes[PREDICTIONS, old_prediction] -= 1
-            if old_label == old_prediction:
-                classes[CORRECT, old_label] -= 1
-            counters[MAJORITY_HITS] -= ring_hits[oldest] & MAJORITY_HIT
-            counters[PERSISTENT_HITS] -= (ring_hits[oldest] & PERSISTENT_HIT) >> 1
-            if old_label == counters[MAJORITY]:
-                counters[MAJORITY] = majority_class(classes, counters[CLASSES])
-        slot = (counters[HEAD] + counters[HELD]) % capacity
-        ring_labels[slot] = label
-        ring_predictions[slot] = prediction
-        ring_hits[slot] = hits
-        counters[HELD] += 1
-        counters[MAJORITY_HITS] += hits & MAJORITY_HIT
-        counters[PERSISTENT_HITS] += hits >> 1
-        classes[LABELS, label] += 1
-        classes[PREDICTIONS, prediction] += 1
-        if label == prediction:
-            classes[CORRECT, label] += 1
-        classes[LAST_SEEN, label] = counters[SEQ]
-        majority = counters[MAJORITY]
-        if majority < 0 or classes[LABELS, label] >= classes[LABELS, majority]:
-            counters[MAJORITY] = label
-        counters[LAST_LABEL] = label
-        counters[SEQ] += 1
-
-
-@kernel
+@scanning
 def _ratio(
     top: float, bottom: float, measure: int, reason: int, measures: FloatArray, reasons: Int8Array
 ) -> None:
@@ -157,7 +93,7 @@ def _ratio(
         measures[measure] = top / bottom
 
 
-@kernel
+@scanning
 def _write_binary(
     tp: float, fp: float, fn: float, tn: float, measures: FloatArray, reasons: Int8Array
 ) -> None:
@@ -170,7 +106,7 @@ def _write_binary(
     _ratio(2.0 * tp, 2.0 * tp + fp + fn, _F1, NOTHING_TO_AVERAGE, measures, reasons)
 
 
-@kernel
+@scanning
 def _write_recall_means(classes: Int64Array, count: int, measures: FloatArray, reasons: Int8Array) -> None:
     """Write the arithmetic, geometric and harmonic mean of the recalls of the labels' classes."""
     present = 0
@@ -196,7 +132,7 @@ def _write_recall_means(classes: Int64Array, count: int, measures: FloatArray, r
     measures[_HARMONIC_MEAN] = present / reciprocals if recalls[0] > 0.0 else 0.0
 
 
-@kernel
+@scanning
 def decision_measures(
     counters: Int64Array,
     classes: Int64Array,
@@ -242,3 +178,80 @@ def decision_measures(
     fp = classes[PREDICTIONS, positive] - tp
     fn = classes[LABELS, positive] - tp
     _write_binary(tp, fp, fn, events - tp - fp - fn, measures, reasons)
+
+
+@scanning
+def apply_decisions(
+    labels: Any,
+    predictions: Any,
+    first_class: int,
+    counters: Int64Array,
+    classes: Int64Array,
+    ring_labels: Any,
+    ring_predictions: Any,
+    ring_hits: Int8Array,
+    until_row: int,
+    every: int,
+    positive: int,
+    numbers: FloatArray,
+    reasons: Int8Array,
+) -> None:
+    """Apply events in order: fix their hits, evict what the ring has no room for, count; write due rows.
+
+    labels, predictions  codes of the new events
+    first_class          code that both baselines predict before any label; -1 for "never right", -2 for
+                         "right when the label is not class 0"
+    counters, classes    see the fields above; changed
+    ring_...             the window in a ring, slot HEAD the oldest; changed. Times are the caller's:
+                         event i goes to slot (HEAD + HELD) % capacity as they stand before it
+    until_row, every     events until the first row, and between rows
+    positive, numbers, reasons  of the rows that fall due, see `decision_measures`
+    """
+    capacity = len(ring_labels)
+    row = 0
+    for event in range(len(labels)):
+        label, prediction = np.int64(labels[event]), np.int64(predictions[event])
+        hits = 0
+        if counters[LAST_LABEL] < 0:
+            if label == first_class or (first_class == -2 and label != 0):
+                hits = MAJORITY_HIT | PERSISTENT_HIT
+        else:
+            if label == counters[MAJORITY]:
+                hits |= MAJORITY_HIT
+            if label == counters[LAST_LABEL]:
+                hits |= PERSISTENT_HIT
+        if counters[HELD] == capacity:
+            oldest = counters[HEAD]
+            counters[HEAD] = (oldest + 1) % capacity
+            counters[HELD] -= 1
+            old_label, old_prediction = np.int64(ring_labels[oldest]), ring_predictions[oldest]
+            classes[LABELS, old_label] -= 1
+            classes[PREDICTIONS, old_prediction] -= 1
+            if old_label == old_prediction:
+                classes[CORRECT, old_label] -= 1
+            counters[MAJORITY_HITS] -= ring_hits[oldest] & MAJORITY_HIT
+            counters[PERSISTENT_HITS] -= (ring_hits[oldest] & PERSISTENT_HIT) >> 1
+            if old_label == counters[MAJORITY]:
+                counters[MAJORITY] = majority_class(classes, counters[CLASSES])
+        slot = (counters[HEAD] + counters[HELD]) % capacity
+        ring_labels[slot] = label
+        ring_predictions[slot] = prediction
+        ring_hits[slot] = hits
+        counters[HELD] += 1
+        counters[MAJORITY_HITS] += hits & MAJORITY_HIT
+        counters[PERSISTENT_HITS] += hits >> 1
+        classes[LABELS, label] += 1
+        classes[PREDICTIONS, prediction] += 1
+        if label == prediction:
+            classes[CORRECT, label] += 1
+        classes[LAST_SEEN, label] = counters[SEQ]
+        majority = counters[MAJORITY]
+        if majority < 0 or classes[LABELS, label] >= classes[LABELS, majority]:
+            counters[MAJORITY] = label
+        counters[LAST_LABEL] = label
+        counters[SEQ] += 1
+        until_row -= 1
+        if until_row == 0:
+            decision_measures(counters, classes, positive, numbers[row], reasons[row])
+            until_row = every
+            row += 1

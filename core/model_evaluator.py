@@ -1,27 +1,24 @@
 """ModelEvaluator: one model, one window, exact measures. The notebook API and the unit of a shard's state.
 
 What it keeps
-    A ring of the events held (score, label code, predicted code, two hit bits, time), slot `HEAD` the
-    oldest; class masses and counters (decisions.py); and, between rows, the window's scores in sorted
-    order, brought up to date at a row by one merge with what came and went since the row before.
+    A ring of the decisions held (label code, predicted code, two hit bits, time), slot `HEAD` the oldest,
+    with class masses and counters (decisions.py); and the window in score order (ranking.py), by sorted
+    arrays or by a tree, whichever serves the window's size and the rows' stride better.
 
 What it promises
     A row is a pure function of the events applied and the settings: not of how the events were cut into
     calls of `update`, nor of snapshots taken in between. No clock, no randomness, no Beam.
-
-Cost: O(1) amortised per event, O(window) per row.
 """
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc, ndtri
 
 from .decisions import (
     CLASSES,
@@ -46,19 +43,17 @@ from .decisions import (
 from .errors import InputError
 from .evaluator_state import Codes, EvaluatorState, evaluator_bytes, packed_text
 from .events import NO_TIME, FloatArray, Int8Array, Int64Array, TextColumn
-from .rows import INTEGER_COLUMNS, NO_POSITIVE_CLASS, NOT_ASKED, NUMBER_COLUMNS, OUT_OF_RANGE, Measures, Rows
-from .settings import MEASURES, AllEvents, EvaluatorSettings, SeverityCost, class_text
-from .window_scan import merge_sorted, probability_losses, scan_window
+from .ranking import Ranking, SortedRanking, TreeRanking, next_switch, suits_tree
+from .rows import INTEGER_COLUMNS, NO_POSITIVE_CLASS, NOT_ASKED, NUMBER_COLUMNS, Measures, Rows
+from .settings import MEASURES, AllEvents, EvaluatorSettings, class_text
+from .window_scan import EXACT_EVENTS
 
 _ROW, _SEQ_COLUMN, _EVENTS, _TIME, _, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
 _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
-_H = MEASURES.index("h")
-_AUM = MEASURES.index("aum")
-_BRIER, _LOG_LOSS = MEASURES.index("brier"), MEASURES.index("log_loss")
 _RANKING = slice(0, MEASURES.index("calibration_error") + 1)
 _FIRST_CAPACITY = 64
-_NONE_F = np.empty(0)
-_NONE_I8 = np.empty(0, np.int8)
+_NO_SCORES = np.empty(0)
+_NO_LABELS = np.empty(0, np.int8)
 
 
 class ModelEvaluator:
@@ -95,8 +90,7 @@ class ModelEvaluator:
         self.pane = pane
         self._config = settings.config_hash()
         self._no_rows = Rows.empty(self._config)
-        self._asked = np.array([name in settings.measures for name in MEASURES], np.int8)  # type: ignore[operator]
-        self._z = float(ndtri(0.5 + settings.confidence / 2.0))
+        self._not_asked = np.array([name not in (settings.measures or ()) for name in MEASURES])
         self._limit = None if isinstance(settings.window, AllEvents) else settings.window.k
         self._name_bytes = len(packed_text(model)) + len(packed_text(slice)) - 8
         self._multiclass: bool | None = None
@@ -107,16 +101,11 @@ class ModelEvaluator:
         self._next_row = 0
         self._reported_seq = 0
         self._greatest_time = NO_TIME
-        self._ring_scores = _NONE_F
-        self._ring_labels: Codes = _NONE_I8
-        self._ring_predictions: Codes = _NONE_I8
-        self._ring_hits = _NONE_I8
+        self._ring_labels: Codes = _NO_LABELS
+        self._ring_predictions: Codes = _NO_LABELS
+        self._ring_hits = _NO_LABELS
         self._ring_times: Int64Array | None = None
-        self._sorted_scores = _NONE_F
-        self._sorted_labels = _NONE_I8
-        self._added: list[tuple[FloatArray, Int8Array]] = []
-        self._removed: list[tuple[FloatArray, Int8Array]] = []
-        self._pending = 0
+        self._ranking: Ranking | None = None
 
     def __repr__(self) -> str:
         name = f" of {self.model!r}" if self.model else ""
@@ -179,7 +168,7 @@ class ModelEvaluator:
             return self.apply(score_array, _as_binary(label_list), time_array)
         classes = _as_classes("labels", label_list)
         positive = np.array([name == self.settings.positive for name in classes.values], np.int8)
-        binary = positive[classes.codes] if n else _NONE_I8
+        binary = positive[classes.codes] if n else _NO_LABELS
         if predicted is None:
             return self.apply(score_array, binary, time_array)
         predictions = _as_classes("predicted", np.atleast_1d(np.asarray(predicted)))
@@ -211,32 +200,27 @@ class ModelEvaluator:
         every = self.settings.every.n
         due = (self.seq + n) // every - self.seq // every
         rows = Rows.blank(due, ((self.model, self.slice),), self._config) if due else self._no_rows
-        start = 0
-        for row in range(due):
-            end = start + every - self.seq % every
-            self._take(scores, labels, label_codes, predicted_codes, times, first_class, start, end)
-            self._write_row(rows, row)
-            self._reported_seq = self.seq
-            self._next_row += 1
-            start = end
-        self._take(scores, labels, label_codes, predicted_codes, times, first_class, start, n)
+        self._write_integers(rows, times)
+        self._rank(labels, scores, rows.numbers, rows.reasons)
+        self._decide(label_codes, predicted_codes, times, first_class, rows)
+        if due:
+            self._withhold(rows)
+            self._next_row += due
+            self._reported_seq = self.seq // every * every
         return rows
 
     def finish(self) -> Rows:
         """Return the last row, unless the last event applied has made one already."""
         if self._reported_seq == self.seq:
             return self._no_rows
-        rows = Rows.blank(1, ((self.model, self.slice),), self._config)
-        self._write_row(rows, 0)
+        rows = self._row_now()
         self._reported_seq = self.seq
         self._next_row += 1
         return rows
 
     def measures(self) -> Measures:
         """Return what the window says now."""
-        rows = Rows.blank(1, ((self.model, self.slice),), self._config)
-        self._write_row(rows, 0)
-        return rows.measures(0)
+        return self._row_now().measures(0)
 
     # ---- taking events in
 
@@ -275,160 +259,164 @@ class ModelEvaluator:
             table[entry] = self._class_code(column.values[entry])
         return table[column.codes]
 
-    def _take(
+    @property
+    def _until_row(self) -> int:
+        """Events until the next row is due."""
+        every = self.settings.every.n
+        return every - self.seq % every
+
+    @property
+    def _is_ranked(self) -> bool:
+        """Whether it is known which events are positive."""
+        return self.settings.positive is not None or not self._multiclass
+
+    def _rank(self, labels: Int8Array, scores: FloatArray, numbers: FloatArray, reasons: Int8Array) -> None:
+        """Apply events to the ranking, before anything else counts them; write what it says in due rows."""
+        if not self._is_ranked:
+            reasons[:, _RANKING] = NO_POSITIVE_CLASS
+            return
+        if self._ranking is None:
+            self._ranking = self._new_ranking(_NO_LABELS, _NO_SCORES, 0, self._until_row)
+        every = self.settings.every.n
+        held, until_row, start, row = len(self), self._until_row, 0, 0
+        while start < len(scores):
+            switch = next_switch(self.settings, held)
+            end = len(scores) if switch is None else min(len(scores), start + switch - held)
+            taken = end - start
+            due = 0 if taken < until_row else 1 + (taken - until_row) // every
+            self._ranking.take(
+                labels[start:end], scores[start:end], numbers[row : row + due], reasons[row : row + due]
+            )
+            until_row = until_row + due * every - taken
+            held = held + taken if self._limit is None else min(held + taken, self._limit)
+            if held == switch:
+                self._ranking = self._new_ranking(*self._ranking.to_arrays(), held, until_row)
+            start, row = end, row + due
+
+    def _new_ranking(self, labels: Int8Array, scores: FloatArray, held: int, until_row: int) -> Ranking:
+        """Return the ranking of a window, oldest event first, in the form that suits it."""
+        form = TreeRanking if suits_tree(self.settings, held) else SortedRanking
+        return form(self.settings, labels, scores, until_row)
+
+    def _decide(
         self,
-        scores: FloatArray,
-        labels: Int8Array,
-        label_codes: Codes,
-        predicted_codes: Codes,
+        labels: Codes,
+        predictions: Codes,
         times: Int64Array | None,
         first_class: int,
-        start: int,
-        end: int,
+        rows: Rows,
     ) -> None:
-        """Apply events start to end; no row falls due inside."""
-        n = end - start
-        if n <= 0:
-            return
-        held = len(self)
+        """Apply events to masses, baselines and ring; write what they say in due rows."""
+        n, held = len(labels), len(self)
         self._make_room(held + n, times is not None)
-        capacity = len(self._ring_scores)
-        self._note_changes(scores[start:end], labels[start:end], max(0, held + n - capacity))
-        head = int(self._counters[HEAD])
-        kept = max(start, end - capacity)  # a longer run overwrites itself
-        slots = (head + held + np.arange(kept - start, end - start)) % capacity
-        self._ring_scores[slots] = scores[kept:end]
         if self._ring_times is not None:
-            self._ring_times[slots] = NO_TIME if times is None else times[kept:end]
+            capacity = len(self._ring_times)
+            kept = max(0, n - capacity)  # a longer run overwrites itself
+            slots = (int(self._counters[HEAD]) + held + np.arange(kept, n)) % capacity
+            self._ring_times[slots] = NO_TIME if times is None else times[kept:]
         if times is not None:
-            self._greatest_time = max(self._greatest_time, int(times[start:end].max()))
+            self._greatest_time = max(self._greatest_time, int(times.max()))
         apply_decisions(
-            label_codes[start:end], predicted_codes[start:end], first_class, self._counters, self._classes,
-            self._ring_labels, self._ring_predictions, self._ring_hits,
+            labels, predictions, first_class, self._counters, self._classes, self._ring_labels,
+            self._ring_predictions, self._ring_hits, self._until_row, self.settings.every.n,
+            self._positive_code, rows.numbers, rows.reasons,
         )  # fmt: skip
+
+    @property
+    def _positive_code(self) -> int:
+        if not self._is_ranked:
+            return -1
+        return 0 if self._multiclass else 1
 
     def _make_room(self, wanted: int, timed: bool) -> None:
         """Grow the ring, up to the window's size; it wraps only once it has that size."""
+        capacity = len(self._ring_labels)
         if timed and self._ring_times is None:
-            self._ring_times = np.full(len(self._ring_scores), NO_TIME, np.int64)
-        capacity = len(self._ring_scores)
+            self._ring_times = np.full(capacity, NO_TIME, np.int64)
         if wanted <= capacity or capacity == self._limit:
             return
         room = max(_FIRST_CAPACITY, 1 << (wanted - 1).bit_length())
         if self._limit is not None:
             room = min(room, self._limit)
-        self._ring_scores = _grown(self._ring_scores, room)
         self._ring_labels = _grown(self._ring_labels, room)
         self._ring_predictions = _grown(self._ring_predictions, room)
         self._ring_hits = _grown(self._ring_hits, room)
         if self._ring_times is not None:
             self._ring_times = _grown(self._ring_times, room)
 
-    def _note_changes(self, scores: FloatArray, labels: Int8Array, evicted: int) -> None:
-        """Remember what the sorted window lacks; forget it all where sorting anew will be cheaper."""
-        if self._pending < 0:
-            return
-        self._pending += len(scores) + evicted
-        if evicted > len(self) or self._pending > max(_FIRST_CAPACITY, len(self)):
-            self._added.clear()
-            self._removed.clear()
-            self._pending = -1
-            return
-        self._added.append((scores.copy(), labels.copy()))  # a view would hold on to the whole call's
-        if evicted:
-            slots = (self._counters[HEAD] + np.arange(evicted)) % len(self._ring_scores)
-            self._removed.append((self._ring_scores[slots], self._binary(self._ring_labels[slots])))
-
-    def _binary(self, codes: Codes) -> Int8Array:
-        return (codes == 0).view(np.int8) if self._multiclass else codes.astype(np.int8, copy=False)
-
     # ---- rows
 
     def _slots(self) -> Int64Array:
-        capacity = max(1, len(self._ring_scores))
+        capacity = max(1, len(self._ring_labels))
         return np.asarray((self._counters[HEAD] + np.arange(len(self))) % capacity, np.int64)
 
-    def _sort_window(self) -> None:
-        """Bring the sorted window up to date."""
-        if self._pending == 0:
-            return
-        if self._pending < 0:
-            slots = self._slots()
-            pair = (self._ring_scores[slots], self._binary(self._ring_labels[slots]))
-            self._sorted_scores, self._sorted_labels = _sorted([pair])
-        else:
-            added, removed = _sorted(self._added), _sorted(self._removed)
-            scores = np.empty(len(self._sorted_scores) + len(added[0]))
-            labels = np.empty(len(scores), np.int8)
-            n = merge_sorted(self._sorted_scores, self._sorted_labels, *removed, *added, scores, labels)
-            if n < 0:  # an update was interrupted half-way
-                raise InputError(
-                    f"the window of {self.model!r} is not whole, since an update was interrupted; go on "
-                    "from a snapshot"
-                )
-            self._sorted_scores, self._sorted_labels = scores[:n], labels[:n]
-        self._added.clear()
-        self._removed.clear()
-        self._pending = 0
-
-    def _write_row(self, rows: Rows, index: int) -> None:
-        numbers, reasons = rows.numbers[index], rows.reasons[index]
-        if self._multiclass and self.settings.positive is None:
-            numbers[0] = len(self)
+    def _row_now(self) -> Rows:
+        """Return a row of what the window says now."""
+        rows = Rows.blank(1, ((self.model, self.slice),), self._config)
+        numbers, reasons = rows.numbers[0], rows.reasons[0]
+        if not self._is_ranked:
             reasons[_RANKING] = NO_POSITIVE_CLASS
+        elif self._ranking is None:
+            numbers[:3] = 0.0
         else:
-            self._sort_window()
-            self._write_ranking(numbers, reasons)
-        ranked_without_classes = self.settings.positive is not None or not self._multiclass
-        positive = (0 if self._multiclass else 1) if ranked_without_classes else -1
-        decision_measures(self._counters, self._classes, positive, numbers, reasons)
-        numbers[_MEASURE:][self._asked == 0] = np.nan
-        reasons[self._asked == 0] = NOT_ASKED
-        self._write_integers(rows.integers[index])
+            self._ranking.write_row(numbers, reasons)
+        decision_measures(self._counters, self._classes, self._positive_code, numbers, reasons)
+        self._withhold(rows)
+        self._write_times(rows, np.array([self.seq]), None)
+        rows.integers[0, _TIME] = self._greatest_time
+        return rows
 
-    def _write_ranking(self, numbers: FloatArray, reasons: Int8Array) -> None:
-        scores, labels, settings = self._sorted_scores, self._sorted_labels, self.settings
-        edge_negatives = np.empty(len(scores) + 1, np.int64)
-        edge_positives = np.empty(len(scores) + 1, np.int64)
-        edges = scan_window(
-            scores, labels, self._asked, self._z, settings.at_fpr, settings.false_positive_cost,
-            numbers, reasons, edge_negatives, edge_positives,
-        )  # fmt: skip
-        if settings.probabilities and len(scores):
-            probability_losses(scores, labels, numbers)
-        if edges:
-            dn, dp = edge_negatives[:edges], edge_positives[:edges]
-            if settings.flip_if_below_half and numbers[_MEASURE] < 0.5:
-                dn, dp = _hull_of_flipped(scores, labels)
-            numbers[_MEASURE + _H] = h_measure(dn, dp, settings)
-            for measure in (_H, _AUM):  # extreme costs or priors, extreme scores
-                if not math.isfinite(numbers[_MEASURE + measure]):
-                    numbers[_MEASURE + measure] = math.nan
-                    reasons[measure] = OUT_OF_RANGE
+    def _withhold(self, rows: Rows) -> None:
+        """Make null what was not asked for."""
+        rows.numbers[:, _MEASURE:][:, self._not_asked] = np.nan
+        rows.reasons[:, self._not_asked] = NOT_ASKED
+        if not self._is_ranked:
+            rows.numbers[:, 0] = rows.integers[:, _EVENTS]
 
-    def _write_integers(self, integers: Int64Array) -> None:
-        integers[_ROW] = self._next_row
-        integers[_SEQ_COLUMN] = self.seq
-        integers[_EVENTS] = len(self)
-        integers[_TIME] = self._greatest_time
+    def _write_integers(self, rows: Rows, times: Int64Array | None) -> None:
+        """Write the whole numbers of the rows that fall due within the events that are about to come."""
+        if not len(rows):
+            return
+        every = self.settings.every.n
+        seqs = self.seq + self._until_row + every * np.arange(len(rows))
+        self._write_times(rows, seqs, times)
+        rows.integers[:, _TIME] = self._greatest_time
+        if times is not None:
+            greatest = np.maximum.accumulate(times)[seqs - self.seq - 1]
+            rows.integers[:, _TIME] = np.maximum(greatest, self._greatest_time)
+
+    def _write_times(self, rows: Rows, seqs: Int64Array, times: Int64Array | None) -> None:
+        """Write identity, sizes and the window's ends of rows at these seqs; `times` are of what comes."""
+        integers = rows.integers
+        integers[:, _ROW] = self._next_row + np.arange(len(seqs))
+        integers[:, _SEQ_COLUMN] = seqs
+        integers[:, _EVENTS] = seqs if self._limit is None else np.minimum(seqs, self._limit)
         if self.pane is not None:
-            integers[_PANE_START], integers[_PANE_END] = self.pane
-        if self._ring_times is not None and len(self):
-            head, capacity = int(self._counters[HEAD]), len(self._ring_times)
-            integers[_START] = self._ring_times[head]
-            integers[_END] = self._ring_times[(head + len(self) - 1) % capacity]
+            integers[:, _PANE_START], integers[:, _PANE_END] = self.pane
+        held = self._ring_times[self._slots()] if self._ring_times is not None else None
+        if (held is None and times is None) or not seqs[-1]:
+            return
+        if held is None:
+            held = np.full(len(self), NO_TIME)
+        coming = int(seqs[-1]) - self.seq
+        following = np.full(coming, NO_TIME) if times is None else times[:coming]
+        timeline = np.concatenate([held, following])
+        last = seqs - self.seq + len(self) - 1
+        integers[:, _END] = timeline[last]
+        integers[:, _START] = timeline[last - integers[:, _EVENTS] + 1]
 
     # ---- state
 
     def state(self) -> EvaluatorState:
         """Return everything that the future depends on. What is sorted is sorted again on loading."""
         slots = self._slots()
+        scores = np.zeros(len(slots)) if self._ranking is None else self._ranking.to_arrays()[1]
         return EvaluatorState(
             self.model, self.slice, self.pane, bool(self._multiclass), tuple(self._class_codes),
             self._classes[LAST_SEEN, : self._counters[CLASSES]].copy(), int(self._counters[LAST_LABEL]),
-            self.seq, self._next_row, self._reported_seq, self._greatest_time,
-            self._ring_scores[slots], self._ring_labels[slots], self._ring_predictions[slots],
-            self._ring_hits[slots], None if self._ring_times is None else self._ring_times[slots],
+            self.seq, self._next_row, self._reported_seq, self._greatest_time, scores,
+            self._ring_labels[slots], self._ring_predictions[slots], self._ring_hits[slots],
+            None if self._ring_times is None else self._ring_times[slots],
         )  # fmt: skip
 
     @classmethod
@@ -454,7 +442,6 @@ class ModelEvaluator:
         self._counters[PERSISTENT_HITS] = np.count_nonzero(state.hits & PERSISTENT_HIT)
         room = max(_FIRST_CAPACITY, 1 << (len(state.scores) - 1).bit_length())
         room = room if self._limit is None else min(room, self._limit)
-        self._ring_scores = _grown(state.scores, room)
         self._ring_labels = _grown(state.labels, room)
         self._ring_predictions = _grown(state.predictions, room)
         self._ring_hits = _grown(state.hits, room)
@@ -462,7 +449,11 @@ class ModelEvaluator:
         self._next_row = state.next_row
         self._reported_seq = state.reported_seq
         self._greatest_time = state.greatest_time
-        self._pending = -1
+        if self._is_ranked:
+            labels = (state.labels == 0).view(np.int8) if self._multiclass else state.labels
+            self._ranking = self._new_ranking(
+                labels.astype(np.int8), state.scores, len(state.scores), self._until_row
+            )
         return self
 
     def to_bytes(self) -> bytes:
@@ -491,65 +482,23 @@ class ModelEvaluator:
 
     def live_bytes(self) -> int:
         """Return about how much memory it takes."""
-        per_event = 9 + 2 * self._ring_labels.itemsize + (8 if self._ring_times is not None else 0)
-        pending = 18 * max(0, self._pending) + 500 * len(self._added)  # small arrays are mostly their heads
-        return 1500 + pending + len(self._ring_scores) * per_event + 9 * len(self._sorted_scores)
+        per_event = 1 + 2 * self._ring_labels.itemsize + (8 if self._ring_times is not None else 0)
+        ranking = 0 if self._ranking is None else self._ranking.live_bytes()
+        return 1500 + len(self._ring_labels) * per_event + ranking
 
 
-def h_measure(edge_negatives: Int64Array, edge_positives: Int64Array, settings: EvaluatorSettings) -> float:
-    """Return the H-measure of a hull, given by the (negatives, positives) of its edges.
+@functools.cache
+def warm_up(settings: EvaluatorSettings) -> None:
+    """Compile the kernels that an evaluator with these settings will need, once a process.
 
-    Every edge adds h(n, p) = n G0(c) + p G1(c), c = p / (n + p); H = 1 - sum of them / h(N, P). Hand 2009;
-    Hand & Anagnostopoulos 2014; Tatti 2021. With fixed priors the classes are weighed by those.
-    O(edges), of which a window has about 1.3 * cube root of its size.
+    Seconds the first time on a machine, a fraction of one from the cache folder (kernels.py).
     """
-    n, p = edge_negatives.astype(np.float64), edge_positives.astype(np.float64)
-    prevalence = p.sum() / (n.sum() + p.sum())
-    if settings.priors != "window":
-        prevalence = settings.priors
-        n, p = n * ((1.0 - prevalence) / n.sum()), p * (prevalence / p.sum())
-    if isinstance(settings.cost, SeverityCost) and not 0.0 < prevalence < 1.0:
-        return math.nan
-    a, b = settings.cost.beta(float(prevalence))
-    with np.errstate(all="ignore"):  # what comes out of extreme costs is not a number, and said so
-        losses = minimum_loss(n, p, a, b)
-        whole = float(minimum_loss(np.array([n.sum()]), np.array([p.sum()]), a, b)[0])
-    return 1.0 - math.fsum(losses) / whole if whole > 0.0 else math.nan
-
-
-def minimum_loss(n: FloatArray, p: FloatArray, a: float, b: float) -> FloatArray:
-    """Return h(n, p) of every edge under Beta(a, b) costs: its share of the least possible loss."""
-    t = n + p
-    w = n * p / t
-    if a == b == 2.0:
-        return np.asarray(w * (1.0 + w / t) / 2.0)
-    if a == b == 1.0:
-        return np.asarray(w / 2.0)
-    c = p / t
-    return np.asarray(
-        n * (a / (a + b) * betainc(a + 1.0, b, c)) + p * (b / (a + b) * betainc(b + 1.0, a, 1.0 - c))
-    )
-
-
-def _hull_of_flipped(scores: FloatArray, labels: Int8Array) -> tuple[Int64Array, Int64Array]:
-    """Return the hull edges of the window under -score."""
-    n = len(scores)
-    numbers, reasons = np.empty(len(NUMBER_COLUMNS)), np.empty(len(MEASURES), np.int8)
-    negatives, positives = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
-    edges = scan_window(
-        -scores[::-1], labels[::-1].copy(), np.zeros(len(MEASURES), np.int8), 0.0, 0.0, 0.5,
-        numbers, reasons, negatives, positives,
-    )  # fmt: skip
-    return negatives[:edges], positives[:edges]
-
-
-def _sorted(pairs: list[tuple[FloatArray, Int8Array]]) -> tuple[FloatArray, Int8Array]:
-    if not pairs:
-        return _NONE_F, _NONE_I8
-    scores = np.concatenate([pair[0] for pair in pairs])
-    labels = np.concatenate([pair[1] for pair in pairs])
-    order = np.lexsort((labels, scores))
-    return scores[order], labels[order]
+    ev = ModelEvaluator(replace(settings, positive=None))
+    switch = next_switch(settings, 0)
+    events = 2 + (0 if switch is None or switch >= EXACT_EVENTS else switch)
+    labels = np.arange(events, dtype=np.int8) % 2
+    ev.apply(np.linspace(0.0, 1.0, events), labels)
+    ev.finish()
 
 
 def _grown(array: Any, room: int) -> Any:

@@ -44,6 +44,10 @@ class StateMachine(Protocol[Output]):
 class MachineFactory(Protocol[Output]):
     """Makes the machines of one step of a pipeline. Travels to the workers, so it must be picklable."""
 
+    def warm_up(self) -> None:
+        """Compile what the machines will need, so that no bundle has to wait for it."""
+        ...
+
     def new(self, pane: Pane | None) -> StateMachine[Output]:
         """Return the machine of a shard that has seen nothing; pane is None for unwindowed input."""
         ...

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from .events import FloatArray, Int8Array, Int64Array
-from .kernels import Integer, kernel
+from .kernels import Integer, scanning
 from .rows import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, TOO_FEW
+from .score_tree_layout import loss_in_fixed_point
 from .settings import MEASURES
 
 EXACT_EVENTS = 2_400_000
@@ -32,6 +33,7 @@ _WEIGHT, _POSITIVES, _NEGATIVES, _PREVALENCE = range(_MEASURE)
 _AUC = MEASURES.index("auc")
 _AUC_LOW = MEASURES.index("auc_low")
 _AUC_HIGH = MEASURES.index("auc_high")
+_H = MEASURES.index("h")
 _KS = MEASURES.index("ks")
 _KS_THRESHOLD = MEASURES.index("ks_threshold")
 _BRIER = MEASURES.index("brier")
@@ -44,7 +46,7 @@ _AVERAGE_PRECISION = MEASURES.index("average_precision")
 _CALIBRATION_ERROR = MEASURES.index("calibration_error")
 
 
-@kernel
+@scanning
 def merge_sorted(
     scores: FloatArray,
     labels: Int8Array,
@@ -84,7 +86,7 @@ def merge_sorted(
     return n if gone == len(removed_scores) else -1
 
 
-@kernel
+@scanning
 def group_ties(
     scores: FloatArray,
     labels: Int8Array,
@@ -105,7 +107,7 @@ def group_ties(
     return entry + 1
 
 
-@kernel
+@scanning
 def rank_sums(negatives: Any, positives: Any) -> Any:
     """Return doubled pairs and the two sums of squared doubled ranks (MATH: 2U, 4A, 4B).
 
@@ -129,13 +131,13 @@ def rank_sums(negatives: Any, positives: Any) -> Any:
     return pairs, squares_of_positives, squares_of_negatives
 
 
-@kernel
+@scanning
 def delong_variance(
     n: float, p: float, pairs: float, squares_of_positives: float, squares_of_negatives: float
 ) -> float:
     """Return the DeLong variance of the AUC from the three sums, for n >= 2 negatives, p >= 2 positives.
 
-    Called with the sums of the misranked pairs (see `auc_interval`), so that it is exactly 0 when
+    Called with the sums of the misranked pairs (see `write_interval`), so that it is exactly 0 when
     nothing varies.
     """
     auc = pairs / (2.0 * n * p)
@@ -144,23 +146,40 @@ def delong_variance(
     return max(0.0, s10 / p + s01 / n)
 
 
-@kernel
+@scanning
 def auc_interval(
     negatives: Any, positives: Any, n: Any, p: Any, z: float, measures: FloatArray, reasons: Int8Array
 ) -> None:
     """Write auc, auc_low and auc_high of entries with n negatives and p positives, both > 0."""
     pairs, of_positives, of_negatives = rank_sums(negatives, positives)
     auc = pairs / (2.0 * n * p)
+    if pairs > n * p:
+        # Counted anew, since taken from the sums above the misranked would cancel to noise in float64.
+        pairs, of_positives, of_negatives = rank_sums(negatives[::-1].copy(), positives[::-1].copy())
+    write_interval(auc, n, p, pairs, of_positives, of_negatives, z, measures, reasons)
+
+
+@scanning
+def write_interval(
+    auc: float,
+    n: Any,
+    p: Any,
+    pairs: Any,
+    of_positives: Any,
+    of_negatives: Any,
+    z: float,
+    measures: FloatArray,
+    reasons: Int8Array,
+) -> None:
+    """Write auc and its interval from the rank sums, of the misranked pairs where they are the fewer.
+
+    Their variance is the same, and a small sum of small numbers where nearly all are ranked right.
+    """
     measures[_AUC] = auc
     if n < 2 or p < 2:
         reasons[_AUC_LOW] = TOO_FEW
         reasons[_AUC_HIGH] = TOO_FEW
         return
-    if pairs > n * p:
-        # The variance of the misranked pairs is the same, and a small sum of small numbers where
-        # nearly all are ranked right. They are counted anew: taken from the sums above they would
-        # cancel to noise in float64.
-        pairs, of_positives, of_negatives = rank_sums(negatives[::-1].copy(), positives[::-1].copy())
     variance = delong_variance(n, p, pairs, of_positives, of_negatives)
     half_width = z * np.sqrt(variance)
     measures[_AUC_LOW] = max(0.0, auc - half_width)
@@ -169,7 +188,7 @@ def auc_interval(
         reasons[_AUC_LOW] = DEGENERATE
 
 
-@kernel
+@scanning
 def lower_hull(negatives: Int64Array, positives: Int64Array, vertices: Int64Array) -> int:
     """Fill vertices with the hull's, as numbers of entries below; return how many there are.
 
@@ -194,7 +213,7 @@ def lower_hull(negatives: Int64Array, positives: Int64Array, vertices: Int64Arra
     return top + 1
 
 
-@kernel
+@scanning
 def kolmogorov_smirnov(
     keys: FloatArray, negatives: Int64Array, positives: Int64Array, n: Integer, p: Integer
 ) -> tuple[float, float]:
@@ -210,7 +229,7 @@ def kolmogorov_smirnov(
     return best / (float(n) * float(p)), threshold
 
 
-@kernel
+@scanning
 def tpr_at_fpr(negatives: Int64Array, positives: Int64Array, n: Integer, p: Integer, fpr: float) -> float:
     """Return the TPR at a FPR: linear between ROC points, the upper end of a vertical step."""
     true_positives = false_positives = np.int64(0)
@@ -223,7 +242,7 @@ def tpr_at_fpr(negatives: Int64Array, positives: Int64Array, n: Integer, p: Inte
     return 1.0
 
 
-@kernel
+@scanning
 def area_under_min(keys: FloatArray, negatives: Int64Array, positives: Int64Array) -> float:
     """Return AUM, the area under min(FP, FN) over thresholds (Hocking & Hillman 2021), in units of score.
 
@@ -248,7 +267,7 @@ def area_under_min(keys: FloatArray, negatives: Int64Array, positives: Int64Arra
     return area
 
 
-@kernel
+@scanning
 def average_precision(negatives: Int64Array, positives: Int64Array, p: Integer) -> float:
     """Return the sum over thresholds of (rise in recall) * precision, ties as one threshold."""
     area = 0.0
@@ -260,7 +279,7 @@ def average_precision(negatives: Int64Array, positives: Int64Array, p: Integer) 
     return area / p
 
 
-@kernel
+@scanning
 def calibration_error(
     keys: FloatArray,
     negatives: Int64Array,
@@ -279,7 +298,7 @@ def calibration_error(
     return error / events
 
 
-@kernel
+@scanning
 def cost_threshold(
     keys: FloatArray,
     vertices: Int64Array,
@@ -294,7 +313,7 @@ def cost_threshold(
     return np.inf
 
 
-@kernel
+@scanning
 def cost_curve_area(edge_negatives: Int64Array, edge_positives: Int64Array, n: Integer, p: Integer) -> float:
     """Return the area under the cost curve, in [0, 1/4] (Tatti 2021, section 2)."""
     area = 0.0
@@ -304,7 +323,7 @@ def cost_curve_area(edge_negatives: Int64Array, edge_positives: Int64Array, n: I
     return area / 2.0
 
 
-@kernel
+@scanning
 def probability_losses(scores: FloatArray, labels: Int8Array, numbers: FloatArray) -> None:
     """Write the Brier score and the log loss (clipped at 2^-52) of a window of probabilities."""
     brier = log_loss = 0.0
@@ -316,7 +335,48 @@ def probability_losses(scores: FloatArray, labels: Int8Array, numbers: FloatArra
     numbers[_MEASURE + _LOG_LOSS] = log_loss / len(scores)
 
 
-@kernel
+@scanning
+def write_masses(n: Integer, p: Integer, numbers: FloatArray, reasons: Int8Array) -> bool:
+    """Write the masses of a window; return whether it has both classes, and say so where it has not."""
+    numbers[_WEIGHT] = n + p
+    numbers[_POSITIVES] = p
+    numbers[_NEGATIVES] = n
+    if n + p > 0:
+        numbers[_PREVALENCE] = p / (n + p)
+        if n == 0 or p == 0:
+            for measure in range(_AUC, _CALIBRATION_ERROR + 1):
+                if measure not in (_BRIER, _LOG_LOSS):
+                    reasons[measure] = ONE_CLASS
+    return bool(n > 0 and p > 0)
+
+
+@scanning
+def write_tree_rows(rows: Any, with_h: int, z: float, numbers: FloatArray, reasons: Int8Array) -> None:
+    """Write masses and ranking measures from records of ROW (score_tree_rows), one row each.
+
+    The same bits as `scan_window` of the same window: both divide the same whole numbers.
+    """
+    for index in range(len(rows)):
+        row = rows[index]
+        n, p = row.negatives, row.positives
+        if not write_masses(n, p, numbers[index], reasons[index]):
+            continue
+        measures = numbers[index, _MEASURE:]
+        pairs, of_positives, of_negatives = row.pairs2, row.squares_positive, row.squares_negative
+        auc = pairs / (2.0 * n * p)
+        if pairs > n * p:
+            of_positives += 4 * n * (n * p - pairs)
+            of_negatives += 4 * p * (n * p - pairs)
+            pairs = 2 * n * p - pairs
+        write_interval(auc, n, p, pairs, of_positives, of_negatives, z, measures, reasons[index])
+        if with_h:
+            measures[_H] = 1.0 - row.h_loss / row.h_loss_of_all
+        measures[_KS], measures[_KS_THRESHOLD] = row.ks, row.ks_threshold
+        measures[_TPR_AT_FPR], measures[_COST_THRESHOLD] = row.tpr_at_fpr, row.cost_threshold
+        measures[_AUM] = row.aum
+
+
+@scanning
 def scan_window(
     scores: FloatArray,
     labels: Int8Array,
@@ -324,6 +384,8 @@ def scan_window(
     z: float,
     at_fpr: float,
     cost: float,
+    curvature: float,
+    scale: float,
     numbers: FloatArray,
     reasons: Int8Array,
     edge_negatives: Int64Array,
@@ -333,6 +395,8 @@ def scan_window(
 
     scores, labels  the window, sorted by (score, label); labels are 0 and 1
     asked           1 for each of `MEASURES` that is wanted
+    curvature       of the cost density, and
+    scale           of the fixed point of its loss (`loss_in_fixed_point`): H is written; scale 0: it is not
     numbers         float64[len(NUMBER_COLUMNS)], one row of `Rows`; NaN where nothing is written
     reasons         int8[len(MEASURES)]
     edge_...        room for one more than the window has events; filled from the lowest scores up
@@ -340,18 +404,9 @@ def scan_window(
     events = len(scores)
     p = np.int64(labels.sum())
     n = events - p
-    numbers[_WEIGHT] = events
-    numbers[_POSITIVES] = p
-    numbers[_NEGATIVES] = n
-    if events == 0:
+    if not write_masses(n, p, numbers, reasons):
         return 0
-    numbers[_PREVALENCE] = p / events
     measures = numbers[_MEASURE:]
-    if n == 0 or p == 0:
-        for measure in range(_AUC, _CALIBRATION_ERROR + 1):
-            if measure not in (_BRIER, _LOG_LOSS):
-                reasons[measure] = ONE_CLASS
-        return 0
     keys = np.empty(events)
     entry_negatives = np.empty(events, np.int64)
     entry_positives = np.empty(events, np.int64)
@@ -376,6 +431,12 @@ def scan_window(
         edge_positives[edge] = entry_positives[vertices[edge] : vertices[edge + 1]].sum()
     edge_negatives, edge_positives = edge_negatives[:edges], edge_positives[:edges]
     measures[_COST_THRESHOLD] = cost_threshold(keys, vertices, edge_negatives, edge_positives, cost)
+    if scale > 0.0:
+        loss = np.int64(0)
+        for edge in range(edges):
+            dx = edge_negatives[edge] + edge_positives[edge]
+            loss += loss_in_fixed_point(dx, edge_positives[edge], curvature, scale)
+        measures[_H] = 1.0 - loss / loss_in_fixed_point(np.int64(events), p, curvature, scale)
     if asked[_COST_CURVE_AREA]:
         measures[_COST_CURVE_AREA] = cost_curve_area(edge_negatives, edge_positives, n, p)
     if asked[_AVERAGE_PRECISION]:

@@ -19,6 +19,7 @@ from apache_beam.coders import Coder, RowCoder, registry
 
 from ..core.errors import CorruptBytesError
 from ..core.evaluator_table import EvaluatorTable
+from ..core.model_evaluator import warm_up
 from ..core.rows import INTEGER_COLUMNS, NUMBER_COLUMNS, MeasureRow, Rows
 from ..core.settings import MEASURES, TableSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
@@ -95,6 +96,10 @@ class TableFactory:
     """Makes the evaluator tables of a job."""
 
     settings: TableSettings
+
+    def warm_up(self) -> None:
+        """Compile the kernels that these settings lead to, or load them from their folder."""
+        warm_up(self.settings.evaluator)
 
     def new(self, pane: Pane | None) -> EvaluatorTable:
         """Return an empty table."""

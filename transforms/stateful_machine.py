@@ -120,7 +120,8 @@ class StateMachineDoFn(beam.DoFn):
         }
 
     def setup(self) -> None:
-        """Join the users of the process's cache."""
+        """Join the users of the process's cache; compile before there are bundles."""
+        self._factory.warm_up()
         self._cache = process_cache(self._cache_bytes)
         self._cache.open(self._step)
         self._protocol = ShardProtocol(self._factory, self._cache, self._step, self._count)

@@ -111,6 +111,9 @@ class ChainFactory:
     every: int = 3
     at: Callable[[str], None] | None = None
 
+    def warm_up(self) -> None:
+        """Nothing is compiled."""
+
     def new(self, pane: Pane | None) -> ChainMachine:
         return ChainMachine(self.window, self.every, pane, self.at)
 

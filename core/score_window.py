@@ -1,0 +1,221 @@
+"""A window of events that slides over its ScoreTree.
+
+Invariant: the ring holds the events of the tree, oldest first, and nothing else. Each carries the
+bucket it went into as a hint for its removal; a hint may be stale, since it is checked before use.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import InputError
+from .score_tree import ALL_BUT_AUM, ScoreTree, empty_rows
+from .score_tree_inputs import (
+    FloatArray,
+    IntArray,
+    LabelArray,
+    as_counts,
+    as_labels,
+    as_scores,
+    refuse_beyond_limit,
+    refuse_stop,
+)
+from .score_tree_layout import SLOTS, empty_records, keys_of, scores_of, zero_record
+from .score_tree_rows import Ask
+from .score_tree_slide import COURSE, HELD, LEAVING_GIVEN, NEEDS_RING, Ring
+from .score_tree_update import NO_HINT
+
+
+def keeps_hull_for(window: int, stride: int) -> bool:
+    """Whether a window of so many events is served better by bridges than by scans.
+
+    Pure, and only of speed: rows are the same. Measured (docs/benchmarks/core.md): keeping the
+    hull costs so much an event, a scan so much a row, and the two meet at a stride of window / 60.
+    """
+    return stride * 60 <= window
+
+
+class ScoreWindow:
+    """A ScoreTree that slides: it remembers in which order its events came.
+
+    `tree` answers every question about the window; events come and go by `slide` alone.
+
+    size: events it holds; the oldest goes when one more comes. None: `slide` is told how many go.
+    stride: events between rows.
+
+    >>> window = ScoreWindow(3)
+    >>> rows = window.slide([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8])
+    >>> float(rows[-1].pairs2 / (2.0 * rows[-1].positives * rows[-1].negatives))
+    0.75
+    >>> window.to_arrays()[1].tolist()
+    [0.4, 0.4, 0.8]
+    """
+
+    def __init__(
+        self,
+        size: int | None,
+        *,
+        capacity: int | None = None,
+        stride: int = 1,
+        cost: tuple[int, int] = (2, 2),
+        keeps_hull: bool | None = None,
+    ) -> None:
+        if size is not None and size < 1:
+            raise InputError(f"size: {size}; give at least 1 event")
+        if stride < 1:
+            raise InputError(f"stride: {stride}; give at least 1 event")
+        if capacity is None:
+            capacity = 1024 if size is None else size + 1  # one comes before the oldest goes
+        if keeps_hull is None:
+            keeps_hull = keeps_hull_for(size or capacity, stride)
+        self._tree = ScoreTree(capacity, cost=cost, keeps_hull=keeps_hull)
+        self._size = size
+        held = 1024 if size is None else min(1024, size + 1)
+        self._ring = Ring(empty_records(held, HELD), zero_record(COURSE))
+        self._course["window"] = LEAVING_GIVEN if size is None else size
+        self._course["stride"] = stride
+        self._course["until_row"] = stride
+
+    @property
+    def tree(self) -> ScoreTree:
+        """The window in score order: ask it, do not change it."""
+        return self._tree
+
+    def __len__(self) -> int:
+        return int(self._course["held"])
+
+    @property
+    def _course(self) -> Any:
+        """Where things stand in the ring."""
+        return self._ring.course[0]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return self._tree.nbytes + int(self._ring.events.nbytes)
+
+    @property
+    def until_row(self) -> int:
+        """Events until the next row is due; 1: the next one makes a row. Part of a snapshot."""
+        return int(self._course["until_row"])
+
+    @until_row.setter
+    def until_row(self, events: int) -> None:
+        self._course["until_row"] = events
+
+    def slide(
+        self,
+        labels: npt.ArrayLike,
+        scores: npt.ArrayLike,
+        leaving: npt.ArrayLike | None = None,
+        ask: Ask = ALL_BUT_AUM,
+        placements: FloatArray | None = None,
+    ) -> Any:
+        """Apply events in order of arrival; return a record of ROW after every `stride`-th one.
+
+        Each event comes in, then the oldest go: as many as the window has too many, or
+        `leaving[i]` where it has no size. The stride goes on over batches: rows do not depend on
+        how events are cut into calls. Errors leave the window unchanged.
+
+        placements: float64, one per event, filled with each event's placement value (see
+        `ScoreTree.placement`) among the events before it: the signal of an adaptive window.
+        """
+        y = as_labels(labels)
+        s = as_scores(scores, len(y))
+        gone = self._leaving(leaving, len(y))
+        stride, until_row = int(self._course["stride"]), self.until_row
+        due = 0 if len(y) < until_row else 1 + (len(y) - until_row) // stride
+        rows = empty_rows(due)
+        values = np.empty(0) if placements is None else placements
+        if placements is not None and placements.shape != s.shape:
+            raise InputError(f"placements: shape {placements.shape} for {len(s)} events")
+        self._course["event"] = 0
+        self._course["row"] = 0
+        while (code := self._tree.run(y, s, 1, self._ring, gone, ask, rows, values)) == NEEDS_RING:
+            self._grow_ring()
+        refuse_stop(code, s, int(self._course["event"]))
+        return rows.view(np.recarray)
+
+    def to_arrays(self) -> tuple[LabelArray, FloatArray]:
+        """Labels and scores of the window, oldest first. O(k)."""
+        course = self._course
+        order = (int(course["oldest"]) + np.arange(int(course["held"]))) % len(self._ring.events)
+        events = self._ring.events[order]
+        return events["label"].astype(np.int8), scores_of(events["key"])
+
+    def load(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
+        """Replace the window's events by these, oldest first. O(k log k) to sort, then O(k)."""
+        y = as_labels(labels)
+        s = as_scores(scores, len(y)) + 0.0
+        if self._size is not None and len(y) > self._size:
+            raise InputError(f"load: {len(y)} events for a window of {self._size}")
+        distinct, entry_of = np.unique(s, return_inverse=True)
+        counts = np.bincount(entry_of, minlength=len(distinct))
+        positives = np.bincount(entry_of[y == 1], minlength=len(distinct))
+        self._tree = ScoreTree.from_sorted(
+            distinct,
+            positives,
+            counts - positives,
+            capacity=self._tree.capacity,
+            cost=self._tree.cost,
+            keeps_hull=self._tree.keeps_hull,
+        )
+        self._fill_ring(y, s, max(len(y) + 1, len(self._ring.events)))
+
+    def _grow_ring(self) -> None:
+        """Make a larger circle, its oldest event first."""
+        labels, scores = self.to_arrays()
+        room = 2 * len(self._ring.events) + 1
+        self._fill_ring(labels, scores, room if self._size is None else min(room, self._size + 1))
+
+    def _fill_ring(self, labels: LabelArray, scores: FloatArray, room: int) -> None:
+        """Make a circle of these events, without hints."""
+        events = empty_records(room, HELD)
+        events["key"][: len(labels)] = keys_of(scores)
+        events["label"][: len(labels)] = labels
+        events["bucket"][: len(labels)] = NO_HINT
+        self._ring = Ring(events, self._ring.course)
+        self._course["oldest"] = 0
+        self._course["held"] = len(labels)
+
+    def _leaving(self, leaving: npt.ArrayLike | None, events: int) -> IntArray:
+        """How many go with each event, checked before anything changes."""
+        if self._size is not None:
+            if leaving is not None:
+                raise InputError(f"leaving: this window holds {self._size} events; leave it out")
+            return np.empty(0, np.int64)
+        if leaving is None:
+            raise InputError("leaving: this window has no size; say how many events go with each")
+        gone = as_counts(leaving)
+        if gone.shape != (events,):
+            raise InputError(f"leaving: shape {gone.shape} for {events} events; give as many")
+        held = int(self._course["held"]) + np.arange(1, events + 1)
+        after = held - np.cumsum(gone)
+        if events and (gone.min() < 0 or after.min() < 0):
+            raise InputError("leaving: more events go than are there, or a number below 0")
+        refuse_beyond_limit(int((after + gone).max(initial=0)))
+        return gone
+
+
+def warm_up() -> float:
+    """Compile every kernel, or load it from the cache; return the seconds that took.
+
+    Some 11 seconds the first time, a fraction of one afterwards.
+    """
+    start = time.perf_counter()
+    tree = ScoreTree(4 * SLOTS)
+    labels, scores = np.arange(SLOTS, dtype=np.int8) % 2, np.arange(SLOTS, dtype=np.float64)
+    tree.insert(labels, scores)
+    tree.ks()
+    tree.tpr_at_fpr(0.5)
+    tree.calibrated(scores)
+    tree.quantile(0.5)
+    tree.to_sorted()
+    tree.keeps_hull = False
+    tree.hull()
+    ScoreWindow(2).slide(labels, scores)
+    return time.perf_counter() - start

@@ -1,0 +1,93 @@
+"""Two forms of a ranking, one row: scans and trees agree to the last bit, wherever one takes over."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import rocsteady as rs
+from rocsteady.core.ranking import Ranking, SortedRanking, TreeRanking, next_switch, suits_tree
+from rocsteady.core.rows import NUMBER_COLUMNS
+from rocsteady.core.settings import MEASURES
+from rocsteady.core.window_scan import EXACT_EVENTS
+from score_tree_oracle import streams
+
+NO_SCORES, NO_LABELS = np.empty(0), np.empty(0, np.int8)
+WINDOWS = [rs.LastEvents(1), rs.LastEvents(3), rs.LastEvents(60), rs.LastEvents(200), rs.AllEvents()]
+STREAMS = [name for name, _, _ in streams(1, 0)]
+
+
+def rows_of(
+    ranking: Ranking, labels: np.ndarray, scores: np.ndarray, every: int, cuts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Feed a stream in pieces; return the matrix of numbers and that of reasons."""
+    due = len(labels) // every
+    numbers, reasons = np.full((due, len(NUMBER_COLUMNS)), np.nan), np.zeros((due, len(MEASURES)), np.int8)
+    for start, end in zip([0, *cuts], [*cuts, len(labels)], strict=True):
+        rows = slice(start // every, end // every)
+        ranking.take(labels[start:end], scores[start:end], numbers[rows], reasons[rows])
+    return numbers, reasons
+
+
+def masked(settings: rs.EvaluatorSettings, numbers: np.ndarray) -> np.ndarray:
+    """Leave what was asked for: a scan writes more than that."""
+    kept = [name in (settings.measures or ()) or name not in MEASURES for name in NUMBER_COLUMNS]
+    return numbers[:, kept]
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_scan_tree_and_evaluator_give_the_same_bits(
+    stream: str, window: rs.LastEvents | rs.AllEvents
+) -> None:
+    events = 500
+    labels, scores = next((y, s) for name, y, s in streams(events, 60) if name == stream)
+    labels, scores = labels.astype(np.int8), scores + 0.0
+    rng = np.random.default_rng(len(stream))
+    for every, cost in ((1, rs.BetaCost()), (7, rs.UniformCost())):
+        settings = rs.EvaluatorSettings(window=window, every=rs.EveryEvents(every), cost=cost)
+        results = []
+        for form in (SortedRanking, TreeRanking):
+            cuts = np.sort(rng.integers(0, events, 5))
+            ranking = form(settings, NO_LABELS, NO_SCORES, every)
+            numbers, reasons = rows_of(ranking, labels, scores, every, cuts)
+            results.append((masked(settings, numbers).tobytes(), reasons.tobytes()))
+            held_labels, held_scores = ranking.to_arrays()
+            size = events if isinstance(window, rs.AllEvents) else window.k
+            assert held_labels.tolist() == labels[-size:].tolist()
+            assert held_scores.tolist() == scores[-size:].tolist()
+        assert results[0] == results[1]
+        if np.isfinite(scores).all():
+            ev = rs.ModelEvaluator(settings)
+            rows = [ev.update(labels[a:b], scores[a:b]) for a, b in ((0, 111), (111, 112), (112, events))]
+            numbers = np.concatenate([part.numbers for part in rows])
+            ranked = [NUMBER_COLUMNS.index(name) for name in ("auc", "auc_low", "auc_high", "h", "ks", "aum")]
+            scanned = rows_of(
+                SortedRanking(settings, NO_LABELS, NO_SCORES, every), labels, scores, every, np.array([], int)
+            )[0]
+            assert numbers[:, ranked].tobytes() == scanned[:, ranked].tobytes()
+
+
+def test_the_form_follows_from_settings_and_size_alone() -> None:
+    dense = rs.EvaluatorSettings(window=rs.LastEvents(1_000), every=rs.EveryEvents(1))
+    assert [suits_tree(dense, held) for held in (0, 63, 64, 1_000)] == [False, False, True, True]
+    assert next_switch(dense, 0) == 64
+    assert next_switch(dense, 64) is None
+    sparse = rs.EvaluatorSettings(window=rs.LastEvents(1_000), every=rs.EveryEvents(1_000))
+    assert next_switch(sparse, 0) is None
+    endless = rs.EvaluatorSettings(window=rs.AllEvents(), every=rs.EveryEvents(100))
+    assert (next_switch(endless, 0), next_switch(endless, 200)) == (200, EXACT_EVENTS)
+    for choice in ({"cost": rs.SeverityCost()}, {"priors": 0.3}, {"measures": "all"}):
+        assert not suits_tree(rs.EvaluatorSettings(every=rs.EveryEvents(1), **choice), 5_000)
+
+
+def test_an_evaluator_goes_on_the_same_whichever_form_it_was_stored_in() -> None:
+    rng = np.random.default_rng(3)
+    labels, scores = rng.integers(0, 2, 900), rng.normal(size=900).round(1)
+    for window in (rs.LastEvents(150), rs.AllEvents()):
+        straight = rs.ModelEvaluator(window=window, every=rs.EveryEvents(3))
+        expected = list(straight.update(labels, scores))
+        broken, rows = rs.ModelEvaluator(window=window, every=rs.EveryEvents(3)), []
+        for start in range(0, 900, 50):
+            rows += broken.update(labels[start : start + 50], scores[start : start + 50])
+            broken = rs.ModelEvaluator.from_bytes(broken.to_bytes())
+        assert rows == expected
