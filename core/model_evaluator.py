@@ -106,6 +106,7 @@ class ModelEvaluator:
         self._ring_hits = _NO_LABELS
         self._ring_times: Int64Array | None = None
         self._ranking: Ranking | None = None
+        self._is_whole = True
 
     def __repr__(self) -> str:
         name = f" of {self.model!r}" if self.model else ""
@@ -200,17 +201,21 @@ class ModelEvaluator:
         every = self.settings.every.n
         due = (self.seq + n) // every - self.seq // every
         rows = Rows.blank(due, ((self.model, self.slice),), self._config) if due else self._no_rows
+        self._refuse_broken()
         self._write_integers(rows, times)
+        self._is_whole = False
         self._rank(labels, scores, rows.numbers, rows.reasons)
         self._decide(label_codes, predicted_codes, times, first_class, rows)
         if due:
             self._withhold(rows)
             self._next_row += due
             self._reported_seq = self.seq // every * every
+        self._is_whole = True
         return rows
 
     def finish(self) -> Rows:
         """Return the last row, unless the last event applied has made one already."""
+        self._refuse_broken()
         if self._reported_seq == self.seq:
             return self._no_rows
         rows = self._row_now()
@@ -258,6 +263,14 @@ class ModelEvaluator:
         for entry in used[np.argsort(first, kind="stable")].tolist():
             table[entry] = self._class_code(column.values[entry])
         return table[column.codes]
+
+    def _refuse_broken(self) -> None:
+        """Refuse to go on where an update was interrupted between ranking and decisions."""
+        if not self._is_whole:
+            raise InputError(
+                f"the window of {self.model!r} is not whole, since an update was interrupted; go on from a "
+                "snapshot"
+            )
 
     @property
     def _until_row(self) -> int:
@@ -352,6 +365,7 @@ class ModelEvaluator:
 
     def _row_now(self) -> Rows:
         """Return a row of what the window says now."""
+        self._refuse_broken()
         rows = Rows.blank(1, ((self.model, self.slice),), self._config)
         numbers, reasons = rows.numbers[0], rows.reasons[0]
         if not self._is_ranked:
@@ -361,8 +375,8 @@ class ModelEvaluator:
         else:
             self._ranking.write_row(numbers, reasons)
         decision_measures(self._counters, self._classes, self._positive_code, numbers, reasons)
-        self._withhold(rows)
         self._write_times(rows, np.array([self.seq]), None)
+        self._withhold(rows)
         rows.integers[0, _TIME] = self._greatest_time
         return rows
 
@@ -409,6 +423,7 @@ class ModelEvaluator:
 
     def state(self) -> EvaluatorState:
         """Return everything that the future depends on. What is sorted is sorted again on loading."""
+        self._refuse_broken()
         slots = self._slots()
         scores = np.zeros(len(slots)) if self._ranking is None else self._ranking.to_arrays()[1]
         return EvaluatorState(
@@ -508,6 +523,8 @@ def _grown(array: Any, room: int) -> Any:
 
 
 def _as_numbers(scores: npt.ArrayLike) -> FloatArray:
+    if np.iscomplexobj(scores):
+        raise InputError("scores are complex; a score is a finite number")
     try:
         return np.asarray(scores, np.float64)
     except (TypeError, ValueError) as problem:

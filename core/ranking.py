@@ -142,6 +142,8 @@ class TreeRanking:
         """See `Ranking`."""
         leaving = None if self._sized else np.zeros(len(scores), np.int64)
         rows = self._window.slide(labels, scores, leaving, self._ask)
+        if len(rows) != len(numbers):  # never let a kernel find out: it checks no bounds
+            raise InputError(f"{len(rows)} rows fell due where {len(numbers)} were expected; start anew")
         write_tree_rows(_plain(rows), self._asks_h, self._z, numbers, reasons)
         _refuse_infinite(numbers, reasons)
 
@@ -281,7 +283,7 @@ class SortedRanking:
 
     def _fixed_point(self) -> float:
         """Return the scale of the loss that a tree of this window would have, 0 if it keeps none."""
-        if self._curvature is None or max(self._held, self._limit or 0) >= EXACT_EVENTS:
+        if self._curvature is None or max(self._held, self._limit or 0) > EXACT_EVENTS:
             return 0.0
         if self._limit is not None:
             return fixed_point_scale(self._limit + 1)

@@ -173,6 +173,8 @@ class ScoreTree:
             raise InputError(f"from_sorted: {len(keys)} scores, {len(p)} and {len(n)} counts; give as many")
         if len(keys) and (min(p.min(), n.min()) < 0 or (p + n).min() < 1):
             raise InputError("from_sorted: a count below 0, or a score without events")
+        for counts in (p, n):  # before a sum that could wrap
+            refuse_beyond_limit(int(counts.max(initial=0)))
         total = int(p.sum() + n.sum())
         tree = cls(checked_capacity(capacity), cost=cost, keeps_hull=keeps_hull)
         capacity = tree._capacity_for(total)
@@ -333,6 +335,8 @@ class ScoreTree:
         The smallest score of the window whose calibrated probability is at least the cost, else
         +inf; None without both classes. O(log k).
         """
+        if np.isnan(cost):
+            raise InputError("cost: NaN; give the cost of a false positive, between 0 and 1")
         if not self._has_both_classes():
             return None
         return float(self.row(NOTHING._replace(cost_threshold=1, cost=float(cost))).cost_threshold)

@@ -60,6 +60,9 @@ def as_scores(scores: npt.ArrayLike, length: int | None = None) -> FloatArray:
 
 def as_counts(counts: npt.ArrayLike) -> IntArray:
     """Return whole numbers as the kernels take them."""
+    array = np.asarray(counts)
+    if array.ndim != 1 or (array.size and (array != np.floor(array)).any()):
+        raise InputError(f"counts: shape {array.shape}, {array.dtype}; give whole numbers in one dimension")
     result: IntArray = writeable(np.ascontiguousarray(counts, dtype=np.int64))
     return result
 

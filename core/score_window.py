@@ -21,6 +21,7 @@ from .score_tree_inputs import (
     as_counts,
     as_labels,
     as_scores,
+    checked_capacity,
     refuse_beyond_limit,
     refuse_stop,
 )
@@ -68,6 +69,8 @@ class ScoreWindow:
             raise InputError(f"size: {size}; give at least 1 event")
         if stride < 1:
             raise InputError(f"stride: {stride}; give at least 1 event")
+        if size is not None:
+            checked_capacity(size + 1)
         if capacity is None:
             capacity = 1024 if size is None else size + 1  # one comes before the oldest goes
         if keeps_hull is None:
@@ -105,6 +108,8 @@ class ScoreWindow:
 
     @until_row.setter
     def until_row(self, events: int) -> None:
+        if not 1 <= events <= int(self._course["stride"]):
+            raise InputError(f"until_row: {events}; give 1 to the stride, {int(self._course['stride'])}")
         self._course["until_row"] = events
 
     def slide(
@@ -133,6 +138,8 @@ class ScoreWindow:
         values = np.empty(0) if placements is None else placements
         if placements is not None and placements.shape != s.shape:
             raise InputError(f"placements: shape {placements.shape} for {len(s)} events")
+        if placements is not None and not (placements.dtype == np.float64 and placements.flags.writeable):
+            raise InputError("placements: give an array of float64 that can be written")
         self._course["event"] = 0
         self._course["row"] = 0
         while (code := self._tree.run(y, s, 1, self._ring, gone, ask, rows, values)) == NEEDS_RING:

@@ -91,3 +91,39 @@ def test_an_evaluator_goes_on_the_same_whichever_form_it_was_stored_in() -> None
             rows += broken.update(labels[start : start + 50], scores[start : start + 50])
             broken = rs.ModelEvaluator.from_bytes(broken.to_bytes())
         assert rows == expected
+
+
+def test_an_interrupted_update_is_refused_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    labels, scores = rng.integers(0, 2, 600), rng.normal(size=600)
+    ev = rs.ModelEvaluator(window=rs.LastEvents(100), every=rs.EveryEvents(10))
+    ev.update(labels[:500], scores[:500])
+    stored = ev.to_bytes()
+    with monkeypatch.context() as interrupt:
+        interrupt.setattr(ev, "_decide", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            ev.update(labels[500:557], scores[500:557])
+    for attempt in (lambda: ev.update([1], [0.5]), ev.measures, ev.finish, ev.to_bytes):
+        with pytest.raises(rs.InputError, match="not whole, since an update was interrupted"):
+            attempt()
+    assert len(rs.ModelEvaluator.from_bytes(stored).update(labels[500:], scores[500:])) == 10
+
+
+def test_the_last_row_of_classes_without_a_positive_one_weighs_its_window() -> None:
+    ev = rs.ModelEvaluator(window=rs.LastEvents(4), every=rs.EveryEvents(2))
+    rows = [*ev.update(["a", "b", "c"], [0, 0, 0], predicted=["a", "b", "b"]), *ev.finish()]
+    assert [(row.weight, row.window_events) for row in rows] == [(2.0, 2), (3.0, 3)]
+    assert ev.measures().weight == 3.0
+
+
+def test_the_largest_exact_window_has_one_loss_in_both_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rocsteady.core import ranking
+
+    monkeypatch.setattr(ranking, "EXACT_EVENTS", 200)
+    rng = np.random.default_rng(1)
+    labels, scores = rng.integers(0, 2, 400), rng.normal(size=400).round(1)
+    dense = rs.ModelEvaluator(window=rs.AllEvents(), every=rs.EveryEvents(1))
+    scanned = rs.ModelEvaluator(
+        window=rs.AllEvents(), every=rs.EveryEvents(1), measures=("h", "average_precision")
+    )
+    assert [r.h for r in dense.update(labels, scores)] == [r.h for r in scanned.update(labels, scores)]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from rocsteady.core.errors import InputError
 from rocsteady.core.kernels import COMPILED
+from rocsteady.core.score_tree import ScoreTree
 from rocsteady.core.score_tree_inputs import CapacityError
 from rocsteady.core.score_tree_layout import MAX_WEIGHT, SLOTS, fixed_point_scale
 from rocsteady.core.score_tree_rows import Ask
@@ -158,3 +159,16 @@ def test_a_live_window_takes_less_than_64_bytes_an_event() -> None:
     for _ in range(4):
         window.slide(rng.integers(0, 2, size), rng.normal(size=size), ask=ASK._replace(aum=0))
     assert window.nbytes / size < 64
+
+
+def test_what_would_break_a_kernel_is_refused_before_it() -> None:
+    with pytest.raises(CapacityError, match="3000001"):
+        ScoreWindow(3_000_000, capacity=1024)
+    with pytest.raises(InputError, match="give 1 to the stride, 2"):
+        ScoreWindow(5, stride=2).until_row = 0
+    with pytest.raises(CapacityError, match="counts exactly"):
+        ScoreTree.from_sorted([1.0, 2.0], [2**62, 2**62], [1, 1])
+    with pytest.raises(InputError, match="whole numbers"):
+        ScoreTree.from_sorted([1.0], [1.5], [1])
+    with pytest.raises(InputError, match="float64"):
+        ScoreWindow(5).slide([1], [0.5], placements=np.zeros(1, np.int64))
