@@ -11,6 +11,7 @@ tell, bit for bit, which of the two was at work, nor where one took over from th
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,7 +22,7 @@ from .events import FloatArray, Int8Array, Int64Array
 from .rows import NUMBER_COLUMNS, OUT_OF_RANGE
 from .score_tree_layout import fixed_point_scale, for_kernels
 from .score_tree_rows import ROW, Ask
-from .score_window import ScoreWindow
+from .score_window import BRIDGES_FROM, ScoreWindow, keeps_hull_for
 from .settings import MEASURES, PRIORS_OF_WINDOW, AllEvents, EvaluatorSettings, SeverityCost
 from .window_scan import (
     EXACT_EVENTS,
@@ -126,13 +127,14 @@ class TreeRanking:
         )
         self._z = z_of(settings)
         size = None if isinstance(settings.window, AllEvents) else settings.window.k
-        needs_hull = self._ask.h or self._ask.ks or self._ask.cost_threshold
+        self._needs_hull = bool(self._ask.h or self._ask.ks or self._ask.cost_threshold)
+        self._stride = settings.every.n
         self._window = ScoreWindow(
             size,
             capacity=_TREE_CAPACITY if size is None else size + 1,
             stride=settings.every.n,
             cost=(1, 1) if curvature_of(settings) == 0.0 else (2, 2),
-            keeps_hull=None if needs_hull else False,
+            keeps_hull=self._needs_hull and keeps_hull_for(size or len(scores), self._stride),
         )
         self._sized = size is not None
         self._window.load(labels, scores)
@@ -140,12 +142,30 @@ class TreeRanking:
 
     def take(self, labels: Int8Array, scores: FloatArray, numbers: FloatArray, reasons: Int8Array) -> None:
         """See `Ranking`."""
-        leaving = None if self._sized else np.zeros(len(scores), np.int64)
-        rows = self._window.slide(labels, scores, leaving, self._ask)
-        if len(rows) != len(numbers):  # never let a kernel find out: it checks no bounds
-            raise InputError(f"{len(rows)} rows fell due where {len(numbers)} were expected; start anew")
-        write_tree_rows(_plain(rows), self._asks_h, self._z, numbers, reasons)
+        start = row = 0
+        while start < len(scores):
+            end = min(len(scores), start + self._events_until_bridges())
+            leaving = None if self._sized else np.zeros(end - start, np.int64)
+            rows = self._window.slide(labels[start:end], scores[start:end], leaving, self._ask)
+            if row + len(rows) > len(numbers):  # never let a kernel find out: it checks no bounds
+                raise InputError(f"{row + len(rows)} rows fell due where {len(numbers)} were expected")
+            written = slice(row, row + len(rows))
+            write_tree_rows(_plain(rows), self._asks_h, self._z, numbers[written], reasons[written])
+            start, row = end, row + len(rows)
         _refuse_infinite(numbers, reasons)
+
+    def _events_until_bridges(self) -> int:
+        """Return how many events may come before a window without end has grown to where bridges pay off.
+
+        From there on they are kept: scans would cost more with every row.
+        """
+        tree = self._window.tree
+        if not self._needs_hull or tree.keeps_hull or self._sized:
+            return sys.maxsize
+        if keeps_hull_for(len(tree), self._stride):
+            tree.keeps_hull = True
+            return sys.maxsize
+        return BRIDGES_FROM * self._stride - len(tree)
 
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
         """See `Ranking`."""

@@ -30,6 +30,9 @@ from .score_tree_rows import Ask
 from .score_tree_slide import COURSE, HELD, LEAVING_GIVEN, NEEDS_RING, Ring
 from .score_tree_update import NO_HINT
 
+BRIDGES_FROM = 60
+"""Strides that a window holds from which on bridges cost less than scans."""
+
 
 def keeps_hull_for(window: int, stride: int) -> bool:
     """Whether a window of so many events is served better by bridges than by scans.
@@ -37,7 +40,7 @@ def keeps_hull_for(window: int, stride: int) -> bool:
     Pure, and only of speed: rows are the same. Measured (docs/benchmarks/core.md): keeping the
     hull costs so much an event, a scan so much a row, and the two meet at a stride of window / 60.
     """
-    return stride * 60 <= window
+    return BRIDGES_FROM * stride <= window
 
 
 class ScoreWindow:

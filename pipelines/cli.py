@@ -139,7 +139,12 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     )
     rows = parser.add_argument_group("windows and rows")
     add = rows.add_argument
-    add("--window", default="last:10000", help="last:N or all [last:10000]")
+    add(
+        "--window",
+        default="last:10000",
+        help="last:N or all [last:10000]; beyond 2.4 million events of a model in all, a row costs a pass "
+        "over them: give a large --every",
+    )
     add("--every", default="100", metavar="N", help="a row every N events of a model and slice [100]")
     add(
         "--order",

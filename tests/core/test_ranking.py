@@ -127,3 +127,21 @@ def test_the_largest_exact_window_has_one_loss_in_both_forms(monkeypatch: pytest
         window=rs.AllEvents(), every=rs.EveryEvents(1), measures=("h", "average_precision")
     )
     assert [r.h for r in dense.update(labels, scores)] == [r.h for r in scanned.update(labels, scores)]
+
+
+def test_a_window_without_end_keeps_bridges_once_they_pay_off() -> None:
+    rng = np.random.default_rng(5)
+    labels, scores = rng.integers(0, 2, 2_000).astype(np.int8), rng.normal(size=2_000)
+    settings = rs.EvaluatorSettings(window=rs.AllEvents(), every=rs.EveryEvents(10))
+    results = []
+    for cuts in (np.array([], int), np.arange(37, 2_000, 37)):
+        ranking = TreeRanking(settings, NO_LABELS, NO_SCORES, 10)
+        results.append(rows_of(ranking, labels, scores, 10, cuts)[0].tobytes())
+        assert ranking._window.tree.keeps_hull
+    scanned = rows_of(
+        SortedRanking(settings, NO_LABELS, NO_SCORES, 10), labels, scores, 10, np.array([], int)
+    )
+    names = [name in (settings.measures or ()) or name not in MEASURES for name in NUMBER_COLUMNS]
+    tree = np.frombuffer(results[0]).reshape(-1, len(NUMBER_COLUMNS))
+    assert results[0] == results[1]
+    assert tree[:, names].tobytes() == scanned[0][:, names].tobytes()
