@@ -43,7 +43,7 @@ from .decisions import (
 from .errors import InputError
 from .evaluator_state import Codes, EvaluatorState, evaluator_bytes, packed_text
 from .events import NO_TIME, FloatArray, Int8Array, Int64Array, TextColumn
-from .ranking import Ranking, SortedRanking, TreeRanking, next_switch, suits_tree
+from .ranking import Ranking, SortedRanking, TreeRanking, next_switch, switch_after, tree_sizes
 from .rows import INTEGER_COLUMNS, NO_POSITIVE_CLASS, NOT_ASKED, NUMBER_COLUMNS, Measures, Rows
 from .settings import MEASURES, AllEvents, EvaluatorSettings, class_text
 from .window_scan import EXACT_EVENTS
@@ -106,6 +106,7 @@ class ModelEvaluator:
         self._ring_hits = _NO_LABELS
         self._ring_times: Int64Array | None = None
         self._ranking: Ranking | None = None
+        self._tree_sizes = tree_sizes(settings)
         self._is_whole = True
 
     def __repr__(self) -> str:
@@ -187,6 +188,7 @@ class ModelEvaluator:
         n = len(scores)
         if not n:
             return self._no_rows
+        self._refuse_broken()
         self._settle_kind(label_classes is not None)
         scores = scores + 0.0  # -0.0 and 0.0 are one score
         if label_classes is None or predicted is None:
@@ -201,7 +203,6 @@ class ModelEvaluator:
         every = self.settings.every.n
         due = (self.seq + n) // every - self.seq // every
         rows = Rows.blank(due, ((self.model, self.slice),), self._config) if due else self._no_rows
-        self._refuse_broken()
         self._write_integers(rows, times)
         self._is_whole = False
         self._rank(labels, scores, rows.numbers, rows.reasons)
@@ -293,7 +294,7 @@ class ModelEvaluator:
         every = self.settings.every.n
         held, until_row, start, row = len(self), self._until_row, 0, 0
         while start < len(scores):
-            switch = next_switch(self.settings, held)
+            switch = switch_after(self._tree_sizes, held)
             end = len(scores) if switch is None else min(len(scores), start + switch - held)
             taken = end - start
             due = 0 if taken < until_row else 1 + (taken - until_row) // every
@@ -308,7 +309,7 @@ class ModelEvaluator:
 
     def _new_ranking(self, labels: Int8Array, scores: FloatArray, held: int, until_row: int) -> Ranking:
         """Return the ranking of a window, oldest event first, in the form that suits it."""
-        form = TreeRanking if suits_tree(self.settings, held) else SortedRanking
+        form = TreeRanking if held in self._tree_sizes else SortedRanking
         return form(self.settings, labels, scores, until_row)
 
     def _decide(

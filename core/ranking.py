@@ -5,7 +5,7 @@ any number of events. `TreeRanking` keeps a ScoreTree, in which everything is cu
 a whole batch with its rows is one call. Both make a row from the same whole numbers, so that rows do not
 tell, bit for bit, which of the two was at work, nor where one took over from the other.
 
-`suits_tree` says which to use: a pure function of the settings and of how many events are held.
+`tree_sizes` says which to use: a pure function of the settings and of how many events are held.
 """
 
 from __future__ import annotations
@@ -55,32 +55,39 @@ def curvature_of(settings: EvaluatorSettings) -> float | None:
     return {(2.0, 2.0): 1.0, (1.0, 1.0): 0.0}.get(settings.cost.beta(0.5))
 
 
-def suits_tree(settings: EvaluatorSettings, held: int) -> bool:
-    """Return whether a window that holds so many events is served better by a tree than by scans.
+def tree_sizes(settings: EvaluatorSettings) -> range:
+    """Return the numbers of held events at which a tree serves a window better than scans; maybe none.
 
     Pure, and only of speed and memory: rows are the same. A tree pays off once it gives several rows: a
     scan takes some 60 us a row and .02 us per event held, a tree .3 us an event and a millisecond to
-    begin with (docs/benchmarks/core.md). It does not hold more than EXACT_EVENTS.
+    begin with (docs/benchmarks/core.md). It does not hold EXACT_EVENTS or more.
     """
-    limit = None if isinstance(settings.window, AllEvents) else settings.window.k
     asked = settings.measures or ()
-    return (
-        max(64, 2 * settings.every.n) <= held < EXACT_EVENTS
-        and (limit is None or limit < EXACT_EVENTS)
-        and not _ONLY_SCANNED.intersection(asked)
-        and not (settings.flip_if_below_half and "h" in asked)
-        and ("h" not in asked or curvature_of(settings) is not None)
+    limit = None if isinstance(settings.window, AllEvents) else settings.window.k
+    scans_only = (
+        (limit is not None and limit >= EXACT_EVENTS)
+        or not _ONLY_SCANNED.isdisjoint(asked)
+        or ("h" in asked and (settings.flip_if_below_half or curvature_of(settings) is None))
     )
+    end = 0 if scans_only else EXACT_EVENTS if limit is None else limit + 1
+    return range(max(64, 2 * settings.every.n), end)
+
+
+def suits_tree(settings: EvaluatorSettings, held: int) -> bool:
+    """Return whether a window that holds so many events is served better by a tree than by scans."""
+    return held in tree_sizes(settings)
 
 
 def next_switch(settings: EvaluatorSettings, held: int) -> int | None:
     """Return the next larger number of held events at which the other form suits better; None = never."""
-    limit = None if isinstance(settings.window, AllEvents) else settings.window.k
-    for size in (max(64, 2 * settings.every.n), EXACT_EVENTS):
-        within = held < size and (limit is None or size <= limit)
-        if within and suits_tree(settings, size) != suits_tree(settings, held):
-            return size
-    return None
+    return switch_after(tree_sizes(settings), held)
+
+
+def switch_after(sizes: range, held: int) -> int | None:
+    """Return `next_switch` by the sizes that suit a tree; where a window ends, it never grows past them."""
+    if sizes and held < sizes.start:
+        return sizes.start
+    return sizes.stop if held in sizes and sizes.stop == EXACT_EVENTS else None
 
 
 def z_of(settings: EvaluatorSettings) -> float:
@@ -115,9 +122,8 @@ class TreeRanking:
         self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray, until_row: int
     ) -> None:
         asked = settings.measures or ()
-        self._asks_h = int("h" in asked)
         self._ask = Ask(
-            h=self._asks_h,
+            h=int("h" in asked),
             ks=int("ks" in asked or "ks_threshold" in asked),
             tpr_at_fpr=int("tpr_at_fpr" in asked),
             cost_threshold=int("cost_threshold" in asked),
@@ -150,9 +156,13 @@ class TreeRanking:
             if row + len(rows) > len(numbers):  # never let a kernel find out: it checks no bounds
                 raise InputError(f"{row + len(rows)} rows fell due where {len(numbers)} were expected")
             written = slice(row, row + len(rows))
-            write_tree_rows(_plain(rows), self._asks_h, self._z, numbers[written], reasons[written])
+            if len(rows):
+                write_tree_rows(_plain(rows), self._ask.h, self._z, numbers[written], reasons[written])
             start, row = end, row + len(rows)
-        _refuse_infinite(numbers, reasons)
+        if row != len(numbers):
+            raise InputError(f"{row} rows fell due where {len(numbers)} were expected")
+        if row:
+            _refuse_infinite(numbers, reasons)
 
     def _events_until_bridges(self) -> int:
         """Return how many events may come before a window without end has grown to where bridges pay off.
@@ -170,7 +180,7 @@ class TreeRanking:
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
         """See `Ranking`."""
         row = self._window.tree.rows_now(self._ask)
-        write_tree_rows(row, self._asks_h, self._z, numbers[np.newaxis], reasons[np.newaxis])
+        write_tree_rows(row, self._ask.h, self._z, numbers[np.newaxis], reasons[np.newaxis])
         _refuse_infinite(numbers[np.newaxis], reasons[np.newaxis])
 
     def to_arrays(self) -> tuple[Int8Array, FloatArray]:

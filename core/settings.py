@@ -11,6 +11,7 @@ import json
 import math
 import numbers
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -409,6 +410,27 @@ def escape_slice(text: str) -> str:
     return text.replace("\\", "\\\\").replace("=", "\\=").replace(",", "\\,")
 
 
+def checked_slices(asked: Iterable[str | Iterable[str]]) -> tuple[tuple[str, ...], ...]:
+    """Return slices as tuples of columns; a column may stand for itself. Raises ConfigError.
+
+    >>> checked_slices(("carrier", ("carrier", "origin")))
+    (('carrier',), ('carrier', 'origin'))
+    """
+    slices = tuple((names,) if isinstance(names, str) else tuple(names) for names in asked)
+    for names in slices:
+        if not names or not all(isinstance(name, str) and name for name in names):
+            raise ConfigError(
+                f"slices={asked!r}: a slice is one or more names, a column name or several for a cross"
+            )
+        if len(set(names)) < len(names):
+            raise ConfigError(f"slice {','.join(names)!r} names a column twice; name each once")
+    if len(set(slices)) < len(slices):
+        raise ConfigError(
+            f"slices={asked!r} has the same slice twice, and none may be named twice; name each once"
+        )
+    return slices
+
+
 @dataclass(frozen=True)
 class TableSettings:
     """What a shard's table of evaluators is made for.
@@ -423,16 +445,7 @@ class TableSettings:
     shards: int | None = None
 
     def __post_init__(self) -> None:
-        given: tuple[str | tuple[str, ...], ...] = self.slices
-        slices = tuple((names,) if isinstance(names, str) else tuple(names) for names in given)
-        for names in slices:
-            if not names or not all(isinstance(name, str) and name for name in names):
-                raise ConfigError(f"slices={self.slices!r}: a slice is a column name, or several for a cross")
-            if len(set(names)) < len(names):
-                raise ConfigError(f"slice {','.join(names)!r} names a column twice; name each once")
-        if len(set(slices)) < len(slices):
-            raise ConfigError(f"slices={self.slices!r} has the same slice twice; leave one out")
-        object.__setattr__(self, "slices", slices)
+        object.__setattr__(self, "slices", checked_slices(self.slices))
         shards = self.shards
         if shards is not None and (isinstance(shards, bool) or not isinstance(shards, int) or shards < 1):
             raise ConfigError(f"shards={shards!r}: give a number of shards, 1 or more, or None")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
 from ..core.errors import ConfigError
+from ..core.settings import checked_slices
 from .columns import PER_SECOND, class_text
 
 OPTIONS = {
@@ -97,23 +98,14 @@ class EventFields:
             raise ConfigError(
                 f"slices={asked!r}: give a tuple of slices, each a tuple of the columns that it crosses"
             )
-        checked: list[tuple[str, ...]] = []
-        for one in asked:
-            columns = (one,) if isinstance(one, str) else tuple(one)
-            if not columns or not all(isinstance(name, str) and name for name in columns):
-                raise ConfigError(f"slices={asked!r}: a slice is one or more names of columns")
-            for name in columns:
-                if len(_valid("slices", name).encode()) > MAX_SLICE_NAME_BYTES:
-                    raise ConfigError(
-                        f"the slice column {name[:40]!r}... has a name of {len(name.encode())} bytes; rename "
-                        f"it to {MAX_SLICE_NAME_BYTES} at the most"
-                    )
-            if len(set(columns)) < len(columns):
-                raise ConfigError(f"slice {','.join(columns)!r} names a column twice; name each once")
-            checked.append(columns)
-        if len(set(checked)) < len(checked):
-            raise ConfigError(f"slices={asked!r}: a slice is named twice; name each once")
-        return tuple(checked)
+        checked = checked_slices(asked)
+        for name in (name for columns in checked for name in columns):
+            if len(_valid("slices", name).encode()) > MAX_SLICE_NAME_BYTES:
+                raise ConfigError(
+                    f"the slice column {name[:40]!r}... has a name of {len(name.encode())} bytes; rename "
+                    f"it to {MAX_SLICE_NAME_BYTES} at the most"
+                )
+        return checked
 
     @property
     def slice_columns(self) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ from .file_formats import (
 )
 from .json_lines import json_chunks, json_columns
 from .sharding import shard_key, shard_of, split_by_shard
+from .stateful_machine import METRICS_NAMESPACE
 from .validate import validate
 
 DEAD_LETTERS = "dead_letters"
@@ -216,8 +217,8 @@ class _ReadFile(beam.DoFn):
         self._fields = fields
         self._shards = shards
         self._partitions = partitions
-        self._events = Metrics.counter("rocsteady", "events_read")
-        self._dead = Metrics.counter("rocsteady", "dead_letters")
+        self._events = Metrics.counter(METRICS_NAMESPACE, "events_read")
+        self._dead = Metrics.counter(METRICS_NAMESPACE, "dead_letters")
         self._kinds: dict[str, Any] = {}
 
     def process(self, element: tuple[int, SourceFile]) -> Iterator[Any]:

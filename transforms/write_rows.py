@@ -22,6 +22,7 @@ from ..core.events import NO_TIME
 from ..core.rows import COLUMNS, COUNT_COLUMNS, TIME_COLUMNS, Rows
 from .dead_letters import DEAD_LETTER_SCHEMA
 from .record_batches import from_ipc, to_ipc
+from .stateful_machine import METRICS_NAMESPACE
 from .write_table import check_output, json_lines, write_table
 
 __all__ = [
@@ -91,7 +92,7 @@ class _WriteSorted(beam.DoFn):
         self._path = path
         self._schema = schema
         self._order = order
-        self._written = Metrics.counter("rocsteady", "rows_written")
+        self._written = Metrics.counter(METRICS_NAMESPACE, "rows_written")
 
     def process(self, element: tuple[str, Iterable[bytes]]) -> Iterator[str]:
         _, pieces = element
