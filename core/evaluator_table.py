@@ -19,17 +19,21 @@ from __future__ import annotations
 
 import json
 import struct
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .errors import CorruptBytesError, InputError
-from .events import EventBatch, Int64Array, TextColumn
+from .evaluator_state import evaluator_bytes
+from .events import EventBatch, FloatArray, Int8Array, Int64Array, TextColumn
 from .model_evaluator import ModelEvaluator
+from .model_evaluator import warm_up as evaluator_warm_up
+from .pending_events import PendingEvents, Run
 from .records import EndOfInput, EndOfPartition, unpack_record
 from .rows import Rows
-from .settings import TableSettings, escape_slice
+from .settings import AllEvents, EvaluatorSettings, TableSettings, escape_slice
 from .snapshot import Snapshot
 
 _GROUPS = 1 << 62  # numbers of groups stay below
@@ -52,14 +56,22 @@ class EvaluatorTable:
         self.settings = settings
         self.pane = pane
         self._order = settings.evaluator.order
-        self._evaluators: dict[tuple[str, str], ModelEvaluator] = {}
+        self._limit = (
+            sys.maxsize if isinstance(settings.evaluator.window, AllEvents) else (settings.evaluator.window.k)
+        )
+        self._evaluators: list[ModelEvaluator] = []
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._seen: dict[tuple[str, ...], dict[tuple[str, ...], int]] = {}
+        self._seqs = np.zeros(0, np.int64)
+        self._pending = PendingEvents()
+        self._has_classes = False
         self._turn = 0
         self._expected = 0
         self._partitions: int | None = None
         self._ends: dict[int, tuple[int, str]] = {}
         self._held: dict[tuple[int, int], bytes] = {}
-        self._snapshot_bytes = len(self.to_bytes())
         self._live_bytes = 0
+        self._snapshot_bytes = len(self.to_bytes())
         self._applied = 0
 
     def __len__(self) -> int:
@@ -175,8 +187,9 @@ class EvaluatorTable:
         yield from self._finish()
 
     def _finish(self) -> Iterator[Rows]:
-        for key in sorted(self._evaluators):
-            yield self._evaluators[key].finish()
+        yield from self._apply_pending(None)
+        for evaluator in sorted(self._evaluators, key=lambda each: (each.model, each.slice)):
+            yield evaluator.finish()
 
     # ---- evaluation
 
@@ -189,52 +202,143 @@ class EvaluatorTable:
         if not len(batch):
             return
         self._applied += len(batch)
+        self._has_classes |= batch.label_classes is not None
         columns = dict(batch.slices)
         for names in ((), *self.settings.slices):
             if missing := [name for name in names if name not in columns]:
                 raise InputError(
                     f"a packet of {batch.source!r} has no slice column {missing[0]!r}; its reader must do so"
                 )
-            yield from self._apply_slice(batch, names, [columns[name] for name in names])
+            numbers = self._numbers_of(batch.models, names, [columns[name] for name in names])
+            if self._has_classes:
+                yield from self._apply_classes(batch, numbers)
+            else:
+                yield from self._take_in(numbers, batch.scores, batch.labels, batch.times)
 
-    def _apply_slice(
-        self, batch: EventBatch, names: tuple[str, ...], columns: list[TextColumn]
-    ) -> Iterator[Rows]:
-        """Apply every event to its (model, slice), group by group; order within a group is kept."""
-        group = _codes_of_texts(batch.models)
+    def _numbers_of(
+        self, models: TextColumn, names: tuple[str, ...], columns: list[TextColumn]
+    ) -> Int64Array:
+        """Return the number of every event's evaluator; evaluators are made as they first occur."""
+        seen = self._seen.setdefault(names, {})
+        if not columns:  # its dictionary is what was to be sorted out
+            found = np.array([seen.get((model,), -1) for model in models.values], np.int64)
+            numbers = found[models.codes]
+            if numbers.min() >= 0:
+                return numbers
+        group = _codes_of_texts(models)
         for column in columns:
             if int(group.max(initial=0)) > _GROUPS // (len(column.values) + 1):
                 group = np.unique(group, return_inverse=True)[1].astype(np.int64)
             group = group * (len(column.values) + 1) + _codes_of_texts(column)
-        order = np.argsort(group, kind="stable")
-        starts = np.flatnonzero(np.diff(group[order], prepend=-1)).tolist()
-        for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
-            first = int(order[start])
-            label = ",".join(
-                f"{escape_slice(name)}={escape_slice(column[first] or '')}"
-                for name, column in zip(names, columns, strict=True)
-            )
-            yield self._apply_group(batch, (batch.models[first] or "", label), order[start:end])
+        _, first, which = np.unique(group, return_index=True, return_inverse=True)
+        numbers = np.empty(len(first), np.int64)
+        for place, row in enumerate(first.tolist()):
+            texts = tuple(column[row] or "" for column in (models, *columns))
+            number = seen.get(texts)
+            if number is None:
+                number = seen[texts] = self._number_of(names, *texts)
+            numbers[place] = number
+        return numbers[which]
 
-    def _apply_group(self, batch: EventBatch, key: tuple[str, str], rows: Int64Array) -> Rows:
-        evaluator = self._evaluators.get(key)
-        if evaluator is None:
-            evaluator = ModelEvaluator(self.settings.evaluator, model=key[0], slice=key[1], pane=self.pane)
-            self._evaluators[key] = evaluator
-        else:
-            self._snapshot_bytes -= evaluator.snapshot_bytes()
-            self._live_bytes -= evaluator.live_bytes()
-        classes, predicted = batch.label_classes, batch.predicted
-        due = evaluator.apply(
-            batch.scores[rows],
-            batch.labels[rows],
-            None if batch.times is None else batch.times[rows],
-            None if classes is None else TextColumn(classes.codes[rows], classes.values),
-            None if predicted is None else TextColumn(predicted.codes[rows], predicted.values),
+    def _number_of(self, names: tuple[str, ...], model: str, *values: str) -> int:
+        """Return the number of an evaluator, which is made if there is none."""
+        label = ",".join(
+            f"{escape_slice(name)}={escape_slice(value)}" for name, value in zip(names, values, strict=True)
         )
+        number = self._numbers.get((model, label))
+        if number is None:
+            settings = self.settings.evaluator
+            number = self._add(ModelEvaluator(settings, model=model, slice=label, pane=self.pane))
+        return number
+
+    def _add(self, evaluator: ModelEvaluator) -> int:
+        """Give an evaluator its number."""
+        number = self._numbers[evaluator.model, evaluator.slice] = len(self._evaluators)
+        self._evaluators.append(evaluator)
+        if number == len(self._seqs):
+            self._seqs = np.concatenate([self._seqs, np.zeros(max(64, number), np.int64)])
+        self._seqs[number] = evaluator.seq
         self._snapshot_bytes += evaluator.snapshot_bytes()
         self._live_bytes += evaluator.live_bytes()
-        return due
+        return number
+
+    def _take_in(
+        self, numbers: Int64Array, scores: FloatArray, labels: Int8Array, times: Int64Array | None
+    ) -> Iterator[Rows]:
+        """Let events wait with others of their evaluators; apply them where rows are due, or many wait."""
+        if not self._pending.fits(times):
+            yield from self._apply_pending(None)
+        present, counts = np.unique(numbers, return_counts=True)
+        before = self._seqs[present]
+        after = before + counts
+        self._seqs[present] = after
+        grown = int((np.minimum(after, self._limit) - np.minimum(before, self._limit)).sum())
+        self._snapshot_bytes += grown * _bytes_per_event(times)
+        if len(present) == 1 and not len(self._pending):
+            yield self._apply_run(Run(int(present[0]), scores, labels, times))
+            return
+        self._live_bytes -= self._pending.nbytes
+        self._pending.add(numbers, scores, labels, times)
+        self._live_bytes += self._pending.nbytes
+        if len(self._pending) >= self._enough:
+            yield from self._apply_pending(None)
+            return
+        every = self.settings.evaluator.every.n
+        due = present[after // every > before // every]
+        if len(due):
+            yield from self._apply_pending(due)
+
+    @property
+    def _enough(self) -> int:
+        """How many events may wait: more are applied at once.
+
+        256 for each evaluator make the cost around the kernels small. Beyond 2^16 events it is 32: these
+        take less memory than the evaluator itself.
+        """
+        return max(32 * len(self._evaluators), min(256 * len(self._evaluators), 1 << 16))
+
+    def _apply_pending(self, numbers: Int64Array | None) -> list[Rows]:
+        """Apply what waits of some evaluators; None = of all."""
+        self._live_bytes -= self._pending.nbytes
+        runs = self._pending.take_all() if numbers is None else self._pending.take(numbers)
+        rows = [self._apply_run(run) for run in runs]
+        self._live_bytes += self._pending.nbytes
+        return rows
+
+    def _apply_run(self, run: Run) -> Rows:
+        """Apply events that were taken in: all that wait of an evaluator."""
+        evaluator = self._evaluators[run.number]
+        waited = min(int(self._seqs[run.number]), self._limit) - len(evaluator)
+        self._snapshot_bytes -= evaluator.snapshot_bytes() + waited * _bytes_per_event(run.times)
+        self._live_bytes -= evaluator.live_bytes()
+        rows = evaluator.apply(run.scores, run.labels, run.times)
+        self._snapshot_bytes += evaluator.snapshot_bytes()
+        self._live_bytes += evaluator.live_bytes()
+        return rows
+
+    def _apply_classes(self, batch: EventBatch, numbers: Int64Array) -> Iterator[Rows]:
+        """Apply events with classes, or where some evaluators have them: each says if they fit."""
+        yield from self._apply_pending(None)
+        classes, predicted = batch.label_classes, batch.predicted
+        order = np.argsort(numbers, kind="stable")
+        starts = np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist()
+        for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
+            rows = order[start:end]
+            number = int(numbers[rows[0]])
+            evaluator = self._evaluators[number]
+            self._snapshot_bytes -= evaluator.snapshot_bytes()
+            self._live_bytes -= evaluator.live_bytes()
+            due = evaluator.apply(
+                batch.scores[rows],
+                batch.labels[rows],
+                None if batch.times is None else batch.times[rows],
+                None if classes is None else TextColumn(classes.codes[rows], classes.values),
+                None if predicted is None else TextColumn(predicted.codes[rows], predicted.values),
+            )
+            self._seqs[number] = evaluator.seq
+            self._snapshot_bytes += evaluator.snapshot_bytes()
+            self._live_bytes += evaluator.live_bytes()
+            yield due
 
     # ---- state
 
@@ -251,7 +355,9 @@ class EvaluatorTable:
     def to_bytes(self) -> bytes:
         """Return a snapshot of everything that the future depends on."""
         held = [(*key, record) for key, record in sorted(self._held.items())]
-        states = [evaluator.state() for evaluator in self._evaluators.values()]
+        if any(len(rows) for rows in self._apply_pending(None)):
+            raise AssertionError("a row fell due that was not made when its event was taken in")
+        states = [evaluator.state() for evaluator in self._evaluators]
         return Snapshot(self.settings, self._progress(), held, states).pack()
 
     @classmethod
@@ -267,11 +373,10 @@ class EvaluatorTable:
         self = cls(settings, pane)
         for state in snapshot.evaluators:
             evaluator = Snapshot.rebuilt(state, settings.evaluator)
-            if (state.model, state.slice) in self._evaluators:
+            if (state.model, state.slice) in self._numbers:
                 raise CorruptBytesError(f"a snapshot holds {state.model!r} [{state.slice}] twice")
-            self._evaluators[state.model, state.slice] = evaluator
-            self._snapshot_bytes += evaluator.snapshot_bytes()
-            self._live_bytes += evaluator.live_bytes()
+            self._add(evaluator)
+            self._has_classes |= state.multiclass
         for partition, sequence, record in snapshot.held:
             self._held[partition, sequence] = record
             self._snapshot_bytes += len(record) + 16
@@ -304,6 +409,21 @@ class EvaluatorTable:
     def live_bytes(self) -> int:
         """Return about how much memory the table takes, in O(1)."""
         return self._live_bytes
+
+
+def warm_up(settings: EvaluatorSettings) -> None:
+    """Compile what a table with these settings will need, or load it from the cache folder."""
+    evaluator_warm_up(settings)
+    pending = PendingEvents()
+    pending.add(np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int8), None)
+    for _ in pending.take_all():
+        pass
+
+
+def _bytes_per_event(times: Int64Array | None) -> int:
+    """Return how much an event that is held adds to a snapshot."""
+    timed = times is not None
+    return evaluator_bytes(1, 0, 2, False, timed) - evaluator_bytes(0, 0, 2, False, timed)
 
 
 def _bytes_of_end(partition: int, end: tuple[int, str]) -> int:

@@ -18,8 +18,7 @@ import numpy as np
 from apache_beam.coders import Coder, RowCoder, registry
 
 from ..core.errors import CorruptBytesError
-from ..core.evaluator_table import EvaluatorTable
-from ..core.model_evaluator import warm_up
+from ..core.evaluator_table import EvaluatorTable, warm_up
 from ..core.rows import INTEGER_COLUMNS, NUMBER_COLUMNS, MeasureRow, Rows
 from ..core.settings import MEASURES, TableSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES

@@ -16,7 +16,7 @@ from ..core.errors import ConfigError
 from ..core.events import EventBatch, FloatArray, IdColumn, Int8Array, Int64Array, TextColumn
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 18)  # some 40 MB; more models than that are hashed anew, in a microsecond
 def _hash(model: str) -> int:
     digest = hashlib.blake2b(model.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")

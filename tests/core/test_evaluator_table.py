@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -426,3 +427,70 @@ def test_a_shard_with_waiting_packets_is_not_read_as_one_evaluator() -> None:
         table.apply(batch.pack())
     with pytest.raises(rs.OtherConfigurationError, match="1 evaluators and 1 packets that wait"):
         rs.ModelEvaluator.from_bytes(table.to_bytes())
+
+
+# ---- many small models: events wait until a row needs them
+
+
+def small_models(n: int, models: int, seed: int = 3) -> list[Event]:
+    return some_events(n, seed, [f"model {i}" for i in range(models)])
+
+
+@pytest.mark.parametrize("slices", [(), SLICES])
+@pytest.mark.parametrize("packet", [1, 7, 150])
+def test_a_row_comes_out_with_the_record_that_holds_its_event(packet: int, slices: Any) -> None:
+    settings = table_settings("arrival", k=4, every=3, slices=slices)
+    events = small_models(300, 30)
+    expected = {(row.model, row.slice, row.seq): row for row in expected_rows(settings, events)}
+    table, seen, due = EvaluatorTable(settings), Counter[tuple[str, str]](), 0
+    for start in range(0, len(events), packet):
+        part = events[start : start + packet]
+        got = {(row.model, row.slice, row.seq) for rows in table.apply(batch_of(part).pack()) for row in rows}
+        wanted = set()
+        for event in part:
+            for names in ((), *settings.slices):
+                key = event.model, label_of(event, names)
+                seen[key] += 1
+                if seen[key] % 3 == 0:
+                    wanted.add((*key, seen[key]))
+        assert got == wanted
+        due += len(got)
+    assert due > 60
+    records = [batch_of(events[start : start + packet]).pack() for start in range(0, 300, packet)]
+    assert run(settings, [*records, END]) == list(expected.values())
+
+
+def test_what_waits_goes_into_a_snapshot_and_is_counted_in_its_size() -> None:
+    settings = table_settings("arrival", k=5, every=50)
+    events = small_models(600, 80)
+    for reloads in (None, random.Random(5)):
+        records = [batch_of(events[start : start + 60]).pack() for start in range(0, 600, 60)]
+        assert run(settings, [*records, END], reloads) == expected_rows(settings, events)
+    table = EvaluatorTable(settings)
+    for record in records:
+        table.apply(record)
+        before = table.snapshot_bytes()
+        assert before == pytest.approx(len(table.to_bytes()), rel=0.03, abs=64)
+        assert table.snapshot_bytes() == before
+    live = table.live_bytes()
+    assert EvaluatorTable.from_bytes(table.to_bytes(), settings).live_bytes() < live + 64_000
+
+
+def test_events_with_and_without_times_in_one_table() -> None:
+    settings = table_settings("arrival", k=5, every=2)
+    events = small_models(400, 60)
+    mixed = [batch_of(events[start : start + 40]) for start in range(0, 400, 40)]
+    for place in range(0, 10, 2):
+        mixed[place] = replace(mixed[place], times=None)
+    together = run(settings, [*(batch.pack() for batch in mixed), END])
+    single = [batch.take(np.array([row])) for batch in mixed for row in range(len(batch))]
+    assert together == run(settings, [*(batch.pack() for batch in single), END])
+
+
+def test_an_event_with_classes_after_one_without_is_refused_with_its_own_record() -> None:
+    table = EvaluatorTable(table_settings("arrival", every=100))
+    table.apply(batch_of(small_models(50, 20)).pack())
+    with pytest.raises(rs.InputError, match="events with predicted classes follow events without"):
+        table.apply(
+            replace(classes_of(3)(20), models=TextColumn.of([f"model {i}" for i in range(20)])).pack()
+        )
