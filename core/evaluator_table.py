@@ -89,14 +89,27 @@ class EvaluatorTable:
         elif self._order == "arrival":
             parts = self._apply_batch(content) if isinstance(content, EventBatch) else iter(())
         else:
-            self._hold(content, record)
-            parts = self._apply_held()
+            parts = self._apply_in_order(content, record)
         rows = Rows.concat(list(parts))
         return [rows] if len(rows) else []
 
     # ---- order
 
-    def _hold(self, content: EventBatch | EndOfPartition, record: bytes) -> None:
+    def _apply_in_order(self, content: EventBatch | EndOfPartition, record: bytes) -> Iterator[Rows]:
+        self._check_place(content)
+        if isinstance(content, EventBatch):
+            key = (content.partition, content.sequence)
+            if self._order == "position" and key == (self._turn, self._expected):
+                yield from self._apply_batch(content)
+                self._expected += 1
+            elif key >= (self._turn, self._expected) and key not in self._held:
+                self._held[key] = record
+                self._snapshot_bytes += len(record) + 16
+                self._live_bytes += len(record) + 200
+        yield from self._apply_held()
+
+    def _check_place(self, content: EventBatch | EndOfPartition) -> None:
+        """Note the end of a partition; refuse what contradicts what was said before."""
         if isinstance(content, EndOfPartition):
             end = (content.packets, content.source)
             if (
@@ -128,11 +141,6 @@ class EvaluatorTable:
                 f"packet {content.sequence} of {content.source!r} comes although the partition ended before "
                 "it; its end must count every packet"
             )
-        key = (content.partition, content.sequence)
-        if key >= (self._turn, self._expected) and key not in self._held:
-            self._held[key] = record
-            self._snapshot_bytes += len(record) + 16
-            self._live_bytes += len(record) + 200
 
     def _unhold(self, key: tuple[int, int]) -> EventBatch:
         record = self._held.pop(key)
@@ -292,10 +300,10 @@ class EvaluatorTable:
     def _enough(self) -> int:
         """How many events may wait: more are applied at once.
 
-        256 for each evaluator make the cost around the kernels small. Beyond 2^16 events it is 32: these
+        1,024 for each evaluator make the cost around the kernels small. Beyond 2^16 events it is 32: these
         take less memory than the evaluator itself.
         """
-        return max(32 * len(self._evaluators), min(256 * len(self._evaluators), 1 << 16))
+        return max(32 * len(self._evaluators), min(1024 * len(self._evaluators), 1 << 16))
 
     def _apply_pending(self, numbers: Int64Array | None) -> list[Rows]:
         """Apply what waits of some evaluators; None = of all."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -107,10 +107,10 @@ class TextColumn:
     def _pack(self) -> bytes:
         text, count = "".join(self.values), len(self.values)
         data = text.encode("utf-8", "surrogatepass")
-        sizes = map(len, self.values)
+        parts: Sequence[str | bytes] = self.values
         if len(data) != len(text):  # a character is not a byte
-            sizes = (len(value.encode("utf-8", "surrogatepass")) for value in self.values)
-        lengths = np.fromiter(sizes, "<u4", count)
+            parts = [value.encode("utf-8", "surrogatepass") for value in self.values]
+        lengths = np.fromiter(map(len, parts), "<u4", count)
         width = 1 if count < 1 << 7 else 2 if count < 1 << 15 else 4
         codes = self.codes.astype(f"<i{width}")
         return b"".join((struct.pack("<IB", count, width), lengths.tobytes(), data, codes.tobytes()))

@@ -150,12 +150,13 @@ class PendingEvents:
     def _close_gaps(self) -> None:
         """Keep what waits, in its order, and nothing else."""
         kept = np.flatnonzero(self._numbers[: self._used] >= 0)
-        columns: tuple[Any, ...] = self._numbers[kept], self._scores[kept], self._labels[kept]
+        numbers, scores, labels = self._numbers[kept], self._scores[kept], self._labels[kept]
         times = None if self._times is None else self._times[kept]
         self._last[:], self._counts[:] = -1, 0
         self._start_anew()
         if len(kept):
-            self.add(*columns, times)
+            self.add(numbers, scores, labels, times)
+            self._waiting = len(kept)
 
 
 def _grown(column: Any, room: int, fill: int) -> Any:
