@@ -1,8 +1,10 @@
 """`rocsteady demo`: online learners on a year of real flights, evaluated as the flights land.
 
-Every learner says before each departure how likely the flight is to land late; the label exists when it
-has landed. The predictions of all learners then go through the very job that `rocsteady evaluate` runs: a
-sliding window per learner, and per learner and carrier.
+Every learner says at each scheduled departure how likely the flight is to land late; the label exists when it
+has landed. A flight that was cancelled or diverted was predicted too, and its label never comes: it stands in
+the stream at the time at which it was to land, and becomes a dead letter of every learner. The predictions
+of all learners then go through the very job that `rocsteady evaluate` runs: a sliding window per learner, and
+per learner and carrier.
 """
 
 from __future__ import annotations
@@ -31,22 +33,24 @@ from .flights import LATE_MINUTES
 from .progress import ProgressLine, summarise
 
 _EVERY = 1_000
-_YEAR = "AUC over the year"
+_YEAR = "AUC over 2013"
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _LEARNERS_SHOWN = ("auc", "auc_low", "auc_high", "h", "ks", "kappa", "kappa_m")
 
 
 def demo_command(output: str, *, first: int | None = None) -> int:
-    """Train (or find what an earlier run trained), evaluate, print tables; rows are left in a folder.
+    """Train (or find what an earlier run trained), evaluate, print tables; leave rows and dead letters.
 
     `first` takes the first departures only.
     """
     if not output:
         raise InputError("--output '': name a folder")
     folder = Path(output)
-    rows = folder / "rows.parquet"
+    rows, dead_letters = folder / "rows.parquet", folder / "dead_letters.parquet"
     with _made(folder):
-        check_place("--output", str(rows))
-        check_output(rows)
+        for path in (rows, dead_letters):
+            check_place("--output", str(path))
+            check_output(path)
         with _training_line() as report:
             training = train(report, first=first)
         _tell(training)
@@ -61,7 +65,7 @@ def demo_command(output: str, *, first: int | None = None) -> int:
                 64,
             ),
             output=str(rows),
-            dead_letters=None,
+            dead_letters=str(dead_letters),
             cache_bytes=DEFAULT_CACHE_BYTES,
             runner=choose_runner("local"),
         )
@@ -117,8 +121,8 @@ def _training_line() -> Iterator[Any]:
 def _tell(training: Training) -> None:
     source = "kept by an earlier run" if training.from_cache else "trained now"
     print(
-        f"rocsteady: {training.flights:,} departures from New York in 2013 = {training.landed:,} landed + "
-        f"{training.unlabelled:,} cancelled or diverted, which never get a label; "
+        f"rocsteady: {training.flights:,} scheduled departures from New York in 2013 = {training.landed:,} "
+        f"landed + {training.unlabelled:,} cancelled or diverted, whose labels never come; each predicted by "
         f"{len(training.models)} learners, {source}",
         file=sys.stderr,
     )
@@ -135,7 +139,7 @@ def _report(rows: pa.Table, models: Sequence[str]) -> str:
             f"\nDoes the flight land {LATE_MINUTES} minutes late or more? "
             f"The last {MAJORITY_WINDOW:,} landings:\n"
         ),
-        f"  {'learner':<12} {'AUC [95% interval]':<24} {'H':>6} {'KS':>6} {'kappa':>7} {'kappa_m':>8}   "
+        f"  {'learner':<13}  {'AUC [95% interval]':<23} {'H':>6} {'KS':>6} {'kappa':>6} {'kappa_m':>8}  "
         + _YEAR,
     ]
     for model in models:
@@ -143,17 +147,17 @@ def _report(rows: pa.Table, models: Sequence[str]) -> str:
         last = np.flatnonzero(of_model)[-1]
         auc, low, high, h, ks, kappa, kappa_m = (columns[name][last] for name in _LEARNERS_SHOWN)
         lines.append(
-            f"  {model:<12} {auc:.4f} [{low:.4f}, {high:.4f}] {h:>9.4f} {ks:>6.3f} {kappa:>7.3f} "
-            f"{kappa_m:>8.3f}   {_range(columns, np.flatnonzero(of_model & full))}"
+            f"  {model:<13}  {auc:.4f} [{low:.4f}, {high:.4f}] {h:>6.4f} {ks:>6.3f} {kappa:>6.3f} "
+            f"{kappa_m:>8.3f}  {_range(columns, np.flatnonzero(of_model & full))}"
         )
     lines.append(f"\nAUC per carrier, the last {MAJORITY_WINDOW:,} landings of each at the most:\n")
-    lines.append(f"  {'carrier':<8} {'landings':>8} {'late':>6}  " + "".join(f"{m:>13}" for m in models))
+    lines.append(f"  {'carrier':<8} {'landings':>8} {'late':>6}  " + "".join(f"{m:>15}" for m in models))
     slices = sorted({str(name) for name in columns["slice"][~whole]})
     for name in slices:
         last_of = [
             np.flatnonzero((columns["slice"] == name) & (columns["model"] == model))[-1] for model in models
         ]
-        shown = "".join(f"{_shown(columns['auc'][row]):>13}" for row in last_of)
+        shown = "".join(f"{_shown(columns['auc'][row]):>15}" for row in last_of)
         events, share = columns["window_events"][last_of[0]], columns["prevalence"][last_of[0]]
         lines.append(f"  {name.partition('=')[2]:<8} {events:>8,} {share:>6.1%}  {shown}")
     return "\n".join(lines)
@@ -166,10 +170,12 @@ def _range(columns: dict[str, Any], rows: Any) -> str:
     worst, best = rows[np.nanargmin(auc)], rows[np.nanargmax(auc)]
     if columns["auc"][worst] == columns["auc"][best]:
         return f"{columns['auc'][best]:.3f} throughout"
-    moments = [
-        f"{columns['auc'][row]:.3f} ({columns['time'][row].astype('datetime64[D]')})" for row in (worst, best)
-    ]
-    return " to ".join(moments)
+    return " to ".join(f"{columns['auc'][row]:.3f} ({_day(columns['time'][row])})" for row in (worst, best))
+
+
+def _day(moment: np.datetime64) -> str:
+    day = moment.astype("M8[D]").item()
+    return f"{day.day} {_MONTHS[day.month - 1]}"
 
 
 def _shown(value: float) -> str:

@@ -4,12 +4,14 @@ Training is prequential in the order in which flights land: at its scheduled dep
 scored by what a learner has learnt from the flights that landed strictly before, and its label
 reaches the learner at its landing. Two time-ordered streams, departures and landings, drive one
 loop; at the same moment predictions come first, and ties within a stream are broken by id.
+Every flight of the schedule is scored, those too that will be cancelled or diverted: their label never
+comes, so no learner learns from them, and none can be measured on them.
 
 Invariants
-    The same rows on every run: learners have no randomness but fixed seeds, and each of them runs by
-    itself in a process of its own, so that nothing depends on who is faster. The name of a cached
-    file holds a hash of all that the predictions depend on and one of its own bytes: what is found
-    is the right file, as it was written.
+    The same rows on every run: learners have no randomness, and each of them runs by itself in a
+    process of its own, so that nothing depends on who is faster. The name of a cached file holds a
+    hash of all that the predictions depend on and one of its own bytes: what is found is the right
+    file, as it was written.
 
 `train` is the only door: it returns a Parquet file for `rocsteady evaluate FILE --time time`.
 """
@@ -20,20 +22,18 @@ import atexit
 import contextlib
 import hashlib
 import importlib.metadata
-import math
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import tempfile
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,9 @@ from pyarrow import parquet
 
 from ..core.errors import InputError, RocsteadyError
 from ..core.events import FloatArray
+from . import flight_models
 from . import flights as flights_module
+from .flight_models import LEARNERS, Learner
 from .flights import DATA_FILES, Flights, Known, data_folder, known_at_departure, read_flights, rows_of
 
 Progress = Callable[[float, str], None]
@@ -51,103 +53,19 @@ MAJORITY_WINDOW = 10_000
 """Landings of which the baseline takes the majority: the window in which kappa_m looks back, too."""
 
 _CHUNK = 4096
-
-
-class Learner:
-    """A classifier of river, on features that a subclass makes of what is known."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def features(self, known: Known) -> Known:
-        """Return what the model sees: all that is known, as it is."""
-        return known
-
-    def score(self, known: Known) -> float:
-        """Return the model's probability of late; 0 before it has seen a late flight."""
-        return float(self.model.predict_proba_one(self.features(known)).get(True, 0.0))
-
-    def learn(self, known: Known, late: bool) -> None:
-        """Let the model learn from a flight that has landed."""
-        self.model.learn_one(self.features(known), late)
-
-
-class Logistic(Learner):
-    """Logistic regression on standardised numbers and one-hot texts."""
-
-    def __init__(self) -> None:
-        from river import linear_model, optim, preprocessing
-
-        self.scaler: Any = preprocessing.StandardScaler()
-        # a step of 0.01 is worth .013 of AUC less: it chases the last storm
-        super().__init__(linear_model.LogisticRegression(optim.SGD(0.002), intercept_lr=0.002))
-
-    def features(self, known: Known) -> Known:
-        """Return the numbers on the scales learnt so far, and a one for every text."""
-        vector: dict[str, float] = self.scaler.transform_one(_numbers(known))
-        for name, text in known.items():
-            if text.__class__ is str:
-                vector[f"{name}={text}"] = 1.0
-        return vector
-
-    def learn(self, known: Known, late: bool) -> None:
-        """Update the scales, then take one step of gradient descent."""
-        self.scaler.learn_one(_numbers(known))
-        super().learn(known, late)
-
-
-class CountingBayes(Learner):
-    """Multinomial naive Bayes on eight words a flight: it counts, and never forgets.
-
-    Its probabilities are overconfident, as the words of a flight depend on each other.
-    """
-
-    TEXTS = ("carrier", "destination", "clock")
-    BINS: Mapping[str, tuple[float, ...]] = {
-        "late_all": (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6),
-        "late_number": (0.1, 0.15, 0.2, 0.3, 0.4, 0.5),
-        "delay_origin": (-10.0, -5.0, 0.0, 5.0, 10.0, 20.0, 40.0, 80.0),
-        "fog": (0.5, 2.0, 4.0, 6.0, 8.0),
-        "humidity": (40.0, 55.0, 70.0, 80.0, 90.0),
-    }
-
-    def __init__(self) -> None:
-        from river import naive_bayes
-
-        counting: Any = naive_bayes.MultinomialNB
-        super().__init__(counting(alpha=1.0))
-
-    def features(self, known: Known) -> Known:
-        """Return the words: texts, and numbers by the bin in which they lie."""
-        words = {f"{name}={known[name]}": 1 for name in self.TEXTS}
-        for name, edges in self.BINS.items():
-            words[f"{name}={bisect_right(edges, known[name])}"] = 1
-        return words
-
-    def score(self, known: Known) -> float:
-        """Return the posterior of late."""
-        # not predict_proba_one: its logsumexp of two numbers takes longer than all the rest
-        likelihood = self.model.joint_log_likelihood(self.features(known))
-        if len(likelihood) < 2:
-            return float(True in likelihood)
-        return 1.0 / (1.0 + math.exp(likelihood[False] - likelihood[True]))
-
-
-def _numbers(known: Known) -> dict[str, float]:
-    return {name: value for name, value in known.items() if value.__class__ is float}
-
-
-LEARNERS: dict[str, Callable[[], Learner]] = {"logistic": Logistic, "naive-bayes": CountingBayes}
-"""The learners by the name of their model, each trained in a process of its own."""
+_OURS = re.compile(r"flights-[0-9a-f]{16}-[0-9a-f]{16}\.parquet")
+_OTHERS_KEPT = 2
+"""In the cache, beside the year of this version: of installations that are used in turn."""
 
 
 @dataclass(frozen=True)
 class Training:
     """The predictions of a year, and what the year was.
 
-    path          Parquet, a row per (flight that landed, model), by landing time, id and model:
-                  model, score, label, time (landing), id, carrier, origin, prediction_time
-    flights       departures that were predicted
+    path          Parquet, a row per (flight, model), by time, id and model: model, score, label (null:
+                  it never came), time (landing, or the scheduled one of a flight that never landed), id,
+                  carrier, origin, prediction_time (scheduled departure)
+    flights       scheduled departures, all of which were predicted
     landed        those that got a label
     unlabelled    those that did not: cancelled or diverted
     models        names, in the order in which they stand in the file
@@ -198,22 +116,23 @@ def train(
 
 
 def predictions(flights: Flights, progress: Progress) -> pa.Table:
-    """Return what every model said of every flight that landed: the table that `train` describes."""
+    """Return what every model said of every flight: the table that `Training` describes."""
     scores = {"majority": majority_scores(flights), **_train_apart(flights, progress)}
-    order, models = flights.landing_order, sorted(scores)
+    order, models = flights.due_order, sorted(scores)
     rows = np.repeat(order, len(models))
     which = pa.array(np.tile(np.arange(len(models)), len(order)))
     columns = {
         "model": pa.array(models).take(which),
         "score": pa.array(np.stack([scores[model][order] for model in models], axis=1).ravel()),
-        "label": pa.array(flights.label[rows]),
-        "time": _timestamps(flights.landing[rows]),
+        "label": pa.array(flights.label[rows], mask=flights.label[rows] < 0),
+        "time": _timestamps(flights.label_due[rows]),
         "id": pa.array(flights.id).take(pa.array(rows)),
         "carrier": pa.array(flights.carrier).take(pa.array(rows)),
         "origin": pa.array(flights.origin).take(pa.array(rows)),
         "prediction_time": _timestamps(flights.departure[rows]),
     }
-    facts = {"flights": str(len(flights)), "landed": str(len(order)), "models": ",".join(models)}
+    landed = len(flights.landing_order)
+    facts = {"flights": str(len(flights)), "landed": str(landed), "models": ",".join(models)}
     return pa.table(columns).replace_schema_metadata(facts)
 
 
@@ -311,7 +230,7 @@ def _train_apart(flights: Flights, progress: Progress) -> dict[str, FloatArray]:
                     process.join()
                     del running[connection]
                 share = sum(done.values()) / len(done) / max(len(flights), 1)
-                progress(share, f"training {' and '.join(LEARNERS)} on {len(flights):,} flights")
+                progress(share, f"training {', '.join(LEARNERS)} on {len(flights):,} flights")
     finally:
         for connection, (_, process) in running.items():
             process.terminate()
@@ -356,7 +275,7 @@ def _fingerprint(first: int | None) -> str:
             "pip install 'rocsteady[demo]'"
         ) from None
     digest = hashlib.sha256(f"{version} {first}".encode())
-    sources = [Path(__file__), Path(flights_module.__file__)]
+    sources = [Path(__file__), Path(flight_models.__file__), Path(flights_module.__file__)]
     for path in [*sources, *(data_folder() / name for name in DATA_FILES)]:
         digest.update(_digest(path).encode())
     return digest.hexdigest()[:16]
@@ -368,6 +287,8 @@ def _kept(folder: Path, name: str) -> tuple[Training | None, str]:
     with contextlib.suppress(OSError):
         for path in folder.glob(f"{name}-*.parquet"):
             if path.stem == f"{name}-{_digest(path)}":
+                with contextlib.suppress(OSError):  # of a cache that can be read only
+                    os.utime(path)
                 return replace(_training(path), from_cache=True), ""
             note = f"The predictions in {path} were damaged and have been made anew."
     return None, note
@@ -387,9 +308,20 @@ def _write(table: pa.Table, folder: Path, name: str) -> Path:
     temporary = Path(temporary_name)
     try:
         parquet.write_table(table, temporary, compression="zstd", row_group_size=1 << 17)
-        return temporary.replace(folder / f"{name}-{_digest(temporary)}.parquet")
+        path = temporary.replace(folder / f"{name}-{_digest(temporary)}.parquet")
     finally:
         temporary.unlink(missing_ok=True)
+    _forget(folder, path)
+    return path
+
+
+def _forget(folder: Path, but: Path) -> None:
+    """Remove years that other versions left, but the few used last; files of other names are not ours."""
+    with contextlib.suppress(OSError):
+        ours = [path for path in folder.iterdir() if _OURS.fullmatch(path.name) and path != but]
+        ours.sort(key=lambda path: path.stat().st_mtime_ns, reverse=True)
+        for path in ours[_OTHERS_KEPT:]:
+            path.unlink(missing_ok=True)
 
 
 def _digest(path: Path) -> str:

@@ -6,11 +6,12 @@ parses everything with pandas: its files are found on disk and read with pyarrow
 
 Invariants
     One row per flight, in order of scheduled departure, then id. All times are microseconds UTC.
-    `departure` is when the prediction is due, `landing` when the label comes to exist; a flight
-    that was cancelled or diverted never gets a label (`label` -1, `landing` NO_TIME). A landing is
-    later than the departure, always. `known_at_departure` uses labels of flights that landed
-    strictly before the departure in question, and weather observed in hours that were over by
-    then, and nothing else that is not in the schedule.
+    `departure` is when the prediction is due, of every flight in the schedule: that a flight would be
+    cancelled may have been known by then, but the files do not say when. `landing` is when the
+    label comes to exist; a flight that was cancelled or diverted never gets one (`label` -1,
+    `landing` NO_TIME). A landing is later than the departure, always. `known_at_departure` uses
+    labels of flights that landed strictly before the departure in question, and weather observed in
+    hours that were over by then, and nothing else that is not in the schedule.
 
 Time zones
     The files give scheduled departures in UTC, scheduled arrivals on the clocks of the destination.
@@ -107,6 +108,16 @@ class Flights:
         """The flights that landed, by landing, then id: the order in which labels arrive."""
         landed = np.flatnonzero(self.label >= 0)
         return landed[np.lexsort((self.id[landed], self.landing[landed]))]
+
+    @cached_property
+    def label_due(self) -> Int64Array:
+        """When each flight landed, or was to land by the schedule if it never did: microseconds UTC."""
+        return np.where(self.label >= 0, self.landing, self.departure + self.duration * MINUTE)
+
+    @cached_property
+    def due_order(self) -> Int64Array:
+        """All flights by `label_due`, then id; those that landed stand in `landing_order` in it."""
+        return np.lexsort((self.id, self.label_due))
 
     @cached_property
     def landed_before(self) -> Int64Array:
