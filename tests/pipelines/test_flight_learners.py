@@ -18,13 +18,12 @@ from pyarrow import parquet
 from rocsteady.core.errors import InputError
 from rocsteady.pipelines import flight_learners
 from rocsteady.pipelines.flight_learners import (
-    LEARNERS,
-    Learner,
     default_cache_folder,
     majority_scores,
     prequential,
     train,
 )
+from rocsteady.pipelines.flight_models import LEARNERS, AdaptiveTree, CountingBayes, Learner
 from rocsteady.pipelines.flights import NO_TIME, Flights, known_at_departure, read_flights, rows_of
 from sklearn.metrics import roc_auc_score
 
@@ -126,6 +125,24 @@ def test_learners_learn_and_repeat_themselves(year, learner):
     assert roc_auc_score(few.label[landed], scores[landed]) > 0.6
 
 
+def test_the_tree_unlearns_what_no_longer_holds_and_naive_bayes_does_not(flights):
+    """Evenings are late; after 8,000 flights mornings are, all the rest of what is known being the same."""
+    rng, known = np.random.default_rng(1), next(rows_of(known_at_departure(flights)))
+    agreement = {}
+    for kind in (AdaptiveTree, CountingBayes):
+        learner, right = kind(), []
+        for flight in range(12_000):
+            hour = int(rng.integers(6, 23))
+            now = {**known, "hour": (hour - 13) / 5, "clock": str(hour)}
+            late = (hour > 15) == (flight < 8_000)
+            right.append((learner.score(now) > 0.5) == late)
+            learner.learn(now, late)
+        agreement[kind] = np.mean(right[7_000:8_000]), np.mean(right[11_000:])
+    assert min(agreement[AdaptiveTree]) > 0.95
+    assert agreement[CountingBayes][0] > 0.95
+    assert agreement[CountingBayes][1] < 0.1
+
+
 @pytest.mark.parametrize("window", [1, 2, 7, 50, 10_000])
 def test_majority_is_that_of_the_last_landings(flights, window, monkeypatch):
     monkeypatch.setattr(flight_learners, "MAJORITY_WINDOW", window)
@@ -153,16 +170,16 @@ def trained(tmp_path_factory):
     return training, heard
 
 
-def test_the_file_has_a_row_per_model_and_flight_that_landed(trained, flights):
+def test_the_file_has_a_row_per_model_and_flight_without_a_label_where_none_came(trained, flights):
     training, _ = trained
     table = parquet.read_table(training.path)
-    landed = flights.landing_order
+    order, landed = flights.due_order, flights.landing_order
     assert (training.flights, training.landed, training.unlabelled) == (
         FEW,
         len(landed),
         FEW - len(landed),
     )
-    assert training.models == ("logistic", "majority", "naive-bayes")
+    assert training.models == ("adaptive-tree", "logistic", "majority", "naive-bayes")
     assert table.schema.remove_metadata() == pa.schema(
         {
             "model": pa.string(),
@@ -175,20 +192,22 @@ def test_the_file_has_a_row_per_model_and_flight_that_landed(trained, flights):
             "prediction_time": pa.timestamp("us", "UTC"),
         }
     )
-    assert table["model"].to_pylist() == list(training.models) * len(landed)
-    rows = np.repeat(landed, 3)
+    assert table["model"].to_pylist() == list(training.models) * FEW
+    rows = np.repeat(order, 4)
     assert table["id"].to_pylist() == flights.id[rows].tolist()
     assert table["carrier"].to_pylist() == flights.carrier[rows].tolist()
     assert table["origin"].to_pylist() == flights.origin[rows].tolist()
-    assert table["label"].to_pylist() == flights.label[rows].tolist()
-    assert table["time"].cast(pa.int64()).to_pylist() == flights.landing[rows].tolist()
+    labels = [None if label == -1 else label for label in flights.label[rows].tolist()]
+    assert table["label"].to_pylist() == labels
+    assert table["label"].null_count == 4 * training.unlabelled > 0
+    assert table["time"].cast(pa.int64()).to_pylist() == flights.label_due[rows].tolist()
     predicted = table["prediction_time"].cast(pa.int64()).to_pylist()
     assert predicted == flights.departure[rows].tolist()
     assert NO_TIME not in predicted
-    scores = table["score"].to_numpy().reshape(-1, 3).T
+    scores = table["score"].to_numpy().reshape(-1, 4).T
     for model, column in zip(training.models, scores, strict=True):
         alone = majority_scores(flights) if model == "majority" else scores_of(model, flights)
-        assert np.array_equal(column, alone[landed]), model
+        assert np.array_equal(column, alone[order]), model
 
 
 def test_progress_grows_to_one(trained):
@@ -196,7 +215,7 @@ def test_progress_grows_to_one(trained):
     shares = [share for share, _ in heard]
     assert shares == sorted(shares)
     assert (shares[0], shares[-1]) == (0.0, 1.0)
-    assert any("training logistic" in text for _, text in heard)
+    assert any("training adaptive-tree, logistic, naive-bayes on 4,000 flights" in text for _, text in heard)
     assert not training.from_cache
     assert not training.note
 
@@ -209,12 +228,37 @@ def test_a_second_run_trains_nothing(trained, monkeypatch):
     assert list(training.path.parent.iterdir()) == [training.path], "something was left behind"
 
 
-def test_other_sources_data_or_extents_are_another_file(trained, monkeypatch):
+def test_the_cache_holds_three_years_and_leaves_what_is_not_its_own_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(flight_learners, "LEARNERS", {})  # the majority is enough here
+    others = [f"flights-{year:016x}-{0:016x}.parquet" for year in range(5)]
+    foreign = ["flights-2013.parquet", "rows.parquet", f"{others[0]}.backup", f"my-{others[0]}"]
+    for age, name in enumerate([*foreign, *others]):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (1_000_000 + age, 1_000_000 + age))
+    (tmp_path / "007661dc625384e7").mkdir()  # of compiled kernels
+    training = train(cache_folder=tmp_path, first=300)
+    kept = {*foreign, *others[3:], training.path.name, "007661dc625384e7"}
+    assert {path.name for path in tmp_path.iterdir()} == kept
+
+    os.utime(training.path, (0, 0))
+    assert train(cache_folder=tmp_path, first=300).from_cache  # is used, and so is not the oldest any more
+    train(cache_folder=tmp_path, first=301)
+    assert training.path.exists()
+    assert not (tmp_path / others[3]).exists()
+
+
+def test_other_sources_data_or_extents_are_another_file(trained, monkeypatch, tmp_path):
     training, _ = trained
     names = {flight_learners._fingerprint(first) for first in (None, 1, FEW)}
+    for module in (flight_learners, flight_learners.flight_models, flight_learners.flights_module):
+        other = tmp_path / "changed.py"
+        other.write_text(Path(module.__file__).read_text() + "# changed")
+        with monkeypatch.context() as changed:
+            changed.setattr(module, "__file__", str(other))
+            names.add(flight_learners._fingerprint(FEW))
     monkeypatch.setattr(importlib.metadata, "version", lambda _: "0.0.1")
     names.add(flight_learners._fingerprint(FEW))
-    assert len(names) == 4
+    assert len(names) == 7
     assert training.path.stem.split("-")[1] in names
 
 
@@ -245,7 +289,7 @@ def test_without_a_writable_folder_it_works_and_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(flight_learners, "LEARNERS", {})  # the majority is enough here
     (tmp_path / "file").write_text("not a folder")
     training = train(cache_folder=tmp_path / "file" / "cache", first=300)
-    assert parquet.read_metadata(training.path).num_rows == training.landed
+    assert parquet.read_metadata(training.path).num_rows == training.flights == 300
     assert "could not be kept" in training.note
     assert "XDG_CACHE_HOME" in training.note
 
