@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .core.evaluator_table import EvaluatorTable
     from .core.events import EventBatch, IdColumn, TextColumn
     from .core.model_evaluator import ModelEvaluator
+    from .core.roc_curve import RocCurve, WindowCurve
     from .core.rows import MeasureRow, Measures, Rows
     from .core.score_tree import ScoreTree
     from .core.settings import (
@@ -44,6 +45,7 @@ _HOMES = {
     "core.evaluator_table": ("EvaluatorTable",),
     "core.events": ("EventBatch", "IdColumn", "TextColumn"),
     "core.model_evaluator": ("ModelEvaluator",),
+    "core.roc_curve": ("RocCurve", "WindowCurve"),
     "core.rows": ("MeasureRow", "Measures", "Rows"),
     "core.score_tree": ("ScoreTree",),
     "core.settings": (
@@ -61,8 +63,8 @@ __all__ = [
     "AllEvents", "BetaCost", "ConfigError", "CorruptBytesError", "EvaluateModels", "EvaluatorSettings",
     "EvaluatorTable", "EventBatch", "EveryEvents", "ForeignBytesError", "FutureVersionError",
     "IdColumn", "InputError", "LastEvents", "MeasureRow", "Measures", "ModelEvaluator",
-    "OtherConfigurationError", "RocsteadyError", "Rows", "ScoreTree", "SeverityCost", "TableSettings",
-    "TextColumn", "TruncatedBytesError", "UniformCost", "WireError",
+    "OtherConfigurationError", "RocCurve", "RocsteadyError", "Rows", "ScoreTree", "SeverityCost",
+    "TableSettings", "TextColumn", "TruncatedBytesError", "UniformCost", "WindowCurve", "WireError",
 ]  # fmt: skip
 
 

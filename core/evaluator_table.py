@@ -78,7 +78,7 @@ class EvaluatorTable:
         return len(self._evaluators)
 
     def apply(self, record: bytes) -> list[Rows]:
-        """Apply one record; return the rows that fell due, if any, in one piece.
+        """Apply one record; return the rows and curves that fell due, if any, in one piece.
 
         Raises a `WireError` for bytes that are no record, InputError for a record that contradicts what
         came before.
@@ -91,7 +91,7 @@ class EvaluatorTable:
         else:
             parts = self._apply_in_order(content, record)
         rows = Rows.concat(list(parts))
-        return [rows] if len(rows) else []
+        return [rows] if len(rows) or rows.curves else []
 
     # ---- order
 

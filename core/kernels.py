@@ -35,7 +35,9 @@ Integer = int | np.integer[Any]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_WITH_KERNELS = re.compile(r"score_tree|window_scan|decisions|pending_events|ranking|kernels|rows|settings")
+_WITH_KERNELS = re.compile(
+    r"score_tree|window_scan|roc_curve|decisions|pending_events|ranking|kernels|rows|settings"
+)
 """Modules with kernels, and those whose constants are compiled into them."""
 
 BUCKET_SLOTS_VARIABLE = "ROCSTEADY_BUCKET_SLOTS"

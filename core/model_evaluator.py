@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -44,8 +44,9 @@ from .errors import InputError
 from .evaluator_state import Codes, EvaluatorState, evaluator_bytes, packed_text
 from .events import NO_TIME, FloatArray, Int8Array, Int64Array, TextColumn
 from .ranking import Ranking, SortedRanking, TreeRanking, next_switch, switch_after, tree_sizes
+from .roc_curve import RocCurve, WindowCurve, curve_of_entries
 from .rows import INTEGER_COLUMNS, NO_POSITIVE_CLASS, NOT_ASKED, NUMBER_COLUMNS, Measures, Rows
-from .settings import MEASURES, AllEvents, EvaluatorSettings, class_text
+from .settings import CURVES_AT_END, MEASURES, AllEvents, EvaluatorSettings, EveryEvents, class_text
 from .window_scan import EXACT_EVENTS
 
 _ROW, _SEQ_COLUMN, _EVENTS, _TIME, _, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
@@ -54,6 +55,7 @@ _RANKING = slice(0, MEASURES.index("calibration_error") + 1)
 _FIRST_CAPACITY = 64
 _NO_SCORES = np.empty(0)
 _NO_LABELS = np.empty(0, np.int8)
+_NO_COUNTS = np.empty(0, np.int64)
 
 
 class ModelEvaluator:
@@ -108,6 +110,9 @@ class ModelEvaluator:
         self._ranking: Ranking | None = None
         self._tree_sizes = tree_sizes(settings)
         self._is_whole = True
+        curves = settings.curves
+        self._curve_stride = curves.n if isinstance(curves, EveryEvents) else 0
+        self._draws = curves is not None
 
     def __repr__(self) -> str:
         name = f" of {self.model!r}" if self.model else ""
@@ -131,7 +136,7 @@ class ModelEvaluator:
         weights: npt.ArrayLike | None = None,
         predicted: Sequence[str] | npt.ArrayLike | None = None,
     ) -> Rows:
-        """Apply events in the order given; return the rows that fell due.
+        """Apply events in the order given; return the rows that fell due, and beside them the curves.
 
         labels     n labels: 1/0, 1/-1 or booleans; with `predicted`, or with `positive` in the settings,
                    classes of any kind
@@ -184,12 +189,57 @@ class ModelEvaluator:
         label_classes: TextColumn | None = None,
         predicted: TextColumn | None = None,
     ) -> Rows:
-        """Apply columns that were validated before (see `EventBatch`); return the rows that fell due."""
+        """Apply columns that were validated before (see `EventBatch`); return what `update` returns."""
         n = len(scores)
         if not n:
             return self._no_rows
         self._refuse_broken()
+        if self._draws and label_classes is not None and self.settings.positive is None:
+            self._refuse_without_positive()
         self._settle_kind(label_classes is not None)
+        stride = self._curve_stride
+        if stride and self.seq % stride + n >= stride:
+            rows = self._apply_up_to_curves(scores, labels, times, label_classes, predicted)
+        else:
+            rows = self._apply_run(scores, labels, times, label_classes, predicted)
+        self._is_whole = True
+        return rows
+
+    def _apply_up_to_curves(
+        self,
+        scores: FloatArray,
+        labels: Int8Array,
+        times: Int64Array | None,
+        label_classes: TextColumn | None,
+        predicted: TextColumn | None,
+    ) -> Rows:
+        """Apply events in pieces that end where a curve is due."""
+        parts, start, stride = [], 0, self._curve_stride
+        while start < len(scores):
+            piece = slice(start, start + stride - self.seq % stride)
+            part = self._apply_run(
+                scores[piece],
+                labels[piece],
+                None if times is None else times[piece],
+                _part_of(label_classes, piece),
+                _part_of(predicted, piece),
+            )
+            if self.seq % stride == 0:
+                part = part.with_curves((self._curve_due(),))
+            parts.append(part)
+            start = piece.stop
+        return Rows.concat(parts)
+
+    def _apply_run(
+        self,
+        scores: FloatArray,
+        labels: Int8Array,
+        times: Int64Array | None,
+        label_classes: TextColumn | None,
+        predicted: TextColumn | None,
+    ) -> Rows:
+        """Apply events within which no curve is due; the caller says when all is whole again."""
+        n = len(scores)
         scores = scores + 0.0  # -0.0 and 0.0 are one score
         if label_classes is None or predicted is None:
             labels = np.array(labels, np.int8)  # kept until the next row: a copy of the caller's
@@ -211,22 +261,58 @@ class ModelEvaluator:
             self._withhold(rows)
             self._next_row += due
             self._reported_seq = self.seq // every * every
-        self._is_whole = True
         return rows
 
     def finish(self) -> Rows:
-        """Return the last row, unless the last event applied has made one already."""
+        """Return the last row and the last curve, unless the last event applied has made them already.
+
+        When it is called again, no event later, the row does not come again. The curve does where the last
+        row was made by the last event: that a curve was given is kept nowhere.
+        """
         self._refuse_broken()
-        if self._reported_seq == self.seq:
-            return self._no_rows
-        rows = self._row_now()
-        self._reported_seq = self.seq
-        self._next_row += 1
+        seq, rows = self.seq, self._no_rows
+        is_reported = self._reported_seq == seq
+        was_finished = is_reported and seq % self.settings.every.n != 0
+        if not is_reported:
+            rows = self._row_now()
+            self._reported_seq = seq
+            self._next_row += 1
+        stride = self._curve_stride
+        if self._draws and seq and not was_finished and (not stride or seq % stride):
+            if not self._is_ranked:
+                self._refuse_without_positive()
+            return rows.with_curves((self._curve_due(),))
         return rows
 
     def measures(self) -> Measures:
         """Return what the window says now."""
         return self._row_now().measures(0)
+
+    def curve(self) -> RocCurve:
+        """Return the ROC curve of what the window holds now, with its hull and calibration.
+
+        O(k) and what it takes to sort what came since the last row. Raises InputError where labels are
+        classes and none of them is named as positive.
+        """
+        self._refuse_broken()
+        if not self._is_ranked:
+            self._refuse_without_positive()
+        return self._drawn()
+
+    def _drawn(self) -> RocCurve:
+        if self._ranking is None:
+            return curve_of_entries(_NO_SCORES, _NO_COUNTS, _NO_COUNTS)
+        return curve_of_entries(*self._ranking.to_entries())
+
+    def _curve_due(self) -> WindowCurve:
+        time = None if self._greatest_time == NO_TIME else self._greatest_time
+        return WindowCurve(self.model, self.slice, self.pane, self.seq, time, self._config, self._drawn())
+
+    def _refuse_without_positive(self) -> NoReturn:
+        raise InputError(
+            f"the labels of {self.model!r} are classes and none of them is named as positive, so that it has "
+            "no ROC curve; name the positive class with positive=, or leave curves out"
+        )
 
     # ---- taking events in
 
@@ -509,12 +595,17 @@ def warm_up(settings: EvaluatorSettings) -> None:
 
     Seconds the first time on a machine, a fraction of one from the cache folder (kernels.py).
     """
-    ev = ModelEvaluator(replace(settings, positive=None))
+    curves = None if settings.curves is None else CURVES_AT_END
+    ev = ModelEvaluator(replace(settings, positive=None, curves=curves))
     switch = next_switch(settings, 0)
     events = 2 + (0 if switch is None or switch >= EXACT_EVENTS else switch)
     labels = np.arange(events, dtype=np.int8) % 2
     ev.apply(np.linspace(0.0, 1.0, events), labels)
     ev.finish()
+
+
+def _part_of(column: TextColumn | None, events: slice) -> TextColumn | None:
+    return None if column is None else TextColumn(column.codes[events], column.values)
 
 
 def _grown(array: Any, room: int) -> Any:

@@ -26,6 +26,7 @@ from .score_window import BRIDGES_FROM, ScoreWindow, keeps_hull_for
 from .settings import MEASURES, PRIORS_OF_WINDOW, AllEvents, EvaluatorSettings, SeverityCost
 from .window_scan import (
     EXACT_EVENTS,
+    group_ties,
     merge_sorted,
     probability_losses,
     scan_window,
@@ -110,6 +111,10 @@ class Ranking(Protocol):
         """Return labels and scores of the window, oldest first."""
         ...
 
+    def to_entries(self) -> tuple[FloatArray, Int64Array, Int64Array]:
+        """Return the window's distinct scores, ascending, with their negatives and positives."""
+        ...
+
     def live_bytes(self) -> int:
         """Return about how much memory it takes."""
         ...
@@ -186,6 +191,11 @@ class TreeRanking:
     def to_arrays(self) -> tuple[Int8Array, FloatArray]:
         """See `Ranking`."""
         return self._window.to_arrays()
+
+    def to_entries(self) -> tuple[FloatArray, Int64Array, Int64Array]:
+        """See `Ranking`. O(k)."""
+        entries = self._window.tree.to_sorted()
+        return entries.scores, entries.negatives, entries.positives
 
     def live_bytes(self) -> int:
         """See `Ranking`."""
@@ -268,6 +278,14 @@ class SortedRanking:
         """See `Ranking`."""
         slots = (self._head + np.arange(self._held)) % max(1, len(self._scores))
         return self._labels[slots], self._scores[slots]
+
+    def to_entries(self) -> tuple[FloatArray, Int64Array, Int64Array]:
+        """See `Ranking`. O(k), once it is sorted."""
+        self._sort()
+        events = len(self._sorted_scores)
+        keys, negatives, positives = np.empty(events), np.empty(events, np.int64), np.empty(events, np.int64)
+        n = group_ties(self._sorted_scores, self._sorted_labels, keys, negatives, positives)
+        return keys[:n], negatives[:n], positives[:n]
 
     def _sort(self) -> None:
         """Bring the sorted window up to date."""

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .events import NO_TIME, FloatArray, Int8Array, Int32Array, Int64Array
 from .settings import MEASURES
+
+if TYPE_CHECKING:
+    from .roc_curve import WindowCurve
 
 COUNT_COLUMNS = ("row", "seq", "window_events")
 TIME_COLUMNS = ("time", "due", "pane_start", "pane_end", "window_start", "window_end")
@@ -183,6 +186,7 @@ class Rows(Sequence[MeasureRow]):
     reasons   int8[n, len(MEASURES)], codes of `REASONS`
     drift     int8[n]: 1, 0, or -1 for null
     config    the hash of the settings that made them
+    curves    curves that fell due with these events, whether rows did or not (`EvaluatorSettings.curves`)
     """
 
     def __init__(
@@ -194,6 +198,7 @@ class Rows(Sequence[MeasureRow]):
         reasons: Int8Array,
         drift: Int8Array,
         config: str,
+        curves: Sequence[WindowCurve] = (),
     ) -> None:
         self.keys = tuple(keys)
         self.key_codes = key_codes
@@ -202,6 +207,7 @@ class Rows(Sequence[MeasureRow]):
         self.reasons = reasons
         self.drift = drift
         self.config = config
+        self.curves = tuple(curves)
 
     @classmethod
     def empty(cls, config: str = "") -> Rows:
@@ -223,8 +229,8 @@ class Rows(Sequence[MeasureRow]):
 
     @classmethod
     def concat(cls, parts: Sequence[Rows]) -> Rows:
-        """Put rows one after another; all of one configuration."""
-        parts = [part for part in parts if len(part)]
+        """Put rows, and curves, one after another; all of one configuration."""
+        parts = [part for part in parts if len(part) or part.curves]
         if not parts:
             return cls.empty()
         if len(parts) == 1:
@@ -242,13 +248,22 @@ class Rows(Sequence[MeasureRow]):
             np.concatenate([part.reasons for part in parts]),
             np.concatenate([part.drift for part in parts]),
             parts[0].config,
+            [curve for part in parts for curve in part.curves],
         )
+
+    def with_curves(self, curves: Sequence[WindowCurve]) -> Rows:
+        """Return the same rows, and these curves beside them."""
+        return Rows(
+            self.keys, self.key_codes, self.integers, self.numbers, self.reasons, self.drift, self.config,
+            curves,
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.key_codes)
 
     def __repr__(self) -> str:
-        return f"<Rows: {len(self)} of {len(self.keys)} (model, slice)>"
+        curves = f", {len(self.curves)} curves" if self.curves else ""
+        return f"<Rows: {len(self)} of {len(self.keys)} (model, slice){curves}>"
 
     def integer(self, name: str) -> Int64Array:
         """Return one integer column; NO_TIME stands for null."""

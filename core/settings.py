@@ -267,6 +267,7 @@ def class_text(value: object) -> str:
 
 
 PRIORS_OF_WINDOW: Literal["window"] = "window"
+CURVES_AT_END: Literal["end"] = "end"
 
 MEASURES = (
     "auc", "auc_low", "auc_high", "h", "ks", "ks_threshold", "brier", "log_loss", "tpr_at_fpr",
@@ -287,7 +288,7 @@ _COMPANIONS = {"auc": ("auc_low", "auc_high"), "ks": ("ks_threshold",)}
 
 @dataclass(frozen=True)
 class EvaluatorSettings:
-    """All that decides the values of the rows of a model.
+    """All that decides the values of the rows of a model, and which of them are shown.
 
     window, every       which events count, and when a row is due
     measures            names from `MEASURES`; None = all but `COSTLY_MEASURES`. "all" asks for everything;
@@ -302,6 +303,8 @@ class EvaluatorSettings:
     flip_if_below_half  take -score in the H-measure while AUC < 0.5, as R's hmeasure does
     positive            the class that counts as positive, as `class_text`; None = labels are 1 and 0 already
     order               how the events were ordered: "position", "time" or "arrival"
+    curves              a ROC curve after every n-th event of a (model, slice) and one at the end; "end": that
+                        one alone; None = no curves. Each costs a pass over the window
     """
 
     window: Window = field(default_factory=LastEvents)
@@ -317,6 +320,7 @@ class EvaluatorSettings:
     flip_if_below_half: bool = False
     positive: str | None = None
     order: str = "arrival"
+    curves: EveryEvents | Literal["end"] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.window, LastEvents | AllEvents):
@@ -335,6 +339,8 @@ class EvaluatorSettings:
             object.__setattr__(self, "positive", class_text(self.positive))
         if self.order not in ("position", "time", "arrival"):
             raise ConfigError(f"order={self.order!r}: give 'position', 'time' or 'arrival'")
+        if not (self.curves is None or self.curves == CURVES_AT_END or isinstance(self.curves, EveryEvents)):
+            raise ConfigError(f"curves={self.curves!r}: give EveryEvents(n), 'end', or None for no curves")
         if not isinstance(self.probabilities, bool) or not isinstance(self.flip_if_below_half, bool):
             raise ConfigError("probabilities and flip_if_below_half are switches: give True or False")
         object.__setattr__(self, "measures", self._named_measures())
@@ -377,7 +383,8 @@ class EvaluatorSettings:
     def canonical(self) -> str:
         """Return the text of everything that changes values.
 
-        `measures` only chooses among them, and `positive` names what the labels mean.
+        `measures` only chooses among them, `curves` stand beside them, and `positive` names what the
+        labels mean.
         """
         return json.dumps(
             {
@@ -466,7 +473,7 @@ class TableSettings:
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
     def to_json(self) -> str:
-        """Return the whole of it as text."""
+        """Return the whole of it as text, without `curves`: they follow from no state, and leave none."""
         evaluator = {
             **json.loads(self.evaluator.canonical()),
             "positive": self.evaluator.positive,

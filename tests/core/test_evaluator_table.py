@@ -64,9 +64,11 @@ def batch_of(events: Sequence[Event], **place: Any) -> EventBatch:
     )
 
 
-def table_settings(order: str, k: int = 6, every: int = 3, **more: Any) -> TableSettings:
+def table_settings(
+    order: str, k: int = 6, every: int = 3, curves: rs.EveryEvents | None = None, **more: Any
+) -> TableSettings:
     evaluator = rs.EvaluatorSettings(
-        window=rs.LastEvents(k), every=rs.EveryEvents(every), order=order, measures="all"
+        window=rs.LastEvents(k), every=rs.EveryEvents(every), order=order, measures="all", curves=curves
     )
     return TableSettings(evaluator, **more)
 
@@ -75,39 +77,52 @@ SLICES: tuple[tuple[str, ...], ...] = (("carrier",), ("origin",), ("carrier", "o
 
 
 def run(settings: TableSettings, records: Iterable[bytes], rng: random.Random | None = None) -> list[Any]:
-    """Return all rows, by identity; with rng, from a table that is reloaded at random points."""
+    """Return all rows by identity, and behind them all curves, which no rows need stand beside.
+
+    With rng, from a table that is reloaded at random points.
+    """
     table = EvaluatorTable(settings)
     rows: list[rs.MeasureRow] = []
+    curves: list[rs.WindowCurve] = []
     for record in records:
         for part in table.apply(record):
+            assert len(part) or part.curves
             rows += part
+            curves += part.curves
         if rng is not None and rng.random() < 0.4:
             table = EvaluatorTable.from_bytes(table.to_bytes(), settings)
     identities = [(row.model, row.slice, row.row) for row in rows]
     assert len(set(identities)) == len(identities)
-    return sorted(rows, key=lambda row: (row.model, row.slice, row.row))
+    return [
+        *sorted(rows, key=lambda row: (row.model, row.slice, row.row)),
+        *sorted(curves, key=lambda curve: (curve.model, curve.slice, curve.seq)),
+    ]
 
 
 def label_of(event: Event, names: Sequence[str]) -> str:
     return ",".join(f"{name}={escape_slice(getattr(event, name) or '')}" for name in names)
 
 
-def expected_rows(settings: TableSettings, events: Sequence[Event]) -> list[rs.MeasureRow]:
-    """Return the rows of every (model, slice), each evaluated by itself from its own events."""
+def expected_rows(settings: TableSettings, events: Sequence[Event]) -> list[Any]:
+    """Return the rows, then the curves, of every (model, slice), each evaluated by itself."""
     groups: dict[tuple[str, str], list[Event]] = {}
     for names in ((), *settings.slices):
         for event in events:
             groups.setdefault((event.model, label_of(event, names)), []).append(event)
     rows: list[rs.MeasureRow] = []
+    curves: list[rs.WindowCurve] = []
     for (model, label), own in sorted(groups.items()):
         ev = rs.ModelEvaluator(settings.evaluator, model=model, slice=label)
-        rows += ev.update(
+        due = ev.update(
             [event.label for event in own],
             [event.score for event in own],
             times=[event.time for event in own],
         )
-        rows += ev.finish()
-    return rows
+        for part in (due, ev.finish()):
+            rows += part
+            curves += part.curves
+    assert bool(curves) == (settings.evaluator.curves is not None)
+    return [*rows, *curves]
 
 
 def packets(events: Sequence[Event], rng: random.Random, **place: Any) -> list[EventBatch]:
@@ -133,6 +148,7 @@ def partitions_of(
     return bodies, ends
 
 
+CURVES = rs.EveryEvents(4)
 BORDERS = (0, 40, 40, 75, 120)  # the second of four partitions is empty
 
 
@@ -142,7 +158,7 @@ BORDERS = (0, 40, 40, 75, 120)  # the second of four partitions is empty
 @pytest.mark.parametrize("order", ["arrival", "position"])
 def test_slices_and_crosses_are_evaluated_as_if_filtered(order: str) -> None:
     events, rng = some_events(120), random.Random(4)
-    settings = table_settings(order, slices=SLICES)
+    settings = table_settings(order, curves=CURVES, slices=SLICES)
     bodies, ends = partitions_of(events, BORDERS, rng)
     assert run(settings, [*bodies, *ends, END]) == expected_rows(settings, events)
 
@@ -211,7 +227,7 @@ def test_classes_travel_with_their_events() -> None:
 
 def test_events_apply_as_they_arrive() -> None:
     events, rng = some_events(120), random.Random(1)
-    settings = table_settings("arrival", slices=("carrier",))
+    settings = table_settings("arrival", curves=CURVES, slices=("carrier",))
     expected = expected_rows(settings, events)
     for _ in range(5):
         cut = packets(events, rng)
@@ -221,7 +237,7 @@ def test_events_apply_as_they_arrive() -> None:
 @pytest.mark.parametrize("order", ["position", "time"])
 def test_rows_depend_neither_on_packets_nor_on_the_order_in_which_they_come(order: str) -> None:
     events, rng = some_events(120), random.Random(2)
-    settings = table_settings(order, slices=("carrier",))
+    settings = table_settings(order, curves=CURVES, slices=("carrier",))
     applied = events
     if order == "time":
         applied = sorted(events, key=time_key)
@@ -247,7 +263,7 @@ def time_key(event: Event) -> tuple[Any, ...]:
 
 def test_rows_by_time_do_not_depend_on_how_events_lie_in_partitions() -> None:
     events, rng = some_events(120), random.Random(6)
-    settings = table_settings("time", slices=SLICES)
+    settings = table_settings("time", curves=CURVES, slices=SLICES)
     expected = expected_rows(settings, sorted(events, key=time_key))
     for _ in range(8):
         rng.shuffle(events)

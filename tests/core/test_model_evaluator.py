@@ -130,9 +130,11 @@ def test_rows_do_not_depend_on_how_a_stream_is_cut(name: str, every: int) -> Non
     for k in (*WINDOWS, 60):
         naive = naive_of(name, k)
         naive.times = list(times)
-        choices = settings_of(name, k, every)
+        choices = {**settings_of(name, k, every), "curves": rs.EveryEvents(rng.randint(1, 9))}
         at_once = rs.ModelEvaluator(**choices)
-        rows = [*at_once.update(labels, scores, times=times), *at_once.finish()]
+        parts = [at_once.update(labels, scores, times=times), at_once.finish()]
+        rows = [row for part in parts for row in part]
+        curves = [curve for part in parts for curve in part.curves]
         due = [*range(every, len(labels) + 1, every)]
         assert [row.seq for row in rows] == [*due, *([len(labels)] if due[-1] != len(labels) else [])]
         assert [row.row for row in rows] == list(range(len(rows)))
@@ -141,15 +143,20 @@ def test_rows_do_not_depend_on_how_a_stream_is_cut(name: str, every: int) -> Non
         for _ in range(3):
             ev = rs.ModelEvaluator(**choices)
             cut: list[rs.MeasureRow] = []
+            drawn: list[rs.WindowCurve] = []
             for a, b in pairwise(cuts(len(labels), rng)):
-                cut += ev.update(labels[a:b], scores[a:b], times=times[a:b])
+                part = ev.update(labels[a:b], scores[a:b], times=times[a:b])
+                cut += part
+                drawn += part.curves
                 assert ev.seq == b
                 assert len(ev) == min(b, k or b)
                 if rng.random() < 0.3:
                     ev = rs.ModelEvaluator.from_bytes(ev.to_bytes(), ev.settings)
                 if b and rng.random() < 0.2:
                     assert differences(ev.measures(), naive.row(b)) == []
-            assert [*cut, *ev.finish()] == rows
+            part = ev.finish()
+            assert [*cut, *part] == rows
+            assert [*drawn, *part.curves] == curves
 
 
 def test_a_ring_that_wraps_in_large_runs_holds_the_last_events() -> None:

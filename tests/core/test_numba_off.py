@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rocsteady as rs
-from rocsteady.core import decisions, window_scan
+from rocsteady.core import decisions, roc_curve, window_scan
 
 NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 
@@ -37,6 +37,9 @@ for k in (1, 2, 7, 100, None):
             ev = rs.ModelEvaluator.from_bytes(ev.to_bytes())
         for row in [*rows, *ev.finish()]:
             print(row)
+        curve = ev.curve()
+        for column in (curve.threshold, curve.tp, curve.fp, curve.on_hull, curve.block_score):
+            print("Curve", column.tolist())
     ev = rs.ModelEvaluator(window=window, every=rs.EveryEvents(31), positive="up")
     for row in ev.update(named[labels * 2], scores, predicted=named[rng.integers(0, 3, 400)]):
         print(row)
@@ -69,6 +72,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def test_kernels_stay_inside_their_arrays(checked: list[str]) -> None:
     assert sum(line.startswith("MeasureRow(") for line in checked) > 250
+    assert sum(line.startswith("Curve [") for line in checked) == 50
 
 
 def test_plain_python_gives_the_same_rows(checked: list[str], tmp_path: Path) -> None:
@@ -97,11 +101,18 @@ def test_every_kernel_is_compiled_once_for_each_kind_of_event() -> None:
             again = rs.ModelEvaluator.from_bytes(ev.to_bytes())
             again.update(given, values)
             again.finish()
+            again.measures()  # a kernel that others call is told only where Python calls it, too
+            again.curve()
     for positive in (None, "1"):
         ev = rs.ModelEvaluator(window=rs.LastEvents(50), every=rs.EveryEvents(40), positive=positive)
         ev.update(labels, scores, predicted=labels)
         rs.ModelEvaluator.from_bytes(ev.to_bytes()).update(labels, scores, predicted=labels)
+    tree = rs.ModelEvaluator(window=rs.LastEvents(200), every=rs.EveryEvents(1))
+    tree.update(labels, scores)
+    assert tree.curve().events == 200
+    assert rs.ModelEvaluator().curve().events == 0
     kernels = {
+        roc_curve.roc_points: 1,
         window_scan.scan_window: 1,
         window_scan.merge_sorted: 1,
         window_scan.probability_losses: 1,

@@ -78,6 +78,8 @@ def test_spellings_are_those_of_the_command_line() -> None:
         (lambda: parse_cost("free"), ["cost 'free'", "severity:balanced"]),
         (lambda: rs.EvaluatorSettings(window=100), ["window=100", "LastEvents(k)"]),
         (lambda: rs.EvaluatorSettings(every=100), ["every=100", "EveryEvents(n)"]),
+        (lambda: rs.EvaluatorSettings(curves=100), ["curves=100", "EveryEvents(n)", "'end'", "None"]),
+        (lambda: rs.EvaluatorSettings(curves="often"), ["curves='often'", "EveryEvents(n)", "'end'"]),
         (lambda: rs.EvaluatorSettings(cost="beta:2,2"), ["cost='beta:2,2'", "BetaCost(a, b)"]),
         (lambda: rs.EvaluatorSettings(priors=1.0), ["priors=1.0", "between 0 and 1", "'window'"]),
         (lambda: rs.EvaluatorSettings(priors="half"), ["priors='half'", "'window'"]),
@@ -142,14 +144,15 @@ def test_the_hash_changes_with_whatever_changes_values() -> None:
     assert len(set(hashes)) == len(hashes)
     assert all(re.fullmatch("[0-9a-f]{12}", text) for text in hashes)
     fields = {field.name for field in dataclasses.fields(rs.EvaluatorSettings)}
-    assert fields == {name for change in CHANGES for name in change} | {"measures", "positive"}
+    assert fields == {name for change in CHANGES for name in change} | {"measures", "positive", "curves"}
 
 
 def test_the_hash_changes_with_nothing_else() -> None:
     plain = rs.EvaluatorSettings().config_hash()
     for same in (
         {"measures": "all"}, {"measures": ("auc",)}, {"threshold": 0.50}, {"cost": rs.BetaCost(2.0, 2.0)},
-        {"window": rs.LastEvents(10_000)}, {"positive": None},
+        {"window": rs.LastEvents(10_000)}, {"positive": None}, {"curves": "end"},
+        {"curves": rs.EveryEvents(7)},
     ):  # fmt: skip
         assert rs.EvaluatorSettings(**same).config_hash() == plain
     assert (
@@ -179,3 +182,6 @@ def test_a_table_means_its_settings_its_slices_and_its_shards() -> None:
         assert rs.TableSettings.from_json(table.to_json()) == table
     shown = rs.TableSettings(rs.EvaluatorSettings(measures="auc"))
     assert shown.fingerprint() == rs.TableSettings().fingerprint()
+    drawn = rs.TableSettings(rs.EvaluatorSettings(curves=rs.EveryEvents(7)))
+    assert drawn.fingerprint() == rs.TableSettings().fingerprint()
+    assert drawn.to_json() == rs.TableSettings().to_json()

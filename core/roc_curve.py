@@ -1,0 +1,218 @@
+"""The ROC curve of a window, its convex hull and the calibration that the hull is, as one record.
+
+Points are cumulated from the HIGHEST score: a point is (FP, TP) of "predicted positive iff score >=
+threshold", equal scores are one step (a diagonal where both classes are in it). The hull is that of
+`window_scan`, from the other end: a vertex there has so many entries below, a point here the rest above.
+Between two of its vertices lies one block of the isotonic calibration (PAV) of the scores (Tatti 2021,
+section 5), so one record draws the curve, the hull and the reliability diagram.
+
+Invariant (thinning)
+    Every hull vertex is kept. Any other point is kept unless the last one kept before it lies within
+    1 / RESOLUTION of it in FPR and in TPR. So every dropped point is that near a kept one on both axes,
+    and a curve has at most 2 * RESOLUTION points besides its vertices, of which there are few: about
+    1.3 * cube root of the window's size on smooth curves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .events import FloatArray, Int64Array
+from .kernels import Integer, scanning
+from .window_scan import lower_hull
+
+RESOLUTION = 200
+"""Steps of each axis below which points are dropped: no picture shows a two-hundredth of its side."""
+
+_DOWN = 2.0**-64
+"""Brings a sum of so many scores as there can be back into the range of a float, exactly."""
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RocCurve:
+    """The ROC curve of one window: points from the highest score down, the first (0, 0), the last (P, N).
+
+    threshold    float64[n]; the point is what "score >= threshold" gives. +inf at the first point
+    tp, fp       float64[n], masses of positives and negatives at or above the threshold
+    on_hull      bool[n]; strict vertices of the convex hull, the first and the last point among them
+    block_score  float64[n]; at a vertex the mean score of the events between it and the vertex before it,
+                 NaN at the first and everywhere else
+    events, positives, negatives    of the window
+
+    The arrays cannot be written. An empty window has one point, (0, 0). In a window of one class the
+    rates of the other are undefined, NaN, and the hull is its two ends.
+
+    >>> import rocsteady as rs
+    >>> ev = rs.ModelEvaluator()
+    >>> rows = ev.update([0, 1, 0, 1], [0.1, 0.9, 0.4, 0.3])
+    >>> curve = ev.curve()
+    >>> curve
+    <RocCurve: 5 points, 4 on the hull, of 4 events (2 positives)>
+    >>> curve.threshold.tolist(), curve.tpr.tolist(), curve.fpr.tolist()
+    ([inf, 0.9, 0.4, 0.3, 0.1], [0.0, 0.5, 0.5, 1.0, 1.0], [0.0, 0.0, 0.5, 0.5, 1.0])
+    >>> curve.calibration.positive_share.tolist()
+    [1.0, 0.5, 0.0]
+    """
+
+    threshold: FloatArray
+    tp: FloatArray
+    fp: FloatArray
+    on_hull: BoolArray
+    block_score: FloatArray
+    events: int
+    positives: float
+    negatives: float
+
+    def __post_init__(self) -> None:
+        for name in ("threshold", "tp", "fp", "on_hull", "block_score"):
+            array = getattr(self, name).view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def __len__(self) -> int:
+        """Return the number of points."""
+        return len(self.threshold)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether it is the same curve, to the last bit."""
+        return isinstance(other, RocCurve) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+    def _content(self) -> tuple[object, ...]:
+        arrays = (self.threshold, self.tp, self.fp, self.on_hull, self.block_score)
+        return (*(array.tobytes() for array in arrays), self.events, self.positives, self.negatives)
+
+    def __repr__(self) -> str:
+        return (
+            f"<RocCurve: {len(self):,} points, {np.count_nonzero(self.on_hull):,} on the hull, of "
+            f"{self.events:,} events ({self.positives:,g} positives)>"
+        )
+
+    @property
+    def tpr(self) -> FloatArray:
+        """True positive rate of every point; NaN in a window without positives."""
+        return _share(self.tp, self.positives)
+
+    @property
+    def fpr(self) -> FloatArray:
+        """False positive rate of every point; NaN in a window without negatives."""
+        return _share(self.fp, self.negatives)
+
+    @property
+    def hull(self) -> tuple[FloatArray, FloatArray]:
+        """(FPR, TPR) of the vertices of the convex hull, from (0, 0) to (1, 1)."""
+        return self.fpr[self.on_hull], self.tpr[self.on_hull]
+
+    @property
+    def calibration(self) -> Calibration:
+        """The isotonic calibration of the scores, a block an edge of the hull, the highest scores first."""
+        tp, fp = np.diff(self.tp[self.on_hull]), np.diff(self.fp[self.on_hull])
+        return Calibration(self.block_score[self.on_hull][1:], tp / (tp + fp), tp + fp)
+
+
+class Calibration(NamedTuple):
+    """Blocks of the isotonic calibration (PAV): what a reliability diagram plots.
+
+    score           mean score of a block
+    positive_share  share of positives in it, falling from block to block
+    events          mass of a block
+    """
+
+    score: FloatArray
+    positive_share: FloatArray
+    events: FloatArray
+
+
+class WindowCurve(NamedTuple):
+    """The curve of a (model, slice) at one moment, as it stands beside the rows (`Rows.curves`).
+
+    (model, slice, pane, seq) is its identity: a sink that sees it twice keeps one. `pane` is start and end
+    of the Beam window or None, `time` the greatest event time applied or None, microseconds UTC.
+    """
+
+    model: str
+    slice: str
+    pane: tuple[int, int] | None
+    seq: int
+    time: int | None
+    config: str
+    curve: RocCurve
+
+
+def curve_of_entries(
+    keys: FloatArray, negatives: Int64Array, positives: Int64Array, resolution: int = RESOLUTION
+) -> RocCurve:
+    """Return the curve of a window given by its entries: distinct scores, ascending, with their counts.
+
+    resolution  see the head of this module; with one above the number of events no point is dropped
+
+    O(entries).
+    """
+    threshold, tp, fp, on_hull, block_score = roc_points(keys, negatives, positives, resolution)
+    p, n = int(positives.sum()), int(negatives.sum())
+    return RocCurve(threshold, tp, fp, on_hull, block_score, p + n, float(p), float(n))
+
+
+@scanning
+def roc_points(keys: FloatArray, negatives: Int64Array, positives: Int64Array, resolution: Integer) -> Any:
+    """Return threshold, tp, fp, on_hull and block_score of the points that are kept, as in `RocCurve`."""
+    entries = len(keys)
+    n, p = negatives.sum(), positives.sum()
+    vertices = np.empty(entries + 1, np.int64)
+    vertex = lower_hull(negatives, positives, vertices) - 1  # the next one to come, from the top down
+    threshold = np.empty(entries + 1)
+    tp, fp = np.empty(entries + 1), np.empty(entries + 1)
+    on_hull = np.zeros(entries + 1, np.bool_)
+    block_score = np.full(entries + 1, np.nan)
+    threshold[0], tp[0], fp[0], on_hull[0] = np.inf, 0.0, 0.0, True
+    vertex -= 1
+    point = 0
+    above_p = above_n = kept_p = kept_n = np.int64(0)
+    for entry in range(entries - 1, -1, -1):
+        above_p += positives[entry]
+        above_n += negatives[entry]
+        is_vertex = entry == vertices[vertex]
+        near = (above_p - kept_p) * resolution <= p and (above_n - kept_n) * resolution <= n
+        if near and not is_vertex:
+            continue
+        point += 1
+        threshold[point], tp[point], fp[point] = keys[entry], above_p, above_n
+        kept_p, kept_n = above_p, above_n
+        if is_vertex:
+            on_hull[point] = True
+            block_score[point] = mean_score(keys, negatives, positives, entry, vertices[vertex + 1])
+            vertex -= 1
+    kept = point + 1
+    return threshold[:kept], tp[:kept], fp[:kept], on_hull[:kept], block_score[:kept]
+
+
+@scanning
+def mean_score(
+    keys: FloatArray, negatives: Int64Array, positives: Int64Array, start: Integer, end: Integer
+) -> float:
+    """Return the mean score of the events of some entries, whatever finite scores they are.
+
+    It never lies outside their range: where the sum goes beyond what a float holds it is taken anew of
+    scores divided by a power of two, and rounding is cut off at the smallest and the largest score.
+    """
+    total = small = 0.0
+    events = np.int64(0)
+    for entry in range(start, end):
+        weight = negatives[entry] + positives[entry]
+        total += keys[entry] * weight
+        small += keys[entry] * _DOWN * weight
+        events += weight
+    mean = total / events if np.isfinite(total) else small / events / _DOWN
+    return float(min(max(mean, keys[start]), keys[end - 1]))
+
+
+def _share(mass: FloatArray, whole: float) -> FloatArray:
+    return mass / whole if whole else np.full(len(mass), np.nan)
