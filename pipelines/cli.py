@@ -49,6 +49,8 @@ _EVALUATE_EPILOG = """examples:
     rocsteady evaluate 'day-*.parquet' --slice country --slice country,device --every 1000 --output r.csv
   H-measure as in R's hmeasure, labels that are words, rejected records kept:
     rocsteady evaluate s.csv --positive bad --cost severity --dead-letters rejected.jsonl --output -
+  ROC curves beside the rows, of each 5,000 events:
+    rocsteady evaluate s.csv --window last:5000 --output rows.csv --curves curves.parquet --curves-every 5000
 
 Every other option is handed to Beam. Positions of dead letters count the records of a source from 0."""
 
@@ -169,6 +171,13 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     job = parser.add_argument_group("the job")
     add = job.add_argument
     add("--dead-letters", metavar="PATH", help="where malformed records go [counted and summarised]")
+    add("--curves", metavar="PATH", help="ROC curves, their hulls and the calibration, a row a point [none]")
+    add(
+        "--curves-every",
+        metavar="N",
+        help="curves every N events of a model and slice and at its end, or end: at its end alone [as many "
+        "events as the window holds, but at least 10000; end with --window all]",
+    )
     add("--shards", default="64", metavar="N", help="models are spread over so many keys [64]")
     add("--cache-bytes", metavar="N", help="memory for live state in a worker")
     add("--runner", default="local", help="local | prism | flink | dataflow | any Beam runner [local]")

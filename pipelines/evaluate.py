@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Literal, TypeVar
 
 import apache_beam as beam
 import numpy as np
@@ -33,7 +33,17 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.rows import Rows
-from ..core.settings import EvaluatorSettings, TableSettings, parse_cost, parse_every, parse_window
+from ..core.settings import (
+    CURVES_AT_END,
+    EvaluatorSettings,
+    EveryEvents,
+    LastEvents,
+    TableSettings,
+    Window,
+    parse_cost,
+    parse_every,
+    parse_window,
+)
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..runners.presets import Runner, RunnerError, choose_runner
 from ..transforms.dead_letters import DEAD_LETTER_METRICS
@@ -42,6 +52,7 @@ from ..transforms.file_formats import SourceFile, has_scheme
 from ..transforms.read_files import ReadEventFiles, check_columns, list_sources
 from ..transforms.stateful_machine import METRICS_NAMESPACE
 from ..transforms.validate import EventFields
+from ..transforms.write_curves import WriteCurves, curve_batches
 from ..transforms.write_rows import WriteDeadLetters, WriteRows, rows_to_arrow
 from ..transforms.write_table import check_output
 from .progress import ProgressLine, summarise
@@ -50,6 +61,9 @@ STDOUT = "-"
 
 _NAME = "rows"
 """Of an output until it is whole: its own name may leave no room for another around it."""
+
+_OFTEN = 10_000
+"""Events between two curves at the least, unless it is asked for: a curve is some 300 points."""
 
 _STEP = re.compile(r" \[while running '.*?'\]")
 """Beam's remark on the step in which an error occurred: it may stand in the middle of a sentence."""
@@ -61,7 +75,8 @@ _Setting = TypeVar("_Setting")
 class Evaluation:
     """A job: what is read, how it is evaluated, where it goes.
 
-    output is a path; dead_letters too, or None: then they are only counted.
+    output is a path; dead_letters too, or None: then they are only counted; curves too, or None: then
+    none are drawn. When, the settings say.
     """
 
     sources: Sequence[SourceFile]
@@ -71,6 +86,7 @@ class Evaluation:
     dead_letters: str | None
     cache_bytes: int
     runner: Runner
+    curves: str | None = None
 
 
 @dataclass(frozen=True)
@@ -114,9 +130,11 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     except RunnerError as mistake:
         raise ConfigError(str(mistake)) from None
     sources = _sources(options.sources)
-    _check_outputs(options.output, options.dead_letters, sources)
+    _check_outputs(options.output, options.dead_letters, options.curves, sources)
     check_columns(sources, fields)
-    job = Evaluation(sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner)
+    job = Evaluation(
+        sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves
+    )
     if not runner.here:
         logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
     if options.output != STDOUT:
@@ -175,14 +193,19 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _check_outputs(output: str, dead_letters: str | None, sources: Sequence[SourceFile]) -> None:
-    """Raise InputError where an output cannot be written, or would replace an input or the other one."""
-    outputs = [("--output", output)] if output != STDOUT else []
-    if dead_letters is not None:
-        if dead_letters == STDOUT:
-            raise ConfigError("--dead-letters -: stdout is for rows; name a file")
-        outputs.append(("--dead-letters", dead_letters))
-    for option, path in outputs:
+def _check_outputs(
+    output: str, dead_letters: str | None, curves: str | None, sources: Sequence[SourceFile]
+) -> None:
+    """Raise InputError where an output cannot be written, or would replace an input or another output."""
+    outputs = [("--output", output, "rows")] if output != STDOUT else []
+    for option, path, content in (
+        ("--dead-letters", dead_letters, "dead letters"), ("--curves", curves, "curves"),
+    ):  # fmt: skip
+        if path == STDOUT:
+            raise ConfigError(f"{option} -: stdout is for rows; name a file")
+        if path is not None:
+            outputs.append((option, path, content))
+    for place, (option, path, _) in enumerate(outputs):
         if path.startswith("kafka://"):
             raise ConfigError(f"{option} {path}: streaming sinks are not in this version; name a file")
         check_place(option, path)
@@ -190,8 +213,9 @@ def _check_outputs(output: str, dead_letters: str | None, sources: Sequence[Sour
         for source in sources:
             if _same_file(path, source.path):
                 raise InputError(f"{option} {path} is also an input; write to another file")
-    if len(outputs) == 2 and _same_file(output, outputs[1][1]):
-        raise InputError(f"--dead-letters {outputs[1][1]} is the file of the rows; name another")
+        for _, other, content in outputs[:place]:
+            if _same_file(path, other):
+                raise InputError(f"{option} {path} is the file of the {content}; name another")
 
 
 def check_place(option: str, path: str) -> None:
@@ -244,8 +268,9 @@ def _settings(options: argparse.Namespace, positive: str | None) -> EvaluatorSet
     if order == "time" and options.time is None:
         raise ConfigError("--order time needs times; name their column with --time")
     priors = options.priors if options.priors == "window" else _number("--priors", options.priors)
+    window = _parsed("--window", options.window, parse_window)
     return EvaluatorSettings(
-        window=_parsed("--window", options.window, parse_window),
+        window=window,
         every=_parsed("--every", options.every, parse_every),
         measures=None if options.measures is None else tuple(options.measures.split(",")),
         cost=_parsed("--cost", options.cost, parse_cost),
@@ -258,7 +283,35 @@ def _settings(options: argparse.Namespace, positive: str | None) -> EvaluatorSet
         flip_if_below_half=options.flip_if_below_half,
         positive=positive,
         order=order,
+        curves=_curves(options, window, positive),
     )
+
+
+def _curves(
+    options: argparse.Namespace, window: Window, positive: str | None
+) -> EveryEvents | Literal["end"] | None:
+    """Return when curves are due: each time that a window is wholly new, but not more than once in _OFTEN."""
+    every = options.curves_every
+    if options.curves is None:
+        if every is not None:
+            raise ConfigError(f"--curves-every {every}: curves go to a file; name it with --curves PATH")
+        return None
+    if options.predicted is not None and positive is None:
+        raise ConfigError(
+            f"--curves {options.curves}: with --predicted labels are classes, and a curve needs the one that "
+            "is positive; name it with --positive VALUE"
+        )
+    if every is None:
+        return EveryEvents(max(window.k, _OFTEN)) if isinstance(window, LastEvents) else CURVES_AT_END
+    if every == CURVES_AT_END:
+        return CURVES_AT_END
+    try:
+        return EveryEvents(int(every))
+    except ValueError:
+        raise ConfigError(
+            f"--curves-every {every!r}: give a whole number of events, 1 or more, or end for one curve at "
+            "the end"
+        ) from None
 
 
 def _columns(names: str) -> tuple[str, ...]:
@@ -299,9 +352,16 @@ def run_evaluation(job: Evaluation) -> Outcome:
     Raises RocsteadyError, with the reason in a sentence, where the job fails.
     """
     started = time.monotonic()
-    outputs = [job.output] if job.dead_letters is None else [job.output, job.dead_letters]
-    with _staged(outputs, job.runner) as places:
-        counts, dead_letters = _run(_pipeline(job, *places), job.runner)
+    paths = [path for path in (job.output, job.dead_letters, job.curves) if path is not None]
+    with _staged(paths, job.runner) as places:
+        place_of = dict(zip(paths, places, strict=True))
+        staged = replace(
+            job,
+            output=place_of[job.output],
+            dead_letters=job.dead_letters and place_of[job.dead_letters],
+            curves=job.curves and place_of[job.curves],
+        )
+        counts, dead_letters = _run(_pipeline(staged), job.runner)
     return Outcome(counts, dead_letters, time.monotonic() - started)
 
 
@@ -345,16 +405,19 @@ def _ending(path: str) -> str:
     return "".join(Path(path.lower()).suffixes[-2 if path.lower().endswith(".gz") else -1 :])
 
 
-def _pipeline(job: Evaluation, output: str, dead_letters: str | None = None) -> beam.Pipeline:
+def _pipeline(job: Evaluation) -> beam.Pipeline:
     try:
         pipeline = beam.Pipeline(runner=job.runner.engine, options=job.runner.options)
     except ValueError as error:
         raise ConfigError(f"Beam refuses its options: {_one_line(error)}") from None
     events = pipeline | "Read" >> ReadEventFiles(job.sources, job.fields, job.settings.shards or 1)
     rows = events.packets | "Evaluate" >> EvaluateShards(job.settings, job.cache_bytes)
-    _ = rows | "In columns" >> beam.ParDo(_InColumns()) | "Write rows" >> WriteRows(output)
-    if dead_letters is not None:
-        _ = events.dead_letters | "Write dead letters" >> WriteDeadLetters(dead_letters)
+    _ = rows | "In columns" >> beam.ParDo(_InColumns()) | "Write rows" >> WriteRows(job.output)
+    if job.dead_letters is not None:
+        _ = events.dead_letters | "Write dead letters" >> WriteDeadLetters(job.dead_letters)
+    if job.curves is not None:
+        curves = rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch)
+        _ = curves | "Write curves" >> WriteCurves(job.curves)
     return pipeline
 
 

@@ -43,6 +43,7 @@ from .record_batches import records_to_batch
 from .sharding import shard_key, split_by_shard
 from .stateful_machine import refuse_merging_windows
 from .validate import validate
+from .write_curves import curve_batches
 from .write_rows import rows_to_arrow
 
 PACKET_EVENTS = 10_000
@@ -65,12 +66,15 @@ class Evaluation(NamedTuple):
     batches       the same rows as pyarrow RecordBatches: many rows to an element
     dead_letters  of DeadLetter: what is no event, and why
     late          of DeadLetter: events that came too late. Empty while events apply as they arrive
+    curves        the ROC curves that curves= asked for, as pyarrow RecordBatches (CURVE_SCHEMA of
+                  write_curves.py: a row a point), each in the window that it was made for; else empty
     """
 
     rows: beam.PCollection[MeasureRow]
     batches: beam.PCollection[pa.RecordBatch]
     dead_letters: beam.PCollection[DeadLetter]
     late: beam.PCollection[DeadLetter]
+    curves: beam.PCollection[pa.RecordBatch]
 
 
 class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
@@ -89,6 +93,8 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
     shards       state is kept under so many keys, fixed for the life of the job: 64, or some 32 per worker
                  on a cluster. None: each model is its own key
     cache_bytes  live state that a worker process keeps between bundles (1 GiB)
+    curves       EveryEvents(n): the ROC curve of each window after every n-th event and at the end; "end": at
+                 the end alone
     The other arguments are those of `EvaluatorSettings`.
 
     If the input is windowed, every pane is evaluated by itself. Raises ConfigError for a setting that
@@ -125,6 +131,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         slices: Iterable[str | tuple[str, ...]] = (),
         shards: int | None = 64,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
+        curves: EveryEvents | Literal["end"] | None = None,
     ) -> None:
         super().__init__()
         if weight is not None:
@@ -145,6 +152,11 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
             slices=crosses,  # type: ignore[arg-type]  # one column may stand without a tuple
             probabilities=probabilities,
         )
+        if curves is not None and predicted is not None and positive is None:
+            raise ConfigError(
+                f"curves={curves!r}: with predicted={predicted!r} labels are classes, and a curve needs "
+                "the one that is positive; name it with positive=, or leave curves= out"
+            )
         self._settings = TableSettings(
             EvaluatorSettings(
                 window=LastEvents() if window is None else window,
@@ -160,6 +172,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
                 flip_if_below_half=flip_if_below_half,
                 positive=self._fields.positive,
                 order="arrival",
+                curves=curves,
             ),
             self._fields.slices,
             shards,
@@ -181,15 +194,21 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         rows = rows | "Evaluate" >> self._shards
         return Evaluation(
             rows=rows | "Rows" >> beam.FlatMap(_single_rows).with_output_types(MeasureRow),
-            batches=rows | "Batches" >> beam.Map(rows_to_arrow).with_output_types(pa.RecordBatch),
+            batches=rows | "Batches" >> beam.FlatMap(_row_batches).with_output_types(pa.RecordBatch),
             dead_letters=packed[DEAD_LETTERS]
             | "Dead letters" >> beam.Map(_unchanged).with_output_types(DeadLetter),
             late=packed[LATE] | "Late" >> beam.Map(_unchanged).with_output_types(DeadLetter),
+            curves=rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch),
         )
 
 
 def _unchanged(element: Any) -> Any:
     return element
+
+
+def _row_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
+    if len(rows):  # curves may come without rows
+        yield rows_to_arrow(rows)
 
 
 class _Buffer(NamedTuple):

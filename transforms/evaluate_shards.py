@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import dataclass
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -19,6 +20,7 @@ from apache_beam.coders import Coder, RowCoder, registry
 
 from ..core.errors import CorruptBytesError
 from ..core.evaluator_table import EvaluatorTable, warm_up
+from ..core.roc_curve import RocCurve, WindowCurve
 from ..core.rows import INTEGER_COLUMNS, NUMBER_COLUMNS, MeasureRow, Rows
 from ..core.settings import MEASURES, TableSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
@@ -27,13 +29,20 @@ from .stateful_machine import RunStateMachine
 
 
 class RowsCoder(Coder):
-    """`Rows` between the stages of a pipeline: a JSON head, then the arrays as they are."""
+    """`Rows` between the stages of a pipeline: a JSON head, then the arrays as they are, curve by curve."""
 
     _HEAD = struct.Struct("<II")
+    _CURVE = (
+        ("threshold", "<f8"), ("tp", "<f8"), ("fp", "<f8"), ("on_hull", "?"), ("block_score", "<f8"),
+    )  # fmt: skip
 
     def encode(self, rows: Rows) -> bytes:
         """Return the bytes of many rows."""
-        head = json.dumps([rows.keys, rows.config]).encode()
+        curves = [
+            [*curve[:-1], curve.curve.events, curve.curve.positives, curve.curve.negatives, len(curve.curve)]
+            for curve in rows.curves
+        ]
+        head = json.dumps([rows.keys, rows.config, curves]).encode()
         return b"".join(
             (
                 self._HEAD.pack(len(head), len(rows)),
@@ -43,6 +52,11 @@ class RowsCoder(Coder):
                 np.ascontiguousarray(rows.key_codes, "<i4").tobytes(),
                 np.ascontiguousarray(rows.reasons, "i1").tobytes(),
                 np.ascontiguousarray(rows.drift, "i1").tobytes(),
+                *(
+                    np.ascontiguousarray(getattr(curve.curve, name), dtype).tobytes()
+                    for curve in rows.curves
+                    for name, dtype in self._CURVE
+                ),
             )
         )
 
@@ -50,7 +64,7 @@ class RowsCoder(Coder):
         """Return the rows that `encode` was given."""
         length, n = self._HEAD.unpack_from(encoded)
         at = self._HEAD.size + length
-        keys, config = json.loads(encoded[self._HEAD.size : at])
+        keys, config, heads = json.loads(encoded[self._HEAD.size : at])
         arrays = []
         for dtype, width in (
             ("<i8", len(INTEGER_COLUMNS)),
@@ -61,6 +75,16 @@ class RowsCoder(Coder):
         ):
             arrays.append(np.frombuffer(encoded, dtype, n * width, at).copy())
             at += arrays[-1].nbytes
+        curves = []
+        for *key, events, positives, negatives, points in heads:
+            columns: list[Any] = []
+            for _, dtype in self._CURVE:
+                columns.append(np.frombuffer(encoded, dtype, points, at).copy())
+                at += columns[-1].nbytes
+            model, slice_, pane, seq, time, config_ = key
+            threshold, tp, fp, on_hull, block_score = columns
+            curve = RocCurve(threshold, tp, fp, on_hull, block_score, events, positives, negatives)
+            curves.append(WindowCurve(model, slice_, pane and tuple(pane), seq, time, config_, curve))
         if at != len(encoded):
             raise CorruptBytesError(
                 f"{len(encoded)} bytes between two stages are not {n} rows; the workers of a job must "
@@ -75,6 +99,7 @@ class RowsCoder(Coder):
             reasons.reshape(n, -1) if n else reasons.reshape(0, len(MEASURES)),
             drift,
             config,
+            curves,
         )
 
     def is_deterministic(self) -> bool:

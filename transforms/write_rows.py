@@ -9,7 +9,7 @@ Invariant
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import apache_beam as beam
 import numpy as np
@@ -29,6 +29,7 @@ __all__ = [
     "ROW_SCHEMA",
     "WriteDeadLetters",
     "WriteRows",
+    "WriteSortedTable",
     "check_output",
     "json_lines",
     "rows_to_arrow",
@@ -87,31 +88,47 @@ def sorted_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, order: It
     return table.sort_by([(name, "ascending") for name in order])
 
 
+Counted = tuple[str, Callable[[pa.Table], int]]
+"""A counter of the job, and what a table adds to it."""
+
+
 class _WriteSorted(beam.DoFn):
-    def __init__(self, path: str, schema: pa.Schema, order: tuple[str, ...]) -> None:
+    def __init__(self, path: str, schema: pa.Schema, order: tuple[str, ...], counted: Counted | None) -> None:
         self._path = path
         self._schema = schema
         self._order = order
-        self._written = Metrics.counter(METRICS_NAMESPACE, "rows_written")
+        self._counted = counted
 
     def process(self, element: tuple[str, Iterable[bytes]]) -> Iterator[str]:
         _, pieces = element
         batches = (from_ipc(piece) for piece in pieces if piece)
         table = sorted_table(batches, self._schema, self._order)
         write_table(table, self._path)
-        if self._schema == ROW_SCHEMA:
-            self._written.inc(table.num_rows)
+        if self._counted is not None:
+            name, number_of = self._counted
+            Metrics.counter(METRICS_NAMESPACE, name).inc(number_of(table))
         yield self._path
 
 
-class _WriteTable(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]]):
-    """Record batches -> one file; gives its path when the file is whole."""
+class WriteSortedTable(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]]):
+    """Record batches -> one file; gives its path when the file is whole.
 
-    def __init__(self, path: str | os.PathLike[str], schema: pa.Schema, order: tuple[str, ...]) -> None:
+    schema, order  of the batches, and the columns by which their rows are sorted
+    counted        a counter of the job, if there is one, and what the table adds to it
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        schema: pa.Schema,
+        order: tuple[str, ...],
+        counted: Counted | None = None,
+    ) -> None:
         super().__init__()
         self._path = os.fspath(path)
         self._schema = schema
         self._order = order
+        self._counted = counted
 
     def expand(self, batches: PCollection[pa.RecordBatch]) -> PCollection[str]:
         """Apply to the batches of a bounded job."""
@@ -127,7 +144,9 @@ class _WriteTable(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]]
             | beam.Flatten()
             | beam.GroupByKey()
             | "Write"
-            >> beam.ParDo(_WriteSorted(self._path, self._schema, self._order)).with_output_types(str)
+            >> beam.ParDo(
+                _WriteSorted(self._path, self._schema, self._order, self._counted)
+            ).with_output_types(str)
         )
         return paths
 
@@ -136,14 +155,18 @@ def _keyed(batch: pa.RecordBatch) -> tuple[str, bytes]:
     return "", to_ipc(batch)
 
 
-class WriteRows(_WriteTable):
+class WriteRows(WriteSortedTable):
     """Writes record batches of rows (ROW_SCHEMA) to one file, sorted by (model, slice, pane, row)."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__(path, ROW_SCHEMA, ROW_ORDER)
+        super().__init__(path, ROW_SCHEMA, ROW_ORDER, ("rows_written", _number_of_rows))
 
 
-class WriteDeadLetters(_WriteTable):
+def _number_of_rows(table: pa.Table) -> int:
+    return int(table.num_rows)
+
+
+class WriteDeadLetters(WriteSortedTable):
     """Writes record batches of dead letters (DEAD_LETTER_SCHEMA) to one file, by source and position."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
