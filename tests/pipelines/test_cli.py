@@ -104,7 +104,23 @@ MISTAKES = {
     "evaluate ok.csv --output o.csv --dead-letters d.txt": "d.txt .parquet",
     "evaluate ok.csv --output o.csv --dead-letters -": "--dead-letters stdout",
     "evaluate ok.csv --output kafka://host:1/topic": "kafka://host:1/topic not in this version",
+    "evaluate ok.csv --output o.csv --curves ok.csv": "--curves ok.csv is also an input",
+    "evaluate ok.csv --output o.csv --curves ./o.csv": "--curves ./o.csv file of the rows another",
+    "evaluate ok.csv --output o.csv --dead-letters d.csv --curves d.csv": "--curves d.csv dead letters",
+    "evaluate ok.csv --output o.csv --curves none/c.csv": "none/c.csv does not exist",
+    "evaluate ok.csv --output o.csv --curves c.png": "c.png .parquet .jsonl",
+    "evaluate ok.csv --output o.csv --curves folder.csv": "folder.csv is a folder",
+    "evaluate ok.csv --output o.csv --curves -": "--curves stdout is for rows",
+    "evaluate ok.csv --output o.csv --curves kafka://host:1/topic": "--curves not in this version",
     # settings
+    "evaluate ok.csv --output o.csv --curves-every 5": "--curves-every 5 --curves PATH",
+    "evaluate ok.csv --output o.csv --curves-every end": "--curves-every end --curves PATH",
+    "evaluate ok.csv --output o.csv --curves c.csv --curves-every 0": "--curves-every '0' 1 or more end",
+    "evaluate ok.csv --output o.csv --curves c.csv --curves-every -4": "--curves-every '-4' 1 or more",
+    "evaluate ok.csv --output o.csv --curves c.csv --curves-every often": "--curves-every 'often' whole",
+    "evaluate ok.csv --output o.csv --curves c.csv --curves-every 1h": "--curves-every '1h' whole number",
+    "evaluate ok.csv --output o.csv --curves c.csv --curves-every 9999999999999999999": "whole number",
+    "evaluate ok.csv --output o.csv --curves c.csv --predicted label": "--predicted --positive VALUE",
     "evaluate ok.csv --output o.csv --window last:0": "--window last:0 1 or more",
     "evaluate ok.csv --output o.csv --window last:-5": "--window last:-5 1 or more",
     "evaluate ok.csv --output o.csv --window last:ten": "--window last:ten 'ten' whole number",
@@ -260,7 +276,8 @@ def test_a_failed_job_leaves_the_output_of_the_last_one(packed, capsys):
 
 
 @posix
-def test_a_full_disk_fails_the_job_with_a_sentence(capsys):
+@pytest.mark.parametrize("more", [(), ("--every", "400", "--curves", "c.csv", "--curves-every", "50")])
+def test_a_full_disk_fails_the_job_with_a_sentence(more, capsys):
     """In place of the disk, a limit on the size of a file."""
     import resource
 
@@ -269,7 +286,7 @@ def test_a_full_disk_fails_the_job_with_a_sentence(capsys):
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, usual[1]))
     try:
-        ran = call(capsys, "evaluate", "many.csv", "--every", "1", "--output", "o.csv")
+        ran = call(capsys, "evaluate", "many.csv", "--every", "1", "--output", "o.csv", *more)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, usual)
     assert (ran.status, len(ran.lines)) == (1, 1), ran
@@ -298,7 +315,7 @@ def test_an_output_that_is_a_link_is_written_where_it_points(capsys):
 
 
 @posix
-@pytest.mark.parametrize("option", ["--output", "--dead-letters"])
+@pytest.mark.parametrize("option", ["--output", "--dead-letters", "--curves"])
 def test_an_output_that_can_be_no_file_is_found_before_the_job(option, capsys):
     Path("link.csv").symlink_to("nowhere/rows.csv")
     Path("loop.csv").symlink_to("loop.csv")

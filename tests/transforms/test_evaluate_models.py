@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
+import pyarrow as pa
 import pytest
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampedValue
@@ -31,6 +32,8 @@ from rocsteady.transforms import evaluate_models
 from rocsteady.transforms.evaluate_models import EvaluateModels
 from rocsteady.transforms.evaluate_shards import RowsCoder
 from rocsteady.transforms.validate import EventFields, records_to_batch, validate
+from rocsteady.transforms.write_curves import CURVE_ORDER, CURVE_SCHEMA, curves_to_arrow
+from rocsteady.transforms.write_rows import sorted_table
 
 SETTINGS = EvaluatorSettings(window=LastEvents(30), every=EveryEvents(20), cost=BetaCost(2, 3))
 SLICES = (("carrier",), ("carrier", "origin"))
@@ -80,6 +83,20 @@ def expected(events: Sequence[dict[str, Any]], pane: tuple[int, int] | None = No
     return ordered(row for part in parts for row in part)
 
 
+def expected_curves(
+    events: Sequence[dict[str, Any]], curves: Any, pane: tuple[int, int] | None = None
+) -> list[dict[str, Any]]:
+    """Return the points of one table that is given everything at once."""
+    table = EvaluatorTable(TableSettings(replace(SETTINGS, curves=curves), SLICES, 4), pane)
+    batch, _ = validate(records_to_batch(events), FIELDS, source="", partition=0, first_position=-1)
+    parts = [*table.apply(batch.pack()), *table.apply(EndOfInput().pack())] if events else []
+    return in_order([curves_to_arrow(part.curves) for part in parts])
+
+
+def in_order(batches: Sequence[pa.RecordBatch]) -> list[dict[str, Any]]:
+    return sorted_table(batches, CURVE_SCHEMA, CURVE_ORDER).to_pylist()
+
+
 def ordered(rows: Any) -> list[tuple[Any, ...]]:
     return sorted((tuple(row) for row in rows), key=lambda row: (row[0], row[1], row[6] or 0, row[2]))
 
@@ -101,6 +118,37 @@ def run(
 def test_rows_are_equal_on_every_runner(runner: str, cache_bytes: int, tmp_path: Path) -> None:
     assert run(EVENTS, tmp_path, runner, cache_bytes=cache_bytes) == expected(EVENTS)
     assert kept(tmp_path, "dead") == []
+
+
+@pytest.mark.parametrize("cache_bytes", [1 << 30, 0], ids=["warm", "rebuilt every time"])
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_curves_are_equal_on_every_runner(
+    runner: str, cache_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A row comes with every twentieth event, a curve with every ninth: mostly where no row is."""
+    monkeypatch.setattr(evaluate_models, "PACKET_EVENTS", 7)
+    with pipeline(runner) as p:
+        result = p | InOrder(EVENTS) | transform(curves=EveryEvents(9), cache_bytes=cache_bytes)
+        result.curves | Keep(tmp_path, "curves")
+        result.rows | Keep(tmp_path, "rows")
+        result.batches | Keep(tmp_path, "batches")
+    assert in_order([batch.value for batch in kept(tmp_path, "curves")]) == expected_curves(
+        EVENTS, EveryEvents(9)
+    )
+    assert ordered(row.value for row in kept(tmp_path, "rows")) == expected(EVENTS)
+    assert all(batch.value.num_rows for batch in kept(tmp_path, "batches"))
+
+
+def test_without_curves_there_are_none_and_at_the_end_there_is_one_each(tmp_path: Path) -> None:
+    for curves in (None, "end"):
+        with pipeline() as p:
+            result = p | InOrder(EVENTS) | transform(curves=curves)
+            result.curves | Keep(tmp_path, str(curves))
+    assert kept(tmp_path, "None") == []
+    points = in_order([batch.value for batch in kept(tmp_path, "end")])
+    assert points == expected_curves(EVENTS, "end")
+    keys = [(point["model"], point["slice"]) for point in points if point["point"] == 0]
+    assert keys == sorted({row[:2] for row in expected(EVENTS)})
 
 
 class Event(NamedTuple):
@@ -141,10 +189,12 @@ def test_every_pane_is_evaluated_by_itself(runner: str, windows: Any, tmp_path: 
     with pipeline(runner) as p:
         times = [(event, place) for place, event in enumerate(EVENTS)]
         events = p | InOrder(times) | beam.MapTuple(TimestampedValue) | beam.WindowInto(windows)
-        result = events | transform()
+        result = events | transform(curves=EveryEvents(9))
         result.rows | Keep(tmp_path, "rows")
         result.batches | Keep(tmp_path, "batches")
+        result.curves | Keep(tmp_path, "curves")
     got = kept(tmp_path, "rows")
+    drawn = kept(tmp_path, "curves")
     step = 50 if isinstance(windows, SlidingWindows) else 100
     panes = range(-50 if step == 50 else 0, 300, step)
     for start in panes:
@@ -152,6 +202,10 @@ def test_every_pane_is_evaluated_by_itself(runner: str, windows: Any, tmp_path: 
         rows = ordered(row.value for row in got if row.pane == (start, start + 100))
         assert rows == expected(EVENTS[max(0, start) : max(0, start + 100)], pane)
         assert all((row[6], row[7]) == pane for row in rows)
+        points = in_order([batch.value for batch in drawn if batch.pane == (start, start + 100)])
+        applied = EVENTS[max(0, start) : max(0, start + 100)]
+        assert points == expected_curves(applied, EveryEvents(9), pane)
+        assert points[0]["pane_start"].timestamp() == start
     assert {row.pane for row in got} == {(start, start + 100) for start in panes}
     assert all(row.time == row.value[4] for row in got)
     assert sum(batch.value.num_rows for batch in kept(tmp_path, "batches")) == len(got)
@@ -310,7 +364,9 @@ def test_late_and_dead_letters_and_rows_are_typed() -> None:
         "batches",
         "dead_letters",
         "late",
+        "curves",
     ]
+    assert result.curves.element_type is result.batches.element_type
 
 
 def test_windows_that_merge_are_refused_in_a_sentence() -> None:
@@ -337,6 +393,8 @@ def test_something_else_than_a_pcollection_is_refused_in_a_sentence() -> None:
         ({"window": 100}, "window=100"),
         ({"time_unit": "h"}, "time_unit='h'"),
         ({"measures": ("aoc",)}, "'aoc' is not known"),
+        ({"curves": 100}, "curves=100: give EveryEvents"),
+        ({"curves": "end", "predicted": "p"}, "with predicted='p' labels are classes.*positive="),
         ({"slices": (("a", "a"),)}, "names a column twice"),
     ],
 )
