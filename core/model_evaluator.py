@@ -270,6 +270,8 @@ class ModelEvaluator:
         row was made by the last event: that a curve was given is kept nowhere.
         """
         self._refuse_broken()
+        if self._draws and not self._is_ranked:
+            self._refuse_without_positive()
         seq, rows = self.seq, self._no_rows
         is_reported = self._reported_seq == seq
         was_finished = is_reported and seq % self.settings.every.n != 0
@@ -279,8 +281,6 @@ class ModelEvaluator:
             self._next_row += 1
         stride = self._curve_stride
         if self._draws and seq and not was_finished and (not stride or seq % stride):
-            if not self._is_ranked:
-                self._refuse_without_positive()
             return rows.with_curves((self._curve_due(),))
         return rows
 
@@ -568,8 +568,9 @@ class ModelEvaluator:
     def from_bytes(cls, data: bytes, settings: EvaluatorSettings | None = None) -> ModelEvaluator:
         """Read a snapshot of one model.
 
-        With settings given, raises OtherConfigurationError where the snapshot was made under others;
-        raises a `WireError` where the bytes are no snapshot, or damaged.
+        Of curves= a state says nothing: give settings to have curves again. With settings given, raises
+        OtherConfigurationError where the snapshot was made under others; raises a `WireError` where the
+        bytes are no snapshot, or damaged.
         """
         from .snapshot import Snapshot
 

@@ -281,6 +281,11 @@ def test_classes_without_a_positive_one_have_no_curve() -> None:
     with pytest.raises(rs.InputError, match="positive="):
         drawing.update(["up", "down"], [0.5, 0.25], predicted=["up", "up"])
     assert drawing.seq == 0
+    reloaded = rs.ModelEvaluator.from_bytes(ev.to_bytes(), drawing.settings)
+    before = reloaded.to_bytes()
+    with pytest.raises(rs.InputError, match="positive="):
+        reloaded.finish()
+    assert reloaded.to_bytes() == before
     named = rs.ModelEvaluator(positive="up", curves=rs.EveryEvents(2))
     (curve,) = named.update(["up", "down"], [0.5, 0.25], predicted=["up", "up"]).curves
     assert curve.curve == named.curve() == whole_curve([1, 0], [0.5, 0.25])
