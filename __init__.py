@@ -6,12 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .core import river_metrics as river  # noqa: F401  handed on below
     from .core.errors import (
         ConfigError,
         CorruptBytesError,
         ForeignBytesError,
         FutureVersionError,
         InputError,
+        MissingPackageError,
         OtherConfigurationError,
         RocsteadyError,
         TruncatedBytesError,
@@ -40,7 +42,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "core.errors": (
         "ConfigError", "CorruptBytesError", "ForeignBytesError", "FutureVersionError", "InputError",
-        "OtherConfigurationError", "RocsteadyError", "TruncatedBytesError", "WireError",
+        "MissingPackageError", "OtherConfigurationError", "RocsteadyError",
+        "TruncatedBytesError", "WireError",
     ),
     "core.evaluator_table": ("EvaluatorTable",),
     "core.events": ("EventBatch", "IdColumn", "TextColumn"),
@@ -62,9 +65,10 @@ _HOME_OF = {name: f".{home}" for home, names in _HOMES.items() for name in names
 __all__ = [
     "AllEvents", "BetaCost", "ConfigError", "CorruptBytesError", "EvaluateModels", "EvaluatorSettings",
     "EvaluatorTable", "EventBatch", "EveryEvents", "ForeignBytesError", "FutureVersionError",
-    "IdColumn", "InputError", "LastEvents", "MeasureRow", "Measures", "ModelEvaluator",
-    "OtherConfigurationError", "RocCurve", "RocsteadyError", "Rows", "ScoreTree", "SeverityCost",
-    "TableSettings", "TextColumn", "TruncatedBytesError", "UniformCost", "WindowCurve", "WireError",
+    "IdColumn", "InputError", "LastEvents", "MeasureRow", "Measures", "MissingPackageError",
+    "ModelEvaluator", "OtherConfigurationError", "RocCurve", "RocsteadyError", "Rows", "ScoreTree",
+    "SeverityCost", "TableSettings", "TextColumn", "TruncatedBytesError", "UniformCost", "WindowCurve",
+    "WireError",
 ]  # fmt: skip
 
 
@@ -73,8 +77,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_HOME_OF[name], __name__), name)
         globals()[name] = value
         return value
+    if name == "river":  # not in __all__: `import *` would fail without the package river
+        return import_module(".core.river_metrics", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "river"])

@@ -20,6 +20,10 @@ class InputError(RocsteadyError, ValueError):
     """Input that is found wrong before it is evaluated: a missing file, column or value."""
 
 
+class MissingPackageError(InputError, ImportError):
+    """Something was called that needs a package which is not installed."""
+
+
 class WireError(RocsteadyError, ValueError):
     """Bytes that are not what they are read as. Base of the four ways in which that happens."""
 

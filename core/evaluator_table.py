@@ -33,7 +33,7 @@ from .model_evaluator import warm_up as evaluator_warm_up
 from .pending_events import PendingEvents, Run
 from .records import EndOfInput, EndOfPartition, unpack_record
 from .rows import Rows
-from .settings import AllEvents, EvaluatorSettings, TableSettings, escape_slice
+from .settings import AllEvents, EvaluatorSettings, EveryEvents, TableSettings, escape_slice
 from .snapshot import Snapshot
 
 _GROUPS = 1 << 62  # numbers of groups stay below
@@ -59,6 +59,8 @@ class EvaluatorTable:
         self._limit = (
             sys.maxsize if isinstance(settings.evaluator.window, AllEvents) else (settings.evaluator.window.k)
         )
+        emissions = (settings.evaluator.every, settings.evaluator.curves)
+        self._strides = [each.n for each in emissions if isinstance(each, EveryEvents)]
         self._evaluators: list[ModelEvaluator] = []
         self._numbers: dict[tuple[str, str], int] = {}
         self._seen: dict[tuple[str, ...], dict[tuple[str, ...], int]] = {}
@@ -291,10 +293,11 @@ class EvaluatorTable:
         if len(self._pending) >= self._enough:
             yield from self._apply_pending(None)
             return
-        every = self.settings.evaluator.every.n
-        due = present[after // every > before // every]
-        if len(due):
-            yield from self._apply_pending(due)
+        due = np.zeros(len(present), np.bool_)
+        for stride in self._strides:
+            due |= after // stride > before // stride
+        if due.any():
+            yield from self._apply_pending(present[due])
 
     @property
     def _enough(self) -> int:
@@ -363,8 +366,8 @@ class EvaluatorTable:
     def to_bytes(self) -> bytes:
         """Return a snapshot of everything that the future depends on."""
         held = [(*key, record) for key, record in sorted(self._held.items())]
-        if any(len(rows) for rows in self._apply_pending(None)):
-            raise AssertionError("a row fell due that was not made when its event was taken in")
+        if any(len(rows) or rows.curves for rows in self._apply_pending(None)):
+            raise AssertionError("what fell due was not made when its event was taken in")
         states = [evaluator.state() for evaluator in self._evaluators]
         return Snapshot(self.settings, self._progress(), held, states).pack()
 

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from . import display
 from .decisions import (
     CLASSES,
     CORRECT,
@@ -115,8 +116,10 @@ class ModelEvaluator:
         self._draws = curves is not None
 
     def __repr__(self) -> str:
-        name = f" of {self.model!r}" if self.model else ""
-        return f"<ModelEvaluator{name}: {self.settings.window}, {len(self)} events held of {self.seq}>"
+        return display.evaluator_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.evaluator_html(self)
 
     def __len__(self) -> int:
         """Return how many events the window holds."""

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
+from . import display
 from .events import NO_TIME, FloatArray, Int8Array, Int32Array, Int64Array
 from .settings import MEASURES
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an evaluation needs neither pyarrow nor pandas
     from .roc_curve import WindowCurve
+    from .rows_arrow import DataFrame, Table
 
 COUNT_COLUMNS = ("row", "seq", "window_events")
 TIME_COLUMNS = ("time", "due", "pane_start", "pane_end", "window_start", "window_end")
@@ -100,6 +102,12 @@ class Measures(NamedTuple):
     cmd: float | None = None
     reason: str | None = None
 
+    def __repr__(self) -> str:
+        return display.measures_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.record_html(self)
+
 
 class MeasureRow(NamedTuple):
     """One row: what the window of a (model, slice) said at one moment. Times are microseconds UTC.
@@ -156,6 +164,12 @@ class MeasureRow(NamedTuple):
     drift: bool | None
     reason: str | None
     config: str
+
+    def __repr__(self) -> str:
+        return display.row_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.record_html(self)
 
 
 def reason_text(codes: Sequence[int]) -> str | None:
@@ -262,8 +276,10 @@ class Rows(Sequence[MeasureRow]):
         return len(self.key_codes)
 
     def __repr__(self) -> str:
-        curves = f", {len(self.curves)} curves" if self.curves else ""
-        return f"<Rows: {len(self)} of {len(self.keys)} (model, slice){curves}>"
+        return display.rows_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.rows_html(self)
 
     def integer(self, name: str) -> Int64Array:
         """Return one integer column; NO_TIME stands for null."""
@@ -313,9 +329,51 @@ class Rows(Sequence[MeasureRow]):
             )
         )
 
-    def __getitem__(self, index: int) -> MeasureRow:  # type: ignore[override]
+    @overload
+    def __getitem__(self, index: int) -> MeasureRow: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Rows: ...
+
+    def __getitem__(self, index: int | slice) -> MeasureRow | Rows:
+        """Return one row as a record, or several as `Rows` that share these arrays.
+
+        >>> len(Rows.blank(5, [("a", "")], "")[-3:])
+        3
+        """
+        if isinstance(index, slice):
+            return self._part(index)
         return self._row(index, reason_text(self.reasons[index].tolist()))
+
+    def _part(self, rows: slice) -> Rows:
+        """Return some of the rows, and none of the curves: these belong to no row."""
+        return Rows(
+            self.keys, self.key_codes[rows], self.integers[rows], self.numbers[rows], self.reasons[rows],
+            self.drift[rows], self.config,
+        )  # fmt: skip
 
     def __iter__(self) -> Iterator[MeasureRow]:
         reasons = self.reason_texts()
         return (self._row(index, reasons[index]) for index in range(len(self)))
+
+    def to_arrow(self) -> Table:
+        """Return a pyarrow.Table: the columns that every sink writes, times as UTC. O(cells).
+
+        >>> Rows.blank(2, [("a", "")], "").to_arrow().num_rows
+        2
+        """
+        from .rows_arrow import rows_to_table
+
+        return rows_to_table(self)
+
+    def to_pandas(self) -> DataFrame:
+        """Return a pandas.DataFrame: times as datetime64[us, UTC], null numbers as NaN, drift nullable.
+
+        Raises MissingPackageError, which is also an ImportError, without pandas.
+
+        >>> Rows.blank(2, [("a", "")], "").to_pandas().model.tolist()
+        ['a', 'a']
+        """
+        from .rows_arrow import rows_to_pandas
+
+        return rows_to_pandas(self)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InputError
-from .score_tree import ALL_BUT_AUM, ScoreTree, empty_rows
+from .score_tree import ALL_BUT_AUM, NOTHING, ScoreTree, empty_rows
 from .score_tree_inputs import (
     FloatArray,
     IntArray,
@@ -32,6 +32,10 @@ from .score_tree_update import NO_HINT
 
 BRIDGES_FROM = 60
 """Strides that a window holds from which on bridges cost less than scans."""
+
+_NOBODY: IntArray = np.empty(0, np.int64)
+_NO_ROWS = empty_rows(0)
+_NO_PLACEMENTS: FloatArray = np.empty(0)
 
 
 def keeps_hull_for(window: int, stride: int) -> bool:
@@ -149,6 +153,23 @@ class ScoreWindow:
             self._grow_ring()
         refuse_stop(code, s, int(self._course["event"]))
         return rows.view(np.recarray)
+
+    def take(self, labels: LabelArray, scores: FloatArray) -> None:
+        """Apply events as `slide` does, without rows, for a caller that has checked them.
+
+        labels, scores: contiguous int8 of 0 and 1, and finite float64, of one length. A window of a size,
+        with a stride so long that no row falls due. For one event a third of the time of `slide`.
+        """
+        course = self._course
+        if self._size is None or int(course["until_row"]) <= len(scores):
+            raise InputError("take: for a window of a size, and where no row falls due; use slide")
+        course["event"] = 0
+        while True:
+            code = self._tree.run(labels, scores, 1, self._ring, _NOBODY, NOTHING, _NO_ROWS, _NO_PLACEMENTS)
+            if code != NEEDS_RING:
+                break
+            self._grow_ring()
+        refuse_stop(code, scores, int(course["event"]))
 
     def to_arrays(self) -> tuple[LabelArray, FloatArray]:
         """Labels and scores of the window, oldest first. O(k)."""

@@ -33,6 +33,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.rows import Rows
+from ..core.rows_arrow import rows_to_arrow
 from ..core.settings import (
     CURVES_AT_END,
     EvaluatorSettings,
@@ -53,7 +54,7 @@ from ..transforms.read_files import ReadEventFiles, check_columns, list_sources
 from ..transforms.stateful_machine import METRICS_NAMESPACE
 from ..transforms.validate import EventFields
 from ..transforms.write_curves import WriteCurves, curve_batches
-from ..transforms.write_rows import WriteDeadLetters, WriteRows, rows_to_arrow
+from ..transforms.write_rows import WriteDeadLetters, WriteRows
 from ..transforms.write_table import check_output
 from .progress import ProgressLine, summarise
 

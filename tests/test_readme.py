@@ -1,4 +1,4 @@
-"""The README tells the truth: its snippets run, its commands are the ones that CI types."""
+"""README and docs tell the truth: snippets run and print what is shown, commands are those that CI types."""
 
 from __future__ import annotations
 
@@ -12,13 +12,30 @@ import pytest
 from rocsteady.core.rows import COLUMNS
 from rocsteady.pipelines.cli import main
 
-README = (Path(__file__).parent.parent / "README.md").read_text()
-SNIPPETS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+SNIPPET = re.compile(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", re.DOTALL)
+"""Python, and right after it what it prints, if that is shown."""
+
+SNIPPETS = [text for text, _ in SNIPPET.findall(README)]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+ALL_SNIPPETS = [
+    pytest.param(page.name, text, shown, id=f"{page.name} {index} {text.splitlines()[0]}")
+    for page in PAGES
+    for index, (text, shown) in enumerate(SNIPPET.findall(page.read_text()))
+]
 
 
-@pytest.mark.parametrize("snippet", SNIPPETS, ids=[text.splitlines()[0] for text in SNIPPETS])
-def test_every_python_snippet_runs_as_written(snippet, capsys):
-    exec(compile(snippet, "README.md", "exec"), {"__name__": "readme"})
+@pytest.mark.parametrize(("page", "snippet", "shown"), ALL_SNIPPETS)
+def test_every_python_snippet_runs_as_written_and_prints_what_is_shown(
+    page, snippet, shown, tmp_path, monkeypatch, capsys
+):
+    if "river" in snippet:
+        pytest.importorskip("river", reason="pip install '.[test]'")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(snippet, page, "exec"), {"__name__": "readme"})
+    if shown:
+        assert capsys.readouterr().out == shown
 
 
 def test_the_pipeline_prints_its_rows(capsys):

@@ -24,6 +24,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from ..core.errors import ConfigError, InputError, WireError
 from ..core.events import EventBatch
 from ..core.rows import MeasureRow, Rows
+from ..core.rows_arrow import rows_to_arrow
 from ..core.settings import (
     BetaCost,
     Cost,
@@ -44,7 +45,6 @@ from .sharding import shard_key, split_by_shard
 from .stateful_machine import refuse_merging_windows
 from .validate import validate
 from .write_curves import curve_batches
-from .write_rows import rows_to_arrow
 
 PACKET_EVENTS = 10_000
 """Single events of one window that are buffered into one packet, at the most."""

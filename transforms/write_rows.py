@@ -1,4 +1,4 @@
-"""Rows of measures and dead letters as columns, and as one sorted file each at the end of a bounded job.
+"""Rows of measures and dead letters, as one sorted file each at the end of a bounded job.
 
 Invariant
     The file holds every row once, sorted by its identity, so that the same rows give the same bytes
@@ -12,74 +12,29 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 
 import apache_beam as beam
-import numpy as np
 import pyarrow as pa
 from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 
-from ..core.events import NO_TIME
-from ..core.rows import COLUMNS, COUNT_COLUMNS, TIME_COLUMNS, Rows
+from ..core.rows_arrow import ROW_SCHEMA
 from .dead_letters import DEAD_LETTER_SCHEMA
 from .record_batches import from_ipc, to_ipc
 from .stateful_machine import METRICS_NAMESPACE
 from .write_table import check_output, json_lines, write_table
 
 __all__ = [
-    "ROW_SCHEMA",
     "WriteDeadLetters",
     "WriteRows",
     "WriteSortedTable",
     "check_output",
     "json_lines",
-    "rows_to_arrow",
     "sorted_table",
     "write_table",
 ]
 
-TEXT_COLUMNS = ("model", "slice", "reason", "config")
 ROW_ORDER = ("model", "slice", "pane_start", "row")
 DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw")
-
-
-def _field(name: str) -> pa.Field:
-    if name in TEXT_COLUMNS:
-        return pa.field(name, pa.string(), nullable=name == "reason")
-    if name in COUNT_COLUMNS:
-        return pa.field(name, pa.int64(), nullable=False)
-    if name in TIME_COLUMNS:
-        return pa.field(name, pa.timestamp("us", "UTC"))
-    return pa.field(name, pa.bool_() if name == "drift" else pa.float64())
-
-
-ROW_SCHEMA = pa.schema([_field(name) for name in COLUMNS])
-"""The columns of a row, in every sink."""
-
-
-def rows_to_arrow(rows: Rows) -> pa.RecordBatch:
-    """Return rows as a record batch with ROW_SCHEMA. O(cells); Python only for each (model, slice)."""
-    n = len(rows)
-    codes = pa.array(rows.key_codes)
-
-    def column(name: str) -> pa.Array:
-        if name in ("model", "slice"):
-            place = 0 if name == "model" else 1
-            return pa.array([key[place] for key in rows.keys], pa.string()).take(codes)
-        if name in COUNT_COLUMNS:
-            return pa.array(np.ascontiguousarray(rows.integer(name)))
-        if name in TIME_COLUMNS:
-            micros = np.ascontiguousarray(rows.integer(name))
-            return pa.array(micros, mask=micros == NO_TIME).cast(pa.timestamp("us", "UTC"))
-        if name == "drift":
-            return pa.array(rows.drift == 1, mask=rows.drift < 0)
-        if name == "reason":
-            return pa.array(rows.reason_texts(), pa.string())
-        if name == "config":
-            return pa.array([rows.config]).take(pa.array(np.zeros(n, np.int8)))
-        values = np.ascontiguousarray(rows.number(name))
-        return pa.array(values, mask=np.isnan(values))
-
-    return pa.RecordBatch.from_arrays([column(name) for name in COLUMNS], schema=ROW_SCHEMA)
 
 
 def sorted_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, order: Iterable[str]) -> pa.Table:

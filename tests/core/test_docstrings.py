@@ -32,6 +32,7 @@ def test_the_face_hands_on_every_name_that_it_promises() -> None:
     for name in rocsteady.__all__:
         if name != "EvaluateModels":  # needs Beam
             assert getattr(rocsteady, name).__name__ == name
-    assert sorted(rocsteady.__all__) == dir(rocsteady)
+    assert rocsteady.river.__name__ == "rocsteady.core.river_metrics"
+    assert sorted([*rocsteady.__all__, "river"]) == dir(rocsteady)
     with pytest.raises(AttributeError, match="no attribute 'EvaluateModel'"):
         rocsteady.EvaluateModel  # noqa: B018

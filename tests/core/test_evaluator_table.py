@@ -510,3 +510,18 @@ def test_an_event_with_classes_after_one_without_is_refused_with_its_own_record(
         table.apply(
             replace(classes_of(3)(20), models=TextColumn.of([f"model {i}" for i in range(20)])).pack()
         )
+
+
+def test_a_curve_comes_out_with_the_record_that_holds_its_event() -> None:
+    settings = table_settings("arrival", k=4, every=50)
+    settings = replace(settings, evaluator=replace(settings.evaluator, curves=rs.EveryEvents(4)))
+    table, seen = EvaluatorTable(settings), Counter[str]()
+    events = small_models(300, 30)
+    for event in events:
+        seen[event.model] += 1
+        curves = [curve for rows in table.apply(batch_of([event]).pack()) for curve in rows.curves]
+        due = [(event.model, seen[event.model])] if seen[event.model] % 4 == 0 else []
+        assert [(curve.model, curve.seq) for curve in curves] == due
+        if len(curves) == 1:
+            table = EvaluatorTable.from_bytes(table.to_bytes(), settings)
+    assert sum(count // 4 for count in seen.values()) > 50

@@ -65,6 +65,27 @@ def test_rows_go_one_after_another() -> None:
     assert list(Rows.empty().reason_texts()) == []
 
 
+def test_a_slice_of_rows_is_rows() -> None:
+    rows = Rows.concat([some_rows("a", 7), some_rows("b", 9)])
+    records = list(rows)
+    for part in (
+        slice(None),
+        slice(2, 9),
+        slice(-3, None),
+        slice(None, None, -2),
+        slice(5, 5),
+        slice(40, 50),
+    ):
+        assert isinstance(rows[part], Rows)
+        assert list(rows[part]) == records[part]
+        assert rows[part].reason_texts() == [row.reason for row in records[part]]
+    assert list(Rows.concat([rows[:4], rows[9:]])) == records[:4] + records[9:]
+    assert rows[np.int64(-1)] == rows[-1] == records[-1]
+    assert records[3] in rows
+    assert rows.index(records[11]) == 11
+    assert list(reversed(rows)) == records[::-1]
+
+
 def test_there_is_nothing_beyond_the_last_row() -> None:
     rows = some_rows("a", 4)
     for index in (4, -5):

@@ -23,22 +23,18 @@ from rocsteady.core.errors import InputError
 from rocsteady.core.events import NO_TIME
 from rocsteady.core.rows import (
     COLUMNS,
-    INTEGER_COLUMNS,
     MEASURES,
-    NUMBER_COLUMNS,
     ONE_CLASS,
-    TIME_COLUMNS,
     Rows,
 )
+from rocsteady.core.rows_arrow import ROW_SCHEMA, rows_to_arrow
 from rocsteady.transforms.dead_letters import DEAD_LETTER_SCHEMA, DeadLetter, DeadLetters
 from rocsteady.transforms.text_forms import json_objects, rfc3339
 from rocsteady.transforms.write_rows import (
-    ROW_SCHEMA,
     WriteDeadLetters,
     WriteRows,
     check_output,
     json_lines,
-    rows_to_arrow,
     write_table,
 )
 from url_files import url
@@ -63,42 +59,6 @@ def some_rows(n=7, seed=0):
     rows.reasons[1, MEASURES.index("auc")] = ONE_CLASS
     rows.drift[:2] = (1, 0)
     return rows
-
-
-def test_the_columns_are_those_of_a_row_in_their_order():
-    assert tuple(ROW_SCHEMA.names) == COLUMNS
-    kinds = {str(kind) for kind in ROW_SCHEMA.types}
-    assert kinds == {"string", "int64", "double", "bool", "timestamp[us, tz=UTC]"}
-
-
-def test_columns_say_what_the_rows_say():
-    rows = some_rows()
-    batch = rows_to_arrow(rows)
-    batch.validate(full=True)
-    columns = {
-        name: batch[name].cast(pa.int64()) if name in TIME_COLUMNS else batch[name] for name in COLUMNS
-    }
-    assert [tuple(row.values()) for row in pa.record_batch(columns).to_pylist()] == [
-        tuple(row) for row in rows
-    ]
-    assert batch["reason"].to_pylist()[1] == "auc: one class in window"
-    empty = rows_to_arrow(Rows.empty())
-    assert empty.num_rows == 0
-    assert empty.schema == ROW_SCHEMA
-
-
-def test_a_hundred_thousand_rows_become_columns_without_python_for_each():
-    n = 100_000
-    rows = Rows(
-        KEYS,
-        np.zeros(n, np.int32),
-        np.zeros((n, len(INTEGER_COLUMNS)), np.int64),
-        np.zeros((n, len(NUMBER_COLUMNS))),
-        np.zeros((n, len(MEASURES)), np.int8),
-        np.zeros(n, np.int8),
-        "c",
-    )
-    assert rows_to_arrow(rows).num_rows == n
 
 
 # Formats

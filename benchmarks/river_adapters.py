@@ -1,0 +1,71 @@
+"""The metrics of `rs.river` beside river's RollingROCAUC, in turns: microseconds per event, as Markdown.
+
+    python -m benchmarks.river_adapters
+
+Each chunk of events goes to one metric after the other; the figure is the median chunk, the ratio the median
+over chunks. `get` is called after every event, and after every 100th.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+import rocsteady as rs
+from river import metrics
+
+CHUNK = 500
+WINDOWS = (100, 1_000, 10_000, 100_000)
+
+
+def chunk(rng: np.random.Generator) -> tuple[list[bool], list[float], list[bool]]:
+    labels = rng.integers(0, 2, CHUNK)
+    scores = rng.random(CHUNK) + 0.2 * labels
+    return (labels == 1).tolist(), scores.tolist(), (scores > 0.6).tolist()
+
+
+def microseconds(metric: Any, labels: list[bool], predictions: list[Any], stride: int) -> float:
+    update, get = metric.update, metric.get
+    start = time.thread_time_ns()
+    for index, (label, prediction) in enumerate(zip(labels, predictions, strict=True)):
+        update(label, prediction)
+        if index % stride == 0:
+            get()
+    return (time.thread_time_ns() - start) / 1e3 / CHUNK
+
+
+def compare(window: int, stride: int) -> dict[str, list[float]]:
+    rng = np.random.default_rng(window)
+    contestants = [metrics.RollingROCAUC(window)] + [
+        getattr(rs.river, f"Rolling{name}")(window) for name in ("AUC", "H", "KS", "KappaM")
+    ]
+    spent: dict[str, list[float]] = {type(metric).__name__: [] for metric in contestants}
+    full = window // CHUNK + 1
+    for turn in range(full + (8 if window * CHUNK > 10**7 and stride == 1 else 60)):
+        labels, scores, decided = chunk(rng)
+        for metric in contestants:
+            predictions = decided if metric.requires_labels else scores
+            took = microseconds(metric, labels, predictions, stride if turn >= full else CHUNK)
+            if turn >= full:
+                spent[type(metric).__name__].append(took)
+    return spent
+
+
+def main() -> None:
+    print(
+        "| window | get after every | RollingROCAUC of river | RollingAUC | H | KS | KappaM | AUC / river |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    for window in WINDOWS:
+        for stride in (1, 100):
+            spent = compare(window, stride)
+            figures = " | ".join(f"{statistics.median(times):.2f}" for times in spent.values())
+            rivers, ours, *_ = spent.values()
+            ratio = statistics.median(a / b for a, b in zip(ours, rivers, strict=True))
+            print(f"| {window:,} | {stride} | {figures} | {ratio:.2f}x |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""How measures, rows and evaluators look in a console and in a notebook.
+
+Numbers are rounded for the eye alone: fields stay exact. Nulls are left out, and the reason says why they
+are null. Nothing here applies an event, or raises in any state of what it shows. Names are other people's:
+consoles get them as literals, notebooks escaped.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import textwrap
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from .errors import RocsteadyError
+
+if TYPE_CHECKING:
+    from .model_evaluator import ModelEvaluator
+    from .rows import MeasureRow, Measures, Rows
+
+_COUNTS = frozenset(
+    ("row", "seq", "window_events", "weight", "positives", "negatives", "tp", "fp", "tn", "fn", "cmd")
+)
+_SCORES = frozenset(("ks_threshold", "cost_threshold", "aum", "log_loss"))
+"""In units of the score, or without an upper end: significant digits, where fractions have decimals."""
+
+_TIMES = frozenset(("time", "due", "pane_start", "pane_end", "window_start", "window_end"))
+_HEADLINES = ("auc", "h", "ks", "kappa_m", "kappa", "accuracy")
+"""What a preview shows of many measures."""
+
+_WIDTH = 100
+_NAME_WIDTH = 40
+_ENDS = 5
+"""Rows of a preview from either end."""
+
+_CHEAP_EVENTS = 1_000_000
+"""A window of more is not measured for the sake of a repr: sorting it would take longer than a moment."""
+
+_EPOCH = dt.datetime(1970, 1, 1)
+
+
+def figure(name: str, value: Any) -> str:
+    """Return a field as it is shown: counts whole, fractions with four decimals, scores with six digits.
+
+    >>> figure("auc", 2 / 3), figure("weight", 12_000.0), figure("ks_threshold", 1e-9)
+    ('0.6667', '12,000', '1e-09')
+    """
+    if name in _TIMES:
+        return _moment(value)
+    if name in _COUNTS:
+        return f"{value:,.0f}"
+    if isinstance(value, bool) or not isinstance(value, float):
+        return str(value)
+    return f"{value:.6g}" if name in _SCORES else f"{value:.4f}"
+
+
+def _moment(microseconds: int) -> str:
+    """Return a time as RFC 3339; as it stands where it is beyond the years that a calendar has."""
+    try:
+        return (_EPOCH + dt.timedelta(microseconds=microseconds)).isoformat() + "Z"
+    except OverflowError:
+        return str(microseconds)
+
+
+def _figures(record: Measures | MeasureRow, names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return what is not null, by name; the ends of the interval go with the AUC."""
+    found = []
+    for name in names:
+        value = getattr(record, name)
+        if value is None or name in ("auc_low", "auc_high"):
+            continue
+        text = figure(name, value)
+        if name == "auc" and record.auc_low is not None and record.auc_high is not None:
+            text += f" [{figure('auc_low', record.auc_low)}, {figure('auc_high', record.auc_high)}]"
+        found.append((name, text))
+    return found
+
+
+def _reasons(reason: str | None, names: Sequence[str] | None = None) -> str:
+    """Return a row's reason with every cause said once; of some measures alone, if they are named.
+
+    >>> _reasons("auc: one class in window; h: one class in window; kappa: chance agreement is certain")
+    'auc, h: one class in window; kappa: chance agreement is certain'
+    """
+    causes: dict[str, list[str]] = {}
+    for part in (reason or "").split("; "):
+        name, _, cause = part.partition(": ")
+        if cause and (names is None or name in names):
+            causes.setdefault(cause, []).append(name)
+    return "; ".join(f"{', '.join(measures)}: {cause}" for cause, measures in causes.items())
+
+
+def measures_text(measures: Measures) -> str:
+    """Return measures as lines of names and figures."""
+    names = [name for name in measures._fields if name not in ("window_events", "reason")]
+    lines = [f"<Measures of {figure('window_events', measures.window_events)} events"]
+    said = "   ".join(f"{name} {text}".replace(" ", "\0") for name, text in _figures(measures, names))
+    lines += _folded(said)
+    if measures.reason is not None:
+        lines += _folded(_reasons(measures.reason))
+    return "\n".join(lines) + ">"
+
+
+def _folded(text: str) -> list[str]:
+    """Return lines of at most `_WIDTH`, broken at blanks; a null byte is a blank that does not break."""
+    lines = textwrap.wrap(text, _WIDTH - 3, break_long_words=False, break_on_hyphens=False)
+    return ["  " + line.replace("\0", " ") for line in lines]
+
+
+def row_text(row: MeasureRow) -> str:
+    """Return a row on one line."""
+    parts = [f"model={row.model!r}", f"slice={row.slice!r}"]
+    names = [name for name in row._fields if name not in ("model", "slice", "reason", "config")]
+    parts += [f"{name}={text}" for name, text in _figures(row, names)]
+    if row.reason is not None:
+        parts.append(f"reason={_reasons(row.reason)!r}")
+    return f"MeasureRow({', '.join(parts)})"
+
+
+def record_html(record: Measures | MeasureRow) -> str:
+    """Return measures, or a row, as a table of names and figures."""
+    names = [name for name in record._fields if name not in ("model", "slice", "reason", "config")]
+    cells = [
+        (name, getattr(record, name)) for name in ("model", "slice") if getattr(record, name, "")
+    ] + _figures(record, names)
+    if record.reason is not None:
+        cells.append(("reason", _reasons(record.reason)))
+    body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in cells)
+    return f"<table>{body}</table>"
+
+
+# ---- many rows
+
+
+def _preview(rows: Rows) -> tuple[list[str], list[list[str]], int]:
+    """Return names of columns, cells of the first and the last rows, and how many rows lie between."""
+    n = len(rows)
+    shown = range(n) if n <= 2 * _ENDS else [*range(_ENDS), *range(n - _ENDS, n)]
+    records = [rows[index] for index in shown]
+    found = [dict(_figures(row, ("seq", "time", "window_events", *_HEADLINES))) for row in records]
+    names = [name for name in ("seq", "time", "window_events", *_HEADLINES) if any(name in f for f in found)]
+    titles = [name for name in ("model", "slice") if any(getattr(row, name) for row in records)]
+    cells = [
+        [*(getattr(row, name) for name in titles), *(figures.get(name, "") for name in names)]
+        for row, figures in zip(records, found, strict=True)
+    ]
+    return [*titles, *names], cells, n - len(records)
+
+
+def _title(rows: Rows) -> str:
+    curves = f", {len(rows.curves):,} curves" if rows.curves else ""
+    return f"Rows: {len(rows):,} of {len(rows.keys):,} (model, slice){curves}"
+
+
+def rows_text(rows: Rows) -> str:
+    """Return the first and the last rows with their main measures, in columns."""
+    names, cells, between = _preview(rows)
+    if not cells:
+        return f"<{_title(rows)}>"
+    texts = sum(name in ("model", "slice") for name in names)
+    cells = [[*map(_short, line[:texts]), *line[texts:]] for line in cells]
+    widths = [max(len(line[i]) for line in [names, *cells]) for i in range(len(names))]
+    lines = [_aligned(line, widths, texts) for line in [names, *cells]]
+    if between:
+        lines.insert(1 + _ENDS, f"  ... {between:,} rows ...")
+    return "\n".join([f"<{_title(rows)}", *lines]) + ">"
+
+
+def _short(text: str) -> str:
+    literal = repr(text)[1:-1]
+    return literal if len(literal) <= _NAME_WIDTH else literal[: _NAME_WIDTH - 3] + "..."
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int], texts: int) -> str:
+    cells = [
+        text.ljust(width) if i < texts else text.rjust(width)
+        for i, (text, width) in enumerate(zip(line, widths, strict=True))
+    ]
+    return ("  " + "  ".join(cells)).rstrip()
+
+
+def rows_html(rows: Rows) -> str:
+    """Return the same as a table."""
+    names, cells, between = _preview(rows)
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    lines = [f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in line)}</tr>" for line in cells]
+    if between:
+        lines.insert(_ENDS, f'<tr><td colspan="{len(names)}">... {between:,} rows ...</td></tr>')
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>" if lines else ""
+    return f"<div><p>{escape(_title(rows))}</p>{table}</div>"
+
+
+# ---- evaluators
+
+
+def _state_of(evaluator: ModelEvaluator) -> tuple[str, Measures | None]:
+    """Return where an evaluator stands, and what its window says where that can be told at once."""
+    said = f"{evaluator.settings.window}, {len(evaluator):,} events held of {evaluator.seq:,}"
+    if not len(evaluator) or len(evaluator) > _CHEAP_EVENTS:
+        return said, None
+    try:
+        return said, evaluator.measures()
+    except RocsteadyError:
+        return f"{said}; an update was interrupted: go on from a snapshot", None
+
+
+def evaluator_text(evaluator: ModelEvaluator) -> str:
+    """Return name, window, events and main measures on one line, and the reason where one is null."""
+    names = [repr(name) for name in (evaluator.model, evaluator.slice) if name]
+    said, measures = _state_of(evaluator)
+    parts = [f"<ModelEvaluator{' of ' + ', '.join(names) if names else ''}: {said}"]
+    if measures is not None:
+        parts += [f"{name} {text}" for name, text in _figures(measures, _HEADLINES)]
+        parts += filter(None, [_reasons(measures.reason, _HEADLINES)])
+    return "; ".join(parts) + ">"
+
+
+def evaluator_html(evaluator: ModelEvaluator) -> str:
+    """Return the same, with every measure in a table."""
+    name = escape(", ".join(part for part in (evaluator.model, evaluator.slice) if part))
+    said, measures = _state_of(evaluator)
+    table = "" if measures is None else record_html(measures)
+    return f"<div><p><b>ModelEvaluator{' of ' + name if name else ''}</b>: {escape(said)}</p>{table}</div>"
