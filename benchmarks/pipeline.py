@@ -80,7 +80,8 @@ class Files:
 
 
 def evaluate(path: str, files: Files, *options: str) -> Run:
-    return command("evaluate", path, *options, "--output", files.output("rows.parquet"))
+    output = files.output(f"rows-of-{Path(path).stem}.parquet")
+    return command("evaluate", path, *options, "--output", output)
 
 
 def window_of(n: int, models: int) -> int:
@@ -111,7 +112,6 @@ def start_up(files: Files, sizes: Sizes, reached: dict[str, float]) -> Iterator[
         2 * sizes.repeat - 1,
     )
     reached["help"] = seconds(runs["`rocsteady --help`"])
-    reached["start"] = seconds(runs["`rocsteady evaluate`"])
     yield table(
         ["", "seconds", "processor", "MB"],
         [
@@ -212,7 +212,7 @@ def state(files: Files, sizes: Sizes) -> Iterator[str]:
     yield "\n## State bytes written per event byte\n"
     yield (
         "By the job's metrics: bytes of logs, snapshots and tokens, against the bytes of the packed records "
-        "that brought the events. A packet is what a chunk of 100,000 events holds for a shard.\n"
+        "that brought the events. A packet is what a chunk of the file holds for a shard.\n"
     )
     m, n = sizes.middle, sizes.events
     window = window_of(n, m)
@@ -226,10 +226,10 @@ def state(files: Files, sizes: Sizes) -> Iterator[str]:
         every = f"{window}" if form != "all" else NEVER
         files.warm_up("--window", form, "--every", every)
         counts = contender("state", path, form, every, f"{shards}", files.output("rows.parquet")).said
-        base, packets = read["packet_bytes"], read["packets"]
+        base, packets = read["packet_bytes"], read["packets"]  # with a word to each shard that the file ended
         parts = [counts.get("log_bytes", 0), counts.get("snapshot_bytes", 0), TOKEN_BYTES * packets]
         out.append(
-            [f"{models:,}", form, f"{shards}", f"{n / packets:,.0f}", f"{base / n:.1f}"]
+            [f"{models:,}", form, f"{shards}", f"{n / (packets - shards):,.0f}", f"{base / n:.1f}"]
             + [f"{part / base:.2f}" for part in parts]
             + [f"**{sum(parts) / base:.2f}**", f"{counts.get('snapshots_written', 0):,}"]
         )
@@ -256,13 +256,15 @@ def peers(
     yield f"\n## One file, one row per model: {models:,} models\n"
     yield (
         f"{n:,} events, interleaved at random; from the start of the process to its end, imports and reading "
-        "included, and net of imports (for us: of the command on one event). All AUCs are equal to 1e-9. "
+        "included, and net of imports (for us: of the command on one event in the same turn). All AUCs are "
+        "equal to 1e-9. "
         "Ours: `rocsteady evaluate FILE --window all --every 1000000000 --output rows.parquet`.\n"
     )
     whole = ("--window", "all", "--every", NEVER)
     contenders: dict[str, Contender] = {
         "auc": lambda: evaluate(path, files, *whole, "--measures", "auc"),
         "all": lambda: evaluate(path, files, *whole),
+        "start": lambda: evaluate(files.one(), files, *whole),
     }
     missing = [peer for peer in others if not importable(peer)]
     for peer in others:
@@ -271,13 +273,18 @@ def peers(
     files.warm_up(*whole)
     files.warm_up(*whole, "--measures", "auc")
     runs = take_turns(contenders, sizes.repeat)
-    check_equal(files, [peer for peer in others if peer in runs], models)
+    start = runs.pop("start")
+    check_equal(files, path, [peer for peer in others if peer in runs], models)
     out = []
     for name, of in runs.items():
         ours = name in ("auc", "all")
-        rest = seconds(of) - reached["start"] if ours else median(run.said["net"] for run in of)
+        rest = (
+            [a.wall - b.wall for a, b in zip(of, start, strict=False)]
+            if ours
+            else [a.said["net"] for a in of]
+        )
         reached[f"{models} {name}"] = ratio(runs["all"], of)
-        times = [f"{value:.2f}" for value in (seconds(of), rest, cpu(of))]
+        times = [f"{value:.2f}" for value in (seconds(of), median(rest), cpu(of))]
         reached[f"{models} {name} cpu"] = median(a.cpu / b.cpu for a, b in zip(runs["all"], of, strict=False))
         out.append([SHOWN[name], *times, f"{ratio(of, runs['all']):.2f}x", megabytes(of)])
     out += [[SHOWN[peer], "not installed", "", "", "", ""] for peer in missing]
@@ -294,9 +301,9 @@ def importable(peer: str) -> bool:
     return True
 
 
-def check_equal(files: Files, names: list[str], models: int) -> None:
+def check_equal(files: Files, path: str, names: list[str], models: int) -> None:
     """Raise SystemExit unless every contender gives the same AUC for every model, to 1e-9."""
-    contender("aucs_of_rows", files.output("rows.parquet"), files.output("ours.json"))
+    contender("aucs_of_rows", files.output(f"rows-of-{Path(path).stem}.parquet"), files.output("ours.json"))
     ours = json.loads(Path(files.output("ours.json")).read_text())
     if len(ours) != models:
         raise SystemExit(f"rocsteady gives {len(ours)} models of {models}")
