@@ -45,6 +45,7 @@ from .errors import InputError
 from .evaluator_state import Codes, EvaluatorState, evaluator_bytes, packed_text
 from .events import NO_TIME, FloatArray, Int8Array, Int64Array, TextColumn
 from .ranking import Ranking, SortedRanking, TreeRanking, next_switch, switch_after, tree_sizes
+from .rings import unrolled, write_ring
 from .roc_curve import RocCurve, WindowCurve, curve_of_entries
 from .rows import INTEGER_COLUMNS, NO_POSITIVE_CLASS, NOT_ASKED, NUMBER_COLUMNS, Measures, Rows
 from .settings import CURVES_AT_END, MEASURES, AllEvents, EvaluatorSettings, EveryEvents, class_text
@@ -91,9 +92,8 @@ class ModelEvaluator:
         self.model = model
         self.slice = slice
         self.pane = pane
-        self._config = settings.config_hash()
-        self._no_rows = Rows.empty(self._config)
-        self._not_asked = np.array([name not in (settings.measures or ()) for name in MEASURES])
+        self._no_rows, self._not_asked, self._tree_sizes = _of_settings(settings)
+        self._config = self._no_rows.config
         self._limit = None if isinstance(settings.window, AllEvents) else settings.window.k
         self._name_bytes = len(packed_text(model)) + len(packed_text(slice)) - 8
         self._multiclass: bool | None = None
@@ -109,7 +109,6 @@ class ModelEvaluator:
         self._ring_hits = _NO_LABELS
         self._ring_times: Int64Array | None = None
         self._ranking: Ranking | None = None
-        self._tree_sizes = tree_sizes(settings)
         self._is_whole = True
         curves = settings.curves
         self._curve_stride = curves.n if isinstance(curves, EveryEvents) else 0
@@ -413,10 +412,8 @@ class ModelEvaluator:
         n, held = len(labels), len(self)
         self._make_room(held + n, times is not None)
         if self._ring_times is not None:
-            capacity = len(self._ring_times)
-            kept = max(0, n - capacity)  # a longer run overwrites itself
-            slots = (int(self._counters[HEAD]) + held + np.arange(kept, n)) % capacity
-            self._ring_times[slots] = NO_TIME if times is None else times[kept:]
+            following = np.full(n, NO_TIME) if times is None else times
+            write_ring(self._ring_times, int(self._counters[HEAD]) + held, following)
         if times is not None:
             self._greatest_time = max(self._greatest_time, int(times.max()))
         apply_decisions(
@@ -449,9 +446,8 @@ class ModelEvaluator:
 
     # ---- rows
 
-    def _slots(self) -> Int64Array:
-        capacity = max(1, len(self._ring_labels))
-        return np.asarray((self._counters[HEAD] + np.arange(len(self))) % capacity, np.int64)
+    def _oldest_first(self, ring: Any) -> Any:
+        return unrolled(ring, int(self._counters[HEAD]), len(self))
 
     def _row_now(self) -> Rows:
         """Return a row of what the window says now."""
@@ -497,7 +493,7 @@ class ModelEvaluator:
         integers[:, _EVENTS] = seqs if self._limit is None else np.minimum(seqs, self._limit)
         if self.pane is not None:
             integers[:, _PANE_START], integers[:, _PANE_END] = self.pane
-        held = self._ring_times[self._slots()] if self._ring_times is not None else None
+        held = None if self._ring_times is None else self._oldest_first(self._ring_times)
         if (held is None and times is None) or not seqs[-1]:
             return
         if held is None:
@@ -514,14 +510,14 @@ class ModelEvaluator:
     def state(self) -> EvaluatorState:
         """Return everything that the future depends on. What is sorted is sorted again on loading."""
         self._refuse_broken()
-        slots = self._slots()
-        scores = np.zeros(len(slots)) if self._ranking is None else self._ranking.to_arrays()[1]
+        scores = np.zeros(len(self)) if self._ranking is None else self._ranking.to_arrays()[1]
         return EvaluatorState(
             self.model, self.slice, self.pane, bool(self._multiclass), tuple(self._class_codes),
             self._classes[LAST_SEEN, : self._counters[CLASSES]].copy(), int(self._counters[LAST_LABEL]),
             self.seq, self._next_row, self._reported_seq, self._greatest_time, scores,
-            self._ring_labels[slots], self._ring_predictions[slots], self._ring_hits[slots],
-            None if self._ring_times is None else self._ring_times[slots],
+            self._oldest_first(self._ring_labels), self._oldest_first(self._ring_predictions),
+            self._oldest_first(self._ring_hits),
+            None if self._ring_times is None else self._oldest_first(self._ring_times),
         )  # fmt: skip
 
     @classmethod
@@ -610,6 +606,13 @@ def warm_up(settings: EvaluatorSettings) -> None:
 
 def _part_of(column: TextColumn | None, events: slice) -> TextColumn | None:
     return None if column is None else TextColumn(column.codes[events], column.values)
+
+
+@functools.lru_cache(maxsize=64)
+def _of_settings(settings: EvaluatorSettings) -> tuple[Rows, npt.NDArray[np.bool_], range]:
+    """Return no rows, which measures are not asked for, `tree_sizes`: the same for many models."""
+    not_asked = np.array([name not in (settings.measures or ()) for name in MEASURES])
+    return Rows.empty(settings.config_hash()), not_asked, tree_sizes(settings)
 
 
 def _grown(array: Any, room: int) -> Any:

@@ -10,6 +10,7 @@ tell, bit for bit, which of the two was at work, nor where one took over from th
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from typing import Any, Protocol
@@ -19,6 +20,7 @@ from scipy.special import betainc, ndtri
 
 from .errors import InputError
 from .events import FloatArray, Int8Array, Int64Array
+from .rings import unrolled, write_ring
 from .rows import NUMBER_COLUMNS, OUT_OF_RANGE
 from .score_tree_layout import fixed_point_scale, for_kernels
 from .score_tree_rows import ROW, Ask
@@ -202,6 +204,13 @@ class TreeRanking:
         return self._window.nbytes
 
 
+@functools.lru_cache(maxsize=64)
+def _for_scans(settings: EvaluatorSettings) -> tuple[Int8Array, float, float | None]:
+    """Return which measures are asked for, the quantile and the curvature: the same for many models."""
+    asked = np.array([name in (settings.measures or ()) for name in MEASURES], np.int8)
+    return asked, z_of(settings), curvature_of(settings)
+
+
 class SortedRanking:
     """A ranking that is sorted when a row needs it, by a merge with what came and went since the last."""
 
@@ -212,9 +221,7 @@ class SortedRanking:
         self._limit = None if isinstance(settings.window, AllEvents) else settings.window.k
         self._every = settings.every.n
         self._until_row = until_row
-        self._asked = np.array([name in (settings.measures or ()) for name in MEASURES], np.int8)
-        self._z = z_of(settings)
-        self._curvature = curvature_of(settings)
+        self._asked, self._z, self._curvature = _for_scans(settings)
         self._head, self._held = 0, len(scores)
         room = _room(self._held, self._limit)
         self._scores, self._labels = np.zeros(room), np.zeros(room, np.int8)
@@ -244,9 +251,8 @@ class SortedRanking:
         capacity = len(self._scores)
         evicted = max(0, self._held + n - capacity)
         self._note_changes(labels, scores, evicted)
-        kept = max(0, n - capacity)  # a longer run overwrites itself
-        slots = (self._head + self._held + np.arange(kept, n)) % capacity
-        self._scores[slots], self._labels[slots] = scores[kept:], labels[kept:]
+        write_ring(self._scores, self._head + self._held, scores)
+        write_ring(self._labels, self._head + self._held, labels)
         self._head = (self._head + evicted) % capacity
         self._held += n - evicted
 
@@ -271,13 +277,13 @@ class SortedRanking:
             return
         self._added.append((scores.copy(), labels.copy()))  # a view would hold on to the whole call's
         if evicted:
-            slots = (self._head + np.arange(evicted)) % len(self._scores)
-            self._removed.append((self._scores[slots], self._labels[slots]))
+            oldest = unrolled(self._scores, self._head, evicted), unrolled(self._labels, self._head, evicted)
+            self._removed.append(oldest)
 
     def to_arrays(self) -> tuple[Int8Array, FloatArray]:
         """See `Ranking`."""
-        slots = (self._head + np.arange(self._held)) % max(1, len(self._scores))
-        return self._labels[slots], self._scores[slots]
+        scores = unrolled(self._scores, self._head, self._held)
+        return unrolled(self._labels, self._head, self._held), scores
 
     def to_entries(self) -> tuple[FloatArray, Int64Array, Int64Array]:
         """See `Ranking`. O(k), once it is sorted."""

@@ -37,7 +37,11 @@ from .dead_letters import DeadLetter, DeadLetters, RawRecords
 from .text_forms import json_objects
 
 CHUNK_ROWS = 100_000
-"""Rows of a record batch, about: large enough that a batch costs nothing, small enough to hold a few."""
+"""Records of CSV or JSON in a batch, about: enough that a batch costs nothing, few enough to hold some."""
+
+PARQUET_ROWS = 1_000_000
+"""Rows of Parquet in a batch. The more events of a model come together, the less an event costs: 10M events
+of 100,000 models took 36 s of processor time by this, 48 s by 400,000 and 81 s by 100,000."""
 
 FORMATS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl"}
 HEAD_BYTES = 1 << 20
@@ -333,7 +337,7 @@ def parquet_chunks(source: SourceFile, columns: Sequence[str] | None = None) -> 
         present = file.schema_arrow.names
         wanted = None if columns is None else [name for name in columns if name in present]
         rows = max(file.metadata.num_rows, 1)
-        for batch in file.iter_batches(CHUNK_ROWS, columns=wanted):
+        for batch in file.iter_batches(PARQUET_ROWS, columns=wanted):
             share = (position + batch.num_rows) / rows
             yield Chunk(position, batch, None, DeadLetters.of(()), int(source.size * share))
             position += batch.num_rows

@@ -185,7 +185,7 @@ def check_columns(sources: Sequence[SourceFile], fields: EventFields) -> None:
 
 
 def read_batches(source: SourceFile, fields: EventFields | None = None) -> Iterator[Chunk]:
-    """Read a file in chunks of about 100,000 records, in order, in bounded memory.
+    """Read a file in chunks of about 100,000 records (Parquet: a million), in order, in bounded memory.
 
     `fields` says which columns matter: of a Parquet file only those are read (so dead letters from it
     show only those; of other formats they show whole records). Raises RocsteadyError, which names the file
