@@ -24,8 +24,8 @@ from rocsteady import __version__
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
 
-COMMANDS = ("demo", "evaluate", "inspect")
-COMMANDS_NOT_YET = ("prequential", "compare", "report", "doctor", "state")
+COMMANDS = ("demo", "evaluate", "report", "inspect")
+COMMANDS_NOT_YET = ("prequential", "compare", "doctor", "state")
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
 
@@ -39,8 +39,17 @@ _EPILOG = """examples:
   rocsteady demo
   rocsteady evaluate scores.csv --label clicked --score p --output rows.csv
   rocsteady evaluate 'day-*.parquet' --slice country --window last:10000 --output rows.parquet
+  rocsteady report rows.parquet --output report.html
   rocsteady inspect model.state
 """
+
+_REPORT_EPILOG = """examples:
+  rocsteady report rows.parquet --output report.html
+  rocsteady report 'rows-*.parquet' --curves curves.parquet --dead-letters rejected.jsonl -o report.html
+  rocsteady report rows.csv --title "Churn models, 2013" -o churn.html
+
+The file needs nothing else: open it in a browser, send it, put it on a server. The plotting library comes
+with pip install 'rocsteady[report]'."""
 
 _EVALUATE_EPILOG = """examples:
   every model of a file, all of its events, a row each 10,000 of them and a last one:
@@ -94,6 +103,14 @@ def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
         **shape,
     )
     _add_evaluate(evaluate)
+    report = commands.add_parser(
+        "report",
+        help="one self-contained page of charts, tables and words about rows of measures",
+        description="Write one self-contained HTML page about the rows that `rocsteady evaluate` wrote.",
+        epilog=_REPORT_EPILOG,
+        **shape,
+    )
+    _add_report(report)
     inspect = commands.add_parser(
         "inspect",
         help="say in words what a stored state holds",
@@ -103,6 +120,28 @@ def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     )
     inspect.add_argument("state", metavar="STATE", help="a file with the bytes of a snapshot")
     return parser, evaluate
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "rows",
+        nargs="+",
+        metavar="ROWS",
+        help="files or globs of rows: .parquet .csv .csv.gz .jsonl .jsonl.gz",
+    )
+    add("-o", "--output", required=True, metavar="PATH", help="the page: a file that ends in .html")
+    add("--curves", nargs="+", action="extend", default=[], metavar="FILE", help="of evaluate --curves")
+    add(
+        "--dead-letters",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="of evaluate --dead-letters, to be counted by reason",
+    )
+    add("--title", metavar="TEXT", help="stands above the page")
+    add("--confidence", default="0.95", metavar="P", help="that the rows' intervals were made with [0.95]")
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
@@ -294,6 +333,10 @@ def _run(arguments: list[str]) -> int:
         return evaluate_command(options, rest)
     if rest:
         raise ConfigError(f"argument {rest[0]!r} is not known (see rocsteady {options.command} --help)")
+    if options.command == "report":
+        from .report import report_command
+
+        return report_command(options)
     if options.command == "inspect":
         from .inspect import inspect_command
 

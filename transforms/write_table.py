@@ -104,8 +104,13 @@ def check_output(path: str | os.PathLike[str]) -> None:
     Raises InputError where its ending is not known, it is there and no regular file, or its folder is
     missing or cannot be written to. A file that is there already will be replaced.
     """
+    _ending(os.fspath(path))
+    check_file(path)
+
+
+def check_file(path: str | os.PathLike[str]) -> None:
+    """See that a file of any ending can be written, as `check_output` does."""
     text = os.fspath(path)
-    _ending(text)
     if has_scheme(text):
         try:
             FileSystems.get_filesystem(text)
@@ -138,7 +143,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     text = os.fspath(path)
     ending, gzipped = _ending(text)
     table = _without_nan(table)
-    with _replaced(text) as file:
+    with replaced(text) as file:
         if gzipped:
             with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
                 _WRITERS[ending](table, cast(BinaryIO, packed))
@@ -147,7 +152,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def _replaced(path: str) -> Iterator[BinaryIO]:
+def replaced(path: str) -> Iterator[BinaryIO]:
     """Open a file that takes the name `path` when all is written, and leaves nothing when it is not."""
     if has_scheme(path):
         temporary = f"{path}.{secrets.token_hex(6)}.tmp"

@@ -1,0 +1,249 @@
+"""`rocsteady report`: rows of measures as one page that explains itself, opens without a network, and is whole.
+
+The page (`report_page/`) draws; here the rows are put in order, the words about them are found, and all is
+packed into one file. Everything that can be found wrong with the arguments is found first (exit status 2).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from .. import __version__
+from ..core.errors import ConfigError, InputError, RocsteadyError
+from ..transforms.file_formats import has_scheme
+from ..transforms.write_table import check_file, replaced
+from . import report_html as html
+from .report_changes import Change, change_of, series_of, side_by_side
+from .report_data import curve_blocks, null_reasons, packed_text, row_blocks, script_json, thinned
+from .report_measures import DRAWN, GROUPS, MEANINGS
+from .report_rows import (
+    EventCounters,
+    ReportRows,
+    applied_events,
+    count_dead_letters,
+    read_files,
+    report_rows,
+)
+from .report_text import counted, share
+
+TITLE = "How well the models rank and decide"
+
+_CHANGES_ABOUT = (
+    "When each model ranked worst and best: the two full windows without a common event whose AUC differs "
+    "most, and whether the data support a difference once it is taken into account that the two were picked "
+    "out of all such pairs. Events are taken to be independent of each other."
+)
+_CURVES_ABOUT = (
+    "The true positive rate against the false positive rate over all thresholds, and what share of events "
+    "was positive at which score."
+)
+_NO_CURVES = (
+    "No curves were given. Keep them with <code>rocsteady evaluate ... --curves FILE</code>, and give that file "
+    "here as <code>--curves FILE</code>."
+)
+
+
+def report_command(options: argparse.Namespace) -> int:
+    """Run the command with parsed options."""
+    started = time.monotonic()
+    confidence = _confidence(options.confidence)
+    check_report_path(options.output)
+    table, notes = read_files(options.rows, "rows")
+    curves = counters = None
+    if options.curves:
+        curves, _ = read_files(options.curves, "curves")
+    if options.dead_letters:
+        counters = count_dead_letters(read_files(options.dead_letters, "dead letters")[0])
+    size = write_report(
+        table,
+        options.output,
+        curves=curves,
+        counters=counters,
+        title=options.title or TITLE,
+        confidence=confidence,
+        notes=notes,
+    )
+    print(
+        f"rocsteady: {counted(table.num_rows, 'row')} in {options.output} ({size / 1e6:.1f} MB, "
+        f"{time.monotonic() - started:.1f} s)",
+        file=sys.stderr,
+    )
+    return 0
+
+
+def _confidence(text: str) -> float:
+    try:
+        level = float(text)
+    except ValueError:
+        level = math.nan
+    if not 0 < level < 1:
+        raise ConfigError(f"--confidence {text!r}: give a level between 0 and 1, such as 0.95")
+    return level
+
+
+def check_report_path(path: str | os.PathLike[str]) -> None:
+    """See, before any work, that a report can be written there. Raises ConfigError or InputError."""
+    text = os.fspath(path)
+    if text == "-":
+        raise ConfigError("--output -: a report is a file; name it, such as report.html")
+    if not text.lower().endswith((".html", ".htm")):
+        raise InputError(f"output {text!r}: a report is HTML; give it a name that ends in .html")
+    html.plotly_source()
+    check_file(_final(text))
+
+
+def _final(path: str) -> str:
+    """Return the file itself: a link goes on pointing there."""
+    return path if has_scheme(path) else os.path.realpath(path)
+
+
+def write_report(
+    rows: pa.Table,
+    path: str | os.PathLike[str],
+    *,
+    curves: pa.Table | None = None,
+    counters: EventCounters | None = None,
+    title: str = TITLE,
+    confidence: float = 0.95,
+    notes: Sequence[str] = (),
+) -> int:
+    """Write the report of rows (ROW_SCHEMA) to an HTML file; return its size in bytes.
+
+    curves      points of curves (CURVE_SCHEMA), or None: the page then says how to keep them
+    counters    what became of the events, or None: the page then says how to know it
+    confidence  the level that the rows' intervals were made with
+    notes       sentences that stand above everything else
+
+    O(n log n) in rows; about 2 s for 60,000. Raises ConfigError without plotly, InputError where the file
+    cannot be written, RocsteadyError where writing it fails.
+
+    >>> import tempfile
+    >>> from rocsteady.transforms.write_rows import ROW_SCHEMA
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(ROW_SCHEMA.empty_table(), f"{folder}/report.html") > 1_000_000
+    True
+    """
+    check_report_path(path)
+    text = report_page(
+        report_rows(rows, notes), curves=curves, counters=counters, title=title, confidence=confidence
+    ).encode()
+    final = _final(os.fspath(path))
+    try:
+        with replaced(final) as file:
+            file.write(text)
+    except OSError as error:
+        raise RocsteadyError(
+            f"output {os.fspath(path)} cannot be written: {error.strerror or error}"
+        ) from None
+    return len(text)
+
+
+def report_page(
+    rows: ReportRows,
+    *,
+    curves: pa.Table | None = None,
+    counters: EventCounters | None = None,
+    title: str = TITLE,
+    confidence: float = 0.95,
+) -> str:
+    """Return the page as text."""
+    whole = rows.whole_models()
+    series = [series_of(rows.columns, slice(first, stop)) for _, _, first, stop in whole.tolist()]
+    names = [rows.models[model] for model in whole[:, 0]]
+    changes = [change_of(name, one, confidence) for name, one in zip(names, series, strict=True)]
+    drawn = thinned(rows)
+    listed, blocks, curve_note = curve_blocks(curves, rows) if curves is not None else ([], {}, "")
+    nulls = null_reasons(rows, DRAWN) if len(rows) else {}
+    applied = applied_events(rows)
+    known = counters or EventCounters()
+    if known.applied is None:
+        known = replace(known, applied=applied)
+    about_curves = f"{_CURVES_ABOUT} {curve_note}".strip()
+    blocks |= row_blocks(drawn) if len(rows) else {}
+    blocks["changes"] = packed_text(script_json(_changes(rows, whole[:, 0].tolist(), series, changes)))
+    blocks["plotly"] = packed_text(html.plotly_source())
+    meta: dict[str, Any] = {
+        "models": rows.models,
+        "slices": rows.slices,
+        "series": drawn.series.tolist(),
+        "kept": len(drawn),
+        "columns": [name for name in rows.columns if name in blocks],
+        "drawn": [name for name in DRAWN if name in blocks],
+        "times": bool(len(rows)) and not np.isnan(rows.columns["time"]).any(),
+        "panes": bool(len(rows)) and not np.isnan(rows.columns["pane_start"]).all(),
+        "reasons": rows.reasons,
+        "curves": listed,
+        "curvesAbout": about_curves,
+        "groups": GROUPS,
+        "measures": {name: meaning._asdict() for name, meaning in MEANINGS.items()},
+        "verdicts": html.VERDICTS,
+        "confidence": share(confidence),
+    }
+    first = slice(html.CARDS)
+    return html.page(
+        {
+            "version": __version__,
+            "title": html.escape(title),
+            "style": html.asset("style.css"),
+            "lead": html.escape(html.lead(rows, applied)),
+            "counters": html.counters_html(known, given=counters is not None),
+            "notes": html.notes_html(rows.notes),
+            "changes_about": html.escape(_CHANGES_ABOUT),
+            "changes": html.changes_html(changes) or "<p>There are no rows of whole models.</p>",
+            "side_by_side": html.escape(side_by_side(names[first], series[first], confidence)),
+            "null_measures": html.null_html(nulls),
+            "curves_about": html.escape(about_curves) if listed else html.escape(curve_note) or _NO_CURVES,
+            "latest_about": _latest_about(rows),
+            "latest": html.latest_html(rows),
+            "meanings": html.meanings_html(),
+            "foot": html.foot_html(rows, len(drawn)),
+            "meta": script_json(meta),
+            "blocks": "\n".join(
+                f'<script type="text/plain" id="block-{name}">{text}</script>'
+                for name, text in blocks.items()
+            ),
+            "script": html.script(),
+        }
+    )
+
+
+def _latest_about(rows: ReportRows) -> str:
+    models = len(rows.whole_models())
+    if models > html.TABLE_ROWS:
+        return f"The last row of the first {html.TABLE_ROWS} of {models:,} models, over all their events."
+    return "The last row of every model, over all its events."
+
+
+def _changes(
+    rows: ReportRows, models: Sequence[int], series: Sequence[Any], changes: Sequence[Change]
+) -> list[dict[str, Any] | None]:
+    """Return for every model what the page shows of it; points are [seq, time, auc]."""
+    found: list[dict[str, Any] | None] = [None] * len(rows.models)
+
+    def point(of: Any, row: int) -> list[float | None] | None:
+        if row < 0:
+            return None
+        time = float(of.time[row])
+        return [int(of.seq[row]), None if math.isnan(time) else time, float(of.auc[row])]
+
+    for model, one, change in zip(models, series, changes, strict=True):
+        found[model] = {
+            "verdict": change.verdict,
+            "text": change.text,
+            "worst": point(one, change.worst),
+            "best": point(one, change.best),
+        }
+    return found
+
+
+__all__ = ["TITLE", "EventCounters", "check_report_path", "report_command", "report_page", "write_report"]

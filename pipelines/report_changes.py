@@ -1,0 +1,226 @@
+"""When did a model rank worse, by how much, and does the interval support it? Found in the rows, said in words.
+
+The moments that are compared
+    Rows whose windows are full and share no event. Row i is over the events (seq - window_events, seq] of
+    its (model, slice), so i and j > i share none iff seq_i <= seq_j - window_events_j. In Beam panes the
+    window of the last row of a pane stands for it, and panes share none iff one ends before the other begins.
+    Of all such pairs the one with the greatest difference of the AUC is told.
+
+What the words rest on
+    DeLong intervals of disjoint windows are of independent estimates (events are taken to be independent):
+    half widths combine as the root of the sum of squares. The pair was chosen as the most extreme of M pairs,
+    so the interval of its difference has the level 1 - (1 - confidence) / M (Bonferroni over all the M pairs,
+    which bounds the probability of any false claim whatever the dependence between pairs).
+
+The search is O(n log n) in the rows of a series: for row j, the candidates i are a prefix, of which running
+extremes are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from ..core.events import FloatArray, Int64Array
+from .report_text import moment, share
+
+
+class Series(NamedTuple):
+    """The rows of one (model, slice), in order: arrays of n.
+
+    begin, end  the span of a row's window on a line of its own (event ordinals, or the times of panes):
+                windows share no event iff one's end <= the other's begin
+    full        whether the window can be compared: it is as long as it will be
+    time        microseconds UTC, NaN = null
+    auc, low, high  NaN = null
+    """
+
+    begin: Int64Array
+    end: Int64Array
+    full: np.ndarray
+    seq: Int64Array
+    events: Int64Array
+    time: FloatArray
+    auc: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+class Pair(NamedTuple):
+    """The two windows without a common event whose AUC differs most; `worst` and `best` are row numbers.
+
+    difference  AUC of the best minus that of the worst, > 0 or = 0
+    low, high   its interval, widened for the choice among `pairs` pairs
+    """
+
+    worst: int
+    best: int
+    pairs: int
+    difference: float
+    low: float
+    high: float
+
+    @property
+    def supported(self) -> bool:
+        """Whether the interval excludes 0."""
+        return self.low > 0
+
+
+def series_of(columns: dict[str, np.ndarray], rows: slice) -> Series:
+    """Take the rows of one (model, slice), sorted by pane and row; columns as `ReportRows` holds them."""
+    part = {name: values[rows] for name, values in columns.items()}
+    seq, events = part["seq"].astype(np.int64), part["window_events"].astype(np.int64)
+    if not np.isnan(part["pane_start"]).all():
+        begin, end = part["pane_start"], part["pane_end"]
+        pane = np.nan_to_num(begin, nan=-1.0)
+        full = np.append(pane[1:] != pane[:-1], True)
+        begin, end = np.nan_to_num(begin).astype(np.int64), np.nan_to_num(end).astype(np.int64)
+    else:
+        begin, end = seq - events, seq
+        full = begin > 0
+        if full.any():  # windows of a fixed size are full with their last event, too
+            full |= events == events[full].max()
+    return Series(begin, end, full, seq, events, part["time"], part["auc"], part["auc_low"], part["auc_high"])
+
+
+def greatest_difference(series: Series, confidence: float) -> Pair | None:
+    """Return the pair of full windows without a common event whose AUC differs most; None if there is none.
+
+    Rows without an interval, or with one of no width (perfect separation), are left out: nothing could be
+    said of a difference to them.
+    """
+    width = np.fmax(series.high - series.auc, series.auc - series.low)  # ends are clipped to [0, 1]
+    rows = np.flatnonzero(series.full & (width > 0))
+    rows = rows[np.argsort(series.end[rows], kind="stable")]
+    auc, end = series.auc[rows], series.end[rows]
+    before = np.searchsorted(end, series.begin[rows], side="right")  # how many end before j begins
+    pairs = int(before.sum())
+    if not pairs:
+        return None
+    later = np.flatnonzero(before > 0)
+    lowest, highest = _running(auc, np.less), _running(auc, np.greater)
+    drops = auc[highest[before[later] - 1]] - auc[later]
+    rises = auc[later] - auc[lowest[before[later] - 1]]
+    at = int(np.argmax(np.maximum(drops, rises)))
+    j = later[at]
+    if rises[at] >= drops[at]:
+        worst, best = lowest[before[j] - 1], j
+    else:
+        worst, best = j, highest[before[j] - 1]
+    difference = float(auc[best] - auc[worst])
+    sides = width[rows[[worst, best]]]
+    wider = ndtri((1 - confidence) / (2 * pairs)) / ndtri((1 - confidence) / 2)
+    half = float(np.hypot(*sides) * wider)
+    return Pair(int(rows[worst]), int(rows[best]), pairs, difference, difference - half, difference + half)
+
+
+def _running(values: FloatArray, beats: np.ufunc) -> Int64Array:
+    """Return for every k where, among the first k + 1 values, the first extreme one stands."""
+    extreme = (np.minimum if beats is np.less else np.maximum).accumulate(values)
+    fresh = np.append(True, beats(values[1:], extreme[:-1]))
+    return np.maximum.accumulate(np.where(fresh, np.arange(len(values)), 0))
+
+
+class Change(NamedTuple):
+    """What is said of one model.
+
+    verdict  "changed", "not shown" or "cannot tell"
+    worst, best  rows of the series, -1 where no pair was compared
+    """
+
+    model: str
+    verdict: str
+    text: str
+    worst: int = -1
+    best: int = -1
+
+
+def change_of(model: str, series: Series, confidence: float) -> Change:
+    """Say in plain sentences when the model ranked worst and best, and what the intervals make of it."""
+    pair = greatest_difference(series, confidence)
+    if pair is None:
+        return Change(model, "cannot tell", _why_none(series))
+    worst, best = (_window(series, row) for row in (pair.worst, pair.best))
+    size = f"{pair.difference:.3f}"
+    among = (
+        "there is only this one pair of windows without a common event"
+        if pair.pairs == 1
+        else f"widened because the two are the extremes of {pair.pairs:,} pairs of windows"
+    )
+    interval = f"[{signed(pair.low)}, {signed(pair.high)}]"
+    told = f"Lowest {worst}, highest {best}"
+    if pair.supported:
+        order = "fell" if series.end[pair.best] <= series.begin[pair.worst] else "rose"
+        return Change(
+            model,
+            "changed",
+            f"{told}. From the earlier of the two to the later it {order} by {size}, and the data support "
+            f"a change: the {share(confidence)} interval of that difference is {interval} ({among}), which "
+            "does not reach 0.",
+            pair.worst,
+            pair.best,
+        )
+    if pair.difference == 0:
+        return Change(
+            model, "not shown", f"AUC was {series.auc[pair.worst]:.3f} in every full window.",
+            pair.worst, pair.best,
+        )  # fmt: skip
+    return Change(
+        model,
+        "not shown",
+        f"{told}. The difference, {size}, is no larger than what chance gives: its {share(confidence)} "
+        f"interval is {interval} ({among}) and includes 0. That does not prove that nothing changed.",
+        pair.worst,
+        pair.best,
+    )
+
+
+def signed(value: float) -> str:
+    """Write with three decimals, and never "-0.000"."""
+    return f"{value:.3f}".replace("-0.000", "0.000")
+
+
+def _window(series: Series, row: int) -> str:
+    when = f"up to {moment(series.time[row])}" if np.isfinite(series.time[row]) else ""
+    span = f"in the {series.events[row]:,} events {when or f'up to event {series.seq[row]:,}'}"
+    return f"{span}: {series.auc[row]:.3f} [{series.low[row]:.3f}, {series.high[row]:.3f}]"
+
+
+def _why_none(series: Series) -> str:
+    measured = np.isfinite(series.auc)
+    if not measured.any():
+        return "AUC is null in every row: there is nothing to compare."
+    if np.ptp(series.auc[measured]) == 0 and not (series.high > series.low).any():
+        return (
+            f"AUC was {series.auc[measured][0]:.3f} in every row, with an interval of no width: nothing in "
+            "the scores could rank differently."
+        )
+    if (series.begin <= 0).all() and not series.full.any():
+        return (
+            "Every window so far reaches back to the first event, so any two of them share events and "
+            "cannot be compared as independent."
+        )
+    return "No two full windows share no event yet, so there are no two independent values to compare."
+
+
+def side_by_side(models: Sequence[str], series: Sequence[Series], confidence: float) -> str:
+    """Say what the whole models' latest AUC is, and what that does not decide."""
+    last = [
+        f"{model} {one.auc[-1]:.3f}"
+        + (f" [{one.low[-1]:.3f}, {one.high[-1]:.3f}]" if np.isfinite(one.low[-1]) else "")
+        for model, one in zip(models, series, strict=True)
+        if len(one.auc) and np.isfinite(one.auc[-1])
+    ]
+    if not last:
+        return ""
+    told = f"At the latest moment, AUC [{share(confidence)} interval]: {', '.join(last)}."
+    if len(last) == 1:
+        return told
+    return (
+        f"{told} Models that score the same events are no independent samples: whether these intervals "
+        "overlap is no test of a difference between models. Only a paired test on the scores is, such as "
+        "DeLong's; the rows do not hold what it needs."
+    )

@@ -1,0 +1,211 @@
+"""The page: a template, filled with words and tables that stand by themselves, and with data and code.
+
+What can be said without JavaScript is in the HTML itself: what was evaluated, what became of the events,
+what changed, the latest values of the first models, what the measures mean. The code then takes those
+places over. All text that comes from data goes through `html.escape`, or through `script_json`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib import resources
+
+import numpy as np
+
+from .. import __version__
+from ..core.errors import ConfigError
+from .report_changes import Change
+from .report_measures import CONTEXT, MEANINGS
+from .report_rows import EventCounters, ReportRows
+from .report_text import counted, day, moment, number
+
+SCRIPTS = (
+    "data.js",
+    "state.js",
+    "charts.js",
+    "over_time.js",
+    "slices.js",
+    "curves.js",
+    "table.js",
+    "page.js",
+)
+"""Read one after another, as one script."""
+
+CARDS = 5
+"""Models of which "What changed" is in the HTML itself."""
+
+TABLE_ROWS = 50
+"""Models whose latest values are in the HTML itself."""
+
+TABLE_MEASURES = ("auc", "auc_low", "auc_high", "h", "ks", "brier", "kappa", "kappa_m")
+
+VERDICTS = {
+    "changed": "change supported",
+    "not shown": "no change shown",
+    "cannot tell": "cannot be compared",
+}
+"""What stands on a model's card."""
+
+
+def asset(name: str) -> str:
+    """Return a source of the page."""
+    return (resources.files(__package__) / "report_page" / name).read_text("utf-8")
+
+
+def plotly_source() -> str:
+    """Return the plotting library's code. Raises ConfigError where it is not installed."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise ConfigError(
+            "the report is drawn by plotly, which is not installed; pip install 'rocsteady[report]'"
+        ) from None
+    return str(get_plotlyjs())
+
+
+def page(fields: Mapping[str, str]) -> str:
+    """Fill the template; every `{{name}}` in it is a field, and what fields hold is not looked at again."""
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: fields[match.group(1)], asset("page.html"))
+
+
+def script() -> str:
+    """Return the page's code as one script."""
+    code = "\n".join(asset(name) for name in SCRIPTS)
+    return f'(() => {{\n"use strict";\n{code}\n}})();'
+
+
+def lead(rows: ReportRows, applied: int | None) -> str:
+    """Say in a sentence what was evaluated."""
+    if not len(rows):
+        return "There are no rows to show: the files have their columns and nothing else."
+    slices = len([name for name in rows.slices if name])
+    parts = [counted(len(rows.models), "model")]
+    if slices:
+        parts.append(counted(slices, "slice"))
+    parts.append(counted(rows.total, "row") + " of measures")
+    said = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+    if applied is not None:
+        said += f" over {counted(applied, 'event')}"
+    windows = rows.columns["window_events"][rows.series[:, 3] - 1]
+    said += f", at most {windows.max():,.0f} events in a window"
+    time = rows.columns["time"]
+    if not np.isnan(time).all():
+        said += f", from {day(np.nanmin(time))} to {day(np.nanmax(time))}"
+    return f"{said}."
+
+
+def counters_html(counters: EventCounters, *, given: bool) -> str:
+    """Return what became of the events as a list of numbers, with the reasons to unfold."""
+    tiles = [("Events read", counters.read), ("Applied", counters.applied)]
+    for label, kind in (
+        ("Dead letters", "invalid"), ("Late", "late"), ("Unmatched", "unmatched"), ("Duplicate", "duplicate"),
+    ):  # fmt: skip
+        tiles.append((label, counters.total(kind) if given else None))
+    shown = "".join(
+        f"<div><dt>{label}</dt><dd{'' if count is not None else ' class=none'}>"
+        f"{'not given' if count is None else f'{count:,}'}</dd></div>"
+        for label, count in tiles
+        if label != "Events read" or count is not None
+    )
+    told = f'<dl class="counters">{shown}</dl>'
+    if not given:
+        return told + (
+            '<p class="hint">Events that could not count are known to <code>rocsteady evaluate --dead-letters '
+            "FILE</code>; give that file here as <code>--dead-letters FILE</code>.</p>"
+        )
+    if counters.lost:
+        items = "".join(
+            f"<li>{count:,} × {escape(reason)} ({escape(kind)})</li>"
+            for kind, reason, count in counters.lost[:30]
+        )
+        more = len(counters.lost) - 30
+        items += f"<li>and {counted(more, 'more reason')}</li>" if more > 0 else ""
+        told += (
+            f'<details class="reasons"><summary>Why events did not count</summary><ul>{items}</ul></details>'
+        )
+    return told
+
+
+def notes_html(notes: Sequence[str]) -> str:
+    """Return what a reader must know before reading on."""
+    return "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
+
+
+def changes_html(changes: Sequence[Change]) -> str:
+    """Return the first models' cards."""
+    return "".join(
+        f'<article class="card"><h3>{escape(one.model)}<span class="badge'
+        f'{" changed" if one.verdict == "changed" else ""}">{VERDICTS[one.verdict]}</span></h3>'
+        f"<p>{escape(one.text)}</p></article>"
+        for one in changes[:CARDS]
+    )
+
+
+def latest_html(rows: ReportRows) -> str:
+    """Return the table of latest values, of the first whole models."""
+    held = [name for name in TABLE_MEASURES if not np.isnan(rows.columns[name]).all()]
+    columns = ["seq", "window_events", "prevalence", *held]
+    labels = {"seq": "Events applied", "window_events": "In window"}
+    timed = not np.isnan(rows.columns["time"]).all()
+    head = ["Model", "Slice", *(["Time (UTC)"] if timed else [])]
+    head += [labels.get(name) or MEANINGS[name].label for name in columns]
+    lines = []
+    for model, _, _, stop in rows.whole_models()[:TABLE_ROWS].tolist():
+        last = stop - 1
+        time = rows.columns["time"][last]
+        cells = [f'<th scope="row">{escape(rows.models[model])}</th><td class="text">all events</td>']
+        if timed:
+            cells.append(f"<td>{'–' if np.isnan(time) else moment(time).removesuffix(' UTC')}</td>")
+        for name in columns:
+            digits = "count" if name == "seq" else MEANINGS[name].digits
+            cells.append(f"<td>{number(rows.columns[name][last], digits)}</td>")
+        code = rows.reason_codes[last]
+        cells.append(f'<td class="text reason">{escape(rows.reasons[code]) if code >= 0 else ""}</td>')
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    if not lines:
+        lines = [f'<tr><td class="text" colspan="{len(head) + 1}">No rows.</td></tr>']
+    titles = "".join(f'<th scope="col">{title}</th>' for title in (*head, "Reason"))
+    return f'<table id="latest-table"><thead><tr>{titles}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
+
+
+def null_html(nulls: Mapping[str, str]) -> str:
+    """Return which measures have no chart, and why."""
+    if not nulls:
+        return ""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in nulls.items():
+        by_reason.setdefault(reason, []).append(MEANINGS[name].label)
+    said = "; ".join(f"{', '.join(labels)} ({escape(reason)})" for reason, labels in by_reason.items())
+    return f'<p class="nulls">Null in every row, so not drawn: {said}.</p>'
+
+
+def meanings_html() -> str:
+    """Return a sentence for every measure."""
+    shown = [name for name in MEANINGS if name not in CONTEXT] + list(CONTEXT)
+    items = "".join(
+        f"<div><dt>{escape(MEANINGS[name].label)}<code>{name}</code></dt>"
+        f"<dd>{escape(MEANINGS[name].sentence)}</dd></div>"
+        for name in shown
+    )
+    return f'<dl class="meanings">{items}</dl>'
+
+
+def foot_html(rows: ReportRows, drawn: int) -> str:
+    """Return the version, the settings' hashes, and what was left out."""
+    said = [f"Made by rocsteady {__version__}."]
+    if rows.configs:
+        said.append(f"Settings (column config): {escape(', '.join(rows.configs[:12]))}.")
+    if drawn < rows.total:
+        said.append(
+            f"{drawn:,} of {rows.total:,} rows are drawn: the first and the last of every series, and of the "
+            "others those with the extremes of AUC, H-measure, KS and kappa-m."
+        )
+    else:
+        said.append(
+            f"All {rows.total:,} rows are in this page; a chart too narrow for its rows draws the extremes "
+            "of every pixel."
+        )
+    said.append("Times are UTC. Charts are drawn by plotly.js (MIT), which is in this page.")
+    return "".join(f"<p>{sentence}</p>" for sentence in said)

@@ -1,0 +1,311 @@
+// Drawing series with plotly: colours, thinning, traces of one measure, the large chart and the small ones.
+
+// Okabe and Ito's colours, told apart by colour-blind readers; yellow and black change places in the dark.
+const COLOURS = {
+  light: ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#1a1a1a"],
+  dark: ["#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442", "#D55E00", "#f2f2f2"],
+};
+const DASHES = ["solid", "dash", "dot"];
+const SYMBOLS = ["circle", "square", "diamond"];
+const DASH_ARRAYS = { solid: "", dash: "7 4", dot: "2 3" };
+
+function isDark() {
+  return state.theme === "dark" || (state.theme === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
+}
+
+function styleOf(model) {
+  const slot = state.slots.get(model) || 0;
+  const colours = COLOURS[isDark() ? "dark" : "light"];
+  const round = Math.floor(slot / colours.length) % DASHES.length;
+  return { colour: colours[slot % colours.length], dash: DASHES[round], symbol: SYMBOLS[round] };
+}
+
+function faded(colour, opacity) {
+  const number = parseInt(colour.slice(1), 16);
+  return `rgba(${number >> 16},${(number >> 8) & 255},${number & 255},${opacity})`;
+}
+
+function token(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+}
+
+function baseLayout(extra) {
+  const axis = {
+    gridcolor: token("grid"), linecolor: token("line"), zerolinecolor: token("line"), tickcolor: token("line"),
+    automargin: true, zerolinewidth: 1,
+  };
+  const layout = {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, hovermode: "closest",
+    font: { family: getComputedStyle(document.body).fontFamily, size: 12.5, color: token("muted") },
+    hoverlabel: { bgcolor: token("surface"), bordercolor: token("field"), align: "left",
+      font: { color: token("text"), size: 13 } },
+    margin: { l: 8, r: 14, t: 8, b: 8 }, ...extra,
+  };
+  layout.xaxis = { ...axis, ...(extra.xaxis || {}) };
+  layout.yaxis = { ...axis, ...(extra.yaxis || {}) };
+  return layout;
+}
+
+const coarse = matchMedia("(pointer: coarse)").matches;
+const PLOT_CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, doubleClick: "reset" };
+
+let plotlyReady = null;
+/** Unpack the plotting library and run it, once. */
+function plotly() {
+  if (plotlyReady === null) {
+    plotlyReady = textBlock("plotly").then((source) => {
+      const script = document.createElement("script");
+      script.textContent = source;
+      document.head.append(script);
+      return window.Plotly;
+    });
+  }
+  return plotlyReady;
+}
+
+function horizontal(row) {
+  return state.axis === "time" ? columns.get("time")[row] / 1000 : columns.get("seq")[row];
+}
+
+function horizontalColumn() {
+  return state.axis === "time" ? "time" : "seq";
+}
+
+/**
+ * The rows of a series to draw, thinned to what `buckets` pixels can show; -1 stands for a break between panes.
+ *
+ * Rows are gathered while they fall into the same pixel; of such a run the first, the last, and for each of
+ * `names` the least and the greatest stay, and the first null: no extreme and no gap is lost. Where there are
+ * at most four rows to a pixel, all stay. `view` is [low, high] of the axis, or null for all; a row beyond
+ * either side stays, so that lines run on to the edge.
+ */
+function thin(series, names, view, buckets) {
+  let { first, stop } = series;
+  const paned = meta.panes;
+  if (view && !paned) {
+    let low = first;
+    while (low + 1 < stop && horizontal(low + 1) < view[0]) low += 1;
+    let high = stop;
+    while (high - 1 > low && horizontal(high - 2) > view[1]) high -= 1;
+    first = low;
+    stop = high;
+  }
+  if (stop - first <= 4 * buckets) {
+    const rows = [];
+    for (let row = first; row < stop; row += 1) {
+      if (row > first && breaksBefore(row)) rows.push(-1);
+      rows.push(row);
+    }
+    return rows;
+  }
+  const start = horizontal(first);
+  const scale = buckets / Math.max(horizontal(stop - 1) - start, Number.MIN_VALUE);
+  const values = names.map((name) => columns.get(name));
+  const rows = [];
+  let row = first;
+  while (row < stop) {
+    if (row > first && breaksBefore(row)) rows.push(-1);
+    const bucket = Math.floor((horizontal(row) - start) * scale);
+    let end = row + 1;
+    while (end < stop && !breaksBefore(end) && Math.floor((horizontal(end) - start) * scale) === bucket) end += 1;
+    for (const kept of keptOf(row, end, values)) rows.push(kept);
+    row = end;
+  }
+  return rows;
+}
+
+function breaksBefore(row) {
+  if (!meta.panes) return false;
+  const panes = columns.get("pane_start");
+  return panes[row] !== panes[row - 1];
+}
+
+function keptOf(first, stop, values) {
+  const kept = new Set([first, stop - 1]);
+  for (const column of values) {
+    let least = -1;
+    let greatest = -1;
+    let gone = -1;
+    for (let row = first; row < stop; row += 1) {
+      const value = column[row];
+      if (Number.isNaN(value)) gone = gone < 0 ? row : gone;
+      else {
+        if (least < 0 || value < column[least]) least = row;
+        if (greatest < 0 || value > column[greatest]) greatest = row;
+      }
+    }
+    for (const row of [least, greatest, gone]) if (row >= 0) kept.add(row);
+  }
+  return [...kept].sort((a, b) => a - b);
+}
+
+function hoverText(row, model, measure) {
+  const said = meta.measures[measure];
+  const value = columns.get(measure)[row];
+  const where = [];
+  if (meta.times && !Number.isNaN(columns.get("time")[row])) where.push(timeText(columns.get("time")[row]) + " UTC");
+  where.push("event " + counts.format(columns.get("seq")[row]));
+  let text = `<b>${escaped(meta.models[model])}</b><br>${where.join(" · ")}<br>`;
+  if (Number.isNaN(value)) return text + `${escaped(said.label)} is null: ${escaped(reasonOf(row, measure) || "no reason given")}`;
+  text += `${escaped(said.label)} <b>${shown(value, said.digits)}</b>`;
+  if (measure === "auc" && columns.get("auc_low") && !Number.isNaN(columns.get("auc_low")[row])) {
+    text += ` [${shown(columns.get("auc_low")[row], "share")}, ${shown(columns.get("auc_high")[row], "share")}]`;
+  }
+  text += `<br>exactly ${value}<br>${counts.format(columns.get("window_events")[row])} events in the window`;
+  const reason = reasonOf(row, measure);
+  return reason ? `${text}<br>${escaped(reason)}` : text;
+}
+
+function at(row) {
+  if (row < 0) return null;
+  const x = horizontal(row);
+  return Number.isNaN(x) ? null : x;
+}
+
+function valueOrNull(value) {
+  return Number.isFinite(value) ? value : null;
+}
+
+/** The interval as polygons, one for each run of rows that have one: low forward, high backward. */
+function bandTrace(rows, style) {
+  const low = columns.get("auc_low");
+  const high = columns.get("auc_high");
+  const x = [];
+  const y = [];
+  let run = [];
+  const close = () => {
+    if (run.length > 1) {
+      if (x.length) {
+        x.push(null);
+        y.push(null);
+      }
+      for (const row of run) {
+        x.push(at(row));
+        y.push(low[row]);
+      }
+      for (const row of run.toReversed()) {
+        x.push(at(row));
+        y.push(high[row]);
+      }
+    }
+    run = [];
+  };
+  for (const row of rows) {
+    if (row >= 0 && Number.isFinite(low[row]) && Number.isFinite(high[row])) run.push(row);
+    else close();
+  }
+  close();
+  return { kind: "band", type: "scatter", mode: "lines", x, y, fill: "toself", fillcolor: faded(style.colour, 0.2),
+    line: { width: 0, color: style.colour }, hoverinfo: "skip" };
+}
+
+/** Rows whose neighbours are null or breaks: a line shows nothing of them. */
+function aloneTrace(rows, values, style, small) {
+  const alone = rows.filter((row, place) => {
+    const gap = (other) => other === undefined || other < 0 || !Number.isFinite(values[other]);
+    return row >= 0 && Number.isFinite(values[row]) && gap(rows[place - 1]) && gap(rows[place + 1]);
+  });
+  const trace = { kind: "alone", type: "scatter", mode: "markers", x: alone.map(at), y: alone.map((row) => values[row]),
+    marker: { color: style.colour, size: small ? 5 : 7, symbol: style.symbol }, rows: alone };
+  return trace;
+}
+
+function nullTrace(rows, values, style, buckets) {
+  const gone = rows.filter((row) => row >= 0 && !Number.isFinite(values[row]));
+  const step = Math.max(1, Math.ceil(gone.length / (buckets / 4)));
+  const some = gone.filter((_, place) => place % step === 0);
+  return { kind: "null", type: "scatter", mode: "markers", x: some.map(at), y: some.map(() => 0.015), yaxis: "y2",
+    marker: { color: style.colour, size: 9, symbol: "line-ns-open", line: { width: 1.5, color: style.colour } }, rows: some };
+}
+
+/** All traces of a measure: for every chosen model its band, its line, its lone points, its nulls. */
+function measureTraces(measure, view, width, small) {
+  const traces = [];
+  const values = columns.get(measure);
+  const banded = measure === "auc" && meta.columns.includes("auc_low");
+  const buckets = Math.max(60, Math.floor(width));
+  for (const model of state.models) {
+    const series = seriesOf(model, state.slice);
+    if (!series) continue;
+    const style = styleOf(model);
+    const rows = thin(series, banded ? ["auc", "auc_low", "auc_high"] : [measure], view, buckets);
+    const line = { kind: "line", model, measure, type: "scatter", mode: "lines", connectgaps: false, rows,
+      x: rows.map(at), y: rows.map((row) => (row < 0 ? null : valueOrNull(values[row]))),
+      line: { color: style.colour, width: small ? 1.5 : 2, dash: style.dash, simplify: false } };
+    const alone = aloneTrace(rows, values, style, small);
+    const parts = [line];
+    if (banded) parts.unshift(bandTrace(rows, style));
+    if (banded && alone.rows.length) {
+      const low = columns.get("auc_low");
+      const high = columns.get("auc_high");
+      alone.error_y = { type: "data", symmetric: false, thickness: 1.5, color: style.colour,
+        array: alone.rows.map((row) => (high[row] - values[row]) || 0),
+        arrayminus: alone.rows.map((row) => (values[row] - low[row]) || 0) };
+    }
+    if (alone.rows.length) parts.push(alone);
+    if (!small) {
+      const gone = nullTrace(rows, values, style, buckets);
+      if (gone.rows.length) parts.push(gone);
+    }
+    for (const part of parts) {
+      part.model = model;
+      part.measure = measure;
+      if (part.hoverinfo !== "skip") {
+        part.hovertemplate = "%{text}<extra></extra>";
+        part.text = part.rows.map((row) => (row < 0 ? "" : hoverText(row, model, measure)));
+      }
+      traces.push(part);
+    }
+  }
+  return traces;
+}
+
+async function needFor(measure) {
+  const names = ["seq", "window_events", "reason", measure];
+  if (meta.times) names.push("time");
+  if (meta.panes) names.push("pane_start");
+  if (measure === "auc") names.push("auc_low", "auc_high");
+  await need(names);
+}
+
+/** One measure of the chosen models and slice, summed up in a sentence. */
+function summary(measure) {
+  const said = meta.measures[measure];
+  const values = columns.get(measure);
+  const parts = [];
+  for (const model of state.models) {
+    const series = seriesOf(model, state.slice);
+    if (!series) {
+      parts.push(`${meta.models[model]} has no rows in this slice`);
+      continue;
+    }
+    let low = Infinity;
+    let high = -Infinity;
+    let gone = 0;
+    for (let row = series.first; row < series.stop; row += 1) {
+      if (Number.isNaN(values[row])) gone += 1;
+      else {
+        low = Math.min(low, values[row]);
+        high = Math.max(high, values[row]);
+      }
+    }
+    const last = shown(values[series.stop - 1], said.digits);
+    if (low > high) parts.push(`${meta.models[model]} is null throughout`);
+    else {
+      parts.push(`${meta.models[model]} ${last} at the end (from ${shown(low, said.digits)} to ${shown(high, said.digits)}` +
+        `${gone ? `, null in ${counts.format(gone)} of ${counts.format(series.stop - series.first)} rows` : ""})`);
+    }
+  }
+  return parts.length ? `${said.label}, ${sliceName(state.slice)}: ${parts.join("; ")}.` : "No model is chosen.";
+}
+
+function axisLayout(measure, small) {
+  const shares = meta.measures[measure].digits === "share";
+  return {
+    xaxis: { type: state.axis === "time" ? "date" : "linear", fixedrange: coarse || small, showgrid: !small,
+      nticks: small ? 4 : 0, tickformat: state.axis === "time" ? "" : ",d", hoverformat: "" },
+    yaxis: { fixedrange: true, nticks: small ? 4 : 8, tickformat: shares ? "" : ",~g", separatethousands: true },
+    yaxis2: { overlaying: "y", range: [0, 1], visible: false, fixedrange: true },
+    separators: ".,", dragmode: coarse || small ? false : "zoom",
+  };
+}

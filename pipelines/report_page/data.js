@@ -1,0 +1,113 @@
+// The rows of the report: columns that are unpacked when they are first needed, and how numbers are written.
+//
+// A block is a script element whose text is base64 of gzip of float64s, bytes shuffled (see report_data.py).
+// NaN stands for null. A series is the rows first..stop-1 of one (model, slice), in order.
+
+const meta = JSON.parse(document.getElementById("meta").textContent);
+const columns = new Map();
+const pending = new Map();
+
+function bytesOf(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i += 1) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}
+
+async function unzipped(name) {
+  const packed = bytesOf(document.getElementById("block-" + name).textContent.trim());
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+async function textBlock(name) {
+  return new TextDecoder().decode(await unzipped(name));
+}
+
+function unshuffled(bytes) {
+  const n = bytes.length / 8;
+  const plain = new Uint8Array(bytes.length);
+  for (let k = 0; k < 8; k += 1) {
+    const from = k * n;
+    for (let i = 0, at = k; i < n; i += 1, at += 8) plain[at] = bytes[from + i];
+  }
+  return new Float64Array(plain.buffer);
+}
+
+/** Unpack columns, once each; those that a page does not hold are null throughout. */
+async function need(names) {
+  await Promise.all(names.map((name) => {
+    if (!pending.has(name)) {
+      const there = document.getElementById("block-" + name) !== null;
+      pending.set(name, there
+        ? unzipped(name).then((bytes) => columns.set(name, unshuffled(bytes)))
+        : Promise.resolve(columns.set(name, new Float64Array(meta.kept).fill(NaN))));
+    }
+    return pending.get(name);
+  }));
+}
+
+const seriesAt = new Map(meta.series.map(([model, slice, first, stop]) => [model + "/" + slice, { model, slice, first, stop }]));
+
+function seriesOf(model, slice) {
+  return seriesAt.get(model + "/" + slice) || null;
+}
+
+// Writing numbers: the same number of digits for every value of a measure.
+
+const counts = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
+
+function shown(value, digits) {
+  if (Number.isNaN(value) || value === null || value === undefined) return "–";
+  if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
+  let text;
+  if (digits === "count") text = counts.format(value);
+  else if (digits === "share") text = value.toFixed(4).replace(/^-(0\.0000)$/, "$1");
+  else text = String(Number(value.toPrecision(5)));
+  return text.replace(/^-/, "−");
+}
+
+function pad(number) {
+  return String(number).padStart(2, "0");
+}
+
+function timeText(micros) {
+  if (Number.isNaN(micros)) return "–";
+  const at = new Date(Math.floor(micros / 1000));
+  return `${at.getUTCFullYear()}-${pad(at.getUTCMonth() + 1)}-${pad(at.getUTCDate())} ${pad(at.getUTCHours())}:${pad(at.getUTCMinutes())}`;
+}
+
+function reasonOf(row, measure) {
+  const code = columns.get("reason")[row];
+  if (!(code >= 0)) return "";
+  const whole = meta.reasons[code];
+  if (!measure) return whole;
+  const mine = whole.split("; ").filter((part) => part.startsWith(measure + ": "));
+  return mine.map((part) => part.slice(measure.length + 2)).join("; ");
+}
+
+function sliceName(slice) {
+  return meta.slices[slice] === "" ? "all events" : meta.slices[slice];
+}
+
+/** Plotly reads texts as a little HTML: what comes from data is escaped. */
+function escaped(text) {
+  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+}
+
+function element(tag, attributes, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== null) made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+const collator = new Intl.Collator("en", { numeric: true });

@@ -1,0 +1,181 @@
+// The large chart of one measure, with zooming by mouse, buttons and keys, and the small ones of all others.
+
+const main = { view: null, turn: 0 };
+
+async function drawMain() {
+  const turn = (main.turn += 1);
+  const measure = state.measure;
+  const said = meta.measures[measure];
+  byId("main-title").textContent = `${said.label}, ${sliceName(state.slice)}`;
+  byId("main-meaning").textContent = said.sentence;
+  await needFor(measure);
+  const Plotly = await plotly();
+  if (turn !== main.turn) return;
+  const chart = byId("main-chart");
+  const traces = measureTraces(measure, main.view, chart.clientWidth, false);
+  traces.push(...extremeTraces(measure));
+  const layout = baseLayout(axisLayout(measure, false));
+  if (main.view) layout.xaxis.range = state.axis === "time" ? main.view.map((ms) => new Date(ms).toISOString()) : main.view.slice();
+  layout.uirevision = Math.random();
+  byId("main-caption").textContent = summary(measure) + drawnNote(traces, measure);
+  await Plotly.react(chart, traces, layout, PLOT_CONFIG);
+  chart.dataset.drawn = `${measure}|${state.slice}|${state.axis}|${state.models.join(",")}|${isDark() ? "dark" : "light"}`;
+  if (!chart.dataset.wired) {
+    chart.dataset.wired = "1";
+    chart.on("plotly_relayout", (change) => zoomed(change));
+  }
+}
+
+function drawnNote(traces, measure) {
+  let drawn = 0;
+  let all = 0;
+  for (const trace of traces) {
+    if (trace.kind !== "line") continue;
+    const series = seriesOf(trace.model, state.slice);
+    drawn += trace.rows.filter((row) => row >= 0).length;
+    all += series.stop - series.first;
+  }
+  const band = measure === "auc" && meta.columns.includes("auc_low") ? ` The band is the ${meta.confidence} interval.` : "";
+  if (drawn >= all || main.view) return band;
+  return `${band} ${counts.format(drawn)} of ${counts.format(all)} rows are drawn, extremes kept; zoom in to see all.`;
+}
+
+/** Where the AUC was lowest and highest, of the sentences in "What changed". */
+function extremeTraces(measure) {
+  if (measure !== "auc" || meta.slices[state.slice] !== "") return [];
+  const marks = [];
+  for (const model of state.models) {
+    const change = changes ? changes[model] : null;
+    if (!change || !change.worst) continue;
+    const style = styleOf(model);
+    [[change.worst, "triangle-up", "lowest"], [change.best, "triangle-down", "highest"]].forEach(([point, symbol, word]) => {
+      const x = state.axis === "time" ? point[1] / 1000 : point[0];
+      marks.push({ kind: "mark", type: "scatter", mode: "markers", x: [x], y: [point[2]], hoverinfo: "skip", model, word,
+        marker: { symbol, size: 11, color: style.colour, line: { color: token("ground"), width: 1.5 } } });
+    });
+  }
+  return marks;
+}
+
+function extent() {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const model of state.models) {
+    const series = seriesOf(model, state.slice);
+    if (!series) continue;
+    for (let row = series.first; row < series.stop; row += 1) {
+      const x = horizontal(row);
+      if (x < low) low = x;
+      if (x > high) high = x;
+    }
+  }
+  return high > low ? [low, high] : null;
+}
+
+let zoomTimer = 0;
+function zoomed(change) {
+  if (change["xaxis.autorange"]) main.view = null;
+  else if (change["xaxis.range[0]"] !== undefined) {
+    const ends = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+    main.view = state.axis === "time"
+      ? ends.map((end) => (typeof end === "number" ? end : Date.parse(end.replace(" ", "T") + (end.endsWith("Z") ? "" : "Z"))))
+      : ends.map(Number);
+    if (main.view.some(Number.isNaN)) main.view = null;
+  } else return;
+  clearTimeout(zoomTimer);
+  zoomTimer = setTimeout(drawMain, 30);
+}
+
+function zoom(how) {
+  const whole = extent();
+  if (!whole || how === "all") main.view = null;
+  else {
+    const [low, high] = main.view || whole;
+    const size = high - low;
+    const moves = { in: [size / 4, -size / 4], out: [-size / 2, size / 2], left: [-size / 4, -size / 4], right: [size / 4, size / 4] };
+    main.view = [low + moves[how][0], high + moves[how][1]];
+    if (main.view[0] <= whole[0] && main.view[1] >= whole[1]) main.view = null;
+  }
+  say(main.view ? `shown from ${viewText(main.view[0])} to ${viewText(main.view[1])}` : "all is shown");
+  drawMain();
+}
+
+function viewText(x) {
+  return state.axis === "time" ? timeText(x * 1000) : "event " + counts.format(Math.round(x));
+}
+
+function wireZoom() {
+  const bar = byId("zoom");
+  bar.hidden = false;
+  for (const button of bar.querySelectorAll("button")) button.addEventListener("click", () => zoom(button.dataset.zoom));
+  const keys = { "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", 0: "all" };
+  const chart = byId("main-chart");
+  chart.tabIndex = 0;
+  chart.setAttribute("role", "group");
+  chart.setAttribute("aria-label", "Chart; plus and minus zoom, arrows move, 0 shows all");
+  chart.setAttribute("aria-describedby", "main-caption");
+  chart.addEventListener("keydown", (event) => {
+    if (!(event.key in keys) || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    zoom(keys[event.key]);
+  });
+}
+
+// Small charts: one of every measure, drawn when it comes into view and when what it shows has changed.
+
+const multiples = new Map(); // measure -> { figure, plot, caption, visible, stale }
+
+function buildMultiples() {
+  const home = byId("multiples");
+  const watcher = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      const one = multiples.get(entry.target.dataset.measure);
+      one.visible = entry.isIntersecting;
+      if (one.visible && one.stale) drawMultiple(one);
+    }
+  }, { rootMargin: "200px" });
+  for (const [group, title] of Object.entries(meta.groups)) {
+    const names = meta.drawn.filter((name) => meta.measures[name].group === group);
+    if (!names.length) continue;
+    const grid = element("div", { class: "grid" });
+    home.append(element("h3", { class: "group-title" }, title), grid);
+    for (const measure of names) {
+      const said = meta.measures[measure];
+      const button = element("button", { type: "button", title: said.sentence }, said.label);
+      button.addEventListener("click", () => {
+        main.view = null;
+        choose({ measure });
+        say(`${said.label} is shown large`);
+        byId("over-time").scrollIntoView();
+        byId("measure").focus({ preventScroll: true });
+      });
+      const plot = element("div", { class: "plot" });
+      const caption = element("figcaption", {});
+      const better = said.better ? `${said.better} is better` : "";
+      const figure = element("figure", { class: "chart small", "data-measure": measure },
+        element("div", { class: "small-head" }, button, element("span", {}, better)), plot, caption);
+      multiples.set(measure, { measure, figure, plot, caption, visible: false, stale: true, turn: 0 });
+      grid.append(figure);
+      watcher.observe(figure);
+    }
+  }
+}
+
+async function drawMultiple(one) {
+  const turn = (one.turn += 1);
+  one.stale = false;
+  await needFor(one.measure);
+  const Plotly = await plotly();
+  if (turn !== one.turn) return;
+  one.caption.textContent = summary(one.measure).replace(/^[^:]*: /, "");
+  const layout = baseLayout(axisLayout(one.measure, true));
+  await Plotly.react(one.plot, measureTraces(one.measure, null, one.plot.clientWidth, true), layout, PLOT_CONFIG);
+  one.figure.dataset.drawn = `${one.measure}|${state.slice}|${state.axis}|${state.models.join(",")}`;
+}
+
+function refreshMultiples() {
+  for (const one of multiples.values()) {
+    one.stale = true;
+    if (one.visible) drawMultiple(one);
+  }
+}

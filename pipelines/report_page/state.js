@@ -1,0 +1,68 @@
+// What the reader chose, kept in the fragment of the page's address, so that a view can be linked.
+
+const MODELS_AT_ONCE = 16; // seven colours, and the dashes tell the second and third round apart
+const MODELS_AT_FIRST = 5;
+
+const state = { models: [], slots: new Map(), slice: 0, measure: "auc", axis: "time", at: null, theme: "system" };
+const listeners = [];
+
+function firstModels() {
+  const there = [];
+  for (let model = 0; model < meta.models.length && there.length < MODELS_AT_FIRST; model += 1) {
+    if (seriesOf(model, state.slice)) there.push(model);
+  }
+  return there;
+}
+
+/** A model keeps its colour as long as it is chosen. */
+function assignSlots() {
+  for (const model of [...state.slots.keys()]) if (!state.models.includes(model)) state.slots.delete(model);
+  const used = new Set(state.slots.values());
+  for (const model of state.models) {
+    if (state.slots.has(model)) continue;
+    let slot = 0;
+    while (used.has(slot)) slot += 1;
+    used.add(slot);
+    state.slots.set(model, slot);
+  }
+}
+
+function readFragment() {
+  const asked = new URLSearchParams(location.hash.slice(1));
+  const slice = meta.slices.indexOf(asked.get("slice") || "");
+  state.slice = slice >= 0 ? slice : Math.max(meta.slices.indexOf(""), 0);
+  const named = asked.getAll("model").map((name) => meta.models.indexOf(name)).filter((model) => model >= 0);
+  state.models = [...new Set(named)].slice(0, MODELS_AT_ONCE);
+  if (!asked.has("model") && !asked.has("none")) state.models = firstModels();
+  const measure = asked.get("measure");
+  state.measure = meta.drawn.includes(measure) ? measure : meta.drawn.includes("auc") ? "auc" : meta.drawn[0] || "auc";
+  state.axis = meta.times ? (asked.get("axis") === "seq" ? "seq" : "time") : "seq";
+  state.at = asked.has("at") ? Number(asked.get("at")) : null;
+  state.theme = ["light", "dark"].includes(asked.get("theme")) ? asked.get("theme") : "system";
+  assignSlots();
+}
+
+function writeFragment() {
+  const said = new URLSearchParams();
+  for (const model of state.models) said.append("model", meta.models[model]);
+  if (!state.models.length) said.append("none", "1");
+  if (meta.slices[state.slice]) said.set("slice", meta.slices[state.slice]);
+  said.set("measure", state.measure);
+  if (meta.times) said.set("axis", state.axis);
+  if (state.at !== null) said.set("at", String(state.at));
+  if (state.theme !== "system") said.set("theme", state.theme);
+  history.replaceState(null, "", "#" + said);
+}
+
+/** Change what is chosen; every section hears which parts changed. */
+function choose(change) {
+  Object.assign(state, change);
+  assignSlots();
+  writeFragment();
+  const what = Object.keys(change);
+  for (const listen of listeners) listen(what);
+}
+
+function say(text) {
+  byId("live").textContent = text;
+}

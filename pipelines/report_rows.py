@@ -1,0 +1,322 @@
+"""Rows, curves and dead letters as a report takes them: read from files, put in order, counted.
+
+Invariant
+    `ReportRows` holds every row once, sorted by model, slice, pane and row, every number as the float64 it
+    was (NaN = null, times in microseconds), and says in `notes` whatever a reader of it must know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+
+from ..core.errors import InputError
+from ..core.events import FloatArray, Int64Array
+from ..transforms.dead_letters import DEAD_LETTER_SCHEMA
+from ..transforms.file_formats import DAMAGE, SourceFile, csv_header
+from ..transforms.json_lines import json_columns
+from ..transforms.read_files import list_sources
+from ..transforms.write_rows import ROW_SCHEMA
+from .report_text import counted
+
+_TIME = pa.timestamp("us", "UTC")
+CURVE_SCHEMA = pa.schema(
+    [
+        ("model", pa.string()), ("slice", pa.string()), ("pane_start", _TIME), ("pane_end", _TIME),
+        ("seq", pa.int64()), ("time", _TIME), ("window_events", pa.int64()), ("positives", pa.float64()),
+        ("negatives", pa.float64()), ("point", pa.int64()), ("threshold", pa.float64()),
+        ("tp", pa.float64()), ("fp", pa.float64()), ("on_hull", pa.bool_()), ("block_score", pa.float64()),
+        ("config", pa.string()),
+    ]
+)  # fmt: skip
+"""The columns of curves that a report draws, a row a point, as `evaluate --curves` writes them."""
+
+NEEDED = {
+    "rows": ("model", "slice", "seq", "window_events"),
+    "curves": ("model", "slice", "seq", "point", "threshold", "tp", "fp", "on_hull"),
+    "dead letters": ("kind", "reason"),
+}
+"""Without these columns a file is none of ours. Any other may be missing: it is null."""
+
+_SCHEMAS = {"rows": ROW_SCHEMA, "curves": CURVE_SCHEMA, "dead letters": DEAD_LETTER_SCHEMA}
+_HOW = {
+    "rows": "rocsteady evaluate --output",
+    "curves": "rocsteady evaluate --curves",
+    "dead letters": "rocsteady evaluate --dead-letters",
+}
+_TEXT = ("model", "slice", "reason", "config")
+_NUMBERS = tuple(name for name in ROW_SCHEMA.names if name not in _TEXT)
+
+
+@dataclass(frozen=True)
+class EventCounters:
+    """What became of the events of a job.
+
+    read, applied  how many; None = not known
+    lost           per (kind, reason), most frequent first: kind is invalid, late, unmatched or duplicate
+    """
+
+    read: int | None = None
+    applied: int | None = None
+    lost: Sequence[tuple[str, str, int]] = ()
+
+    def total(self, kind: str) -> int:
+        """Return how many events of one kind did not count."""
+        return sum(count for of, _, count in self.lost if of == kind)
+
+
+@dataclass
+class ReportRows:
+    """n rows in order, in columns.
+
+    models, slices  texts; `series` refers to them by place
+    series          int64[s, 4]: model, slice, first row and the row after the last
+    columns         by name, float64[n]
+    reasons         texts, and int64[n] which of them (-1 = null)
+    configs         the hashes that occur
+    total           rows that there were before any were left out
+    """
+
+    models: list[str]
+    slices: list[str]
+    series: Int64Array
+    columns: dict[str, FloatArray]
+    reason_codes: Int64Array
+    reasons: list[str]
+    configs: list[str]
+    total: int
+    notes: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.reason_codes)
+
+    def whole_models(self) -> Int64Array:
+        """Return the series of whole models, a row of `series` each, in the order of the models."""
+        if "" not in self.slices:
+            return self.series[:0]
+        return self.series[self.series[:, 1] == self.slices.index("")]
+
+
+def read_files(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
+    """Read files or globs of "rows", "curves" or "dead letters" into one table, and what is odd about them.
+
+    Raises InputError, which names the file, where one is missing, damaged, or holds something else.
+    """
+    notes: list[str] = []
+    tables = [_read(source, what, notes) for source in list_sources(paths)]
+    return pa.concat_tables(tables), list(dict.fromkeys(notes))
+
+
+def _read(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
+    schema = _SCHEMAS[what]
+    try:
+        names = _names(source)
+    except (pa.ArrowInvalid, *DAMAGE) as error:
+        raise InputError(f"{source.name} cannot be read: {_first_line(error)}") from None
+    if names is None:
+        return schema.empty_table()
+    missing = [name for name in NEEDED[what] if name not in names]
+    if missing:
+        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+        raise InputError(
+            f"{source.name} holds no {what} of rocsteady: it has no column {missing[0]!r} (it has {shown}); "
+            f"give a file that {_HOW[what]} wrote"
+        )
+    known = [column for column in schema if column.name in names]
+    try:
+        table = _table(source, pa.schema(known))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, *DAMAGE) as error:
+        raise InputError(
+            f"{source.name} cannot be read as {what}: {_first_line(error)}; give a file that {_HOW[what]} wrote"
+        ) from None
+    if what == "rows" and len(known) < len(schema):
+        absent = [name for name in schema.names if name not in names]
+        notes.append(f"{source.name} was written by another version: it has no {', '.join(absent)}.")
+    if what == "rows" and (unknown := [name for name in names if name not in schema.names]):
+        notes.append(f"{source.name} has columns that this version does not show: {', '.join(unknown)}.")
+    columns = [
+        table.column(column.name) if column.name in names else pa.nulls(table.num_rows, column.type)
+        for column in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=pa.schema([column.with_nullable(True) for column in schema]))
+
+
+def _names(source: SourceFile) -> list[str] | None:
+    if source.format == "parquet":
+        with source.open() as file:
+            names: list[str] = pa.parquet.ParquetFile(file).schema_arrow.names
+            return names
+    return json_columns(source) if source.format == "jsonl" else csv_header(source)
+
+
+def _table(source: SourceFile, schema: pa.Schema) -> pa.Table:
+    """Read the columns of a schema, as its types."""
+    nullable = pa.schema([column.with_nullable(True) for column in schema])
+    with source.open() as raw:
+        if source.format == "parquet":
+            table = pa.parquet.read_table(raw, columns=schema.names)
+            return table.select(schema.names).cast(nullable)
+        file = pa.PythonFile(raw, mode="r")
+        stream = pa.CompressedInputStream(file, "gzip") if source.gzipped else file
+        if source.format == "jsonl":
+            options = pa.json.ParseOptions(explicit_schema=nullable, unexpected_field_behavior="ignore")
+            return pa.json.read_json(_finite(stream), parse_options=options).select(schema.names)
+        convert = pa.csv.ConvertOptions(
+            column_types=nullable,
+            include_columns=schema.names,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
+        parse = pa.csv.ParseOptions(
+            delimiter="\t" if source.format == "tsv" else ",", newlines_in_values=True
+        )
+        return pa.csv.read_csv(stream, parse_options=parse, convert_options=convert)
+
+
+def _finite(stream: Any) -> pa.BufferReader:
+    """Replace the infinity of JSON, 1e999, by what arrow's parser takes: it refuses to overflow."""
+    return pa.BufferReader(re.sub(rb": (-?)1e999\b", rb": \g<1>Infinity", stream.read()))
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[Int64Array, list[str]]:
+    """Return texts as places in their sorted list; -1 = null."""
+    dictionary = column.combine_chunks().dictionary_encode()
+    if isinstance(dictionary, pa.ChunkedArray):
+        dictionary = dictionary.combine_chunks()
+    texts = dictionary.dictionary.to_pylist()
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    place = np.empty(len(texts) + 1, np.int64)
+    place[order] = np.arange(len(texts))
+    place[-1] = -1
+    codes = dictionary.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
+    return place[codes.astype(np.int64)], [texts[at] for at in order]
+
+
+def _floats(column: pa.ChunkedArray) -> FloatArray:
+    if pa.types.is_timestamp(column.type) or pa.types.is_boolean(column.type):
+        column = column.cast(pa.int64() if pa.types.is_timestamp(column.type) else pa.int8())
+    return column.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy().astype(np.float64)
+
+
+def report_rows(table: pa.Table, notes: Iterable[str] = ()) -> ReportRows:
+    """Put rows in order, each once; n log n in rows. `table` has the columns of ROW_SCHEMA, any may be null."""
+    told = list(notes)
+    model = _shown_names(table, told)
+    model_codes, models = _coded(model)
+    slice_codes, slices = _coded(pc.fill_null(table.column("slice"), ""))
+    reason_codes, reasons = _coded(table.column("reason"))
+    _, configs = _coded(table.column("config"))
+    columns = {name: _floats(table.column(name)) for name in _NUMBERS}
+    row = np.where(np.isnan(columns["row"]), columns["seq"], columns["row"])
+    panes = [np.nan_to_num(columns[name], nan=-np.inf) for name in ("pane_start", "pane_end")]
+    keys = (row, panes[1], panes[0], slice_codes, model_codes)
+    order = np.lexsort(keys)
+    kept = _once(order, keys, columns, told)
+    bounds = np.flatnonzero(
+        np.concatenate(
+            ([True], (np.diff(model_codes[kept]) != 0) | (np.diff(slice_codes[kept]) != 0), [True])
+        )
+    ) if len(kept) else np.zeros(1, np.int64)  # fmt: skip
+    first = kept[bounds[:-1]]
+    series = np.stack([model_codes[first], slice_codes[first], bounds[:-1], bounds[1:]], axis=1)
+    return ReportRows(
+        models,
+        slices,
+        series,
+        {name: values[kept] for name, values in columns.items()},
+        reason_codes[kept],
+        reasons,
+        configs,
+        len(kept),
+        told,
+    )
+
+
+def _shown_names(table: pa.Table, notes: list[str]) -> pa.ChunkedArray:
+    """Return the models' names; where one was evaluated in several ways, with the way behind it."""
+    model = pc.fill_null(table.column("model"), "")
+    config = pc.fill_null(table.column("config"), "")
+    ways = pa.table({"model": model, "config": config}).group_by(["model", "config"]).aggregate([])
+    several = [name for name, number in Counter(ways.column("model").to_pylist()).items() if number > 1]
+    configs = pc.unique(config).to_pylist()
+    if len(configs) > 1:
+        notes.append(
+            f"The rows were made with {len(configs)} different settings (the column config: "
+            f"{', '.join(sorted(configs)[:6])}{', ...' if len(configs) > 6 else ''}): compare with care."
+        )
+    if not several:
+        return model
+    shown = pc.binary_join_element_wise(model, " (config ", config, ")", "")
+    return pc.if_else(pc.is_in(model, pa.array(several, pa.string())), shown, model)
+
+
+def _once(
+    order: Int64Array, keys: Sequence[np.ndarray], columns: dict[str, FloatArray], notes: list[str]
+) -> Int64Array:
+    """Leave the last of the rows that have the same identity."""
+    if len(order) < 2:
+        return order
+    same = np.ones(len(order) - 1, np.bool_)
+    for key in keys:
+        same &= key[order[1:]] == key[order[:-1]]
+    if not same.any():
+        return order
+    doubles = int(same.sum())
+    one, other = order[:-1][same], order[1:][same]
+    differ = int(
+        np.count_nonzero(
+            np.any(
+                [~_equal(columns[name][one], columns[name][other]) for name in ("seq", "time", "auc", "tp")],
+                axis=0,
+            )
+        )
+    )
+    note = f"{counted(doubles, 'row')} came twice (the same model, slice and row) and counted once"
+    if differ:
+        note += (
+            f"; of {differ:,} of them the values differed and the later one was kept: are these files of "
+            "different runs? Make a report of each"
+        )
+    notes.append(note + ".")
+    return order[np.append(~same, True)]
+
+
+def _equal(one: FloatArray, other: FloatArray) -> np.ndarray:
+    return (one == other) | (np.isnan(one) & np.isnan(other))
+
+
+_VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<![\w.])[-+]?\d[\d.,eE+-]*\d(?![\w])")
+
+
+def count_dead_letters(table: pa.Table) -> EventCounters:
+    """Count dead letters by kind and by reason, the values in a reason left out: "score: … is not a number"."""
+    counts: Counter[tuple[str, str]] = Counter()
+    grouped = table.select(["kind", "reason"]).group_by(["kind", "reason"]).aggregate([([], "count_all")])
+    for line in grouped.to_pylist():
+        reason = _VALUE.sub("…", line["reason"] or "no reason given")
+        counts[line["kind"] or "invalid", reason] += line["count_all"]
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return EventCounters(lost=tuple((kind, reason, count) for (kind, reason), count in ranked))
+
+
+def applied_events(rows: ReportRows) -> int | None:
+    """Return the events applied, by the last rows of whole models; None where panes or gaps hide it."""
+    whole = rows.whole_models()
+    if not len(whole) or not np.isnan(rows.columns["pane_start"]).all():
+        return None
+    return int(rows.columns["seq"][whole[:, 3] - 1].sum())

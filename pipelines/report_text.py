@@ -1,0 +1,64 @@
+"""Moments and numbers as the report writes them, the same in the page and in its sentences."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def moment(micros: float) -> str:
+    """Write microseconds UTC to the minute.
+
+    >>> moment(1380153600_000000.0)
+    '2013-09-26 00:00 UTC'
+    """
+    return f"{_EPOCH + timedelta(microseconds=int(micros)):%Y-%m-%d %H:%M} UTC"
+
+
+def day(micros: float) -> str:
+    """Write the day of microseconds UTC.
+
+    >>> day(1380153600_000000.0)
+    '2013-09-26'
+    """
+    return f"{_EPOCH + timedelta(microseconds=int(micros)):%Y-%m-%d}"
+
+
+def share(value: float) -> str:
+    """Write a level in percent.
+
+    >>> share(0.95), share(0.999)
+    ('95%', '99.9%')
+    """
+    return f"{100 * value:.10g}%"
+
+
+def number(value: float | None, digits: str) -> str:
+    """Write a measure; `digits` is "share", "score" or "count". None and NaN are a dash.
+
+    >>> number(0.71154, "share"), number(1234.0, "count"), number(25.131177, "score")
+    ('0.7115', '1,234', '25.131')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if digits == "count":
+        text = f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
+    elif digits == "share":
+        text = f"{value:.4f}"
+        text = "0.0000" if text == "-0.0000" else text
+    else:
+        text = f"{value:.5g}"
+    return text.replace("-", "−") if value < 0 else text
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a number of things.
+
+    >>> counted(1, "row"), counted(1995, "row")
+    ('1 row', '1,995 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
