@@ -1,4 +1,4 @@
-"""`rocsteady report`: rows of measures as one page that explains itself, opens without a network, and is whole.
+"""`rocsteady report`: rows of measures as one page that explains itself and needs no network.
 
 The page (`report_page/`) draws; here the rows are put in order, the words about them are found, and all is
 packed into one file. Everything that can be found wrong with the arguments is found first (exit status 2).
@@ -48,8 +48,8 @@ _CURVES_ABOUT = (
     "was positive at which score."
 )
 _NO_CURVES = (
-    "No curves were given. Keep them with <code>rocsteady evaluate ... --curves FILE</code>, and give that file "
-    "here as <code>--curves FILE</code>."
+    "No curves were given. Keep them with <code>rocsteady evaluate ... --curves FILE</code>, and give that "
+    "file here as <code>--curves FILE</code>."
 )
 
 
@@ -239,6 +239,7 @@ def _changes(
     for model, one, change in zip(models, series, changes, strict=True):
         found[model] = {
             "verdict": change.verdict,
+            "figures": change.figures,
             "text": change.text,
             "worst": point(one, change.worst),
             "best": point(one, change.best),

@@ -1,4 +1,4 @@
-"""When did a model rank worse, by how much, and does the interval support it? Found in the rows, said in words.
+"""When did a model rank worse, by how much, and does the interval support it? Found in the rows.
 
 The moments that are compared
     Rows whose windows are full and share no event. Row i is over the events (seq - window_events, seq] of
@@ -25,7 +25,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..core.events import FloatArray, Int64Array
-from .report_text import moment, share
+from .report_text import day, moment, share
 
 
 class Series(NamedTuple):
@@ -127,12 +127,15 @@ def _running(values: FloatArray, beats: np.ufunc) -> Int64Array:
 class Change(NamedTuple):
     """What is said of one model.
 
-    verdict  "changed", "not shown" or "cannot tell"
+    verdict      "changed", "not shown" or "cannot tell"
+    figures      the earlier and the later value of the two, and their days; "" where nothing is compared
+    text         plain sentences
     worst, best  rows of the series, -1 where no pair was compared
     """
 
     model: str
     verdict: str
+    figures: str
     text: str
     worst: int = -1
     best: int = -1
@@ -142,40 +145,39 @@ def change_of(model: str, series: Series, confidence: float) -> Change:
     """Say in plain sentences when the model ranked worst and best, and what the intervals make of it."""
     pair = greatest_difference(series, confidence)
     if pair is None:
-        return Change(model, "cannot tell", _why_none(series))
-    worst, best = (_window(series, row) for row in (pair.worst, pair.best))
+        return Change(model, "cannot tell", "", _why_none(series))
+    lowest, highest = (_window(series, row) for row in (pair.worst, pair.best))
+    if pair.difference == 0:
+        text = f"AUC was {series.auc[pair.worst]:.3f} in every full window."
+        return Change(model, "not shown", "", text, pair.worst, pair.best)
     size = f"{pair.difference:.3f}"
     among = (
         "there is only this one pair of windows without a common event"
         if pair.pairs == 1
-        else f"widened because the two are the extremes of {pair.pairs:,} pairs of windows"
+        else f"widened, because the two are the extremes of {pair.pairs:,} such pairs"
     )
     interval = f"[{signed(pair.low)}, {signed(pair.high)}]"
-    told = f"Lowest {worst}, highest {best}"
+    rose = series.end[pair.worst] <= series.begin[pair.best]
+    earlier, later = (pair.worst, pair.best) if rose else (pair.best, pair.worst)
+    figures = f"{_point(series, earlier)} \u2192 {_point(series, later)}"
+    told = f"AUC was lowest {lowest} and highest {highest}."
     if pair.supported:
-        order = "fell" if series.end[pair.best] <= series.begin[pair.worst] else "rose"
-        return Change(
-            model,
-            "changed",
-            f"{told}. From the earlier of the two to the later it {order} by {size}, and the data support "
-            f"a change: the {share(confidence)} interval of that difference is {interval} ({among}), which "
-            "does not reach 0.",
-            pair.worst,
-            pair.best,
+        text = (
+            f"{told} From the earlier to the later it {'rose' if rose else 'fell'} by {size}, and the data "
+            f"support a change: the {share(confidence)} interval of that difference is {interval} ({among}) "
+            "and excludes 0."
         )
-    if pair.difference == 0:
-        return Change(
-            model, "not shown", f"AUC was {series.auc[pair.worst]:.3f} in every full window.",
-            pair.worst, pair.best,
-        )  # fmt: skip
-    return Change(
-        model,
-        "not shown",
-        f"{told}. The difference, {size}, is no larger than what chance gives: its {share(confidence)} "
-        f"interval is {interval} ({among}) and includes 0. That does not prove that nothing changed.",
-        pair.worst,
-        pair.best,
+        return Change(model, "changed", figures, text, pair.worst, pair.best)
+    text = (
+        f"{told} A difference of {size} can be chance: its {share(confidence)} interval is {interval} "
+        f"({among}) and includes 0. That does not prove that nothing changed."
     )
+    return Change(model, "not shown", figures, text, pair.worst, pair.best)
+
+
+def _point(series: Series, row: int) -> str:
+    when = day(series.time[row]) if np.isfinite(series.time[row]) else f"event {series.seq[row]:,}"
+    return f"{series.auc[row]:.3f} ({when})"
 
 
 def signed(value: float) -> str:
@@ -186,7 +188,7 @@ def signed(value: float) -> str:
 def _window(series: Series, row: int) -> str:
     when = f"up to {moment(series.time[row])}" if np.isfinite(series.time[row]) else ""
     span = f"in the {series.events[row]:,} events {when or f'up to event {series.seq[row]:,}'}"
-    return f"{span}: {series.auc[row]:.3f} [{series.low[row]:.3f}, {series.high[row]:.3f}]"
+    return f"{span} ({series.auc[row]:.3f} [{series.low[row]:.3f}, {series.high[row]:.3f}])"
 
 
 def _why_none(series: Series) -> str:

@@ -44,10 +44,10 @@ def packed_text(text: str) -> str:
 
 
 def script_json(value: Any) -> str:
-    """Write JSON that may stand in a <script>: no "<", which could begin an end tag or a comment.
+    r"""Write JSON that may stand in a <script>: no "<", which could begin an end tag or a comment.
 
     >>> script_json({"m": "</script><!--"})
-    '{"m":"\\\\u003c/script>\\\\u003c!--"}'
+    '{"m":"\\u003c/script>\\u003c!--"}'
     """
     text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c")
@@ -125,7 +125,9 @@ def null_reasons(rows: ReportRows, names: Iterable[str]) -> dict[str, str]:
 def curve_blocks(
     table: pa.Table, rows: ReportRows, budget: int = CURVE_POINTS
 ) -> tuple[list[list[Any]], dict[str, str], str]:
-    """Pack curves: [model, slice, seq, time, positives, negatives, first point, points] each, columns, a note.
+    """Pack curves; return a list of them, their columns, and a note on what was left out.
+
+    A curve is [model, slice, seq, time, positives, negatives, first point, points].
 
     Within the budget whole models go before slices, and later moments before earlier ones; the first curve
     is always there. O(points log points).

@@ -19,7 +19,7 @@ from ..core.errors import ConfigError
 from .report_changes import Change
 from .report_measures import CONTEXT, MEANINGS
 from .report_rows import EventCounters, ReportRows
-from .report_text import counted, day, moment, number
+from .report_text import NONE, counted, day, number, stamp
 
 SCRIPTS = (
     "data.js",
@@ -44,7 +44,7 @@ TABLE_MEASURES = ("auc", "auc_low", "auc_high", "h", "ks", "brier", "kappa", "ka
 VERDICTS = {
     "changed": "change supported",
     "not shown": "no change shown",
-    "cannot tell": "cannot be compared",
+    "cannot tell": "nothing to compare",
 }
 """What stands on a model's card."""
 
@@ -99,25 +99,27 @@ def lead(rows: ReportRows, applied: int | None) -> str:
 def counters_html(counters: EventCounters, *, given: bool) -> str:
     """Return what became of the events as a list of numbers, with the reasons to unfold."""
     tiles = [("Events read", counters.read), ("Applied", counters.applied)]
-    for label, kind in (
-        ("Dead letters", "invalid"), ("Late", "late"), ("Unmatched", "unmatched"), ("Duplicate", "duplicate"),
-    ):  # fmt: skip
-        tiles.append((label, counters.total(kind) if given else None))
+    if given:
+        tiles += [
+            ("Dead letters", counters.total("invalid")),
+            ("Late", counters.total("late")),
+            ("Unmatched", counters.total("unmatched")),
+            ("Duplicate", counters.total("duplicate")),
+        ]
     shown = "".join(
-        f"<div><dt>{label}</dt><dd{'' if count is not None else ' class=none'}>"
-        f"{'not given' if count is None else f'{count:,}'}</dd></div>"
-        for label, count in tiles
-        if label != "Events read" or count is not None
+        f"<div><dt>{label}</dt><dd>{count:,}</dd></div>" for label, count in tiles if count is not None
     )
-    told = f'<dl class="counters">{shown}</dl>'
     if not given:
-        return told + (
-            '<p class="hint">Events that could not count are known to <code>rocsteady evaluate --dead-letters '
-            "FILE</code>; give that file here as <code>--dead-letters FILE</code>.</p>"
+        return (
+            f'<dl class="counters">{shown}<div class="absent"><dt>Dead, late, unmatched, duplicate</dt>'
+            '<dd class="none">not given</dd></div></dl><p class="hint">Keep events that could not count with '
+            "<code>rocsteady evaluate --dead-letters FILE</code>, and give that file here as "
+            "<code>--dead-letters FILE</code>.</p>"
         )
+    told = f'<dl class="counters">{shown}</dl>'
     if counters.lost:
         items = "".join(
-            f"<li>{count:,} × {escape(reason)} ({escape(kind)})</li>"
+            f"<li>{count:,} &times; {escape(reason)} ({escape(kind)})</li>"
             for kind, reason, count in counters.lost[:30]
         )
         more = len(counters.lost) - 30
@@ -138,9 +140,14 @@ def changes_html(changes: Sequence[Change]) -> str:
     return "".join(
         f'<article class="card"><h3>{escape(one.model)}<span class="badge'
         f'{" changed" if one.verdict == "changed" else ""}">{VERDICTS[one.verdict]}</span></h3>'
-        f"<p>{escape(one.text)}</p></article>"
+        f"{figures_html(one.figures)}<p>{escape(one.text)}</p></article>"
         for one in changes[:CARDS]
     )
+
+
+def figures_html(figures: str) -> str:
+    """Return the two values that a card begins with."""
+    return f'<p class="figures">{escape(figures)}</p>' if figures else ""
 
 
 def latest_html(rows: ReportRows) -> str:
@@ -157,7 +164,7 @@ def latest_html(rows: ReportRows) -> str:
         time = rows.columns["time"][last]
         cells = [f'<th scope="row">{escape(rows.models[model])}</th><td class="text">all events</td>']
         if timed:
-            cells.append(f"<td>{'–' if np.isnan(time) else moment(time).removesuffix(' UTC')}</td>")
+            cells.append(f"<td>{NONE if np.isnan(time) else stamp(time)}</td>")
         for name in columns:
             digits = "count" if name == "seq" else MEANINGS[name].digits
             cells.append(f"<td>{number(rows.columns[name][last], digits)}</td>")

@@ -48,12 +48,12 @@ MEANINGS: dict[str, Meaning] = {
         "score, a tie counting one half: 1 is a perfect ranking, 0.5 is what chance gives.",
     ),
     "auc_low": Meaning(
-        "AUC, lower end", "ranking", "share", "",
+        "AUC low", "ranking", "share", "",
         "The lower end of DeLong's confidence interval of the AUC: how far the AUC of other events of the "
         "same kind could well lie below the one that was seen.",
     ),
     "auc_high": Meaning(
-        "AUC, upper end", "ranking", "share", "",
+        "AUC high", "ranking", "share", "",
         "The upper end of the same interval; it is null where a class has fewer than two events, and says "
         "little where the ranking is perfect.",
     ),

@@ -137,7 +137,8 @@ def _read(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
         table = _table(source, pa.schema(known))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, *DAMAGE) as error:
         raise InputError(
-            f"{source.name} cannot be read as {what}: {_first_line(error)}; give a file that {_HOW[what]} wrote"
+            f"{source.name} cannot be read as {what}: {_first_line(error)}; give a file that {_HOW[what]} "
+            "wrote"
         ) from None
     if what == "rows" and len(known) < len(schema):
         absent = [name for name in schema.names if name not in names]
@@ -214,7 +215,7 @@ def _floats(column: pa.ChunkedArray) -> FloatArray:
 
 
 def report_rows(table: pa.Table, notes: Iterable[str] = ()) -> ReportRows:
-    """Put rows in order, each once; n log n in rows. `table` has the columns of ROW_SCHEMA, any may be null."""
+    """Put rows in order, each once; O(n log n). `table` has the columns of ROW_SCHEMA, any may be null."""
     told = list(notes)
     model = _shown_names(table, told)
     model_codes, models = _coded(model)
@@ -304,11 +305,11 @@ _VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<![\w.])[-+]?\d[\
 
 
 def count_dead_letters(table: pa.Table) -> EventCounters:
-    """Count dead letters by kind and by reason, the values in a reason left out: "score: … is not a number"."""
+    """Count dead letters by kind and reason, without the values: "score: ... is not a number"."""
     counts: Counter[tuple[str, str]] = Counter()
     grouped = table.select(["kind", "reason"]).group_by(["kind", "reason"]).aggregate([([], "count_all")])
     for line in grouped.to_pylist():
-        reason = _VALUE.sub("…", line["reason"] or "no reason given")
+        reason = _VALUE.sub("...", line["reason"] or "no reason given")
         counts[line["kind"] or "invalid", reason] += line["count_all"]
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return EventCounters(lost=tuple((kind, reason, count) for (kind, reason), count in ranked))

@@ -6,24 +6,38 @@ import math
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+NONE = "\u2013"
+"""Stands for null in a table."""
 
 
 def moment(micros: float) -> str:
     """Write microseconds UTC to the minute.
 
     >>> moment(1380153600_000000.0)
-    '2013-09-26 00:00 UTC'
+    '26 Sep 2013, 00:00'
     """
-    return f"{_EPOCH + timedelta(microseconds=int(micros)):%Y-%m-%d %H:%M} UTC"
+    return f"{day(micros)}, {_EPOCH + timedelta(microseconds=int(micros)):%H:%M}"
 
 
 def day(micros: float) -> str:
     """Write the day of microseconds UTC.
 
     >>> day(1380153600_000000.0)
-    '2013-09-26'
+    '26 Sep 2013'
     """
-    return f"{_EPOCH + timedelta(microseconds=int(micros)):%Y-%m-%d}"
+    at = _EPOCH + timedelta(microseconds=int(micros))
+    return f"{at.day} {_MONTHS[at.month - 1]} {at.year}"
+
+
+def stamp(micros: float) -> str:
+    """Write microseconds UTC as a table does.
+
+    >>> stamp(1380153600_000000.0)
+    '2013-09-26 00:00'
+    """
+    return f"{_EPOCH + timedelta(microseconds=int(micros)):%Y-%m-%d %H:%M}"
 
 
 def share(value: float) -> str:
@@ -42,9 +56,9 @@ def number(value: float | None, digits: str) -> str:
     ('0.7115', '1,234', '25.131')
     """
     if value is None or math.isnan(value):
-        return "–"
+        return NONE
     if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
+        return "\u221e" if value > 0 else "\u2212\u221e"
     if digits == "count":
         text = f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
     elif digits == "share":
@@ -52,7 +66,7 @@ def number(value: float | None, digits: str) -> str:
         text = "0.0000" if text == "-0.0000" else text
     else:
         text = f"{value:.5g}"
-    return text.replace("-", "−") if value < 0 else text
+    return text.replace("-", "\u2212") if value < 0 else text
 
 
 def counted(count: int, noun: str) -> str:

@@ -300,11 +300,11 @@ function summary(measure) {
 }
 
 function axisLayout(measure, small) {
-  const shares = meta.measures[measure].digits === "share";
+  const values = meta.measures[measure].digits === "count" ? (measure === "cmd" ? "~s" : ",~r") : "";
   return {
     xaxis: { type: state.axis === "time" ? "date" : "linear", fixedrange: coarse || small, showgrid: !small,
       nticks: small ? 4 : 0, tickformat: state.axis === "time" ? "" : ",d", hoverformat: "" },
-    yaxis: { fixedrange: true, nticks: small ? 4 : 8, tickformat: shares ? "" : ",~g", separatethousands: true },
+    yaxis: { fixedrange: true, nticks: small ? 4 : 8, tickformat: values },
     yaxis2: { overlaying: "y", range: [0, 1], visible: false, fixedrange: true },
     separators: ".,", dragmode: coarse || small ? false : "zoom",
   };

@@ -106,6 +106,11 @@ function element(tag, attributes, ...children) {
   return made;
 }
 
+/** "1 row", "2 rows". */
+function counted(count, noun) {
+  return `${counts.format(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 function byId(id) {
   return document.getElementById(id);
 }

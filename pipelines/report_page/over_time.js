@@ -150,7 +150,7 @@ function buildMultiples() {
         byId("measure").focus({ preventScroll: true });
       });
       const plot = element("div", { class: "plot" });
-      const caption = element("figcaption", {});
+      const caption = element("figcaption", { class: "unseen" });
       const better = said.better ? `${said.better} is better` : "";
       const figure = element("figure", { class: "chart small", "data-measure": measure },
         element("div", { class: "small-head" }, button, element("span", {}, better)), plot, caption);

@@ -51,8 +51,12 @@ function toggleModel(model, box) {
   say(`${meta.models[model]} ${box.checked ? "added" : "removed"}: ${state.models.length} of ${meta.models.length} models chosen`);
 }
 
+let legendTurn = 0;
+
 async function fillLegend() {
-  await need(["auc", "auc_low", "auc_high"]);
+  const turn = (legendTurn += 1);
+  await needFor(state.measure);
+  if (turn !== legendTurn) return;
   byId("legend").replaceChildren(...state.models.map((model) => {
     const remove = element("button", { type: "button", "aria-label": `Remove ${meta.models[model]}` }, "×");
     remove.addEventListener("click", () => {
@@ -60,8 +64,13 @@ async function fillLegend() {
       say(`${meta.models[model]} removed`);
       (byId("legend").querySelector("button") || byId("model-search")).focus();
     });
-    return element("li", {}, swatch(model), element("span", {}, meta.models[model]), remove);
+    return element("li", {}, swatch(model), element("span", {}, meta.models[model]), element("span", { class: "value" }, latestText(model)), remove);
   }));
+}
+
+function latestText(model) {
+  const series = seriesOf(model, state.slice);
+  return series ? shown(columns.get(state.measure)[series.stop - 1], meta.measures[state.measure].digits) : "no rows";
 }
 
 function fillSlices() {
@@ -98,7 +107,8 @@ function showChanges() {
   byId("change-list").replaceChildren(...state.models.filter((model) => changes[model]).map((model) => {
     const change = changes[model];
     const badge = element("span", { class: `badge ${change.verdict === "changed" ? "changed" : ""}` }, meta.verdicts[change.verdict]);
-    return element("article", { class: "card" }, element("h3", {}, meta.models[model], badge), element("p", {}, change.text));
+    return element("article", { class: "card" }, element("h3", {}, meta.models[model], badge),
+      ...(change.figures ? [element("p", { class: "figures" }, change.figures)] : []), element("p", {}, change.text));
   }));
 }
 
@@ -146,7 +156,7 @@ function wireTheme() {
 function redraw(what) {
   const changed = (...names) => names.some((name) => what.includes(name));
   if (changed("theme")) applyTheme();
-  if (changed("models", "theme")) fillLegend();
+  if (changed("models", "slice", "measure", "theme")) fillLegend();
   if (changed("models")) {
     fillModels();
     showChanges();
@@ -195,7 +205,10 @@ async function begin() {
   applyTheme();
   wireTheme();
   listeners.push(redraw);
-  if (!meta.series.length) return;
+  if (!meta.series.length) {
+    document.documentElement.dataset.ready = "1";
+    return;
+  }
   fillMeasures();
   fillSlices();
   fillModels();

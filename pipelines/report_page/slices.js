@@ -48,7 +48,7 @@ async function drawSlices() {
   slices.page = Math.min(slices.page, pages - 1);
   const shownNow = ordered.slice(slices.page * SLICES_AT_ONCE, (slices.page + 1) * SLICES_AT_ONCE);
   controls.hidden = false;
-  byId("slices-page").textContent = `${counts.format(ordered.length)} slices, page ${slices.page + 1} of ${pages}`;
+  byId("slices-page").textContent = `${counted(ordered.length, "slice")}, page ${slices.page + 1} of ${pages}`;
   byId("slices-back").disabled = slices.page === 0;
   byId("slices-next").disabled = slices.page >= pages - 1;
   const height = 56 + shownNow.length * Math.max(24, 10 + 9 * Math.min(state.models.length, 6));
@@ -56,7 +56,7 @@ async function drawSlices() {
   const traces = state.models.map((model, place) => sliceTrace(model, place, shownNow));
   const labels = shownNow.map((slice) => escaped(shortened(sliceName(slice))));
   const layout = baseLayout({
-    xaxis: { fixedrange: true, side: "top", nticks: 6 },
+    xaxis: { fixedrange: true, side: "top", nticks: 8 },
     yaxis: { fixedrange: true, tickvals: shownNow.map((_, line) => line), ticktext: labels, zeroline: false,
       range: [shownNow.length - 0.5, -0.5] },
   });

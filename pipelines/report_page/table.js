@@ -2,7 +2,7 @@
 
 const ROWS_AT_ONCE = 50;
 const MAIN_COLUMNS = ["auc", "auc_low", "auc_high", "h", "ks", "brier", "kappa", "kappa_m"];
-const latest = { sort: "model", down: false, page: 0, filter: "", scope: "whole", wide: false, turn: 0 };
+const latest = { sort: "model", down: false, page: 0, filter: "", scope: meta.slices.includes("") ? "whole" : "all", wide: false, turn: 0 };
 
 function measureColumns() {
   const there = Object.keys(meta.measures).filter((name) => meta.columns.includes(name) && !["weight", "window_events", "prevalence"].includes(name));
@@ -66,7 +66,7 @@ async function drawLatest() {
   if (!found.length) body.append(element("tr", {}, element("td", { colspan: shape.length, class: "text" }, "No row matches.")));
   table.tBodies[0].replaceWith(body);
   if (focused) table.tHead.querySelector(`[data-sort="${focused}"]`)?.focus();
-  byId("latest-page").textContent = `${counts.format(found.length)} rows, page ${latest.page + 1} of ${pages}`;
+  byId("latest-page").textContent = `${counted(found.length, "row")}, page ${latest.page + 1} of ${pages}`;
   byId("latest-back").disabled = latest.page === 0;
   byId("latest-next").disabled = latest.page >= pages - 1;
   byId("latest-about").textContent = `The last row of every ${latest.scope === "whole" ? "model, over all its events" : latest.scope === "slice" ? `model in ${sliceName(state.slice)}` : "model and slice"}. Choose a column's title to sort.`;
@@ -107,6 +107,7 @@ function bodyRow(series, shape) {
 
 function wireLatest() {
   byId("latest-controls").hidden = false;
+  byId("latest-scope").value = latest.scope;
   let timer = 0;
   byId("latest-filter").addEventListener("input", (event) => {
     clearTimeout(timer);
