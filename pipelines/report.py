@@ -43,6 +43,7 @@ _CHANGES_ABOUT = (
     "most, and whether the data support a difference once it is taken into account that the two were picked "
     "out of all such pairs. Events are taken to be independent of each other."
 )
+_MANY = " Every model is judged by itself: of models that never changed, up to {} may still show a change."
 _CURVES_ABOUT = (
     "The true positive rate against the false positive rate over all thresholds, and what share of events "
     "was positive at which score."
@@ -198,7 +199,9 @@ def report_page(
             "lead": html.escape(html.lead(rows, applied)),
             "counters": html.counters_html(known, given=counters is not None),
             "notes": html.notes_html(rows.notes),
-            "changes_about": html.escape(_CHANGES_ABOUT),
+            "changes_about": html.escape(
+                _CHANGES_ABOUT + (_MANY.format(share(1 - confidence)) if len(whole) > 1 else "")
+            ),
             "changes": html.changes_html(changes) or "<p>There are no rows of whole models.</p>",
             "side_by_side": html.escape(side_by_side(names[first], series[first], confidence)),
             "null_measures": html.null_html(nulls),

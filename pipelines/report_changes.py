@@ -159,7 +159,7 @@ def change_of(model: str, series: Series, confidence: float) -> Change:
     interval = f"[{signed(pair.low)}, {signed(pair.high)}]"
     rose = series.end[pair.worst] <= series.begin[pair.best]
     earlier, later = (pair.worst, pair.best) if rose else (pair.best, pair.worst)
-    figures = f"{_point(series, earlier)} \u2192 {_point(series, later)}"
+    figures = _figures(series, earlier, later)
     told = f"AUC was lowest {lowest} and highest {highest}."
     if pair.supported:
         text = (
@@ -175,9 +175,16 @@ def change_of(model: str, series: Series, confidence: float) -> Change:
     return Change(model, "not shown", figures, text, pair.worst, pair.best)
 
 
-def _point(series: Series, row: int) -> str:
-    when = day(series.time[row]) if np.isfinite(series.time[row]) else f"event {series.seq[row]:,}"
-    return f"{series.auc[row]:.3f} ({when})"
+def _figures(series: Series, earlier: int, later: int) -> str:
+    times = series.time[[earlier, later]]
+    if not np.isfinite(times).all():
+        when = [f"event {series.seq[row]:,}" for row in (earlier, later)]
+    elif day(times[0]) != day(times[1]):
+        when = [day(time) for time in times]
+    else:
+        when = [moment(time) for time in times]
+    first, second = (f"{series.auc[row]:.3f}" for row in (earlier, later))
+    return f"{first} ({when[0]}) \u2192 {second} ({when[1]})"
 
 
 def signed(value: float) -> str:

@@ -46,7 +46,7 @@ def share(value: float) -> str:
     >>> share(0.95), share(0.999)
     ('95%', '99.9%')
     """
-    return f"{100 * value:.10g}%"
+    return f"{100 * value:.6g}%"
 
 
 def number(value: float | None, digits: str) -> str:

@@ -159,7 +159,7 @@ async function drawCalibration(Plotly, curves) {
       hovertemplate: "%{text}<extra></extra>" });
   }
   const layout = baseLayout({
-    xaxis: { title: { text: probable ? "predicted probability (mean score of a block)" : "mean score of a block" }, fixedrange: true,
+    xaxis: { title: { text: probable ? "mean predicted probability" : "mean score" }, fixedrange: true,
       nticks: 6, zeroline: false, ...(probable ? { range: [-0.02, 1.02] } : {}) },
     yaxis: { title: { text: "share of positives" }, range: [-0.02, 1.02], fixedrange: true, nticks: 6, zeroline: false },
   });

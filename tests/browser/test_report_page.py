@@ -1,0 +1,610 @@
+"""The report in a browser: what is drawn are the rows, every control works by hand and by keyboard, nothing errs."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from browser import launched, opened
+from report_tables import NASTY, START, curve, evaluated_rows, events, filled
+from rocsteady.pipelines.report import write_report
+from rocsteady.pipelines.report_measures import DRAWN, MEANINGS
+from rocsteady.transforms.write_rows import ROW_SCHEMA
+
+HOUR = 3_600_000_000
+
+TRACES = """(id) => document.getElementById(id).data.map((trace) => ({
+    kind: trace.kind, model: trace.model, x: Array.from(trace.x), y: Array.from(trace.y),
+    text: trace.text ? Array.from(trace.text) : [] }))"""
+
+SMALL = """(measure) => document.querySelector(`figure[data-measure="${measure}"] .plot`).data
+    .filter((trace) => trace.kind === "line").map((trace) => ({ x: Array.from(trace.x), y: Array.from(trace.y) }))"""
+
+
+@pytest.fixture(scope="session")
+def browser():
+    with launched() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def rows():
+    return evaluated_rows()
+
+
+def curves_of(rows):
+    parts = []
+    for number, model in enumerate(sorted(set(rows["model"].to_pylist()))):
+        for seq in (500, 1_000, 1_500):
+            labels, scores = events(200, number * 10 + seq)
+            time = datetime.fromtimestamp(START / 1e6, UTC) + timedelta(hours=seq - 1)
+            parts.append(curve(model, seq, labels, scores, time=time, config=rows["config"][0].as_py()))
+    return pa.concat_tables(parts)
+
+
+@pytest.fixture(scope="session")
+def report(rows, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(rows, path, curves=curves_of(rows), title="A report")
+    return path
+
+
+def drawn(page, *, measure=None, axis=None, slice_name=None, models=None):
+    """Wait until the large chart shows what was asked for; return its traces."""
+    wanted = [measure, None, axis, models]
+    page.wait_for_function(
+        """(wanted) => {
+            const is = (document.getElementById("main-chart").dataset.drawn || "").split("|");
+            return wanted.every((part, place) => part === null || is[place] === part);
+        }""",
+        arg=wanted,
+        timeout=20_000,
+    )
+    if slice_name is not None:
+        page.wait_for_function(
+            "(name) => document.getElementById('main-title').textContent.endsWith(name)", arg=slice_name
+        )
+        page.wait_for_function(
+            "document.getElementById('main-chart').dataset.drawn.split('|')[1] === document.getElementById('slice').value"
+        )
+    return page.evaluate(TRACES, "main-chart")
+
+
+def of_series(rows, model, slice_name=""):
+    part = rows.filter(pa.compute.equal(rows["model"], model))
+    return part.filter(pa.compute.equal(part["slice"], slice_name)).sort_by("row")
+
+
+def values(part, name, axis="time"):
+    """What must be drawn: milliseconds or event ordinals, and values, None where there is none to draw."""
+    y = [value if value is not None and np.isfinite(value) else None for value in part[name].to_pylist()]
+    if axis == "seq":
+        return part["seq"].to_pylist(), y
+    return [micros / 1000 for micros in part["time"].cast(pa.int64()).to_pylist()], y
+
+
+def lines(traces):
+    return [trace for trace in traces if trace["kind"] == "line"]
+
+
+# ---- the series are the rows
+
+
+def test_every_measure_is_drawn_as_the_rows_have_it(browser, report, rows):
+    models = sorted(set(rows["model"].to_pylist()))
+    some = [name for name in DRAWN if rows[name].null_count < len(rows)]
+    with opened(browser, report) as page:
+        options = page.eval_on_selector_all("#measure option", "all => all.map((one) => one.value)")
+        assert sorted(options) == sorted(some)
+        for axis in ("time", "seq"):
+            page.select_option("#axis", axis)
+            for measure in options:
+                page.select_option("#measure", measure)
+                traces = lines(drawn(page, measure=measure, axis=axis))
+                assert len(traces) == len(models)
+                for trace, model in zip(traces, models, strict=True):
+                    x, y = values(of_series(rows, model), measure, axis)
+                    assert trace["x"] == x, measure
+                    assert trace["y"] == y, measure
+
+
+def test_small_charts_are_the_rows_too(browser, report, rows):
+    models = sorted(set(rows["model"].to_pylist()))
+    with opened(browser, report) as page:
+        for measure in page.eval_on_selector_all(
+            "figure.small", "all => all.map((one) => one.dataset.measure)"
+        ):
+            page.locator(f'figure[data-measure="{measure}"]').scroll_into_view_if_needed()
+            page.wait_for_selector(f'figure[data-measure="{measure}"][data-drawn]', timeout=20_000)
+            for trace, model in zip(page.evaluate(SMALL, measure), models, strict=True):
+                assert (trace["x"], trace["y"]) == values(of_series(rows, model), measure), measure
+
+
+def test_the_band_is_the_interval(browser, report, rows):
+    with opened(browser, report) as page:
+        bands = [trace for trace in drawn(page, measure="auc") if trace["kind"] == "band"]
+        assert len(bands) == 3
+        for band, model in zip(bands, sorted(set(rows["model"].to_pylist())), strict=True):
+            lows, highs = [], []
+            xs, ys = [[]], [[]]
+            for x, y in zip(band["x"], band["y"], strict=True):
+                if x is None:
+                    xs.append([])
+                    ys.append([])
+                else:
+                    xs[-1].append(x)
+                    ys[-1].append(y)
+            for x, y in zip(xs, ys, strict=True):
+                half = len(x) // 2
+                assert x[:half] == x[half:][::-1]
+                lows += zip(x[:half], y[:half], strict=True)
+                highs += zip(x[half:][::-1], y[half:][::-1], strict=True)
+            part = of_series(rows, model)
+            for ours, name in ((lows, "auc_low"), (highs, "auc_high")):
+                x, y = values(part, name)
+                there = [(at, value) for at, value in zip(x, y, strict=True) if value is not None]
+                assert ours == there
+
+
+def test_where_a_measure_is_null_there_is_a_gap_with_the_reason(browser, report, rows):
+    part = of_series(rows, NASTY)
+    gone = [at for at, value in zip(*values(part, "auc"), strict=True) if value is None]
+    assert gone
+    with opened(browser, report) as page:
+        traces = drawn(page, measure="auc")
+        marks = [trace for trace in traces if trace["kind"] == "null"]
+        assert [at for trace in marks for at in trace["x"]] == gone
+        assert all("AUC is null: one class in window" in text for trace in marks for text in trace["text"])
+        assert not page.evaluate(
+            "document.getElementById('main-chart').data.some((trace) => trace.connectgaps)"
+        )
+
+
+def test_a_row_alone_between_nulls_is_seen_with_its_interval(browser, tmp_path):
+    auc = np.array([0.7, np.nan, 0.8, np.nan, np.nan, 0.6, 0.65, np.nan, 0.9])
+    write_report(filled([("m", 9)], auc=auc), tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html") as page:
+        (alone,) = (trace for trace in drawn(page, measure="auc") if trace["kind"] == "alone")
+        assert alone["y"] == [0.7, 0.8, 0.9]
+        spans = page.evaluate(
+            "document.getElementById('main-chart').data.filter((one) => one.kind === 'alone').map((one) => one.error_y.array)"
+        )
+        np.testing.assert_allclose(spans, [[0.02] * 3], atol=1e-12)
+
+
+def test_a_measure_null_throughout_has_no_chart_and_is_listed(browser, tmp_path):
+    table = filled([("m", 6)], precision=pa.nulls(6, pa.float64()), brier=pa.nulls(6, pa.float64()))
+    write_report(table, tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html") as page:
+        options = page.eval_on_selector_all("#measure option", "all => all.map((one) => one.value)")
+        assert "precision" not in options
+        assert page.locator('figure[data-measure="precision"]').count() == 0
+        assert "Brier score, Precision (not asked for)" in page.inner_text("#null-measures")
+
+
+def test_a_long_series_is_thinned_and_no_extreme_is_lost(browser, tmp_path):
+    n = 30_000
+    rng = np.random.default_rng(4)
+    auc = 0.7 + 0.01 * rng.standard_normal(n).cumsum() / 30
+    auc[12_345], auc[23_456] = 0.01, 0.99
+    auc[5_000:5_010] = np.nan
+    table = filled([("m", n)], auc=auc)
+    write_report(table, tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html") as page:
+        traces = drawn(page, measure="auc")
+        (line,) = lines(traces)
+        x, y = values(table, "auc")
+        all_points = dict(zip(x, y, strict=True))
+        assert len(line["x"]) < n / 3
+        assert line["x"] == sorted(line["x"])
+        assert all(all_points[at] == value for at, value in zip(line["x"], line["y"], strict=True))
+        assert (line["x"][0], line["x"][-1]) == (x[0], x[-1])
+        assert {0.01, 0.99, None} <= set(line["y"])
+        width = page.evaluate("document.getElementById('main-chart').clientWidth")
+        bucket = ((np.array(x) - x[0]) / (x[-1] - x[0]) * width).astype(int)
+        ours = ((np.array(line["x"]) - x[0]) / (x[-1] - x[0]) * width).astype(int)
+        drawn_values = np.array([np.nan if value is None else value for value in line["y"]])
+        for at in np.unique(bucket[np.isfinite(auc)]):
+            inside, shown = auc[bucket == at], drawn_values[ours == at]
+            assert (np.nanmin(shown), np.nanmax(shown)) == (np.nanmin(inside), np.nanmax(inside))
+        assert "of 30,000 rows are drawn, extremes kept" in page.inner_text("#main-caption")
+        for _ in range(4):
+            page.click('[data-zoom="in"]')
+        page.wait_for_function(
+            "document.getElementById('main-chart').data.find((one) => one.kind === 'line').x.length < 3000"
+        )
+        (line,) = lines(page.evaluate(TRACES, "main-chart"))
+        inside = [at for at in x if line["x"][0] <= at <= line["x"][-1]]
+        assert line["x"] == inside  # zoomed in, all rows are there
+        low, high = page.evaluate(
+            "document.getElementById('main-chart').layout.xaxis.range.map((end) => Date.parse(end))"
+        )
+        assert line["x"][0] <= low
+        assert high <= line["x"][-1]
+
+
+def test_panes_are_not_joined_by_a_line(browser, tmp_path):
+    starts = np.repeat([0, 1, 2], 4) * 10 * HOUR + START
+    table = filled(
+        [("m", 12)],
+        seq=np.tile([1, 2, 3, 4], 3),
+        row=np.tile([0, 1, 2, 3], 3),
+        pane_start=pa.array(starts, pa.timestamp("us", "UTC")),
+        pane_end=pa.array(starts + 10 * HOUR, pa.timestamp("us", "UTC")),
+    )
+    write_report(table, tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html") as page:
+        page.select_option("#axis", "seq")
+        (line,) = lines(drawn(page, measure="auc", axis="seq"))
+        assert line["x"] == [1, 2, 3, 4, None, 1, 2, 3, 4, None, 1, 2, 3, 4]
+
+
+# ---- choosing
+
+
+def test_models_slices_and_measures_are_chosen_and_the_address_keeps_them(browser, report, rows):
+    with opened(browser, report) as page:
+        page.fill("#model-search", "goo")
+        assert page.locator("#model-list li").count() == 1
+        page.fill("#model-search", "")
+        for box in page.locator("#model-list input").all()[:2]:
+            box.uncheck()
+        page.select_option("#slice", label="site=b<i>")
+        page.select_option("#measure", "kappa_m")
+        page.select_option("#axis", "seq")
+        traces = lines(drawn(page, measure="kappa_m", axis="seq", slice_name="site=b<i>", models="2"))
+        kept = sorted(set(rows["model"].to_pylist()))[2]
+        assert [(trace["x"], trace["y"]) for trace in traces] == [
+            values(of_series(rows, kept, "site=b<i>"), "kappa_m", "seq")
+        ]
+        assert kept in page.inner_text("#legend")
+        assert page.inner_text("#live") != ""
+        fragment = "#" + page.url.partition("#")[2]
+    with opened(browser, report, fragment=fragment) as page:
+        again = lines(drawn(page, measure="kappa_m", axis="seq", slice_name="site=b<i>", models="2"))
+        assert again == traces
+        page.click("nav a >> nth=5")
+        assert page.url.endswith(fragment)  # moving about the page leaves the choices alone
+
+
+def test_what_changed_follows_the_chosen_models(browser, report):
+    with opened(browser, report) as page:
+        page.wait_for_function("document.querySelectorAll('#change-list .card').length === 3")
+        page.locator("#model-list label", has_text=re.compile("^good$")).click()
+        page.wait_for_function("document.querySelectorAll('#change-list .card').length === 2")
+        assert "good" not in page.locator("#change-list h3").all_inner_texts()
+
+
+def test_the_slices_chart_shows_the_latest_values(browser, report, rows):
+    with opened(browser, report) as page:
+        page.locator("#slices").scroll_into_view_if_needed()
+        page.wait_for_selector("#slices-chart[data-drawn]")
+        traces = page.evaluate(
+            """() => document.getElementById("slices-chart").data.map((one) => [Array.from(one.x),
+                Array.from(one.error_x.array), Array.from(one.error_x.arrayminus)])"""
+        )
+        names = sorted(set(rows["slice"].to_pylist()))
+        for (x, above, below), model in zip(traces, sorted(set(rows["model"].to_pylist())), strict=True):
+            last = [of_series(rows, model, name).to_pylist()[-1] for name in names]
+            last = [row for row in last if row["auc"] is not None]
+            assert x == [row["auc"] for row in last]
+            np.testing.assert_allclose(above, [row["auc_high"] - row["auc"] for row in last], atol=1e-15)
+            np.testing.assert_allclose(below, [row["auc"] - row["auc_low"] for row in last], atol=1e-15)
+
+
+# ---- curves
+
+
+def test_curves_are_their_table(browser, report, rows):
+    table = curves_of(rows)
+    models = sorted(set(rows["model"].to_pylist()))
+    with opened(browser, report) as page:
+        page.locator("#curves").scroll_into_view_if_needed()
+        for place, seq in ((2, 1_500), (1, 1_000), (0, 500)):
+            page.wait_for_selector(f'#roc-chart[data-drawn="{place}"]')
+            traces = page.evaluate(TRACES, "roc-chart")
+            calibration = page.evaluate(
+                """() => document.getElementById("calibration-chart").data.filter((one) => one.kind === "calibration")
+                    .map((one) => [Array.from(one.x), Array.from(one.y), Array.from(one.masses)])"""
+            )
+            for number, model in enumerate(models):
+                part = table.filter(pa.compute.equal(table["model"], model))
+                points = part.filter(pa.compute.equal(part["seq"], seq)).sort_by("point").to_pylist()
+                rates = [(one["fp"] / points[-1]["fp"], one["tp"] / points[-1]["tp"]) for one in points]
+                roc = [trace for trace in traces if trace["kind"] == "roc"][number]
+                hull = [trace for trace in traces if trace["kind"] == "hull"][number]
+                assert list(zip(roc["x"], roc["y"], strict=True)) == rates
+                on_hull = [rate for one, rate in zip(points, rates, strict=True) if one["on_hull"]]
+                assert list(zip(hull["x"], hull["y"], strict=True)) == on_hull
+                edges, before = [], points[0]
+                for one in points[1:]:
+                    if one["on_hull"]:
+                        up, right = one["tp"] - before["tp"], one["fp"] - before["fp"]
+                        edges.append((one["block_score"], up / (up + right), up + right))
+                        before = one
+                assert list(zip(*calibration[number], strict=True)) == edges[::-1]
+            page.focus("#moment")
+            page.keyboard.press("ArrowLeft")
+        assert "2013-01-21" in page.inner_text("#moment-text")
+
+
+def test_without_curves_the_page_says_how_to_keep_them(browser, rows, tmp_path):
+    write_report(rows, tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html") as page:
+        assert "rocsteady evaluate ... --curves FILE" in page.inner_text("#curves")
+        assert page.is_hidden("#curves-body")
+
+
+# ---- the table
+
+
+def column(page, place):
+    return page.eval_on_selector_all(
+        "#latest-table tbody tr", "(all, place) => all.map((row) => row.children[place].textContent)", place
+    )
+
+
+def test_the_table_sorts_by_click_and_by_keyboard(browser, report, rows):
+    with opened(browser, report) as page:
+        page.select_option("#latest-scope", "all")
+        page.wait_for_function(
+            "document.getElementById('latest-table').dataset.drawn.split('|')[4] === 'all'"
+        )
+        titles = [title.strip() for title in page.locator("#latest-table thead th").all_inner_texts()]
+        place = titles.index("AUC")
+        last = {}
+        for row in rows.sort_by("row").to_pylist():
+            last[row["model"], row["slice"]] = row["auc"]
+        known = sorted(value for value in last.values() if value is not None)
+        nulls = ["–"] * (len(last) - len(known))
+        head = page.locator("#latest-table thead th").nth(place)
+        head.locator("button").click()
+        page.wait_for_function("document.getElementById('latest-table').dataset.drawn.startsWith('auc|true')")
+        assert head.get_attribute("aria-sort") == "descending"
+        assert column(page, place) == [f"{value:.4f}" for value in known[::-1]] + nulls
+        assert page.evaluate("document.activeElement.dataset.sort") == "auc"
+        page.keyboard.press("Enter")
+        page.wait_for_function(
+            "document.getElementById('latest-table').dataset.drawn.startsWith('auc|false')"
+        )
+        assert head.get_attribute("aria-sort") == "ascending"
+        assert column(page, place) == [f"{value:.4f}" for value in known] + nulls
+        others = page.eval_on_selector_all(
+            "#latest-table th[aria-sort]", "all => all.map((one) => one.ariaSort)"
+        )
+        assert sorted(set(others)) == ["ascending", "none"]
+
+
+def test_every_column_sorts_and_the_filter_finds(browser, report, rows):
+    with opened(browser, report) as page:
+        page.check("#latest-wide")
+        page.wait_for_function("document.getElementById('latest-table').dataset.drawn.endsWith('true')")
+        held = [name for name in MEANINGS if name not in ("weight", "window_events", "prevalence")]
+        names = page.eval_on_selector_all(
+            "#latest-table thead button", "all => all.map((one) => one.dataset.sort)"
+        )
+        assert {name for name in held if rows[name].null_count < len(rows)} <= set(names)
+        for name in names:
+            page.click(f'#latest-table [data-sort="{name}"]')
+            page.wait_for_function(
+                "(name) => document.getElementById('latest-table').dataset.drawn.split('|')[0] === name",
+                arg=name,
+            )
+            page.wait_for_selector(f'th:not([aria-sort="none"]) [data-sort="{name}"]')
+        page.fill("#latest-filter", "alert(1)")
+        page.wait_for_function("document.querySelectorAll('#latest-table tbody tr').length === 1")
+        assert page.locator("#latest-table tbody th").inner_text() == NASTY
+
+
+# ---- for everybody
+
+
+CONTRAST = """() => {
+    const channel = (value) => { const c = value / 255; return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
+    const parse = (text) => { const found = text.match(/[\\d.]+/g).map(Number); return found.length > 3 ? found : [...found, 1]; };
+    const light = (c) => 0.2126 * channel(c[0]) + 0.7152 * channel(c[1]) + 0.0722 * channel(c[2]);
+    const ground = (node) => {
+        for (let at = node; at; at = at.parentElement) {
+            const colour = parse(getComputedStyle(at).backgroundColor);
+            if (colour[3] > 0.99) return colour;
+        }
+        return [255, 255, 255, 1];
+    };
+    const found = [];
+    const seen = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (seen.nextNode()) {
+        const node = seen.currentNode.parentElement;
+        if (!seen.currentNode.textContent.trim() || ["SCRIPT", "NOSCRIPT", "STYLE"].includes(node.tagName)) continue;
+        if (!node.checkVisibility() || node.closest(".unseen, [disabled]")) continue;
+        const style = getComputedStyle(node);
+        const colour = parse(node instanceof SVGElement ? style.fill : style.color);
+        const [a, b] = [light(colour), light(ground(node))];
+        found.push([(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), seen.currentNode.textContent.trim().slice(0, 40)]);
+    }
+    return found;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_text_stands_out_from_its_ground(scheme, browser, report):
+    with opened(browser, report, color_scheme=scheme) as page:
+        for id_ in ("measures", "slices", "curves"):
+            page.locator(f"#{id_}").scroll_into_view_if_needed()
+        page.wait_for_selector("#roc-chart[data-drawn]")
+        found = page.evaluate(CONTRAST)
+        assert len(found) > 300
+        assert [(ratio, text) for ratio, text in found if ratio < 4.5] == []
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+def test_the_button_changes_the_theme_and_the_charts_with_it(browser, report):
+    with opened(browser, report) as page:
+        colour = "document.getElementById('main-chart').data.find((one) => one.kind === 'line').line.color"
+        before = page.evaluate(colour)
+        page.click("#theme")
+        page.click("#theme")
+        page.wait_for_function("document.getElementById('main-chart').dataset.drawn.endsWith('dark')")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 22, 26)"
+        assert page.evaluate(colour) != before
+
+
+def test_on_a_phone_nothing_sticks_out(browser, report):
+    with opened(browser, report, width=390, height=800, has_touch=True, is_mobile=True) as page:
+        page.evaluate("document.querySelectorAll('section').forEach((one) => one.scrollIntoView())")
+        page.wait_for_selector("#main-chart[data-drawn]")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.evaluate("window.innerWidth") == 390
+        out = page.evaluate(
+            """() => [...document.querySelectorAll("h1, h2, h3, p, button, select, input, .plot, li")].filter((one) => {
+                const box = one.getBoundingClientRect();
+                return one.checkVisibility() && !one.closest(".scroll, .unseen") && box.width && (box.left < -1 || box.right > 391);
+            }).map((one) => one.outerHTML.slice(0, 120))"""
+        )
+        assert out == []
+
+
+def test_the_keyboard_alone_reaches_every_control(browser, report):
+    with opened(browser, report) as page:
+        for id_ in ("measures", "slices", "curves", "latest"):
+            page.locator(f"#{id_}").scroll_into_view_if_needed()
+        page.wait_for_selector("#roc-chart[data-drawn]")
+        wanted = page.evaluate(
+            """() => { window.scrollTo(0, 0); const all = [...document.querySelectorAll("a, button, select, input, [tabindex='0']")]
+                .filter((one) => one.checkVisibility() && !one.disabled);
+                all.forEach((one, place) => { one.dataset.stop = place; }); return all.length; }"""
+        )
+        page.evaluate("document.activeElement.blur()")
+        reached, hidden = set(), []
+        for _ in range(wanted + 5):
+            page.keyboard.press("Tab")
+            at = page.evaluate(
+                """() => { const one = document.activeElement; const style = getComputedStyle(one);
+                    return [one.dataset ? one.dataset.stop : null, style.outlineStyle, one.outerHTML.slice(0, 80)]; }"""
+            )
+            if at[0] is not None:
+                reached.add(at[0])
+                if at[1] == "none":
+                    hidden.append(at[2])
+        assert len(reached) == wanted
+        assert hidden == []
+        unnamed = page.evaluate(
+            """() => [...document.querySelectorAll("button, select, input")].filter((one) => one.checkVisibility()
+                && !(one.labels && one.labels.length) && !one.ariaLabel && !one.textContent.trim()).length"""
+        )
+        assert unnamed == 0
+
+
+def test_keys_zoom_the_chart(browser, report):
+    with opened(browser, report) as page:
+        page.focus("#main-chart")
+        page.keyboard.press("+")
+        page.wait_for_function("document.getElementById('main-chart').layout.xaxis.range !== undefined")
+        page.wait_for_function("document.getElementById('live').textContent.startsWith('shown from 2013-')")
+        page.keyboard.press("0")
+        page.wait_for_function("document.getElementById('live').textContent === 'all is shown'")
+
+
+def test_a_name_that_is_a_script_is_text_in_charts_too(browser, report):
+    with opened(browser, report) as page:
+        traces = drawn(page, measure="auc")
+        index = next(
+            trace["model"]
+            for trace in lines(traces)
+            if NASTY.replace("<", "&lt;").replace(">", "&gt;") in trace["text"][0]
+        )
+        place = page.evaluate(
+            """(model) => { const chart = document.getElementById("main-chart"); chart.scrollIntoView();
+                const trace = chart.data.find((one) => one.kind === "line" && one.model === model);
+                const box = chart.getBoundingClientRect(); const at = trace.x.length - 2;
+                const { xaxis, yaxis } = chart._fullLayout;
+                return [box.left + xaxis._offset + xaxis.d2p(trace.x[at]), box.top + yaxis._offset + yaxis.d2p(trace.y[at])]; }""",
+            index,
+        )
+        page.mouse.move(*place)
+        page.wait_for_selector("#main-chart .hoverlayer text")
+        assert NASTY in page.text_content("#main-chart .hoverlayer")
+        assert page.locator("#main-chart .hoverlayer script").count() == 0
+
+
+# ---- odd files and odd browsers
+
+
+def test_no_rows_make_a_page_that_says_so(browser, tmp_path):
+    write_report(ROW_SCHEMA.empty_table(), tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html") as page:
+        assert "There are no rows to show" in page.inner_text(".lead")
+        assert page.is_hidden("#controls")
+
+
+def test_without_javascript_the_words_and_the_first_values_are_there(browser, report, rows):
+    with opened(browser, report, ready=False, java_script_enabled=False) as page:
+        text = page.inner_text("body")
+        last = of_series(rows, "good").to_pylist()[-1]
+        for words in (
+            "Charts need JavaScript",
+            "support a change",
+            f"{last['auc']:.4f}",
+            MEANINGS["h"].sentence,
+        ):
+            assert words in text
+
+
+def test_an_old_browser_gets_a_sentence(browser, report):
+    with opened(browser, report, ready=False, before="delete window.DecompressionStream") as page:
+        assert "need a browser of 2023 or later" in page.inner_text("#trouble")
+        assert "support a change" in page.inner_text("#changes")
+
+
+def test_without_a_single_font_the_page_works(report, tmp_path):
+    (tmp_path / "fonts.conf").write_text('<?xml version="1.0"?><fontconfig><dir>/nowhere</dir></fontconfig>')
+    with (
+        launched(env={"FONTCONFIG_FILE": str(tmp_path / "fonts.conf"), "HOME": str(tmp_path)}) as bare,
+        opened(bare, report) as page,
+    ):
+        assert len(lines(drawn(page, measure="auc"))) == 3
+
+
+WATCH = """window.longest = 0; new PerformanceObserver((list) => {
+    for (const task of list.getEntries()) window.longest = Math.max(window.longest, task.duration);
+}).observe({ type: "longtask", buffered: true });"""
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [[(f"model-{number:04}", 12) for number in range(5_000)], [("one", 60_000)]],
+    ids=["5,000 models", "60,000 rows of one"],
+)
+def test_a_large_report_is_quick(sizes, browser, tmp_path, capsys):
+    write_report(filled(sizes), tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html", ready=False, before=WATCH) as page:
+        page.wait_for_selector("#main-chart[data-drawn]", timeout=30_000)
+        first = page.evaluate("performance.now()")
+        page.wait_for_function("document.documentElement.dataset.ready === '1'")
+        assert page.evaluate("document.querySelectorAll('*').length") < 5_000
+        loading = page.evaluate("window.longest")
+        page.evaluate("window.longest = 0")
+        took = page.evaluate(
+            """() => new Promise((done) => { const start = performance.now(); const select = document.getElementById("measure");
+                select.value = "kappa"; select.dispatchEvent(new Event("change"));
+                const look = () => document.getElementById("main-chart").dataset.drawn.startsWith("kappa|")
+                    ? done(performance.now() - start) : setTimeout(look, 5); look(); })"""
+        )
+        if len(sizes) > 1:
+            page.fill("#model-search", "4321")
+            page.locator("#model-list input").check()
+            page.wait_for_function("document.getElementById('legend').textContent.includes('model-4321')")
+        page.click('#latest-table [data-sort="auc"]')
+        page.wait_for_function("document.getElementById('latest-table').dataset.drawn.startsWith('auc|')")
+        longest = page.evaluate("window.longest")
+        with capsys.disabled():
+            print(
+                f"\n{len(sizes):,} models, {sum(count for _, count in sizes):,} rows: first chart after {first:.0f} ms, another "
+                f"measure after {took:.0f} ms; longest task {loading:.0f} ms at the start, {longest:.0f} ms later"
+            )
+        assert first < 15_000
+        assert took < 2_000
+        assert longest < 1_500

@@ -1,0 +1,534 @@
+"""The report's rows, words and data: whatever the page shows was read rightly, in order, and is true."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from command import call, names
+from hypothesis import given
+from hypothesis import strategies as st
+from report_tables import NASTIER, NASTY, curve, evaluated_rows, events, filled
+from rocsteady.core.settings import MEASURES
+from rocsteady.pipelines.report import report_page, write_report
+from rocsteady.pipelines.report_changes import Series, change_of, greatest_difference, series_of, side_by_side
+from rocsteady.pipelines.report_data import curve_blocks, null_reasons, packed, script_json, thinned
+from rocsteady.pipelines.report_measures import CONTEXT, HEADLINES, MEANINGS
+from rocsteady.pipelines.report_rows import EventCounters, count_dead_letters, read_files, report_rows
+from rocsteady.transforms.dead_letters import DEAD_LETTER_SCHEMA
+from rocsteady.transforms.write_rows import ROW_SCHEMA
+from rocsteady.transforms.write_table import write_table
+from scipy.stats import norm
+
+NORMAL = norm.ppf(0.975)
+
+
+def unpacked(text):
+    data = np.frombuffer(gzip.decompress(base64.b64decode(text)), np.uint8)
+    return data.reshape(8, -1).T.copy().view("<f8").ravel()
+
+
+def block(page, name):
+    return re.search(rf'id="block-{name}">([^<]*)</script>', page).group(1)
+
+
+def meta(page):
+    return json.loads(re.search(r'id="meta">(.*?)</script>', page, re.DOTALL).group(1))
+
+
+def as_dicts(table):
+    return table.cast(pa.schema([field.with_nullable(True) for field in table.schema])).to_pylist()
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return evaluated_rows()
+
+
+# ---- reading
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".csv.gz", ".jsonl", ".jsonl.gz"])
+def test_rows_read_as_they_were_written(ending, rows, tmp_path):
+    infinite = rows.set_column(
+        ROW_SCHEMA.get_field_index("cost_threshold"),
+        ROW_SCHEMA.field("cost_threshold"),
+        pa.array([float("inf"), None] + [0.25] * (len(rows) - 2)),
+    )
+    write_table(infinite, tmp_path / f"rows{ending}")
+    table, notes = read_files([str(tmp_path / f"rows{ending}")], "rows")
+    assert as_dicts(table) == as_dicts(infinite)
+    assert notes == []
+
+
+def test_files_of_one_model_are_put_together_and_a_row_that_came_twice_counts_once(rows, tmp_path):
+    half = len(rows) // 2
+    pq.write_table(rows.slice(half), tmp_path / "a.parquet")
+    write_table(rows.slice(0, half + 7), tmp_path / "b.csv")
+    table, notes = read_files([str(tmp_path / "*.parquet"), str(tmp_path / "b.csv")], "rows")
+    together, alone = report_rows(table, notes), report_rows(rows)
+    assert together.notes == ["7 rows came twice (the same model, slice and row) and counted once."]
+    assert alone.notes == []
+    np.testing.assert_array_equal(together.series, alone.series)
+    for name, values in alone.columns.items():
+        np.testing.assert_array_equal(together.columns[name], values)
+
+
+def test_rows_stand_in_order_whatever_order_they_came_in(rows):
+    shuffled = rows.take(np.random.default_rng(3).permutation(len(rows)))
+    ordered = report_rows(shuffled)
+    expected = rows.sort_by([(name, "ascending") for name in ("model", "slice", "row")])
+    assert [ordered.models[m] for m, _, a, b in ordered.series for _ in range(a, b)] == expected[
+        "model"
+    ].to_pylist()
+    assert [ordered.slices[s] for _, s, a, b in ordered.series for _ in range(a, b)] == expected[
+        "slice"
+    ].to_pylist()
+    for name in ("seq", *MEASURES):
+        np.testing.assert_array_equal(
+            ordered.columns[name], expected[name].fill_null(np.nan if name != "seq" else 0).to_numpy()
+        )
+    said = [None if code < 0 else ordered.reasons[code] for code in ordered.reason_codes]
+    assert said == expected["reason"].to_pylist()
+
+
+def test_rows_that_say_different_things_of_one_moment_are_told():
+    once = filled([("m", 5)])
+    table = report_rows(pa.concat_tables([once, filled([("m", 5)], seed=1)]))
+    assert len(table) == 5
+    assert "5 rows came twice" in table.notes[0]
+    assert "of 5 of them the values differed" in table.notes[0]
+
+
+def test_rows_of_one_model_under_two_settings_are_two_models():
+    other = filled([("m", 4)], seed=1, config=pa.array(["ffff"] * 4))
+    third = filled([("z", 4)], seed=2, config=pa.array(["ffff"] * 4))
+    table = report_rows(pa.concat_tables([filled([("m", 5)]), other, third]))
+    assert table.models == ["m (config 0123456789ab)", "m (config ffff)", "z"]
+    assert len(table) == 13
+    assert "2 different settings" in table.notes[0]
+
+
+def test_rows_of_another_version_are_shown_and_the_difference_is_told(rows, tmp_path):
+    older = rows.drop_columns(["cmd", "drift"]).append_column("novelty", pa.array([1] * len(rows)))
+    pq.write_table(older, tmp_path / "old.parquet")
+    table, notes = read_files([str(tmp_path / "old.parquet")], "rows")
+    assert "has no drift, cmd" in notes[0] or "has no cmd, drift" in notes[0]
+    assert "novelty" in notes[1]
+    assert table["cmd"].null_count == len(rows)
+    assert table["auc"].to_pylist() == rows["auc"].to_pylist()
+
+
+# ---- when a model ranked worse
+
+
+@st.composite
+def series_of_windows(draw):
+    n = draw(st.integers(0, 14))
+    steps = draw(st.lists(st.integers(1, 4), min_size=n, max_size=n))
+    seq = np.cumsum(steps, dtype=np.int64) if n else np.zeros(0, np.int64)
+    events = np.minimum(draw(st.integers(1, 12)), seq)
+    auc = np.array(
+        draw(st.lists(st.sampled_from([0.5, 0.61, 0.7, 0.83, np.nan]), min_size=n, max_size=n)), float
+    )
+    half = np.array(draw(st.lists(st.sampled_from([0.0, 0.01, 0.2]), min_size=n, max_size=n)), float)
+    full = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)), bool)
+    nothing = np.full(n, np.nan)
+    low, high = np.maximum(auc - half, 0), np.minimum(auc + half, 1)
+    return Series(seq - events, seq, full, seq, events, nothing, auc, low, high)
+
+
+def slow_greatest_difference(series, confidence):
+    """Every pair of windows, one by one."""
+    pairs = []
+    for i in range(len(series.auc)):
+        for j in range(len(series.auc)):
+            spans = [set(range(series.begin[k], series.end[k])) for k in (i, j)]
+            usable = [series.full[k] and series.high[k] > series.low[k] for k in (i, j)]
+            if i < j and all(usable) and not spans[0] & spans[1]:
+                pairs.append((abs(series.auc[i] - series.auc[j]), i, j))
+    if not pairs:
+        return None
+    size = max(pairs)[0]
+    level = norm.ppf(1 - (1 - confidence) / 2 / len(pairs))
+    intervals = []
+    for _, i, j in (pair for pair in pairs if pair[0] == size):
+        deviations = [max(series.high[k] - series.auc[k], series.auc[k] - series.low[k]) for k in (i, j)]
+        half = np.hypot(*deviations) / norm.ppf(1 - (1 - confidence) / 2) * level
+        intervals.append((size - half, size + half))
+    return size, len(pairs), intervals
+
+
+@given(series_of_windows(), st.sampled_from([0.9, 0.95, 0.999]))
+def test_the_greatest_difference_is_that_of_all_pairs_without_a_common_event(series, confidence):
+    found, slow = greatest_difference(series, confidence), slow_greatest_difference(series, confidence)
+    if slow is None:
+        assert found is None
+        return
+    size, pairs, intervals = slow
+    assert found.pairs == pairs
+    assert found.difference == pytest.approx(size, abs=1e-12)
+    assert any((found.low, found.high) == pytest.approx(interval, abs=1e-9) for interval in intervals)
+    assert series.auc[found.best] - series.auc[found.worst] == pytest.approx(size, abs=1e-12)
+    first, second = sorted((found.worst, found.best))
+    assert series.seq[second] - series.events[second] >= series.seq[first]
+
+
+def test_a_model_that_ranked_worse_for_a_while_is_found_with_its_moments(rows):
+    table = report_rows(rows)
+    series = series_of(table.columns, slice(*table.whole_models()[table.models.index("good")][2:]))
+    change = change_of("good", series, 0.95)
+    assert change.verdict == "changed"
+    # Scores are spoiled from event 1,500 on, until event 2,100; the window holds 400.
+    assert 1_900 <= series.seq[change.worst] <= 2_200
+    assert not 1_500 < series.seq[change.best] < 2_500
+    assert f"{series.auc[change.worst]:.3f} [{series.low[change.worst]:.3f}" in change.text
+    assert "support a change" in change.text
+    assert "excludes 0" in change.text
+    assert ("fell" in change.text) == (change.best < change.worst)
+
+
+def test_chance_alone_is_called_a_change_no_more_often_than_the_level_says():
+    rng = np.random.default_rng(5)
+    n, told = 40, 0
+    for _ in range(400):
+        auc = rng.normal(0.7, 0.02, n)
+        seq = np.arange(1, n + 1) * 100
+        half = NORMAL * 0.02
+        series = Series(
+            seq - 100, seq, seq > 0, seq, seq * 0 + 100, seq * np.nan, auc, auc - half, auc + half
+        )
+        change = change_of("m", series, 0.95)
+        told += change.verdict == "changed"
+        assert change.verdict == "changed" or "includes 0" in change.text
+    assert told <= 0.05 * 400
+
+
+def test_windows_that_share_events_are_not_compared():
+    growing = filled([("m", 30)], window_events=np.arange(1, 31) * 100)
+    table = report_rows(growing)
+    change = change_of("m", series_of(table.columns, slice(0, 30)), 0.95)
+    assert (change.verdict, change.worst) == ("cannot tell", -1)
+    assert "reaches back to the first event" in change.text
+
+
+def test_panes_are_compared_by_their_last_rows():
+    hour = 3_600_000_000
+    starts = np.repeat([0, 0.5, 1, 2], 3) * hour
+    table = filled(
+        [("m", 12)],
+        pane_start=pa.array(starts.astype(np.int64), pa.timestamp("us", "UTC")),
+        pane_end=pa.array((starts + hour).astype(np.int64), pa.timestamp("us", "UTC")),
+        row=np.tile([0, 1, 2], 4),
+    )
+    ordered = report_rows(table)
+    series = series_of(ordered.columns, slice(0, 12))
+    assert np.flatnonzero(series.full).tolist() == [2, 5, 8, 11]
+    found = greatest_difference(series, 0.95)
+    assert found.pairs == 4  # of the six, [0, 1) and [0.5, 1.5) share events, and that with [1, 2)
+    assert {found.worst, found.best} <= {2, 5, 8, 11}
+
+
+def test_models_side_by_side_are_not_called_different():
+    table = report_rows(evaluated_rows(models=("a", "b")))
+    whole = [series_of(table.columns, slice(*one[2:])) for one in table.whole_models()]
+    text = side_by_side(["a", "b"], whole, 0.95)
+    for name, one in zip("ab", whole, strict=True):
+        assert f"{name} {one.auc[-1]:.3f} [{one.low[-1]:.3f}, {one.high[-1]:.3f}]" in text
+    assert "is no test of a difference" in text
+
+
+# ---- data
+
+
+@given(st.lists(st.floats(width=64), max_size=50))
+def test_packed_numbers_are_the_numbers(values):
+    np.testing.assert_array_equal(unpacked(packed(np.array(values, np.float64))), values)
+
+
+def test_the_page_holds_every_row_to_the_last_bit(rows):
+    table = report_rows(rows)
+    page = report_page(table)
+    told = meta(page)
+    for name in (*told["columns"], "seq", "time"):
+        np.testing.assert_array_equal(unpacked(block(page, name)), table.columns[name])
+    assert [told["models"][m] for m, *_ in told["series"]] == [table.models[m] for m, *_ in table.series]
+    assert told["drawn"] == [name for name in told["drawn"] if np.isfinite(table.columns[name]).any()]
+
+
+def test_rows_beyond_the_limit_are_left_out_but_for_extremes_and_ends():
+    rng = np.random.default_rng(2)
+    auc = rng.random(9_000)
+    auc[4_000:4_300] = np.nan
+    auc[2_345], auc[7_654] = -5.0, 5.0
+    kappa_m = rng.random(9_000)
+    kappa_m[1_111] = 9.0
+    table = report_rows(filled([("a", 6_000), ("b", 2_999), ("c", 1)], auc=auc, kappa_m=kappa_m))
+    for limit in (8_999, 1_200, 30, 1):
+        kept = thinned(table, limit)
+        assert len(kept) <= max(limit, 5)
+        assert kept.total == 9_000
+        for (_, _, first, stop), (_, _, a, b) in zip(table.series, kept.series, strict=True):
+            for name, values in table.columns.items():
+                np.testing.assert_array_equal(kept.columns[name][[a, b - 1]], values[[first, stop - 1]])
+            if limit >= 1_200:
+                for name in HEADLINES:
+                    ours, theirs = kept.columns[name][a:b], table.columns[name][first:stop]
+                    assert (np.nanmin(ours), np.nanmax(ours)) == (np.nanmin(theirs), np.nanmax(theirs))
+                    assert np.isnan(ours).any() == np.isnan(theirs).any()
+        place = {row: at for at, row in enumerate(zip(table.columns["h"], table.columns["seq"], strict=True))}
+        order = [place[row] for row in zip(kept.columns["h"], kept.columns["seq"], strict=True)]
+        assert order == sorted(order)
+    assert thinned(table, 9_000) is table
+
+
+def test_the_page_says_how_many_rows_are_drawn(monkeypatch):
+    from rocsteady.pipelines import report
+
+    table = report_rows(filled([("a", 3_000)]))
+    assert "All 3,000 rows are in this page" in report_page(table)
+    monkeypatch.setattr(report, "thinned", lambda rows: thinned(rows, 600))
+    page = report_page(table)
+    drawn = meta(page)["kept"]
+    assert drawn <= 600
+    assert f"{drawn:,} of 3,000 rows are drawn" in page
+
+
+def test_curves_are_packed_point_by_point():
+    parts, kept = [], {}
+    table = report_rows(filled([("a", 5), ("b", 5)]))
+    for seq, model in ((100, "a"), (300, "a"), (200, "b")):
+        labels, scores = events(60, seq)
+        time = datetime(2013, 1, 1, tzinfo=UTC) + timedelta(hours=seq)
+        part = curve(model, seq, labels, scores, time=time)
+        kept[model, seq] = part
+        parts.append(part)
+    shuffled = pa.concat_tables(parts).take(np.random.default_rng(0).permutation(sum(map(len, parts))))
+    listed, blocks, note = curve_blocks(shuffled, table)
+    assert (len(listed), note) == (3, "")
+    for model, slice_code, seq, time, positives, negatives, first, count in listed:
+        part = kept[table.models[model], seq]
+        assert table.slices[slice_code] == ""
+        assert time == part["time"][0].value
+        assert (positives, negatives) == (part["tp"][-1].as_py(), part["fp"][-1].as_py())
+        for name in ("threshold", "tp", "fp", "on_hull", "block_score"):
+            ours = unpacked(blocks[f"curve_{name}"])[first : first + count]
+            theirs = [np.nan if value is None else float(value) for value in part[name].to_pylist()]
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_of_too_many_curves_whole_models_and_late_ones_stay():
+    table = report_rows(evaluated_rows(models=("a",)))
+    labels, scores = events(30, 1)
+    parts = [
+        curve("a", seq, labels, scores, slice_name=name, config=table.configs[0])
+        for seq in (100, 200, 300)
+        for name in ("", "site=a")
+    ]
+    points = len(parts[0])
+    listed, _, note = curve_blocks(pa.concat_tables(parts), table, budget=4 * points)
+    assert [(table.slices[of], seq) for _, of, seq, *_ in listed] == [
+        ("", 100),
+        ("", 200),
+        ("", 300),
+        ("site=a", 300),
+    ]
+    assert "4 of 6 curves" in note
+    foreign = curve_blocks(curve("z", 1, labels, scores), table)
+    assert foreign[0] == []
+    assert "none of the models" in foreign[2]
+
+
+# ---- words
+
+
+def test_every_measure_has_a_meaning_of_one_sentence():
+    assert sorted(MEANINGS) == sorted((*MEASURES, *CONTEXT))
+    for name, meaning in MEANINGS.items():
+        assert meaning.sentence.endswith("."), name
+        assert not re.search(r"\. [A-Z]", meaning.sentence), name
+        assert meaning.digits in ("share", "score", "count")
+
+
+def test_names_are_text_wherever_they_stand(rows):
+    page = report_page(report_rows(rows), title=NASTY)
+    assert NASTY not in page
+    assert "alert(1)</script>" not in page
+    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 3  # title, card, table
+    assert meta(page)["models"] == sorted(["good", NASTY, NASTIER])
+    inside = re.findall(r"<script[^>]*>(.*?)</script>", page, re.DOTALL)
+    assert all("<!--" not in text and "<script" not in text.lower() for text in inside)
+    assert page.lower().count("<script") == page.lower().count("</script>")
+
+
+def test_json_in_the_page_is_the_value():
+    value = {NASTY: [NASTIER, "\u2028", "ü", None, 0.1]}
+    assert json.loads(script_json(value)) == value
+    assert "<" not in script_json(value)
+
+
+def test_a_measure_null_throughout_is_listed_with_its_reason():
+    n = 4
+    table = report_rows(
+        filled(
+            [("a", n)],
+            precision=pa.nulls(n, pa.float64()),
+            brier=pa.nulls(n, pa.float64()),
+            reason=pa.array(["precision: no predicted positives in window"] * n),
+        )
+    )
+    assert null_reasons(table, ("auc", "precision", "brier")) == {
+        "precision": "no predicted positives in window",
+        "brier": "not asked for",
+    }
+    page = report_page(table)
+    assert "Precision (no predicted positives in window)" in page
+    assert "precision" not in meta(page)["drawn"]
+
+
+def test_dead_letters_are_counted_by_kind_and_reason():
+    letters = [
+        ("invalid", "score: 'abc' is not a number"),
+        ("invalid", "score: 'x\\'y' is not a number"),
+        ("late", "12 s late"),
+        ("unmatched", "no label within 7d"),
+        ("invalid", "score: 'abc' is not a number"),
+    ]
+    table = pa.Table.from_pylist(
+        [{"kind": kind, "reason": reason, "source": "f"} for kind, reason in letters], DEAD_LETTER_SCHEMA
+    )
+    counters = count_dead_letters(table)
+    assert counters.lost[0] == ("invalid", "score: ... is not a number", 3)
+    assert [counters.total(kind) for kind in ("invalid", "late", "unmatched", "duplicate")] == [3, 1, 1, 0]
+    page = report_page(report_rows(filled([("a", 3)])), counters=counters)
+    for label, count in (("Dead letters", 3), ("Late", 1), ("Unmatched", 1), ("Applied", 300)):
+        assert f"<dt>{label}</dt><dd>{count}</dd>" in page
+    assert "3 &times; score: ... is not a number (invalid)" in page
+
+
+def test_without_counters_the_page_says_how_to_have_them():
+    page = report_page(report_rows(filled([("a", 3)])))
+    assert "not given" in page
+    assert "--dead-letters FILE" in page
+    assert "--curves FILE" in page
+
+
+def test_counters_that_are_given_are_shown():
+    counters = EventCounters(read=1_234_567, applied=1_234_000, lost=(("duplicate", "seen before", 567),))
+    page = report_page(report_rows(filled([("a", 3)])), counters=counters)
+    for words in ("<dt>Events read</dt><dd>1,234,567</dd>", "<dt>Applied</dt><dd>1,234,000</dd>",
+                  "<dt>Duplicate</dt><dd>567</dd>", "<dt>Dead letters</dt><dd>0</dd>"):  # fmt: skip
+        assert words in page
+
+
+# ---- the command
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, rows):
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(rows, "rows.parquet")
+    pq.write_table(ROW_SCHEMA.empty_table(), "none.parquet")
+    pq.write_table(pa.table({"score": [0.5]}), "scores.parquet")
+    Path("rows.csv").write_text("model,slice,seq,window_events,auc\nm,,abc,5,0.5\n")
+    Path("fake.parquet").write_text("no parquet at all")
+    Path("empty.csv").write_text("")
+    Path("folder.html").mkdir()
+    return tmp_path
+
+
+def test_the_command_writes_one_page(folder, capsys):
+    before = set(names())
+    for option in ("--output", "-o"):
+        ran = call(capsys, "report", "rows.parquet", option, "r.html", "--title", "Flights & more")
+        assert (ran.status, ran.out, len(ran.lines)) == (0, "", 1), ran
+        assert re.fullmatch(r"rocsteady: \d+ rows in r\.html \(\d\.\d MB, \d+\.\d s\)", ran.lines[0])
+        assert set(names()) == {*before, "r.html"}
+        assert "<title>Flights &amp; more</title>" in Path("r.html").read_text()
+        Path("r.html").unlink()
+
+
+def test_the_same_rows_give_the_same_page(folder):
+    table = pq.read_table("rows.parquet")
+    write_report(table, "a.html")
+    write_report(table.take(np.arange(len(table))[::-1]), "b.html")
+    assert Path("a.html").read_bytes() == Path("b.html").read_bytes()
+
+
+def test_rows_that_are_empty_give_a_page_that_says_so(folder, capsys):
+    ran = call(capsys, "report", "none.parquet", "-o", "r.html")
+    assert ran.status == 0
+    assert "There are no rows to show" in Path("r.html").read_text()
+
+
+MISTAKES = {
+    "report": "ROWS report --help",
+    "report rows.parquet": "--output report --help",
+    "report nope.parquet -o r.html": "nope.parquet does not exist",
+    "report *.jsonl -o r.html": "*.jsonl matches no file",
+    "report scores.parquet -o r.html": "scores.parquet no rows 'model' score rocsteady evaluate --output",
+    "report rows.csv -o r.html": "rows.csv abc rocsteady evaluate --output",
+    "report fake.parquet -o r.html": "fake.parquet",
+    "report empty.csv -o r.html": "empty.csv is empty",
+    "report rows.parquet --curves rows.parquet -o r.html": "no curves rocsteady evaluate --curves",
+    "report rows.parquet --dead-letters rows.parquet -o r.html": "no dead letters --dead-letters",
+    "report rows.parquet -o r.txt": "r.txt .html",
+    "report rows.parquet -o -": "--output - file",
+    "report rows.parquet -o none/r.html": "none/r.html folder none does not exist",
+    "report rows.parquet -o folder.html": "folder.html is a folder",
+    "report rows.parquet -o r.html --confidence 95": "--confidence '95' between 0 and 1",
+    "report rows.parquet -o r.html --confidence high": "--confidence 'high' between 0 and 1",
+    "report rows.parquet -o r.html --frob": "'--frob' report --help",
+}
+
+
+@pytest.mark.parametrize("words", MISTAKES)
+def test_a_mistake_is_one_sentence_and_leaves_nothing(words, folder, capsys):
+    before = names()
+    ran = call(capsys, *words.split())
+    assert (ran.status, ran.out, len(ran.lines)) == (2, "", 1), ran
+    for word in MISTAKES[words].split():
+        assert word in ran.lines[0]
+    assert names() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_folder_is_told_before_any_work(folder, capsys):
+    Path("locked").mkdir(mode=0o500)
+    ran = call(capsys, "report", "rows.parquet", "-o", "locked/r.html")
+    assert (ran.status, len(ran.lines)) == (2, 1)
+    assert "locked cannot be written to" in ran.lines[0]
+
+
+def test_without_the_plotting_library_the_command_says_how_to_get_it(folder, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    before = names()
+    ran = call(capsys, "report", "rows.parquet", "-o", "r.html")
+    assert (ran.status, len(ran.lines)) == (2, 1)
+    assert "pip install 'rocsteady[report]'" in ran.lines[0]
+    assert names() == before
+
+
+def test_help_has_examples_and_loads_nothing_heavy():
+    program = """if True:
+        import sys
+        from rocsteady.pipelines.cli import main
+        try:
+            main(["report", "--help"])
+        except SystemExit:
+            pass
+        heavy = {"apache_beam", "numba", "numpy", "pyarrow", "plotly", "scipy"} & sys.modules.keys()
+        sys.exit(f"imported: {heavy}" if heavy else 0)"""
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert "examples:\n  rocsteady report rows.parquet --output report.html" in done.stdout
