@@ -85,8 +85,8 @@ MEANINGS: dict[str, Meaning] = {
     "aum": Meaning(
         "AUM", "ranking", "score", "lower",
         "The area under the smaller of false positives and false negatives over all thresholds, in events "
-        "times units of the score: 0 when some threshold separates the classes, and more the larger the window "
-        "and the scale of the scores are, so compare it only where both are the same.",
+        "times units of the score: 0 when some threshold separates the classes, and more the larger the "
+        "window and the scale of the scores are, so compare it only where both are the same.",
     ),
     "cost_curve_area": Meaning(
         "Area under the cost curve", "ranking", "share", "lower",

@@ -38,19 +38,25 @@ def chromium_path() -> str:
 
 
 @contextmanager
-def launched(**options):
-    """Start Chromium."""
+def driver():
+    """Start Playwright; once in a process."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
         _missing("Playwright is not installed", "pip install 'rocsteady[browser]'")
-    path = chromium_path()
+    chromium_path()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS, **options)
-        try:
-            yield browser
-        finally:
-            browser.close()
+        yield playwright
+
+
+@contextmanager
+def launched(playwright, **options):
+    """Start Chromium."""
+    browser = playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS, **options)
+    try:
+        yield browser
+    finally:
+        browser.close()
 
 
 @contextmanager

@@ -71,8 +71,8 @@ def filled(rows_of_model, seed=0, **columns):
             made.setdefault(field.name, pa.nulls(n, field.type))
         elif field.name not in made:
             made[field.name] = rng.random(n)
-    made["auc_low"], made["auc_high"] = made["auc"] - 0.02, made["auc"] + 0.02
     made |= columns
+    made["auc_low"], made["auc_high"] = made["auc"] - 0.02, made["auc"] + 0.02
     return pa.table(
         [pa.array(made[field.name], from_pandas=True).cast(field.type) for field in ROW_SCHEMA],
         schema=ROW_SCHEMA,
