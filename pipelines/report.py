@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -194,18 +195,18 @@ def report_page(
     return html.page(
         {
             "version": __version__,
-            "title": html.escape(title),
+            "title": escape(title),
             "style": html.asset("style.css"),
-            "lead": html.escape(html.lead(rows, applied)),
+            "lead": escape(html.lead(rows, applied)),
             "counters": html.counters_html(known, given=counters is not None),
             "notes": html.notes_html(rows.notes),
-            "changes_about": html.escape(
+            "changes_about": escape(
                 _CHANGES_ABOUT + (_MANY.format(share(1 - confidence)) if len(whole) > 1 else "")
             ),
             "changes": html.changes_html(changes) or "<p>There are no rows of whole models.</p>",
-            "side_by_side": html.escape(side_by_side(names[first], series[first], confidence)),
+            "side_by_side": escape(side_by_side(names[first], series[first], confidence)),
             "null_measures": html.null_html(nulls),
-            "curves_about": html.escape(about_curves) if listed else html.escape(curve_note) or _NO_CURVES,
+            "curves_about": escape(about_curves) if listed else escape(curve_note) or _NO_CURVES,
             "latest_about": _latest_about(rows),
             "latest": html.latest_html(rows),
             "meanings": html.meanings_html(),

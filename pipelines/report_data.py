@@ -143,13 +143,14 @@ def curve_blocks(
     fresh = np.any([np.diff(codes[order]) != 0 for codes in coded], axis=0)
     starts = np.flatnonzero(np.append(True, fresh))
     lengths = np.diff(np.append(starts, len(order)))
-    heads = table.take(pa.array(order[starts])).to_pylist()
-    ends = table.take(pa.array(order[starts + lengths - 1])).to_pylist()
+    heads = _lines(table, order[starts])
+    ends = _lines(table, order[starts + lengths - 1])
     ranking = sorted(
         range(len(heads)),
         key=lambda at: (heads[at]["slice"] != "", -_instant(heads[at]), heads[at]["model"]),
     )
-    chosen, points = [], 0
+    chosen: list[int] = []
+    points = 0
     for at in ranking:
         if chosen and points + lengths[at] > budget:
             break
@@ -162,11 +163,10 @@ def curve_blocks(
         model = models.get(head["model"], models.get(f"{head['model']} (config {head['config']})"))
         if model is None or head["slice"] not in slices:
             continue
-        time = head["time"] if head["time"] is not None else head["pane_end"]
         listed.append(
             [
                 model, slices[head["slice"]], head["seq"],
-                None if time is None else time.timestamp() * 1e6,
+                _time(head),
                 end["tp"], end["fp"], offset, length,
             ]
         )  # fmt: skip
@@ -188,20 +188,36 @@ def curve_blocks(
 _CURVE_COLUMNS = ("threshold", "tp", "fp", "on_hull", "block_score")
 
 
-def _instant(head: dict[str, Any]) -> float:
-    time = head["time"] if head["time"] is not None else head["pane_end"]
-    return time.timestamp() if time is not None else float(head["seq"])
+def _lines(table: pa.Table, places: Int64Array) -> list[dict[str, Any]]:
+    """Return rows of a table; times in microseconds, which Python's own could not hold all of."""
+    part = table.select(["model", "slice", "pane_end", "seq", "time", "tp", "fp", "config"]).take(
+        pa.array(places)
+    )
+    for name in ("pane_end", "time"):
+        part = part.set_column(part.schema.get_field_index(name), name, part.column(name).cast(pa.int64()))
+    lines: list[dict[str, Any]] = part.to_pylist()
+    return lines
 
 
-def _codes(column: pa.ChunkedArray) -> np.ndarray:
+def _time(head: dict[str, Any]) -> int | None:
+    time: int | None = head["time"] if head["time"] is not None else head["pane_end"]
+    return time
+
+
+def _instant(head: dict[str, Any]) -> int:
+    time = _time(head)
+    return int(head["seq"]) if time is None else time
+
+
+def _codes(column: pa.ChunkedArray) -> Int64Array:
     if pa.types.is_string(column.type):
-        return (
-            column.combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        )
-    return column.cast(pa.int64()).fill_null(-(2**62)).to_numpy()
+        column = column.combine_chunks().dictionary_encode().indices
+    codes: Int64Array = np.asarray(column.cast(pa.int64()).fill_null(-(2**62)), np.int64)
+    return codes
 
 
 def _plain(column: pa.ChunkedArray) -> FloatArray:
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
-    return column.cast(pa.float64()).fill_null(np.nan).to_numpy().astype(np.float64)
+    values: FloatArray = column.cast(pa.float64()).fill_null(np.nan).to_numpy().astype(np.float64)
+    return values

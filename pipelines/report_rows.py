@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
+from numpy.typing import NDArray
 
 from ..core.errors import InputError
 from ..core.events import FloatArray, Int64Array
@@ -104,7 +105,8 @@ class ReportRows:
         """Return the series of whole models, a row of `series` each, in the order of the models."""
         if "" not in self.slices:
             return self.series[:0]
-        return self.series[self.series[:, 1] == self.slices.index("")]
+        whole: Int64Array = self.series[self.series[:, 1] == self.slices.index("")]
+        return whole
 
 
 def read_files(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
@@ -211,7 +213,8 @@ def _coded(column: pa.ChunkedArray) -> tuple[Int64Array, list[str]]:
 def _floats(column: pa.ChunkedArray) -> FloatArray:
     if pa.types.is_timestamp(column.type) or pa.types.is_boolean(column.type):
         column = column.cast(pa.int64() if pa.types.is_timestamp(column.type) else pa.int8())
-    return column.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy().astype(np.float64)
+    values: FloatArray = column.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy().astype(np.float64)
+    return values
 
 
 def report_rows(table: pa.Table, notes: Iterable[str] = ()) -> ReportRows:
@@ -294,11 +297,13 @@ def _once(
             "different runs? Make a report of each"
         )
     notes.append(note + ".")
-    return order[np.append(~same, True)]
+    kept: Int64Array = order[np.append(~same, True)]
+    return kept
 
 
-def _equal(one: FloatArray, other: FloatArray) -> np.ndarray:
-    return (one == other) | (np.isnan(one) & np.isnan(other))
+def _equal(one: FloatArray, other: FloatArray) -> NDArray[np.bool_]:
+    equal: NDArray[np.bool_] = (one == other) | (np.isnan(one) & np.isnan(other))
+    return equal
 
 
 _VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<![\w.])[-+]?\d[\d.,eE+-]*\d(?![\w])")

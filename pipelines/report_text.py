@@ -12,13 +12,21 @@ NONE = "\u2013"
 """Stands for null in a table."""
 
 
+def _at(micros: float) -> datetime:
+    """Return the moment; beyond the years that a calendar here has, its first or its last one."""
+    try:
+        return _EPOCH + timedelta(microseconds=int(micros))
+    except OverflowError:
+        return (datetime.max if micros > 0 else datetime.min).replace(tzinfo=UTC)
+
+
 def moment(micros: float) -> str:
     """Write microseconds UTC to the minute.
 
     >>> moment(1380153600_000000.0)
     '26 Sep 2013, 00:00'
     """
-    return f"{day(micros)}, {_EPOCH + timedelta(microseconds=int(micros)):%H:%M}"
+    return f"{day(micros)}, {_at(micros):%H:%M}"
 
 
 def day(micros: float) -> str:
@@ -27,7 +35,7 @@ def day(micros: float) -> str:
     >>> day(1380153600_000000.0)
     '26 Sep 2013'
     """
-    at = _EPOCH + timedelta(microseconds=int(micros))
+    at = _at(micros)
     return f"{at.day} {_MONTHS[at.month - 1]} {at.year}"
 
 
@@ -37,7 +45,7 @@ def stamp(micros: float) -> str:
     >>> stamp(1380153600_000000.0)
     '2013-09-26 00:00'
     """
-    return f"{_EPOCH + timedelta(microseconds=int(micros)):%Y-%m-%d %H:%M}"
+    return f"{_at(micros):%Y-%m-%d %H:%M}"
 
 
 def share(value: float) -> str:

@@ -10,7 +10,9 @@ const SYMBOLS = ["circle", "square", "diamond"];
 const DASH_ARRAYS = { solid: "", dash: "7 4", dot: "2 3" };
 
 function isDark() {
-  return state.theme === "dark" || (state.theme === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
+  return (
+    state.theme === "dark" || (state.theme === "system" && matchMedia("(prefers-color-scheme: dark)").matches)
+  );
 }
 
 function styleOf(model) {
@@ -26,20 +28,34 @@ function faded(colour, opacity) {
 }
 
 function token(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  return getComputedStyle(document.documentElement)
+    .getPropertyValue("--" + name)
+    .trim();
 }
 
 function baseLayout(extra) {
   const axis = {
-    gridcolor: token("grid"), linecolor: token("line"), zerolinecolor: token("line"), tickcolor: token("line"),
-    automargin: true, zerolinewidth: 1,
+    gridcolor: token("grid"),
+    linecolor: token("line"),
+    zerolinecolor: token("line"),
+    tickcolor: token("line"),
+    automargin: true,
+    zerolinewidth: 1,
   };
   const layout = {
-    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, hovermode: "closest",
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    showlegend: false,
+    hovermode: "closest",
     font: { family: getComputedStyle(document.body).fontFamily, size: 12.5, color: token("muted") },
-    hoverlabel: { bgcolor: token("surface"), bordercolor: token("field"), align: "left",
-      font: { color: token("text"), size: 13 } },
-    margin: { l: 8, r: 14, t: 8, b: 8 }, ...extra,
+    hoverlabel: {
+      bgcolor: token("surface"),
+      bordercolor: token("field"),
+      align: "left",
+      font: { family: getComputedStyle(document.body).fontFamily, color: token("text"), size: 13 },
+    },
+    margin: { l: 8, r: 14, t: 8, b: 8 },
+    ...extra,
   };
   layout.xaxis = { ...axis, ...(extra.xaxis || {}) };
   layout.yaxis = { ...axis, ...(extra.yaxis || {}) };
@@ -72,7 +88,7 @@ function horizontalColumn() {
 }
 
 /**
- * The rows of a series to draw, thinned to what `buckets` pixels can show; -1 stands for a break between panes.
+ * The rows of a series to draw, thinned to what `buckets` pixels can show; -1 is a break between panes.
  *
  * Rows are gathered while they fall into the same pixel; of such a run the first, the last, and for each of
  * `names` the least and the greatest stay, and the first null: no extreme and no gap is lost. Where there are
@@ -107,7 +123,8 @@ function thin(series, names, view, buckets) {
     if (row > first && breaksBefore(row)) rows.push(-1);
     const bucket = Math.floor((horizontal(row) - start) * scale);
     let end = row + 1;
-    while (end < stop && !breaksBefore(end) && Math.floor((horizontal(end) - start) * scale) === bucket) end += 1;
+    while (end < stop && !breaksBefore(end) && Math.floor((horizontal(end) - start) * scale) === bucket)
+      end += 1;
     for (const kept of keptOf(row, end, values)) rows.push(kept);
     row = end;
   }
@@ -143,10 +160,12 @@ function hoverText(row, model, measure) {
   const said = meta.measures[measure];
   const value = columns.get(measure)[row];
   const where = [];
-  if (meta.times && !Number.isNaN(columns.get("time")[row])) where.push(timeText(columns.get("time")[row]) + " UTC");
+  if (meta.times && !Number.isNaN(columns.get("time")[row]))
+    where.push(timeText(columns.get("time")[row]) + " UTC");
   where.push("event " + counts.format(columns.get("seq")[row]));
   let text = `<b>${escaped(meta.models[model])}</b><br>${where.join(" · ")}<br>`;
-  if (Number.isNaN(value)) return text + `${escaped(said.label)} is null: ${escaped(reasonOf(row, measure) || "no reason given")}`;
+  if (Number.isNaN(value))
+    return text + `${escaped(said.label)} is null: ${escaped(reasonOf(row, measure) || "no reason given")}`;
   text += `${escaped(said.label)} <b>${shown(value, said.digits)}</b>`;
   if (measure === "auc" && columns.get("auc_low") && !Number.isNaN(columns.get("auc_low")[row])) {
     text += ` [${shown(columns.get("auc_low")[row], "share")}, ${shown(columns.get("auc_high")[row], "share")}]`;
@@ -195,8 +214,17 @@ function bandTrace(rows, style) {
     else close();
   }
   close();
-  return { kind: "band", type: "scatter", mode: "lines", x, y, fill: "toself", fillcolor: faded(style.colour, 0.2),
-    line: { width: 0, color: style.colour }, hoverinfo: "skip" };
+  return {
+    kind: "band",
+    type: "scatter",
+    mode: "lines",
+    x,
+    y,
+    fill: "toself",
+    fillcolor: faded(style.colour, 0.2),
+    line: { width: 0, color: style.colour },
+    hoverinfo: "skip",
+  };
 }
 
 /** Rows whose neighbours are null or breaks: a line shows nothing of them. */
@@ -205,8 +233,15 @@ function aloneTrace(rows, values, style, small) {
     const gap = (other) => other === undefined || other < 0 || !Number.isFinite(values[other]);
     return row >= 0 && Number.isFinite(values[row]) && gap(rows[place - 1]) && gap(rows[place + 1]);
   });
-  const trace = { kind: "alone", type: "scatter", mode: "markers", x: alone.map(at), y: alone.map((row) => values[row]),
-    marker: { color: style.colour, size: small ? 5 : 7, symbol: style.symbol }, rows: alone };
+  const trace = {
+    kind: "alone",
+    type: "scatter",
+    mode: "markers",
+    x: alone.map(at),
+    y: alone.map((row) => values[row]),
+    marker: { color: style.colour, size: small ? 5 : 7, symbol: style.symbol },
+    rows: alone,
+  };
   return trace;
 }
 
@@ -214,8 +249,21 @@ function nullTrace(rows, values, style, buckets) {
   const gone = rows.filter((row) => row >= 0 && !Number.isFinite(values[row]));
   const step = Math.max(1, Math.ceil(gone.length / (buckets / 4)));
   const some = gone.filter((_, place) => place % step === 0);
-  return { kind: "null", type: "scatter", mode: "markers", x: some.map(at), y: some.map(() => 0.015), yaxis: "y2",
-    marker: { color: style.colour, size: 9, symbol: "line-ns-open", line: { width: 1.5, color: style.colour } }, rows: some };
+  return {
+    kind: "null",
+    type: "scatter",
+    mode: "markers",
+    x: some.map(at),
+    y: some.map(() => 0.015),
+    yaxis: "y2",
+    marker: {
+      color: style.colour,
+      size: 9,
+      symbol: "line-ns-open",
+      line: { width: 1.5, color: style.colour },
+    },
+    rows: some,
+  };
 }
 
 /** All traces of a measure: for every chosen model its band, its line, its lone points, its nulls. */
@@ -229,18 +277,32 @@ function measureTraces(measure, view, width, small) {
     if (!series) continue;
     const style = styleOf(model);
     const rows = thin(series, banded ? ["auc", "auc_low", "auc_high"] : [measure], view, buckets);
-    const line = { kind: "line", model, measure, type: "scatter", mode: "lines", connectgaps: false, rows,
-      x: rows.map(at), y: rows.map((row) => (row < 0 ? null : valueOrNull(values[row]))),
-      line: { color: style.colour, width: small ? 1.5 : 2, dash: style.dash, simplify: false } };
+    const line = {
+      kind: "line",
+      model,
+      measure,
+      type: "scatter",
+      mode: "lines",
+      connectgaps: false,
+      rows,
+      x: rows.map(at),
+      y: rows.map((row) => (row < 0 ? null : valueOrNull(values[row]))),
+      line: { color: style.colour, width: small ? 1.5 : 2, dash: style.dash, simplify: false },
+    };
     const alone = aloneTrace(rows, values, style, small);
     const parts = [line];
     if (banded) parts.unshift(bandTrace(rows, style));
     if (banded && alone.rows.length) {
       const low = columns.get("auc_low");
       const high = columns.get("auc_high");
-      alone.error_y = { type: "data", symmetric: false, thickness: 1.5, color: style.colour,
-        array: alone.rows.map((row) => (high[row] - values[row]) || 0),
-        arrayminus: alone.rows.map((row) => (values[row] - low[row]) || 0) };
+      alone.error_y = {
+        type: "data",
+        symmetric: false,
+        thickness: 1.5,
+        color: style.colour,
+        array: alone.rows.map((row) => high[row] - values[row] || 0),
+        arrayminus: alone.rows.map((row) => values[row] - low[row] || 0),
+      };
     }
     if (alone.rows.length) parts.push(alone);
     if (!small) {
@@ -292,20 +354,31 @@ function summary(measure) {
     const last = shown(values[series.stop - 1], said.digits);
     if (low > high) parts.push(`${meta.models[model]} is null throughout`);
     else {
-      parts.push(`${meta.models[model]} ${last} at the end (from ${shown(low, said.digits)} to ${shown(high, said.digits)}` +
-        `${gone ? `, null in ${counts.format(gone)} of ${counts.format(series.stop - series.first)} rows` : ""})`);
+      parts.push(
+        `${meta.models[model]} ${last} at the end (from ${shown(low, said.digits)} to ${shown(high, said.digits)}` +
+          `${gone ? `, null in ${counts.format(gone)} of ${counts.format(series.stop - series.first)} rows` : ""})`,
+      );
     }
   }
-  return parts.length ? `${said.label}, ${sliceName(state.slice)}: ${parts.join("; ")}.` : "No model is chosen.";
+  return parts.length
+    ? `${said.label}, ${sliceName(state.slice)}: ${parts.join("; ")}.`
+    : "No model is chosen.";
 }
 
 function axisLayout(measure, small) {
   const values = meta.measures[measure].digits === "count" ? (measure === "cmd" ? "~s" : ",~r") : "";
   return {
-    xaxis: { type: state.axis === "time" ? "date" : "linear", fixedrange: coarse || small, showgrid: !small,
-      nticks: small ? 4 : 0, tickformat: state.axis === "time" ? "" : ",d", hoverformat: "" },
+    xaxis: {
+      type: state.axis === "time" ? "date" : "linear",
+      fixedrange: coarse || small,
+      showgrid: !small,
+      nticks: small ? 4 : 0,
+      tickformat: state.axis === "time" ? "" : ",d",
+      hoverformat: "",
+    },
     yaxis: { fixedrange: true, nticks: small ? 4 : 8, tickformat: values },
     yaxis2: { overlaying: "y", range: [0, 1], visible: false, fixedrange: true },
-    separators: ".,", dragmode: coarse || small ? false : "zoom",
+    separators: ".,",
+    dragmode: coarse || small ? false : "zoom",
   };
 }

@@ -46,7 +46,9 @@ async function drawCurves() {
   listMoments();
   const list = curveMoments.list;
   byId("curves-body").hidden = list.length === 0;
-  byId("curves-about").textContent = list.length ? meta.curvesAbout : "There are no curves of the chosen models in this slice.";
+  byId("curves-about").textContent = list.length
+    ? meta.curvesAbout
+    : "There are no curves of the chosen models in this slice.";
   if (!list.length) return;
   const place = chosenMoment();
   const slider = byId("moment");
@@ -68,29 +70,53 @@ async function drawCurves() {
 function rocPoints(curve, pixels) {
   const [, , , , positives, negatives, first, count] = curve;
   const [tp, fp, hull] = [columns.get("curve_tp"), columns.get("curve_fp"), columns.get("curve_on_hull")];
-  const cell = (point) => `${Math.floor((fp[point] / negatives) * pixels)}/${Math.floor((tp[point] / positives) * pixels)}`;
+  const cell = (point) =>
+    `${Math.floor((fp[point] / negatives) * pixels)}/${Math.floor((tp[point] / positives) * pixels)}`;
   const kept = [];
   const all = count <= 4 * pixels;
   for (let point = first; point < first + count; point += 1) {
     const inside = point > first && point < first + count - 1;
-    if (all || !inside || hull[point] === 1 || cell(point) !== cell(point - 1) || cell(point) !== cell(point + 1)) kept.push(point);
+    if (
+      all ||
+      !inside ||
+      hull[point] === 1 ||
+      cell(point) !== cell(point - 1) ||
+      cell(point) !== cell(point + 1)
+    )
+      kept.push(point);
   }
   return kept;
 }
 
 function curveHover(curve, point) {
   const [model, , seq, time, positives, negatives] = curve;
-  const [tp, fp, threshold] = [columns.get("curve_tp")[point], columns.get("curve_fp")[point], columns.get("curve_threshold")[point]];
+  const [tp, fp, threshold] = [
+    columns.get("curve_tp")[point],
+    columns.get("curve_fp")[point],
+    columns.get("curve_threshold")[point],
+  ];
   const when = time !== null ? timeText(time) + " UTC" : "event " + counts.format(seq);
   const cut = Number.isNaN(threshold) ? "above every score" : `score ≥ ${threshold}`;
-  return `<b>${escaped(meta.models[model])}</b>, ${when}<br>${cut}<br>TPR <b>${shown(tp / positives, "share")}</b> (${counts.format(tp)} of ${counts.format(positives)})` +
-    `<br>FPR <b>${shown(fp / negatives, "share")}</b> (${counts.format(fp)} of ${counts.format(negatives)})`;
+  return (
+    `<b>${escaped(meta.models[model])}</b>, ${when}<br>${cut}` +
+    `<br>TPR <b>${shown(tp / positives, "share")}</b> (${counts.format(tp)} of ${counts.format(positives)})` +
+    `<br>FPR <b>${shown(fp / negatives, "share")}</b> (${counts.format(fp)} of ${counts.format(negatives)})`
+  );
 }
 
 async function drawRoc(Plotly, curves) {
   const chart = byId("roc-chart");
-  const traces = [{ kind: "diagonal", type: "scatter", mode: "lines", x: [0, 1], y: [0, 1], hoverinfo: "skip",
-    line: { color: token("field"), width: 1, dash: "dot" } }];
+  const traces = [
+    {
+      kind: "diagonal",
+      type: "scatter",
+      mode: "lines",
+      x: [0, 1],
+      y: [0, 1],
+      hoverinfo: "skip",
+      line: { color: token("field"), width: 1, dash: "dot" },
+    },
+  ];
   const undrawn = [];
   for (const curve of curves) {
     const [model, , , , positives, negatives, first, count] = curve;
@@ -103,20 +129,58 @@ async function drawRoc(Plotly, curves) {
     const points = rocPoints(curve, chart.clientWidth);
     const vertices = [];
     for (let point = first; point < first + count; point += 1) if (hull[point] === 1) vertices.push(point);
-    const place = (list) => ({ x: list.map((point) => fp[point] / negatives), y: list.map((point) => tp[point] / positives) });
-    traces.push({ kind: "hull", model, points: vertices, type: "scatter", mode: "lines+markers", ...place(vertices), hoverinfo: "skip",
-      line: { color: faded(style.colour, 0.55), width: 1.2, dash: "dash" }, marker: { color: style.colour, size: 4, symbol: style.symbol } });
-    traces.push({ kind: "roc", model, points, type: "scatter", mode: "lines", ...place(points),
-      text: points.map((point) => curveHover(curve, point)), hovertemplate: "%{text}<extra></extra>",
-      line: { color: style.colour, width: 2, dash: style.dash, simplify: false } });
+    const place = (list) => ({
+      x: list.map((point) => fp[point] / negatives),
+      y: list.map((point) => tp[point] / positives),
+    });
+    traces.push({
+      kind: "hull",
+      model,
+      points: vertices,
+      type: "scatter",
+      mode: "lines+markers",
+      ...place(vertices),
+      hoverinfo: "skip",
+      line: { color: faded(style.colour, 0.55), width: 1.2, dash: "dash" },
+      marker: { color: style.colour, size: 4, symbol: style.symbol },
+    });
+    traces.push({
+      kind: "roc",
+      model,
+      points,
+      type: "scatter",
+      mode: "lines",
+      ...place(points),
+      text: points.map((point) => curveHover(curve, point)),
+      hovertemplate: "%{text}<extra></extra>",
+      line: { color: style.colour, width: 2, dash: style.dash, simplify: false },
+    });
   }
   const layout = baseLayout({
-    xaxis: { title: { text: "false positive rate" }, range: [-0.01, 1.01], fixedrange: true, nticks: 6, zeroline: false },
-    yaxis: { title: { text: "true positive rate" }, range: [-0.01, 1.01], fixedrange: true, nticks: 6, zeroline: false },
+    xaxis: {
+      title: { text: "false positive rate" },
+      range: [-0.01, 1.01],
+      fixedrange: true,
+      nticks: 6,
+      zeroline: false,
+    },
+    yaxis: {
+      title: { text: "true positive rate" },
+      range: [-0.01, 1.01],
+      fixedrange: true,
+      nticks: 6,
+      zeroline: false,
+    },
   });
   await Plotly.react(chart, traces, layout, PLOT_CONFIG);
-  byId("roc-caption").textContent = curves.map((curve) => `${meta.models[curve[0]]}: ${counts.format(curve[7])} points, ` +
-    `${counts.format(curve[4])} positives, ${counts.format(curve[5])} negatives, ${instantText(instant(curve))}`).join("; ") +
+  byId("roc-caption").textContent =
+    curves
+      .map(
+        (curve) =>
+          `${meta.models[curve[0]]}: ${counts.format(curve[7])} points, ` +
+          `${counts.format(curve[4])} positives, ${counts.format(curve[5])} negatives, ${instantText(instant(curve))}`,
+      )
+      .join("; ") +
     ". The dashed line is the convex hull, the dotted one is chance." +
     (undrawn.length ? ` One class only, so no curve: ${undrawn.join(", ")}.` : "");
 }
@@ -124,14 +188,17 @@ async function drawRoc(Plotly, curves) {
 /** The blocks of the isotonic calibration: between hull vertices, mean score and share of positives. */
 function calibrationBlocks(curve) {
   const [, , , , , , first, count] = curve;
-  const [tp, fp, hull, score] = ["curve_tp", "curve_fp", "curve_on_hull", "curve_block_score"].map((name) => columns.get(name));
+  const [tp, fp, hull, score] = ["curve_tp", "curve_fp", "curve_on_hull", "curve_block_score"].map((name) =>
+    columns.get(name),
+  );
   const blocks = [];
   let before = first;
   for (let point = first + 1; point < first + count; point += 1) {
     if (hull[point] !== 1) continue;
     const positives = tp[point] - tp[before];
     const mass = positives + fp[point] - fp[before];
-    if (mass > 0 && Number.isFinite(score[point])) blocks.push({ x: score[point], y: positives / mass, mass, positives });
+    if (mass > 0 && Number.isFinite(score[point]))
+      blocks.push({ x: score[point], y: positives / mass, mass, positives });
     before = point;
   }
   return blocks.reverse();
@@ -143,31 +210,67 @@ async function drawCalibration(Plotly, curves) {
   const probable = scores.every((x) => x >= 0 && x <= 1);
   const traces = [];
   if (probable) {
-    traces.push({ kind: "diagonal", type: "scatter", mode: "lines", x: [0, 1], y: [0, 1], hoverinfo: "skip",
-      line: { color: token("field"), width: 1, dash: "dot" } });
+    traces.push({
+      kind: "diagonal",
+      type: "scatter",
+      mode: "lines",
+      x: [0, 1],
+      y: [0, 1],
+      hoverinfo: "skip",
+      line: { color: token("field"), width: 1, dash: "dot" },
+    });
   }
   for (const { curve, blocks } of all) {
     const style = styleOf(curve[0]);
     const most = Math.max(1, ...blocks.map((block) => block.mass));
-    traces.push({ kind: "calibration", model: curve[0], type: "scatter", mode: "lines+markers",
-      x: blocks.map((block) => block.x), y: blocks.map((block) => block.y), masses: blocks.map((block) => block.mass),
+    traces.push({
+      kind: "calibration",
+      model: curve[0],
+      type: "scatter",
+      mode: "lines+markers",
+      x: blocks.map((block) => block.x),
+      y: blocks.map((block) => block.y),
+      masses: blocks.map((block) => block.mass),
       line: { color: style.colour, width: 1.5, dash: style.dash },
-      marker: { color: style.colour, symbol: style.symbol, size: blocks.map((block) => 5 + 11 * Math.sqrt(block.mass / most)), opacity: 0.85,
-        line: { width: 1, color: token("ground") } },
-      text: blocks.map((block) => `<b>${escaped(meta.models[curve[0]])}</b><br>mean score ${shown(block.x, "score")}` +
-        `<br>share of positives <b>${shown(block.y, "share")}</b><br>${counts.format(block.positives)} of ${counts.format(block.mass)} events`),
-      hovertemplate: "%{text}<extra></extra>" });
+      marker: {
+        color: style.colour,
+        symbol: style.symbol,
+        size: blocks.map((block) => 5 + 11 * Math.sqrt(block.mass / most)),
+        opacity: 0.85,
+        line: { width: 1, color: token("ground") },
+      },
+      text: blocks.map(
+        (block) =>
+          `<b>${escaped(meta.models[curve[0]])}</b><br>mean score ${shown(block.x, "score")}` +
+          `<br>share of positives <b>${shown(block.y, "share")}</b>` +
+          `<br>${counts.format(block.positives)} of ${counts.format(block.mass)} events`,
+      ),
+      hovertemplate: "%{text}<extra></extra>",
+    });
   }
   const layout = baseLayout({
-    xaxis: { title: { text: probable ? "mean predicted probability" : "mean score" }, fixedrange: true,
-      nticks: 6, zeroline: false, ...(probable ? { range: [-0.02, 1.02] } : {}) },
-    yaxis: { title: { text: "share of positives" }, range: [-0.02, 1.02], fixedrange: true, nticks: 6, zeroline: false },
+    xaxis: {
+      title: { text: probable ? "mean predicted probability" : "mean score" },
+      fixedrange: true,
+      nticks: 6,
+      zeroline: false,
+      ...(probable ? { range: [-0.02, 1.02] } : {}),
+    },
+    yaxis: {
+      title: { text: "share of positives" },
+      range: [-0.02, 1.02],
+      fixedrange: true,
+      nticks: 6,
+      zeroline: false,
+    },
   });
   await Plotly.react(byId("calibration-chart"), traces, layout, PLOT_CONFIG);
-  byId("calibration-caption").textContent = "Each point is a block of the isotonic calibration, an edge of the hull: its mean score, and " +
-    "the share of positives in it; larger points hold more events. " + (probable
-    ? "On the dotted line scores are probabilities to be taken at their word; above it they are too low, below too high."
-    : "The scores are not within 0 and 1, so they cannot be held against the share directly.");
+  byId("calibration-caption").textContent =
+    "Each point is a block of the isotonic calibration, an edge of the hull: its mean score, and " +
+    "the share of positives in it; larger points hold more events. " +
+    (probable
+      ? "On the dotted line scores are probabilities to be taken at their word; above it they are too low, below too high."
+      : "The scores are not within 0 and 1, so they cannot be held against the share directly.");
 }
 
 function wireCurves() {

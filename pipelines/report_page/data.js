@@ -37,18 +37,25 @@ function unshuffled(bytes) {
 
 /** Unpack columns, once each; those that a page does not hold are null throughout. */
 async function need(names) {
-  await Promise.all(names.map((name) => {
-    if (!pending.has(name)) {
-      const there = document.getElementById("block-" + name) !== null;
-      pending.set(name, there
-        ? unzipped(name).then((bytes) => columns.set(name, unshuffled(bytes)))
-        : Promise.resolve(columns.set(name, new Float64Array(meta.kept).fill(NaN))));
-    }
-    return pending.get(name);
-  }));
+  await Promise.all(
+    names.map((name) => {
+      if (!pending.has(name)) {
+        const there = document.getElementById("block-" + name) !== null;
+        pending.set(
+          name,
+          there
+            ? unzipped(name).then((bytes) => columns.set(name, unshuffled(bytes)))
+            : Promise.resolve(columns.set(name, new Float64Array(meta.kept).fill(NaN))),
+        );
+      }
+      return pending.get(name);
+    }),
+  );
 }
 
-const seriesAt = new Map(meta.series.map(([model, slice, first, stop]) => [model + "/" + slice, { model, slice, first, stop }]));
+const seriesAt = new Map(
+  meta.series.map(([model, slice, first, stop]) => [model + "/" + slice, { model, slice, first, stop }]),
+);
 
 function seriesOf(model, slice) {
   return seriesAt.get(model + "/" + slice) || null;
@@ -68,14 +75,9 @@ function shown(value, digits) {
   return text.replace(/^-/, "−");
 }
 
-function pad(number) {
-  return String(number).padStart(2, "0");
-}
-
 function timeText(micros) {
-  if (Number.isNaN(micros)) return "–";
   const at = new Date(Math.floor(micros / 1000));
-  return `${at.getUTCFullYear()}-${pad(at.getUTCMonth() + 1)}-${pad(at.getUTCDate())} ${pad(at.getUTCHours())}:${pad(at.getUTCMinutes())}`;
+  return Number.isNaN(at.getTime()) ? "–" : at.toISOString().slice(0, -8).replace("T", " ");
 }
 
 function reasonOf(row, measure) {

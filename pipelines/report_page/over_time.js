@@ -15,7 +15,9 @@ async function drawMain() {
   const traces = measureTraces(measure, main.view, chart.clientWidth, false);
   traces.push(...extremeTraces(measure));
   const layout = baseLayout(axisLayout(measure, false));
-  if (main.view) layout.xaxis.range = state.axis === "time" ? main.view.map((ms) => new Date(ms).toISOString()) : main.view.slice();
+  if (main.view)
+    layout.xaxis.range =
+      state.axis === "time" ? main.view.map((ms) => new Date(ms).toISOString()) : main.view.slice();
   layout.uirevision = Math.random();
   byId("main-caption").textContent = summary(measure) + drawnNote(traces, measure);
   await Plotly.react(chart, traces, layout, PLOT_CONFIG);
@@ -35,9 +37,17 @@ function drawnNote(traces, measure) {
     drawn += trace.rows.filter((row) => row >= 0).length;
     all += series.stop - series.first;
   }
-  const band = measure === "auc" && meta.columns.includes("auc_low") ? ` The band is the ${meta.confidence} interval.` : "";
-  if (drawn >= all || main.view) return band;
-  return `${band} ${counts.format(drawn)} of ${counts.format(all)} rows are drawn, extremes kept; zoom in to see all.`;
+  let notes =
+    measure === "auc" && meta.columns.includes("auc_low")
+      ? ` The band is the ${meta.confidence} interval.`
+      : "";
+  if (traces.some((trace) => trace.kind === "mark")) {
+    notes += " Triangles mark where AUC was lowest and highest, as told in What changed.";
+  }
+  if (traces.some((trace) => trace.kind === "null"))
+    notes += " Ticks at the bottom are rows in which the measure is null.";
+  if (drawn >= all || main.view) return notes;
+  return `${notes} ${counts.format(drawn)} of ${counts.format(all)} rows are drawn, extremes kept; zoom in to see all.`;
 }
 
 /** Where the AUC was lowest and highest, of the sentences in "What changed". */
@@ -48,10 +58,22 @@ function extremeTraces(measure) {
     const change = changes ? changes[model] : null;
     if (!change || !change.worst) continue;
     const style = styleOf(model);
-    [[change.worst, "triangle-up", "lowest"], [change.best, "triangle-down", "highest"]].forEach(([point, symbol, word]) => {
+    [
+      [change.worst, "triangle-up", "lowest"],
+      [change.best, "triangle-down", "highest"],
+    ].forEach(([point, symbol, word]) => {
       const x = state.axis === "time" ? point[1] / 1000 : point[0];
-      marks.push({ kind: "mark", type: "scatter", mode: "markers", x: [x], y: [point[2]], hoverinfo: "skip", model, word,
-        marker: { symbol, size: 11, color: style.colour, line: { color: token("ground"), width: 1.5 } } });
+      marks.push({
+        kind: "mark",
+        type: "scatter",
+        mode: "markers",
+        x: [x],
+        y: [point[2]],
+        hoverinfo: "skip",
+        model,
+        word,
+        marker: { symbol, size: 11, color: style.colour, line: { color: token("ground"), width: 1.5 } },
+      });
     });
   }
   return marks;
@@ -77,9 +99,14 @@ function zoomed(change) {
   if (change["xaxis.autorange"]) main.view = null;
   else if (change["xaxis.range[0]"] !== undefined) {
     const ends = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
-    main.view = state.axis === "time"
-      ? ends.map((end) => (typeof end === "number" ? end : Date.parse(end.replace(" ", "T") + (end.endsWith("Z") ? "" : "Z"))))
-      : ends.map(Number);
+    main.view =
+      state.axis === "time"
+        ? ends.map((end) =>
+            typeof end === "number"
+              ? end
+              : Date.parse(end.replace(" ", "T") + (end.endsWith("Z") ? "" : "Z")),
+          )
+        : ends.map(Number);
     if (main.view.some(Number.isNaN)) main.view = null;
   } else return;
   clearTimeout(zoomTimer);
@@ -92,7 +119,12 @@ function zoom(how) {
   else {
     const [low, high] = main.view || whole;
     const size = high - low;
-    const moves = { in: [size / 4, -size / 4], out: [-size / 2, size / 2], left: [-size / 4, -size / 4], right: [size / 4, size / 4] };
+    const moves = {
+      in: [size / 4, -size / 4],
+      out: [-size / 2, size / 2],
+      left: [-size / 4, -size / 4],
+      right: [size / 4, size / 4],
+    };
     main.view = [low + moves[how][0], high + moves[how][1]];
     if (main.view[0] <= whole[0] && main.view[1] >= whole[1]) main.view = null;
   }
@@ -107,7 +139,8 @@ function viewText(x) {
 function wireZoom() {
   const bar = byId("zoom");
   bar.hidden = false;
-  for (const button of bar.querySelectorAll("button")) button.addEventListener("click", () => zoom(button.dataset.zoom));
+  for (const button of bar.querySelectorAll("button"))
+    button.addEventListener("click", () => zoom(button.dataset.zoom));
   const keys = { "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", 0: "all" };
   const chart = byId("main-chart");
   chart.tabIndex = 0;
@@ -127,13 +160,16 @@ const multiples = new Map(); // measure -> { figure, plot, caption, visible, sta
 
 function buildMultiples() {
   const home = byId("multiples");
-  const watcher = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      const one = multiples.get(entry.target.dataset.measure);
-      one.visible = entry.isIntersecting;
-      if (one.visible && one.stale) drawMultiple(one);
-    }
-  }, { rootMargin: "200px" });
+  const watcher = new IntersectionObserver(
+    (entries) => {
+      for (const entry of entries) {
+        const one = multiples.get(entry.target.dataset.measure);
+        one.visible = entry.isIntersecting;
+        if (one.visible && one.stale) drawMultiple(one);
+      }
+    },
+    { rootMargin: "200px" },
+  );
   for (const [group, title] of Object.entries(meta.groups)) {
     const names = meta.drawn.filter((name) => meta.measures[name].group === group);
     if (!names.length) continue;
@@ -152,8 +188,13 @@ function buildMultiples() {
       const plot = element("div", { class: "plot" });
       const caption = element("figcaption", { class: "unseen" });
       const better = said.better ? `${said.better} is better` : "";
-      const figure = element("figure", { class: "chart small", "data-measure": measure },
-        element("div", { class: "small-head" }, button, element("span", {}, better)), plot, caption);
+      const figure = element(
+        "figure",
+        { class: "chart small", "data-measure": measure },
+        element("div", { class: "small-head" }, button, element("span", {}, better)),
+        plot,
+        caption,
+      );
       multiples.set(measure, { measure, figure, plot, caption, visible: false, stale: true, turn: 0 });
       grid.append(figure);
       watcher.observe(figure);
@@ -169,7 +210,12 @@ async function drawMultiple(one) {
   if (turn !== one.turn) return;
   one.caption.textContent = summary(one.measure).replace(/^[^:]*: /, "");
   const layout = baseLayout(axisLayout(one.measure, true));
-  await Plotly.react(one.plot, measureTraces(one.measure, null, one.plot.clientWidth, true), layout, PLOT_CONFIG);
+  await Plotly.react(
+    one.plot,
+    measureTraces(one.measure, null, one.plot.clientWidth, true),
+    layout,
+    PLOT_CONFIG,
+  );
   one.figure.dataset.drawn = `${one.measure}|${state.slice}|${state.axis}|${state.models.join(",")}`;
 }
 

@@ -13,8 +13,16 @@ function swatch(model) {
   svg.setAttribute("viewBox", "0 0 26 12");
   svg.setAttribute("aria-hidden", "true");
   const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
-  for (const [name, value] of Object.entries({ x1: 1, x2: 25, y1: 6, y2: 6, stroke: style.colour, "stroke-width": 3,
-    "stroke-dasharray": DASH_ARRAYS[style.dash] })) line.setAttribute(name, value);
+  for (const [name, value] of Object.entries({
+    x1: 1,
+    x2: 25,
+    y1: 6,
+    y2: 6,
+    stroke: style.colour,
+    "stroke-width": 3,
+    "stroke-dasharray": DASH_ARRAYS[style.dash],
+  }))
+    line.setAttribute(name, value);
   svg.append(line);
   return svg;
 }
@@ -28,27 +36,35 @@ function fillModels() {
   const listed = matching.slice(0, PICKS_AT_ONCE);
   const list = byId("model-list");
   const focused = document.activeElement?.dataset?.model;
-  list.replaceChildren(...listed.map((model) => {
-    const box = element("input", { type: "checkbox", "data-model": String(model) });
-    box.checked = state.models.includes(model);
-    box.addEventListener("change", () => toggleModel(model, box));
-    return element("li", {}, element("label", {}, box, element("span", {}, meta.models[model])));
-  }));
+  list.replaceChildren(
+    ...listed.map((model) => {
+      const box = element("input", { type: "checkbox", "data-model": String(model) });
+      box.checked = state.models.includes(model);
+      box.addEventListener("change", () => toggleModel(model, box));
+      return element("li", {}, element("label", {}, box, element("span", {}, meta.models[model])));
+    }),
+  );
   if (focused !== undefined) list.querySelector(`[data-model="${focused}"]`)?.focus();
-  byId("model-more").textContent = matching.length > listed.length
-    ? `${counts.format(listed.length)} of ${counts.format(matching.length)} are listed: type to narrow them down.`
-    : matching.length ? "" : "No model has this in its name.";
+  byId("model-more").textContent =
+    matching.length > listed.length
+      ? `${counts.format(listed.length)} of ${counts.format(matching.length)} are listed: type to narrow them down.`
+      : matching.length
+        ? ""
+        : "No model has this in its name.";
 }
 
 function toggleModel(model, box) {
   if (!box.checked) choose({ models: state.models.filter((other) => other !== model) });
   else if (state.models.length >= MODELS_AT_ONCE) {
     box.checked = false;
-    byId("model-more").textContent = `At most ${MODELS_AT_ONCE} models at once can be told apart: take one away first.`;
+    byId("model-more").textContent =
+      `At most ${MODELS_AT_ONCE} models at once can be told apart: take one away first.`;
     say(byId("model-more").textContent);
     return;
   } else choose({ models: [...state.models, model] });
-  say(`${meta.models[model]} ${box.checked ? "added" : "removed"}: ${state.models.length} of ${meta.models.length} models chosen`);
+  say(
+    `${meta.models[model]} ${box.checked ? "added" : "removed"}: ${state.models.length} of ${meta.models.length} models chosen`,
+  );
 }
 
 let legendTurn = 0;
@@ -57,35 +73,53 @@ async function fillLegend() {
   const turn = (legendTurn += 1);
   await needFor(state.measure);
   if (turn !== legendTurn) return;
-  byId("legend").replaceChildren(...state.models.map((model) => {
-    const remove = element("button", { type: "button", "aria-label": `Remove ${meta.models[model]}` }, "×");
-    remove.addEventListener("click", () => {
-      choose({ models: state.models.filter((other) => other !== model) });
-      say(`${meta.models[model]} removed`);
-      (byId("legend").querySelector("button") || byId("model-search")).focus();
-    });
-    return element("li", {}, swatch(model), element("span", {}, meta.models[model]), element("span", { class: "value" }, latestText(model)), remove);
-  }));
+  byId("legend").replaceChildren(
+    ...state.models.map((model) => {
+      const remove = element("button", { type: "button", "aria-label": `Remove ${meta.models[model]}` }, "×");
+      remove.addEventListener("click", () => {
+        choose({ models: state.models.filter((other) => other !== model) });
+        say(`${meta.models[model]} removed`);
+        (byId("legend").querySelector("button") || byId("model-search")).focus();
+      });
+      return element(
+        "li",
+        {},
+        swatch(model),
+        element("span", {}, meta.models[model]),
+        element("span", { class: "value" }, latestText(model)),
+        remove,
+      );
+    }),
+  );
 }
 
 function latestText(model) {
   const series = seriesOf(model, state.slice);
-  return series ? shown(columns.get(state.measure)[series.stop - 1], meta.measures[state.measure].digits) : "no rows";
+  return series
+    ? shown(columns.get(state.measure)[series.stop - 1], meta.measures[state.measure].digits)
+    : "no rows";
 }
 
 function fillSlices() {
   const search = byId("slice-search");
   byId("slice-search-label").hidden = meta.slices.length <= MANY;
   const wanted = search.value.trim().toLowerCase();
-  const matching = meta.slices.map((_, slice) => slice).filter((slice) => !wanted || sliceName(slice).toLowerCase().includes(wanted));
+  const matching = meta.slices
+    .map((_, slice) => slice)
+    .filter((slice) => !wanted || sliceName(slice).toLowerCase().includes(wanted));
   const listed = matching.slice(0, SLICES_LISTED);
   if (!listed.includes(state.slice)) listed.unshift(state.slice);
   const select = byId("slice");
-  select.replaceChildren(...listed.map((slice) => element("option", { value: String(slice) }, sliceName(slice))));
+  select.replaceChildren(
+    ...listed.map((slice) => element("option", { value: String(slice) }, sliceName(slice))),
+  );
   select.value = String(state.slice);
-  byId("slice-more").textContent = matching.length > SLICES_LISTED
-    ? `${SLICES_LISTED} of ${counts.format(matching.length)} slices are listed: type to narrow them down.`
-    : matching.length ? "" : "No slice has this in its name.";
+  byId("slice-more").textContent =
+    matching.length > SLICES_LISTED
+      ? `${SLICES_LISTED} of ${counts.format(matching.length)} slices are listed: type to narrow them down.`
+      : matching.length
+        ? ""
+        : "No slice has this in its name.";
 }
 
 function fillMeasures() {
@@ -97,19 +131,37 @@ function fillMeasures() {
     select.append(element("optgroup", { label: title }, ...options));
   }
   select.value = state.measure;
-  const axes = meta.times ? [["time", "Time"], ["seq", "Events applied"]] : [["seq", "Events applied"]];
+  const axes = meta.times
+    ? [
+        ["time", "Time"],
+        ["seq", "Events applied"],
+      ]
+    : [["seq", "Events applied"]];
   byId("axis").append(...axes.map(([value, label]) => element("option", { value }, label)));
   byId("axis").value = state.axis;
 }
 
 function showChanges() {
   if (!changes) return;
-  byId("change-list").replaceChildren(...state.models.filter((model) => changes[model]).map((model) => {
-    const change = changes[model];
-    const badge = element("span", { class: `badge ${change.verdict === "changed" ? "changed" : ""}` }, meta.verdicts[change.verdict]);
-    return element("article", { class: "card" }, element("h3", {}, meta.models[model], badge),
-      ...(change.figures ? [element("p", { class: "figures" }, change.figures)] : []), element("p", {}, change.text));
-  }));
+  byId("change-list").replaceChildren(
+    ...state.models
+      .filter((model) => changes[model])
+      .map((model) => {
+        const change = changes[model];
+        const badge = element(
+          "span",
+          { class: `badge ${change.verdict === "changed" ? "changed" : ""}` },
+          meta.verdicts[change.verdict],
+        );
+        return element(
+          "article",
+          { class: "card" },
+          element("h3", {}, meta.models[model], badge),
+          ...(change.figures ? [element("p", { class: "figures" }, change.figures)] : []),
+          element("p", {}, change.text),
+        );
+      }),
+  );
 }
 
 function wireControls() {
@@ -117,15 +169,21 @@ function wireControls() {
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
   byId("model-search").addEventListener("input", fillModels);
   byId("slice-search").addEventListener("input", fillSlices);
-  const selects = { slice: (value) => ({ slice: Number(value) }), measure: (value) => ({ measure: value }), axis: (value) => ({ axis: value, at: null }) };
+  const selects = {
+    slice: (value) => ({ slice: Number(value) }),
+    measure: (value) => ({ measure: value }),
+    axis: (value) => ({ axis: value, at: null }),
+  };
   for (const [id, change] of Object.entries(selects)) {
     byId(id).addEventListener("change", (event) => {
       if (id !== "measure") main.view = null;
       choose(change(event.target.value));
-      say(`${meta.measures[state.measure].label}, ${sliceName(state.slice)}, by ${state.axis === "time" ? "time" : "events"}`);
+      say(
+        `${meta.measures[state.measure].label}, ${sliceName(state.slice)}, by ${state.axis === "time" ? "time" : "events"}`,
+      );
     });
   }
-  for (const link of document.querySelectorAll('nav a, .skip')) {
+  for (const link of document.querySelectorAll("nav a, .skip")) {
     link.addEventListener("click", (event) => {
       event.preventDefault(); // the fragment belongs to the choices
       const target = byId(link.getAttribute("href").slice(1));
@@ -185,18 +243,21 @@ function whenSeen(draw, id) {
 }
 
 function watchSections() {
-  nearWatcher = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting } of entries) {
-      if (!isIntersecting) {
-        nearby.delete(target.id);
-        continue;
+  nearWatcher = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries) {
+        if (!isIntersecting) {
+          nearby.delete(target.id);
+          continue;
+        }
+        nearby.add(target.id);
+        const draw = waiting.get(target.id);
+        waiting.delete(target.id);
+        if (draw) draw();
       }
-      nearby.add(target.id);
-      const draw = waiting.get(target.id);
-      waiting.delete(target.id);
-      if (draw) draw();
-    }
-  }, { rootMargin: "300px" });
+    },
+    { rootMargin: "300px" },
+  );
   for (const id of ["slices", "curves"]) nearWatcher.observe(byId(id));
 }
 
@@ -238,7 +299,8 @@ async function begin() {
 
 if (typeof DecompressionStream === "undefined") {
   byId("trouble").hidden = false;
-  byId("trouble").textContent = "The charts need a browser of 2023 or later (one with DecompressionStream); the words and the table below do not.";
+  byId("trouble").textContent =
+    "The charts need a browser of 2023 or later (one with DecompressionStream); the words and the table below do not.";
 } else {
   begin().catch((error) => {
     byId("trouble").hidden = false;

@@ -19,8 +19,10 @@ function lastOf(model, slice, name) {
 function orderedSlices() {
   const all = slicesOfChosen();
   const best = (slice, name) => {
-    const value = slices.order === "auc" ? lastOf(state.models[0], slice, name)
-      : Math.max(...state.models.map((model) => lastOf(model, slice, name) || 0));
+    const value =
+      slices.order === "auc"
+        ? lastOf(state.models[0], slice, name)
+        : Math.max(...state.models.map((model) => lastOf(model, slice, name) || 0));
     return Number.isNaN(value) ? -Infinity : value;
   };
   if (slices.order === "name") return all.sort((a, b) => collator.compare(meta.slices[a], meta.slices[b]));
@@ -34,10 +36,13 @@ async function drawSlices() {
   const about = byId("slices-about");
   const chart = byId("slices-chart");
   const controls = byId("slices-controls");
-  const several = meta.slices.length > 1;
+  const several = meta.slices.length > 1 && meta.columns.includes("auc");
   byId("slices").querySelector("figure").hidden = !several;
   if (!several) {
-    about.textContent = "These rows have no slices. rocsteady evaluate --slice COLUMN makes rows for every value of a column.";
+    about.textContent =
+      meta.slices.length > 1
+        ? "AUC is null in every row, so there is nothing to set side by side here."
+        : "These rows have no slices. rocsteady evaluate --slice COLUMN makes rows for every value of a column.";
     return;
   }
   await need(["auc", "auc_low", "auc_high", "window_events"]);
@@ -48,7 +53,8 @@ async function drawSlices() {
   slices.page = Math.min(slices.page, pages - 1);
   const shownNow = ordered.slice(slices.page * SLICES_AT_ONCE, (slices.page + 1) * SLICES_AT_ONCE);
   controls.hidden = false;
-  byId("slices-page").textContent = `${counted(ordered.length, "slice")}, page ${slices.page + 1} of ${pages}`;
+  byId("slices-page").textContent =
+    `${counted(ordered.length, "slice")}, page ${slices.page + 1} of ${pages}`;
   byId("slices-back").disabled = slices.page === 0;
   byId("slices-next").disabled = slices.page >= pages - 1;
   const height = 56 + shownNow.length * Math.max(24, 10 + 9 * Math.min(state.models.length, 6));
@@ -57,14 +63,24 @@ async function drawSlices() {
   const labels = shownNow.map((slice) => escaped(shortened(sliceName(slice))));
   const layout = baseLayout({
     xaxis: { fixedrange: true, side: "top", nticks: 8 },
-    yaxis: { fixedrange: true, tickvals: shownNow.map((_, line) => line), ticktext: labels, zeroline: false,
-      range: [shownNow.length - 0.5, -0.5] },
+    yaxis: {
+      fixedrange: true,
+      tickvals: shownNow.map((_, line) => line),
+      ticktext: labels,
+      zeroline: false,
+      range: [shownNow.length - 0.5, -0.5],
+    },
   });
   await Plotly.react(chart, traces, layout, PLOT_CONFIG);
-  const without = shownNow.filter((slice) => state.models.every((model) => Number.isNaN(lastOf(model, slice, "auc"))));
-  byId("slices-caption").textContent = "Points are the latest AUC, lines its interval; where a point is missing, the AUC is null. " +
+  const without = shownNow.filter((slice) =>
+    state.models.every((model) => Number.isNaN(lastOf(model, slice, "auc"))),
+  );
+  byId("slices-caption").textContent =
+    "Points are the latest AUC, lines its interval; where a point is missing, the AUC is null. " +
     "The numbers are in the table of latest values (rows: every slice)." +
-    (without.length ? ` Null here: ${without.map(sliceName).slice(0, 10).join(", ")}${without.length > 10 ? ", ..." : ""}.` : "");
+    (without.length
+      ? ` Null here: ${without.map(sliceName).slice(0, 10).join(", ")}${without.length > 10 ? ", ..." : ""}.`
+      : "");
   chart.dataset.drawn = `${state.models.join(",")}|${slices.order}|${slices.page}`;
 }
 
@@ -75,10 +91,26 @@ function shortened(text) {
 function sliceTrace(model, place, shownNow) {
   const style = styleOf(model);
   const offset = (place - (state.models.length - 1) / 2) * Math.min(0.16, 0.7 / state.models.length);
-  const trace = { type: "scatter", mode: "markers", model, slices: [], x: [], y: [], text: [],
+  const trace = {
+    type: "scatter",
+    mode: "markers",
+    model,
+    slices: [],
+    x: [],
+    y: [],
+    text: [],
     marker: { color: style.colour, size: 8, symbol: style.symbol },
-    error_x: { type: "data", symmetric: false, array: [], arrayminus: [], color: style.colour, thickness: 1.6, width: 0 },
-    hovertemplate: "%{text}<extra></extra>" };
+    error_x: {
+      type: "data",
+      symmetric: false,
+      array: [],
+      arrayminus: [],
+      color: style.colour,
+      thickness: 1.6,
+      width: 0,
+    },
+    hovertemplate: "%{text}<extra></extra>",
+  };
   shownNow.forEach((slice, line) => {
     const series = seriesOf(model, slice);
     if (!series) return;
@@ -92,8 +124,10 @@ function sliceTrace(model, place, shownNow) {
     trace.error_x.array.push(Number.isNaN(high) ? 0 : high - auc);
     trace.error_x.arrayminus.push(Number.isNaN(low) ? 0 : auc - low);
     const interval = Number.isNaN(low) ? "no interval" : `[${shown(low, "share")}, ${shown(high, "share")}]`;
-    trace.text.push(`<b>${escaped(meta.models[model])}</b> ${escaped(sliceName(slice))}<br>AUC <b>${shown(auc, "share")}</b> ${interval}` +
-      `<br>${counts.format(columns.get("window_events")[row])} events in the window`);
+    trace.text.push(
+      `<b>${escaped(meta.models[model])}</b> ${escaped(sliceName(slice))}<br>AUC <b>${shown(auc, "share")}</b> ${interval}` +
+        `<br>${counts.format(columns.get("window_events")[row])} events in the window`,
+    );
   });
   return trace;
 }

@@ -3,7 +3,15 @@
 const MODELS_AT_ONCE = 16; // seven colours, and the dashes tell the second and third round apart
 const MODELS_AT_FIRST = 5;
 
-const state = { models: [], slots: new Map(), slice: 0, measure: "auc", axis: "time", at: null, theme: "system" };
+const state = {
+  models: [],
+  slots: new Map(),
+  slice: 0,
+  measure: "auc",
+  axis: "time",
+  at: null,
+  theme: "system",
+};
 const listeners = [];
 
 function firstModels() {
@@ -31,11 +39,18 @@ function readFragment() {
   const asked = new URLSearchParams(location.hash.slice(1));
   const slice = meta.slices.indexOf(asked.get("slice") || "");
   state.slice = slice >= 0 ? slice : Math.max(meta.slices.indexOf(""), 0);
-  const named = asked.getAll("model").map((name) => meta.models.indexOf(name)).filter((model) => model >= 0);
+  const named = asked
+    .getAll("model")
+    .map((name) => meta.models.indexOf(name))
+    .filter((model) => model >= 0);
   state.models = [...new Set(named)].slice(0, MODELS_AT_ONCE);
   if (!asked.has("model") && !asked.has("none")) state.models = firstModels();
   const measure = asked.get("measure");
-  state.measure = meta.drawn.includes(measure) ? measure : meta.drawn.includes("auc") ? "auc" : meta.drawn[0] || "auc";
+  state.measure = meta.drawn.includes(measure)
+    ? measure
+    : meta.drawn.includes("auc")
+      ? "auc"
+      : meta.drawn[0] || "auc";
   state.axis = meta.times ? (asked.get("axis") === "seq" ? "seq" : "time") : "seq";
   state.at = asked.has("at") ? Number(asked.get("at")) : null;
   state.theme = ["light", "dark"].includes(asked.get("theme")) ? asked.get("theme") : "system";

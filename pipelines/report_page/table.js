@@ -2,18 +2,36 @@
 
 const ROWS_AT_ONCE = 50;
 const MAIN_COLUMNS = ["auc", "auc_low", "auc_high", "h", "ks", "brier", "kappa", "kappa_m"];
-const latest = { sort: "model", down: false, page: 0, filter: "", scope: meta.slices.includes("") ? "whole" : "all", wide: false, turn: 0 };
+const latest = {
+  sort: "model",
+  down: false,
+  page: 0,
+  filter: "",
+  scope: meta.slices.includes("") ? "whole" : "all",
+  wide: false,
+  turn: 0,
+};
 
 function measureColumns() {
-  const there = Object.keys(meta.measures).filter((name) => meta.columns.includes(name) && !["weight", "window_events", "prevalence"].includes(name));
+  const there = Object.keys(meta.measures).filter(
+    (name) => meta.columns.includes(name) && !["weight", "window_events", "prevalence"].includes(name),
+  );
   return latest.wide ? there : there.filter((name) => MAIN_COLUMNS.includes(name));
 }
 
 function tableColumns() {
-  const plain = [["model", "Model", "text"], ["slice", "Slice", "text"]];
+  const plain = [
+    ["model", "Model", "text"],
+    ["slice", "Slice", "text"],
+  ];
   if (meta.times) plain.push(["time", "Time (UTC)", "time"]);
-  plain.push(["seq", "Events applied", "count"], ["window_events", "In window", "count"], ["prevalence", "Prevalence", "share"]);
-  for (const name of measureColumns()) plain.push([name, meta.measures[name].label, meta.measures[name].digits]);
+  plain.push(
+    ["seq", "Events applied", "count"],
+    ["window_events", "In window", "count"],
+    ["prevalence", "Prevalence", "share"],
+  );
+  for (const name of measureColumns())
+    plain.push([name, meta.measures[name].label, meta.measures[name].digits]);
   plain.push(["reason", "Reason", "reason"]);
   return plain;
 }
@@ -30,7 +48,10 @@ function latestSeries() {
   return meta.series.filter((series) => {
     if (latest.scope === "whole" && series[1] !== whole) return false;
     if (latest.scope === "slice" && series[1] !== state.slice) return false;
-    return !wanted || ["model", "slice", "reason"].some((name) => textOf(series, name).toLowerCase().includes(wanted));
+    return (
+      !wanted ||
+      ["model", "slice", "reason"].some((name) => textOf(series, name).toLowerCase().includes(wanted))
+    );
   });
 }
 
@@ -38,12 +59,15 @@ function sortLatest(found, kind) {
   const { sort, down } = latest;
   const sign = down ? -1 : 1;
   if (kind === "text" || kind === "reason") {
-    return found.sort((a, b) => sign * collator.compare(textOf(a, sort), textOf(b, sort)) || a[0] - b[0] || a[1] - b[1]);
+    return found.sort(
+      (a, b) => sign * collator.compare(textOf(a, sort), textOf(b, sort)) || a[0] - b[0] || a[1] - b[1],
+    );
   }
   const column = columns.get(sort);
   return found.sort((a, b) => {
     const [one, other] = [column[a[3] - 1], column[b[3] - 1]];
-    if (Number.isNaN(one) || Number.isNaN(other)) return Number.isNaN(one) - Number.isNaN(other); // null comes last
+    // Null comes last, whichever way the rest is sorted.
+    if (Number.isNaN(one) || Number.isNaN(other)) return Number.isNaN(one) - Number.isNaN(other);
     return sign * (one < other ? -1 : one > other ? 1 : 0) || a[0] - b[0] || a[1] - b[1];
   });
 }
@@ -52,25 +76,39 @@ async function drawLatest() {
   const turn = (latest.turn += 1);
   const shape = tableColumns();
   if (!shape.some(([name]) => name === latest.sort)) latest.sort = "model";
-  await need(["reason", ...shape.map(([name]) => name).filter((name) => !["model", "slice", "reason"].includes(name))]);
+  await need([
+    "reason",
+    ...shape.map(([name]) => name).filter((name) => !["model", "slice", "reason"].includes(name)),
+  ]);
   if (turn !== latest.turn) return;
   const kind = shape.find(([name]) => name === latest.sort)[2];
   const found = sortLatest(latestSeries(), kind);
   const pages = Math.max(1, Math.ceil(found.length / ROWS_AT_ONCE));
   latest.page = Math.min(Math.max(latest.page, 0), pages - 1);
   const table = byId("latest-table");
-  const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.sort : null;
+  const focused =
+    document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.sort : null;
   table.tHead.replaceChildren(headRow(shape));
   const body = element("tbody", {});
-  for (const series of found.slice(latest.page * ROWS_AT_ONCE, (latest.page + 1) * ROWS_AT_ONCE)) body.append(bodyRow(series, shape));
-  if (!found.length) body.append(element("tr", {}, element("td", { colspan: shape.length, class: "text" }, "No row matches.")));
+  for (const series of found.slice(latest.page * ROWS_AT_ONCE, (latest.page + 1) * ROWS_AT_ONCE))
+    body.append(bodyRow(series, shape));
+  if (!found.length)
+    body.append(
+      element("tr", {}, element("td", { colspan: shape.length, class: "text" }, "No row matches.")),
+    );
   table.tBodies[0].replaceWith(body);
   if (focused) table.tHead.querySelector(`[data-sort="${focused}"]`)?.focus();
   byId("latest-page").textContent = `${counted(found.length, "row")}, page ${latest.page + 1} of ${pages}`;
   byId("latest-back").disabled = latest.page === 0;
   byId("latest-next").disabled = latest.page >= pages - 1;
-  byId("latest-about").textContent = `The last row of every ${latest.scope === "whole" ? "model, over all its events" : latest.scope === "slice" ? `model in ${sliceName(state.slice)}` : "model and slice"}. Choose a column's title to sort.`;
-  table.dataset.drawn = `${latest.sort}|${latest.down}|${latest.page}|${latest.filter}|${latest.scope}|${latest.wide}`;
+  const of = {
+    whole: "model, over all its events",
+    slice: `model in ${sliceName(state.slice)}`,
+    all: "model and slice",
+  }[latest.scope];
+  byId("latest-about").textContent = `The last row of every ${of}. Choose a column's title to sort.`;
+  const { sort, down, page, filter, scope, wide } = latest;
+  table.dataset.drawn = [sort, down, page, filter, scope, wide].join("|");
 }
 
 function headRow(shape) {
@@ -84,7 +122,13 @@ function headRow(shape) {
       latest.page = 0;
       drawLatest().then(() => say(`sorted by ${label}, ${latest.down ? "descending" : "ascending"}`));
     });
-    row.append(element("th", { scope: "col", "aria-sort": sorted, class: kind === "text" || kind === "reason" ? "text" : null }, button));
+    row.append(
+      element(
+        "th",
+        { scope: "col", "aria-sort": sorted, class: kind === "text" || kind === "reason" ? "text" : null },
+        button,
+      ),
+    );
   }
   return row;
 }
@@ -93,13 +137,16 @@ function bodyRow(series, shape) {
   const row = series[3] - 1;
   const line = element("tr", {});
   for (const [name, , kind] of shape) {
-    if (name === "model") line.append(element("th", { scope: "row", title: textOf(series, name) }, textOf(series, name)));
+    if (name === "model")
+      line.append(element("th", { scope: "row", title: textOf(series, name) }, textOf(series, name)));
     else if (kind === "text") line.append(element("td", { class: "text" }, textOf(series, name)));
     else if (kind === "reason") line.append(element("td", { class: "text reason" }, textOf(series, name)));
     else {
       const value = columns.get(name)[row];
       const exact = Number.isFinite(value) && kind !== "time" ? String(value) : reasonOf(row, name);
-      line.append(element("td", { title: exact || null }, kind === "time" ? timeText(value) : shown(value, kind)));
+      line.append(
+        element("td", { title: exact || null }, kind === "time" ? timeText(value) : shown(value, kind)),
+      );
     }
   }
   return line;
@@ -126,7 +173,10 @@ function wireLatest() {
     latest.wide = event.target.checked;
     drawLatest().then(() => say(latest.wide ? "all measures are shown" : "the main measures are shown"));
   });
-  for (const [id, step] of [["latest-back", -1], ["latest-next", 1]]) {
+  for (const [id, step] of [
+    ["latest-back", -1],
+    ["latest-next", 1],
+  ]) {
     byId(id).addEventListener("click", () => {
       latest.page += step;
       drawLatest().then(() => say(byId("latest-page").textContent));

@@ -575,6 +575,28 @@ def test_no_rows_make_a_page_that_says_so(browser, tmp_path):
         assert page.is_hidden("#controls")
 
 
+def test_rows_without_auc_show_what_they_have(browser, rows, tmp_path):
+    gone = ["auc", "auc_low", "auc_high", "h", "ks"]
+    bare = rows
+    for name in gone:
+        bare = bare.set_column(
+            ROW_SCHEMA.get_field_index(name), ROW_SCHEMA.field(name), pa.nulls(len(rows), pa.float64())
+        )
+    write_report(bare, tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html") as page:
+        first = page.input_value("#measure")
+        assert first not in gone
+        traces = lines(drawn(page, measure=first))
+        assert (traces[0]["x"], traces[0]["y"]) == values(
+            of_series(rows, sorted({*rows["model"].to_pylist()})[0]), first
+        )
+        page.locator("#slices").scroll_into_view_if_needed()
+        page.wait_for_function(
+            "document.getElementById('slices-about').textContent.startsWith('AUC is null')"
+        )
+        assert "AUC is null in every row" in page.inner_text("#changes")
+
+
 def test_without_javascript_the_words_and_the_first_values_are_there(browser, report, rows):
     with opened(browser, report, ready=False, java_script_enabled=False) as page:
         text = page.inner_text("body")
