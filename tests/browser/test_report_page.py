@@ -14,6 +14,7 @@ from browser import driver, launched, opened
 from report_tables import NASTY, START, curve, evaluated_rows, events, filled
 from rocsteady.pipelines.report import write_report
 from rocsteady.pipelines.report_measures import DRAWN, MEANINGS
+from rocsteady.pipelines.report_rows import CURVE_SCHEMA
 from rocsteady.pipelines.report_text import NONE
 from rocsteady.transforms.write_rows import ROW_SCHEMA
 
@@ -132,6 +133,21 @@ def test_small_charts_are_the_rows_too(browser, report, rows):
             page.wait_for_selector(f'figure[data-measure="{measure}"][data-drawn]', timeout=20_000)
             for trace, model in zip(page.evaluate(SMALL, measure), models, strict=True):
                 assert (trace["x"], trace["y"]) == values(of_series(rows, model), measure), measure
+
+
+def test_small_charts_follow_what_is_chosen(browser, report, rows):
+    kept = sorted(set(rows["model"].to_pylist()))[1:]
+    with opened(browser, report) as page:
+        for measure in ("h", "kappa"):
+            page.locator(f'figure[data-measure="{measure}"]').scroll_into_view_if_needed()
+            page.wait_for_selector(f'figure[data-measure="{measure}"][data-drawn$="|0,1,2"]')
+        page.locator("#model-list input").first.uncheck()
+        page.select_option("#slice", label="site=c")
+        for measure in ("h", "kappa"):
+            page.locator(f'figure[data-measure="{measure}"]').scroll_into_view_if_needed()
+            page.wait_for_selector(f'figure[data-measure="{measure}"][data-drawn$="|3|time|1,2"]')
+            for trace, model in zip(page.evaluate(SMALL, measure), kept, strict=True):
+                assert (trace["x"], trace["y"]) == values(of_series(rows, model, "site=c"), measure), measure
 
 
 def test_the_band_is_the_interval(browser, report, rows):
@@ -344,6 +360,38 @@ def test_curves_are_their_table(browser, report, rows):
         assert "2013-01-21" in page.inner_text("#moment-text")
 
 
+def test_a_curve_of_many_points_keeps_its_hull_and_strays_by_no_more_than_a_pixel(browser, tmp_path):
+    rng = np.random.default_rng(8)
+    labels = rng.random(9_000) < np.linspace(0.9, 0.05, 9_000)
+    tp, fp = (np.append(0, np.cumsum(side)).astype(float) for side in (labels, ~labels))
+    n = len(tp)
+    corners = rng.random(n) < 0.01
+    corners[[0, -1]] = True
+    columns = {
+        **{name: [None] * n for name in ("pane_start", "pane_end", "time", "block_score")},
+        "model": ["m"] * n, "slice": [""] * n, "seq": [9_000] * n, "window_events": [9_000] * n,
+        "positives": [tp[-1]] * n, "negatives": [fp[-1]] * n, "point": range(n),
+        "config": ["0123456789ab"] * n,
+        "threshold": np.append(np.nan, np.linspace(1, 0, n - 1)), "tp": tp, "fp": fp, "on_hull": corners,
+    }  # fmt: skip
+    table = pa.table([pa.array(columns[one.name], one.type) for one in CURVE_SCHEMA], schema=CURVE_SCHEMA)
+    write_report(filled([("m", 3)]), tmp_path / "r.html", curves=table)
+    with opened(browser, tmp_path / "r.html") as page:
+        page.locator("#curves").scroll_into_view_if_needed()
+        page.wait_for_selector("#roc-chart[data-drawn]")
+        traces = {trace["kind"]: trace for trace in page.evaluate(TRACES, "roc-chart")}
+        x, y = np.array(traces["roc"]["x"]), np.array(traces["roc"]["y"])
+        assert len(x) < n / 2
+        everywhere = set(zip((fp / fp[-1]).tolist(), (tp / tp[-1]).tolist(), strict=True))
+        assert set(zip(x.tolist(), y.tolist(), strict=True)) <= everywhere
+        hull = list(zip((fp / fp[-1])[corners].tolist(), (tp / tp[-1])[corners].tolist(), strict=True))
+        assert list(zip(traces["hull"]["x"], traces["hull"]["y"], strict=True)) == hull
+        assert set(hull) <= set(zip(x.tolist(), y.tolist(), strict=True))
+        pixel = 1 / page.evaluate("document.getElementById('roc-chart').clientWidth")
+        position = np.interp((fp + tp) / (fp + tp)[-1], (x * fp[-1] + y * tp[-1]) / (fp + tp)[-1], x)
+        assert np.abs(position - fp / fp[-1]).max() <= pixel
+
+
 def test_without_curves_the_page_says_how_to_keep_them(browser, rows, tmp_path):
     write_report(rows, tmp_path / "r.html")
     with opened(browser, tmp_path / "r.html") as page:
@@ -389,6 +437,21 @@ def test_the_table_sorts_by_click_and_by_keyboard(browser, report, rows):
             "#latest-table th[aria-sort]", "all => all.map((one) => one.ariaSort)"
         )
         assert sorted(set(others)) == ["ascending", "none"]
+
+
+def test_null_comes_last_whichever_way_the_table_is_sorted(browser, tmp_path):
+    latest = {"a": 0.25, "b": np.nan, "c": 0.75, "d": np.nan, "e": 0.5}
+    auc = np.repeat([0.9] * 5, 2)
+    auc[1::2] = list(latest.values())
+    write_report(filled([(model, 2) for model in latest], auc=auc), tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html") as page:
+        for down, expected in (("true", "ceabd"), ("false", "aecbd")):
+            page.click('#latest-table [data-sort="auc"]')
+            page.wait_for_function(
+                "(down) => document.getElementById('latest-table').dataset.drawn.startsWith('auc|' + down)",
+                arg=down,
+            )
+            assert "".join(column(page, 0)) == expected
 
 
 def test_every_column_sorts_and_the_filter_finds(browser, report, rows):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import doctest
 import gzip
 import json
 import os
@@ -10,6 +11,7 @@ import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -430,6 +432,12 @@ def test_counters_that_are_given_are_shown():
     for words in ("<dt>Events read</dt><dd>1,234,567</dd>", "<dt>Applied</dt><dd>1,234,000</dd>",
                   "<dt>Duplicate</dt><dd>567</dd>", "<dt>Dead letters</dt><dd>0</dd>"):  # fmt: skip
         assert words in page
+
+
+@pytest.mark.parametrize("module", ["report", "report_data", "report_text"])
+def test_examples_are_true(module):
+    failed, tried = doctest.testmod(import_module(f"rocsteady.pipelines.{module}"))
+    assert (failed, tried > 0) == (0, True)
 
 
 # ---- the command
