@@ -24,7 +24,7 @@ from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..transforms.file_formats import has_scheme
 from ..transforms.write_table import check_file, replaced
 from . import report_html as html
-from .report_changes import Change, change_of, series_of, side_by_side
+from .report_changes import FEWEST, NO_TEST, Change, change_of, series_of, side_by_side
 from .report_data import curve_blocks, null_reasons, packed_text, row_blocks, script_json, thinned
 from .report_measures import DRAWN, GROUPS, MEANINGS
 from .report_rows import (
@@ -42,7 +42,8 @@ TITLE = "How well the models rank and decide"
 _CHANGES_ABOUT = (
     "When each model ranked worst and best: the two full windows without a common event whose AUC differs "
     "most, and whether the data support a difference once it is taken into account that the two were picked "
-    "out of all such pairs. Events are taken to be independent of each other."
+    "out of all such pairs. Events are taken to be independent of each other; windows with fewer than "
+    f"{FEWEST} positives or negatives are left out."
 )
 _MANY = " Every model is judged by itself: of models that never changed, up to {} may still show a change."
 _CURVES_ABOUT = (
@@ -190,6 +191,7 @@ def report_page(
         "measures": {name: meaning._asdict() for name, meaning in MEANINGS.items()},
         "verdicts": html.VERDICTS,
         "confidence": share(confidence),
+        "noTest": NO_TEST,
     }
     first = slice(html.CARDS)
     return html.page(

@@ -12,6 +12,11 @@ What the words rest on
     so the interval of its difference has the level 1 - (1 - confidence) / M (Bonferroni over all the M pairs,
     which bounds the probability of any false claim whatever the dependence between pairs).
 
+    Windows with fewer than FEWEST events of a class are left out: DeLong's interval is too narrow for them
+    far out in the tail, where so many pairs put it. In 300 simulated streams of 40 windows (AUC 0.80, nothing
+    changed, level 95%), a change was claimed in 13% with 5 positives a window, 9% with 10, 3% with 20, 4%
+    with 30, 6% with 50 and with 100.
+
 The search is O(n log n) in the rows of a series: for row j, the candidates i are a prefix, of which running
 extremes are kept.
 """
@@ -22,10 +27,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ..core.events import FloatArray, Int64Array
 from .report_text import day, moment, share
+
+FEWEST = 30
+"""Positives and negatives that a window must hold to be compared."""
 
 
 class Series(NamedTuple):
@@ -33,14 +42,16 @@ class Series(NamedTuple):
 
     begin, end  the span of a row's window on a line of its own (event ordinals, or the times of panes):
                 windows share no event iff one's end <= the other's begin
-    full        whether the window can be compared: it is as long as it will be
+    full        whether the window is as long as it will be
+    rarer       events of the class that has fewer of them, NaN = not known
     time        microseconds UTC, NaN = null
     auc, low, high  NaN = null
     """
 
     begin: Int64Array
     end: Int64Array
-    full: np.ndarray
+    full: NDArray[np.bool_]
+    rarer: FloatArray
     seq: Int64Array
     events: Int64Array
     time: FloatArray
@@ -69,31 +80,32 @@ class Pair(NamedTuple):
         return self.low > 0
 
 
-def series_of(columns: dict[str, np.ndarray], rows: slice) -> Series:
+def series_of(columns: dict[str, FloatArray], rows: slice) -> Series:
     """Take the rows of one (model, slice), sorted by pane and row; columns as `ReportRows` holds them."""
     part = {name: values[rows] for name, values in columns.items()}
+    rarer = np.minimum(part["positives"], part["negatives"])
     seq, events = part["seq"].astype(np.int64), part["window_events"].astype(np.int64)
     if not np.isnan(part["pane_start"]).all():
-        begin, end = part["pane_start"], part["pane_end"]
-        pane = np.nan_to_num(begin, nan=-1.0)
-        full = np.append(pane[1:] != pane[:-1], True)
-        begin, end = np.nan_to_num(begin).astype(np.int64), np.nan_to_num(end).astype(np.int64)
+        begin, end = (np.nan_to_num(part[name]).astype(np.int64) for name in ("pane_start", "pane_end"))
+        full = np.append(begin[1:] != begin[:-1], True)
     else:
         begin, end = seq - events, seq
         full = begin > 0
         if full.any():  # windows of a fixed size are full with their last event, too
             full |= events == events[full].max()
-    return Series(begin, end, full, seq, events, part["time"], part["auc"], part["auc_low"], part["auc_high"])
+    return Series(
+        begin, end, full, rarer, seq, events, part["time"], part["auc"], part["auc_low"], part["auc_high"]
+    )
 
 
 def greatest_difference(series: Series, confidence: float) -> Pair | None:
     """Return the pair of full windows without a common event whose AUC differs most; None if there is none.
 
-    Rows without an interval, or with one of no width (perfect separation), are left out: nothing could be
-    said of a difference to them.
+    Rows without an interval, with one of no width (perfect separation), or with fewer than FEWEST events of a
+    class are left out: nothing could be said of a difference to them.
     """
     width = np.fmax(series.high - series.auc, series.auc - series.low)  # ends are clipped to [0, 1]
-    rows = np.flatnonzero(series.full & (width > 0))
+    rows = np.flatnonzero(series.full & (width > 0) & ~(series.rarer < FEWEST))
     rows = rows[np.argsort(series.end[rows], kind="stable")]
     auc, end = series.auc[rows], series.end[rows]
     before = np.searchsorted(end, series.begin[rows], side="right")  # how many end before j begins
@@ -212,7 +224,20 @@ def _why_none(series: Series) -> str:
             "Every window so far reaches back to the first event, so any two of them share events and "
             "cannot be compared as independent."
         )
+    if (series.rarer[series.full] < FEWEST).any():
+        return (
+            f"There are no two full windows without a common event that hold at least {FEWEST} positives and "
+            f"{FEWEST} negatives each; with fewer, an interval is too rough to compare by."
+        )
     return "No two full windows share no event yet, so there are no two independent values to compare."
+
+
+NO_TEST = (
+    "Models that score the same events are no independent samples: whether these intervals overlap is no "
+    "test of a difference between models. Only a paired test on the scores is, such as DeLong's; the rows do "
+    "not hold what it needs."
+)
+"""Stands behind the latest values of several models."""
 
 
 def side_by_side(models: Sequence[str], series: Sequence[Series], confidence: float) -> str:
@@ -225,11 +250,5 @@ def side_by_side(models: Sequence[str], series: Sequence[Series], confidence: fl
     ]
     if not last:
         return ""
-    told = f"At the latest moment, AUC [{share(confidence)} interval]: {', '.join(last)}."
-    if len(last) == 1:
-        return told
-    return (
-        f"{told} Models that score the same events are no independent samples: whether these intervals "
-        "overlap is no test of a difference between models. Only a paired test on the scores is, such as "
-        "DeLong's; the rows do not hold what it needs."
-    )
+    told = f"Latest AUC [{share(confidence)} interval]: {', '.join(last)}."
+    return told if len(last) == 1 else f"{told} {NO_TEST}"

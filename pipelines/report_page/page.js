@@ -164,6 +164,20 @@ function showChanges() {
   );
 }
 
+/** The same sentence as in the page's source (report_changes.py), of the models that are chosen now. */
+async function showSideBySide() {
+  await need(["auc", "auc_low", "auc_high"]);
+  const whole = meta.slices.indexOf("");
+  const told = [];
+  for (const model of state.models) {
+    const [auc, low, high] = ["auc", "auc_low", "auc_high"].map((name) => lastOf(model, whole, name));
+    const interval = Number.isNaN(low) ? "" : ` [${low.toFixed(3)}, ${high.toFixed(3)}]`;
+    if (!Number.isNaN(auc)) told.push(`${meta.models[model]} ${auc.toFixed(3)}${interval}`);
+  }
+  const sentence = told.length ? `Latest AUC [${meta.confidence} interval]: ${told.join(", ")}.` : "";
+  byId("side-by-side").textContent = told.length > 1 ? `${sentence} ${meta.noTest}` : sentence;
+}
+
 function wireControls() {
   byId("controls").hidden = false;
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
@@ -218,6 +232,7 @@ function redraw(what) {
   if (changed("models")) {
     fillModels();
     showChanges();
+    showSideBySide();
   }
   if (changed("slice")) fillSlices();
   if (changed("measure")) byId("measure").value = state.measure;
@@ -285,6 +300,7 @@ async function begin() {
   if (document.getElementById("block-changes")) {
     changes = JSON.parse(await textBlock("changes"));
     showChanges();
+    await showSideBySide();
     if (extremeTraces(state.measure).length) await drawMain();
   }
   waiting.set("slices", drawSlices);

@@ -299,10 +299,14 @@ def test_models_slices_and_measures_are_chosen_and_the_address_keeps_them(browse
 
 
 def test_what_changed_follows_the_chosen_models(browser, report):
+    with opened(browser, report, ready=False, java_script_enabled=False) as page:
+        written = page.inner_text("#side-by-side")
     with opened(browser, report) as page:
         page.wait_for_function("document.querySelectorAll('#change-list .card').length === 3")
+        assert page.inner_text("#side-by-side") == written
         page.locator("#model-list label", has_text=re.compile("^good$")).click()
         page.wait_for_function("document.querySelectorAll('#change-list .card').length === 2")
+        page.wait_for_function("!/good/.test(document.getElementById('side-by-side').textContent)")
         assert "good" not in page.locator("#change-list h3").all_inner_texts()
 
 

@@ -148,7 +148,8 @@ def series_of_windows(draw):
     full = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)), bool)
     nothing = np.full(n, np.nan)
     low, high = np.maximum(auc - half, 0), np.minimum(auc + half, 1)
-    return Series(seq - events, seq, full, seq, events, nothing, auc, low, high)
+    rarer = np.array(draw(st.lists(st.sampled_from([29, 30, 500]), min_size=n, max_size=n)), float)
+    return Series(seq - events, seq, full, rarer, seq, events, nothing, auc, low, high)
 
 
 def slow_greatest_difference(series, confidence):
@@ -157,7 +158,9 @@ def slow_greatest_difference(series, confidence):
     for i in range(len(series.auc)):
         for j in range(len(series.auc)):
             spans = [set(range(series.begin[k], series.end[k])) for k in (i, j)]
-            usable = [series.full[k] and series.high[k] > series.low[k] for k in (i, j)]
+            usable = [
+                series.full[k] and series.high[k] > series.low[k] and series.rarer[k] >= 30 for k in (i, j)
+            ]
             if i < j and all(usable) and not spans[0] & spans[1]:
                 pairs.append((abs(series.auc[i] - series.auc[j]), i, j))
     if not pairs:
@@ -208,9 +211,8 @@ def test_chance_alone_is_called_a_change_no_more_often_than_the_level_says():
         auc = rng.normal(0.7, 0.02, n)
         seq = np.arange(1, n + 1) * 100
         half = NORMAL * 0.02
-        series = Series(
-            seq - 100, seq, seq > 0, seq, seq * 0 + 100, seq * np.nan, auc, auc - half, auc + half
-        )
+        rarer, events, nothing = np.full(n, 40.0), np.full(n, 100), np.full(n, np.nan)
+        series = Series(seq - 100, seq, seq > 0, rarer, seq, events, nothing, auc, auc - half, auc + half)
         change = change_of("m", series, 0.95)
         told += change.verdict == "changed"
         assert change.verdict == "changed" or "includes 0" in change.text
@@ -223,6 +225,14 @@ def test_windows_that_share_events_are_not_compared():
     change = change_of("m", series_of(table.columns, slice(0, 30)), 0.95)
     assert (change.verdict, change.worst) == ("cannot tell", -1)
     assert "reaches back to the first event" in change.text
+
+
+def test_windows_with_few_events_of_a_class_are_not_compared():
+    rng = np.random.default_rng(1)
+    table = report_rows(filled([("m", 30)], positives=np.full(30, 29.0), auc=rng.random(30)))
+    change = change_of("m", series_of(table.columns, slice(0, 30)), 0.95)
+    assert change.verdict == "cannot tell"
+    assert "at least 30 positives and 30 negatives" in change.text
 
 
 def test_panes_are_compared_by_their_last_rows():
@@ -246,6 +256,7 @@ def test_models_side_by_side_are_not_called_different():
     table = report_rows(evaluated_rows(models=("a", "b")))
     whole = [series_of(table.columns, slice(*one[2:])) for one in table.whole_models()]
     text = side_by_side(["a", "b"], whole, 0.95)
+    assert text.startswith("Latest AUC [95% interval]: ")
     for name, one in zip("ab", whole, strict=True):
         assert f"{name} {one.auc[-1]:.3f} [{one.low[-1]:.3f}, {one.high[-1]:.3f}]" in text
     assert "is no test of a difference" in text

@@ -70,7 +70,8 @@ def filled(rows_of_model, seed=0, **columns):
         if pa.types.is_timestamp(field.type):
             made.setdefault(field.name, pa.nulls(n, field.type))
         elif field.name not in made:
-            made[field.name] = rng.random(n)
+            counted = field.name in ("weight", "positives", "negatives", "tp", "fp", "tn", "fn")
+            made[field.name] = rng.integers(50, 450, n).astype(float) if counted else rng.random(n)
     made |= columns
     made["auc_low"], made["auc_high"] = made["auc"] - 0.02, made["auc"] + 0.02
     return pa.table(
