@@ -131,7 +131,7 @@ def write_report(
     cannot be written, RocsteadyError where writing it fails.
 
     >>> import tempfile
-    >>> from rocsteady.transforms.write_rows import ROW_SCHEMA
+    >>> from rocsteady.core.rows_arrow import ROW_SCHEMA
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_report(ROW_SCHEMA.empty_table(), f"{folder}/report.html") > 1_000_000
     True

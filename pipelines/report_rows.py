@@ -23,24 +23,13 @@ from numpy.typing import NDArray
 
 from ..core.errors import InputError
 from ..core.events import FloatArray, Int64Array
+from ..core.rows_arrow import ROW_SCHEMA
 from ..transforms.dead_letters import DEAD_LETTER_SCHEMA
 from ..transforms.file_formats import DAMAGE, SourceFile, csv_header
 from ..transforms.json_lines import json_columns
 from ..transforms.read_files import list_sources
-from ..transforms.write_rows import ROW_SCHEMA
+from ..transforms.write_curves import CURVE_SCHEMA
 from .report_text import counted
-
-_TIME = pa.timestamp("us", "UTC")
-CURVE_SCHEMA = pa.schema(
-    [
-        ("model", pa.string()), ("slice", pa.string()), ("pane_start", _TIME), ("pane_end", _TIME),
-        ("seq", pa.int64()), ("time", _TIME), ("window_events", pa.int64()), ("positives", pa.float64()),
-        ("negatives", pa.float64()), ("point", pa.int64()), ("threshold", pa.float64()),
-        ("tp", pa.float64()), ("fp", pa.float64()), ("on_hull", pa.bool_()), ("block_score", pa.float64()),
-        ("config", pa.string()),
-    ]
-)  # fmt: skip
-"""The columns of curves that a report draws, a row a point, as `evaluate --curves` writes them."""
 
 NEEDED = {
     "rows": ("model", "slice", "seq", "window_events"),

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 from browser import driver, launched, opened
 from report_tables import NASTY, START, curve, evaluated_rows, events, filled
+from rocsteady.core.rows_arrow import ROW_SCHEMA
 from rocsteady.pipelines.report import write_report
 from rocsteady.pipelines.report_measures import DRAWN, MEANINGS
-from rocsteady.pipelines.report_rows import CURVE_SCHEMA
 from rocsteady.pipelines.report_text import NONE
-from rocsteady.transforms.write_rows import ROW_SCHEMA
+from rocsteady.transforms.write_curves import CURVE_SCHEMA
 
 HOUR = 3_600_000_000
 

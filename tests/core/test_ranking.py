@@ -117,8 +117,9 @@ def test_the_last_row_of_classes_without_a_positive_one_weighs_its_window() -> N
 
 
 def test_the_largest_exact_window_has_one_loss_in_both_forms(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rocsteady.core import ranking
+    from rocsteady.core import model_evaluator, ranking
 
+    model_evaluator._of_settings.cache_clear()
     monkeypatch.setattr(ranking, "EXACT_EVENTS", 200)
     rng = np.random.default_rng(1)
     labels, scores = rng.integers(0, 2, 400), rng.normal(size=400).round(1)
@@ -127,6 +128,7 @@ def test_the_largest_exact_window_has_one_loss_in_both_forms(monkeypatch: pytest
         window=rs.AllEvents(), every=rs.EveryEvents(1), measures=("h", "average_precision")
     )
     assert [r.h for r in dense.update(labels, scores)] == [r.h for r in scanned.update(labels, scores)]
+    model_evaluator._of_settings.cache_clear()
 
 
 def test_a_window_without_end_keeps_bridges_once_they_pay_off() -> None:

@@ -22,6 +22,7 @@ from command import call, names
 from hypothesis import given
 from hypothesis import strategies as st
 from report_tables import NASTIER, NASTY, curve, evaluated_rows, events, filled
+from rocsteady.core.rows_arrow import ROW_SCHEMA
 from rocsteady.core.settings import MEASURES
 from rocsteady.pipelines.report import report_page, write_report
 from rocsteady.pipelines.report_changes import Series, change_of, greatest_difference, series_of, side_by_side
@@ -29,7 +30,6 @@ from rocsteady.pipelines.report_data import curve_blocks, null_reasons, packed, 
 from rocsteady.pipelines.report_measures import CONTEXT, HEADLINES, MEANINGS
 from rocsteady.pipelines.report_rows import EventCounters, count_dead_letters, read_files, report_rows
 from rocsteady.transforms.dead_letters import DEAD_LETTER_SCHEMA
-from rocsteady.transforms.write_rows import ROW_SCHEMA
 from rocsteady.transforms.write_table import write_table
 from scipy.stats import norm
 

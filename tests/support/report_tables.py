@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 from rocsteady.core.evaluator_table import EvaluatorTable
 from rocsteady.core.events import EventBatch, TextColumn
+from rocsteady.core.rows_arrow import ROW_SCHEMA, rows_to_arrow
 from rocsteady.core.settings import EvaluatorSettings, EveryEvents, LastEvents, TableSettings
-from rocsteady.pipelines.report_rows import CURVE_SCHEMA
-from rocsteady.transforms.write_rows import ROW_SCHEMA, rows_to_arrow
+from rocsteady.transforms.write_curves import CURVE_SCHEMA
 
 DAY = 86_400_000_000
 START = 1_357_000_000_000_000
