@@ -217,6 +217,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         help="curves every N events of a model and slice and at its end, or end: at its end alone [as many "
         "events as the window holds, but at least 10000; end with --window all]",
     )
+    add("--report", metavar="PATH", help="one self-contained page about it all, such as report.html [none]")
     add("--shards", default="64", metavar="N", help="models are spread over so many keys [64]")
     add("--cache-bytes", metavar="N", help="memory for live state in a worker")
     add("--runner", default="local", help="local | prism | flink | dataflow | any Beam runner [local]")

@@ -27,30 +27,35 @@ from ..runners.presets import choose_runner
 from ..transforms.read_files import list_sources
 from ..transforms.validate import EventFields
 from ..transforms.write_table import check_output
-from .evaluate import Evaluation, check_place, run_evaluation
+from .evaluate import Evaluation, evaluate_and_report
 from .flight_learners import MAJORITY_WINDOW, Training, train
 from .flights import LATE_MINUTES
-from .progress import ProgressLine, summarise
+from .outputs import check_place
+from .report import check_report_path
 
 _EVERY = 1_000
+_TITLE = f"Flights from New York, 2013: who lands {LATE_MINUTES} minutes late or more?"
 _YEAR = "AUC over 2013"
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _LEARNERS_SHOWN = ("auc", "auc_low", "auc_high", "h", "ks", "kappa", "kappa_m")
 
 
 def demo_command(output: str, *, first: int | None = None) -> int:
-    """Train (or find what an earlier run trained), evaluate, print tables; leave rows and dead letters.
+    """Train (or find what an earlier run trained), evaluate, print tables; leave a report and its data.
 
     `first` takes the first departures only.
     """
     if not output:
         raise InputError("--output '': name a folder")
     folder = Path(output)
-    rows, dead_letters = folder / "rows.parquet", folder / "dead_letters.parquet"
+    rows, curves, dead_letters = (folder / f"{name}.parquet" for name in ("rows", "curves", "dead_letters"))
+    page = folder / "report.html"
     with _made(folder):
-        for path in (rows, dead_letters):
+        for path in (rows, curves, dead_letters):
             check_place("--output", str(path))
             check_output(path)
+        check_place("--output", str(page))
+        check_report_path(page)
         with _training_line() as report:
             training = train(report, first=first)
         _tell(training)
@@ -59,7 +64,10 @@ def demo_command(output: str, *, first: int | None = None) -> int:
             fields=EventFields(model="model", time="time", id="id", slices=(("carrier",),)),
             settings=TableSettings(
                 EvaluatorSettings(
-                    window=LastEvents(MAJORITY_WINDOW), every=EveryEvents(_EVERY), order="position"
+                    window=LastEvents(MAJORITY_WINDOW),
+                    every=EveryEvents(_EVERY),
+                    order="position",
+                    curves=EveryEvents(MAJORITY_WINDOW),
                 ),
                 (("carrier",),),
                 64,
@@ -68,11 +76,10 @@ def demo_command(output: str, *, first: int | None = None) -> int:
             dead_letters=str(dead_letters),
             cache_bytes=DEFAULT_CACHE_BYTES,
             runner=choose_runner("local"),
+            curves=str(curves),
+            report=str(page),
         )
-        total = sum(source.size for source in job.sources)
-        with ProgressLine(enabled=True, total_bytes=total, total_files=len(job.sources)):
-            outcome = run_evaluation(job)
-        summarise(outcome, job)
+        evaluate_and_report(job, _TITLE)
     print(_report(parquet.read_table(rows), training.models))
     return 0
 

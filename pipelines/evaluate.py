@@ -1,24 +1,21 @@
 """`rocsteady evaluate`: files of scored events in, rows of measures out, by way of Beam.
 
-Everything that can be found wrong is found before the job starts (exit status 2). Where the job runs on this
-machine its outputs are written into a hidden folder beside their final place and moved there when the job is
-done, so a job that fails or is interrupted leaves none, whatever its threads were doing.
+Everything that can be found wrong is found before the job starts (exit status 2). See `outputs` for what a
+job that fails leaves behind: nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import logging
-import os
 import re
 import shutil
-import stat
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal, TypeVar
@@ -49,19 +46,15 @@ from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..runners.presets import Runner, RunnerError, choose_runner
 from ..transforms.dead_letters import DEAD_LETTER_METRICS
 from ..transforms.evaluate_shards import EvaluateShards
-from ..transforms.file_formats import SourceFile, has_scheme
+from ..transforms.file_formats import SourceFile
 from ..transforms.read_files import ReadEventFiles, check_columns, list_sources
 from ..transforms.stateful_machine import METRICS_NAMESPACE
 from ..transforms.validate import EventFields
 from ..transforms.write_curves import WriteCurves, curve_batches
 from ..transforms.write_rows import WriteDeadLetters, WriteRows
 from ..transforms.write_table import check_output
+from .outputs import STDOUT, check_outputs, staged
 from .progress import ProgressLine, summarise
-
-STDOUT = "-"
-
-_NAME = "rows"
-"""Of an output until it is whole: its own name may leave no room for another around it."""
 
 _OFTEN = 10_000
 """Events between two curves at the least, unless it is asked for: a curve is some 300 points."""
@@ -77,7 +70,7 @@ class Evaluation:
     """A job: what is read, how it is evaluated, where it goes.
 
     output is a path; dead_letters too, or None: then they are only counted; curves too, or None: then
-    none are drawn. When, the settings say.
+    none are drawn. When, the settings say. report is the path of a page about all that, or None.
     """
 
     sources: Sequence[SourceFile]
@@ -88,6 +81,7 @@ class Evaluation:
     cache_bytes: int
     runner: Runner
     curves: str | None = None
+    report: str | None = None
 
 
 @dataclass(frozen=True)
@@ -130,29 +124,79 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         runner = choose_runner(options.runner, beam_flags)
     except RunnerError as mistake:
         raise ConfigError(str(mistake)) from None
+    if options.report is not None and not runner.here:
+        raise ConfigError(
+            f"--report {options.report}: runner {options.runner!r} writes its files elsewhere; make the page "
+            "from the rows, with rocsteady report"
+        )
     sources = _sources(options.sources)
-    _check_outputs(options.output, options.dead_letters, options.curves, sources)
+    check_outputs(
+        (
+            ("--output", options.output, "rows", check_output),
+            ("--dead-letters", options.dead_letters, "dead letters", check_output),
+            ("--curves", options.curves, "curves", check_output),
+            ("--report", options.report, "report", _check_report),
+        ),
+        sources,
+    )
     check_columns(sources, fields)
     job = Evaluation(
-        sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves
-    )
+        sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
+        options.report,
+    )  # fmt: skip
     if not runner.here:
         logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
-    if options.output != STDOUT:
-        outcome = _watched(job)
-    else:
-        with tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
-            rows = Path(folder) / "rows.jsonl"
-            outcome = _watched(replace(job, output=str(rows)))
-            _print_file(rows)
-    summarise(outcome, job)
+    evaluate_and_report(job)
     return 0
 
 
-def _watched(job: Evaluation) -> Outcome:
+def _check_report(path: str) -> None:
+    from .report import check_report_path
+
+    check_report_path(path)
+
+
+def evaluate_and_report(job: Evaluation, title: str | None = None) -> None:
+    """Run a job, with a line of progress, write its report if one is asked for, and say what became of it.
+
+    Files that only the report needs are temporary; so are rows that go to stdout.
+    """
     total = sum(source.size for source in job.sources)
-    with ProgressLine(enabled=job.runner.in_process, total_bytes=total, total_files=len(job.sources)):
-        return run_evaluation(job)
+    with tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
+        kept = job
+        if job.output == STDOUT:
+            kept = replace(kept, output=str(Path(folder) / "rows.jsonl"))
+        if job.report is not None and job.curves is None and job.settings.evaluator.curves is not None:
+            kept = replace(kept, curves=str(Path(folder) / "curves.parquet"))
+        with ProgressLine(enabled=job.runner.in_process, total_bytes=total, total_files=len(job.sources)):
+            outcome = run_evaluation(kept)
+        if job.output == STDOUT:
+            _print_file(Path(kept.output))
+        if job.report is not None:
+            _write_report(kept, outcome, title)
+    summarise(outcome, job)
+
+
+def _write_report(job: Evaluation, outcome: Outcome, title: str | None) -> None:
+    from .report import TITLE, EventCounters, read_tables, write_report
+
+    rows, notes = read_tables([job.output] if outcome.counts["rows_written"] else [], "rows")
+    curves = None
+    if job.curves is not None:
+        curves, _ = read_tables([job.curves] if outcome.counts["curves_written"] else [], "curves")
+    write_report(
+        rows,
+        job.report or "",
+        curves=curves,
+        counters=EventCounters(
+            outcome.counts["events_read"],
+            outcome.counts["events_applied"],
+            tuple(("invalid", reason, count) for reason, count, _ in outcome.dead_letters),
+        ),
+        title=title or TITLE,
+        confidence=job.settings.evaluator.confidence,
+        notes=notes,
+    )
 
 
 def _print_file(path: Path) -> None:
@@ -194,70 +238,6 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def _check_outputs(
-    output: str, dead_letters: str | None, curves: str | None, sources: Sequence[SourceFile]
-) -> None:
-    """Raise InputError where an output cannot be written, or would replace an input or another output."""
-    outputs = [("--output", output, "rows")] if output != STDOUT else []
-    for option, path, content in (
-        ("--dead-letters", dead_letters, "dead letters"), ("--curves", curves, "curves"),
-    ):  # fmt: skip
-        if path == STDOUT:
-            raise ConfigError(f"{option} -: stdout is for rows; name a file")
-        if path is not None:
-            outputs.append((option, path, content))
-    for place, (option, path, _) in enumerate(outputs):
-        if path.startswith("kafka://"):
-            raise ConfigError(f"{option} {path}: streaming sinks are not in this version; name a file")
-        check_place(option, path)
-        check_output(path)
-        for source in sources:
-            if _same_file(path, source.path):
-                raise InputError(f"{option} {path} is also an input; write to another file")
-        for _, other, content in outputs[:place]:
-            if _same_file(path, other):
-                raise InputError(f"{option} {path} is the file of the {content}; name another")
-
-
-def check_place(option: str, path: str) -> None:
-    """Raise InputError where `path`, its links followed, can be no file of ours; then see check_output."""
-    if has_scheme(path):
-        return
-    try:
-        mode = Path(path).stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except OSError as error:
-        raise InputError(f"{option} {path} cannot be written: {error.strerror}; name another file") from None
-    else:
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise InputError(
-                f"{option} {path} is a pipe, a socket or a device; name a file (--output - is stdout)"
-            )
-    if not Path(path).is_symlink():
-        return
-    final = Path(os.path.realpath(path))
-    if not final.parent.is_dir():
-        raise InputError(
-            f"{option} {path} is a link to {final}, and the folder {final.parent} does not exist; create it, "
-            "or write elsewhere"
-        )
-    try:
-        with tempfile.TemporaryFile(dir=final.parent):
-            pass
-    except OSError as error:
-        raise InputError(
-            f"{option} {path} is a link to {final}, and the folder {final.parent} cannot be written to "
-            f"({error.strerror}); write elsewhere"
-        ) from None
-
-
-def _same_file(one: str, other: str) -> bool:
-    if has_scheme(one) or has_scheme(other):
-        return one == other
-    return os.path.realpath(one) == os.path.realpath(other)
-
-
 def _settings(options: argparse.Namespace, positive: str | None) -> EvaluatorSettings:
     order = options.order or ("time" if options.time is not None else "position")
     if order.startswith("time:"):
@@ -293,11 +273,13 @@ def _curves(
 ) -> EveryEvents | Literal["end"] | None:
     """Return when curves are due: each time that a window is wholly new, but not more than once in _OFTEN."""
     every = options.curves_every
-    if options.curves is None:
+    if options.curves is None and options.report is None:
         if every is not None:
             raise ConfigError(f"--curves-every {every}: curves go to a file; name it with --curves PATH")
         return None
     if options.predicted is not None and positive is None:
+        if options.curves is None:
+            return None
         raise ConfigError(
             f"--curves {options.curves}: with --predicted labels are classes, and a curve needs the one that "
             "is positive; name it with --positive VALUE"
@@ -354,56 +336,16 @@ def run_evaluation(job: Evaluation) -> Outcome:
     """
     started = time.monotonic()
     paths = [path for path in (job.output, job.dead_letters, job.curves) if path is not None]
-    with _staged(paths, job.runner) as places:
+    with staged(paths, job.runner.here) as places:
         place_of = dict(zip(paths, places, strict=True))
-        staged = replace(
+        hidden = replace(
             job,
             output=place_of[job.output],
             dead_letters=job.dead_letters and place_of[job.dead_letters],
             curves=job.curves and place_of[job.curves],
         )
-        counts, dead_letters = _run(_pipeline(staged), job.runner)
+        counts, dead_letters = _run(_pipeline(hidden), job.runner)
     return Outcome(counts, dead_letters, time.monotonic() - started)
-
-
-@contextmanager
-def _staged(paths: Sequence[str], runner: Runner) -> Iterator[list[str]]:
-    """Yield where to write files that get their names, all of them, only if the block succeeds.
-
-    A job that runs elsewhere sees other folders than ours: it writes to the paths themselves.
-    """
-    if not runner.here or any(map(has_scheme, paths)):
-        yield list(paths)
-        return
-    with ExitStack() as folders:
-        places = []
-        finals = [Path(os.path.realpath(path)) for path in paths]  # a link goes on pointing there
-        for path, final in zip(paths, finals, strict=True):
-            with _told(path):
-                folder = tempfile.TemporaryDirectory(
-                    dir=final.parent, prefix=".rocsteady-", suffix=".tmp", ignore_cleanup_errors=True
-                )
-            places.append(Path(folders.enter_context(folder)) / f"{_NAME}{_ending(path)}")
-        yield list(map(str, places))
-        for place, path, final in zip(places, paths, finals, strict=True):
-            with _told(path):
-                if final.exists():
-                    place.chmod(stat.S_IMODE(final.stat().st_mode))
-                place.replace(final)
-
-
-@contextmanager
-def _told(path: str) -> Iterator[None]:
-    """Let an error of the system name the output that the user knows, not our temporary one."""
-    try:
-        yield
-    except OSError as error:
-        raise RocsteadyError(f"output {path} cannot be written: {error.strerror or error}") from None
-
-
-def _ending(path: str) -> str:
-    """Return what tells the format: of the name that the user said, not of what it may link to."""
-    return "".join(Path(path.lower()).suffixes[-2 if path.lower().endswith(".gz") else -1 :])
 
 
 def _pipeline(job: Evaluation) -> beam.Pipeline:

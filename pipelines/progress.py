@@ -154,9 +154,10 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
     read, applied, dead = (counts[name] for name in ("events_read", "events_applied", "dead_letters"))
     where = "on stdout" if output == "-" else f"in {output}"
     curves = f", {_number(counts['curves_written'], 'curve')} in {job.curves}" if job.curves else ""
+    report = f", all of it in {job.report}" if job.report else ""
     print(
         f"rocsteady: {_number(read, 'event')} read = {applied:,} applied + {_number(dead, 'dead letter')}; "
-        f"{_number(counts['rows_written'], 'row')} {where}{curves} ({outcome.seconds:.1f} s)",
+        f"{_number(counts['rows_written'], 'row')} {where}{curves}{report} ({outcome.seconds:.1f} s)",
         file=sys.stderr,
     )
     if dead:

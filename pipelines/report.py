@@ -32,7 +32,7 @@ from .report_rows import (
     ReportRows,
     applied_events,
     count_dead_letters,
-    read_files,
+    read_tables,
     report_rows,
 )
 from .report_text import counted, share
@@ -61,12 +61,12 @@ def report_command(options: argparse.Namespace) -> int:
     started = time.monotonic()
     confidence = _confidence(options.confidence)
     check_report_path(options.output)
-    table, notes = read_files(options.rows, "rows")
+    table, notes = read_tables(options.rows, "rows")
     curves = counters = None
     if options.curves:
-        curves, _ = read_files(options.curves, "curves")
+        curves, _ = read_tables(options.curves, "curves")
     if options.dead_letters:
-        counters = count_dead_letters(read_files(options.dead_letters, "dead letters")[0])
+        counters = count_dead_letters(read_tables(options.dead_letters, "dead letters")[0])
     size = write_report(
         table,
         options.output,
@@ -253,4 +253,12 @@ def _changes(
     return found
 
 
-__all__ = ["TITLE", "EventCounters", "check_report_path", "report_command", "report_page", "write_report"]
+__all__ = [
+    "TITLE",
+    "EventCounters",
+    "check_report_path",
+    "read_tables",
+    "report_command",
+    "report_page",
+    "write_report",
+]

@@ -98,13 +98,15 @@ class ReportRows:
         return whole
 
 
-def read_files(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
+def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
     """Read files or globs of "rows", "curves" or "dead letters" into one table, and what is odd about them.
 
+    Of no files the table is empty.
     Raises InputError, which names the file, where one is missing, damaged, or holds something else.
     """
     notes: list[str] = []
-    tables = [_read(source, what, notes) for source in list_sources(paths)]
+    tables = [_read(source, what, notes) for source in (list_sources(paths) if paths else ())]
+    tables = tables or [_SCHEMAS[what].empty_table()]
     return pa.concat_tables(tables), list(dict.fromkeys(notes))
 
 

@@ -28,7 +28,7 @@ from rocsteady.pipelines.report import report_page, write_report
 from rocsteady.pipelines.report_changes import Series, change_of, greatest_difference, series_of, side_by_side
 from rocsteady.pipelines.report_data import curve_blocks, null_reasons, packed, script_json, thinned
 from rocsteady.pipelines.report_measures import CONTEXT, HEADLINES, MEANINGS
-from rocsteady.pipelines.report_rows import EventCounters, count_dead_letters, read_files, report_rows
+from rocsteady.pipelines.report_rows import EventCounters, count_dead_letters, read_tables, report_rows
 from rocsteady.transforms.dead_letters import DEAD_LETTER_SCHEMA
 from rocsteady.transforms.write_table import write_table
 from scipy.stats import norm
@@ -69,7 +69,7 @@ def test_rows_read_as_they_were_written(ending, rows, tmp_path):
         pa.array([float("inf"), None] + [0.25] * (len(rows) - 2)),
     )
     write_table(infinite, tmp_path / f"rows{ending}")
-    table, notes = read_files([str(tmp_path / f"rows{ending}")], "rows")
+    table, notes = read_tables([str(tmp_path / f"rows{ending}")], "rows")
     assert as_dicts(table) == as_dicts(infinite)
     assert notes == []
 
@@ -78,7 +78,7 @@ def test_files_of_one_model_are_put_together_and_a_row_that_came_twice_counts_on
     half = len(rows) // 2
     pq.write_table(rows.slice(half), tmp_path / "a.parquet")
     write_table(rows.slice(0, half + 7), tmp_path / "b.csv")
-    table, notes = read_files([str(tmp_path / "*.parquet"), str(tmp_path / "b.csv")], "rows")
+    table, notes = read_tables([str(tmp_path / "*.parquet"), str(tmp_path / "b.csv")], "rows")
     together, alone = report_rows(table, notes), report_rows(rows)
     assert together.notes == ["7 rows came twice (the same model, slice and row) and counted once."]
     assert alone.notes == []
@@ -125,7 +125,7 @@ def test_rows_of_one_model_under_two_settings_are_two_models():
 def test_rows_of_another_version_are_shown_and_the_difference_is_told(rows, tmp_path):
     older = rows.drop_columns(["cmd", "drift"]).append_column("novelty", pa.array([1] * len(rows)))
     pq.write_table(older, tmp_path / "old.parquet")
-    table, notes = read_files([str(tmp_path / "old.parquet")], "rows")
+    table, notes = read_tables([str(tmp_path / "old.parquet")], "rows")
     assert "has no drift, cmd" in notes[0] or "has no cmd, drift" in notes[0]
     assert "novelty" in notes[1]
     assert table["cmd"].null_count == len(rows)

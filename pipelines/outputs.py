@@ -1,0 +1,129 @@
+"""The files that a command writes: checked before its work, and whole or not there after it.
+
+Where a job runs on this machine its outputs are written into a hidden folder beside their final place and
+moved there when the job is done, so a job that fails or is interrupted leaves none, whatever its threads
+were doing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from ..core.errors import ConfigError, InputError, RocsteadyError
+from ..transforms.file_formats import SourceFile, has_scheme
+
+STDOUT = "-"
+
+_NAME = "rows"
+"""Of an output until it is whole: its own name may leave no room for another around it."""
+
+
+def check_outputs(
+    named: Sequence[tuple[str, str | None, str, Callable[[str], None]]], sources: Sequence[SourceFile]
+) -> None:
+    """Raise InputError where an output cannot be written, or would replace an input or another output.
+
+    named  (option, path, what it holds, check of its ending and folder) of each; the path None where it is
+           not asked for. The first may be STDOUT
+    """
+    outputs = []
+    for place, (option, path, content, check) in enumerate(named):
+        if path == STDOUT and place:
+            raise ConfigError(f"{option} -: stdout is for rows; name a file")
+        if path is not None and path != STDOUT:
+            outputs.append((option, path, content, check))
+    for place, (option, path, _, check) in enumerate(outputs):
+        if path.startswith("kafka://"):
+            raise ConfigError(f"{option} {path}: streaming sinks are not in this version; name a file")
+        check_place(option, path)
+        check(path)
+        for source in sources:
+            if _same_file(path, source.path):
+                raise InputError(f"{option} {path} is also an input; write to another file")
+        for _, other, content, _ in outputs[:place]:
+            if _same_file(path, other):
+                raise InputError(f"{option} {path} is the file of the {content}; name another")
+
+
+def check_place(option: str, path: str) -> None:
+    """Raise InputError where `path`, its links followed, can be no file of ours; then see check_output."""
+    if has_scheme(path):
+        return
+    try:
+        mode = Path(path).stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise InputError(f"{option} {path} cannot be written: {error.strerror}; name another file") from None
+    else:
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise InputError(
+                f"{option} {path} is a pipe, a socket or a device; name a file (--output - is stdout)"
+            )
+    if not Path(path).is_symlink():
+        return
+    final = Path(os.path.realpath(path))
+    if not final.parent.is_dir():
+        raise InputError(
+            f"{option} {path} is a link to {final}, and the folder {final.parent} does not exist; create it, "
+            "or write elsewhere"
+        )
+    try:
+        with tempfile.TemporaryFile(dir=final.parent):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"{option} {path} is a link to {final}, and the folder {final.parent} cannot be written to "
+            f"({error.strerror}); write elsewhere"
+        ) from None
+
+
+def _same_file(one: str, other: str) -> bool:
+    if has_scheme(one) or has_scheme(other):
+        return one == other
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+@contextmanager
+def staged(paths: Sequence[str], here: bool) -> Iterator[list[str]]:
+    """Yield where to write files that get their names, all of them, only if the block succeeds.
+
+    A job that runs elsewhere sees other folders than ours: it writes to the paths themselves.
+    """
+    if not here or any(map(has_scheme, paths)):
+        yield list(paths)
+        return
+    with ExitStack() as folders:
+        places = []
+        finals = [Path(os.path.realpath(path)) for path in paths]  # a link goes on pointing there
+        for path, final in zip(paths, finals, strict=True):
+            with _told(path):
+                folder = tempfile.TemporaryDirectory(
+                    dir=final.parent, prefix=".rocsteady-", suffix=".tmp", ignore_cleanup_errors=True
+                )
+            places.append(Path(folders.enter_context(folder)) / f"{_NAME}{_ending(path)}")
+        yield list(map(str, places))
+        for place, path, final in zip(places, paths, finals, strict=True):
+            with _told(path):
+                if final.exists():
+                    place.chmod(stat.S_IMODE(final.stat().st_mode))
+                place.replace(final)
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """Let an error of the system name the output that the user knows, not our temporary one."""
+    try:
+        yield
+    except OSError as error:
+        raise RocsteadyError(f"output {path} cannot be written: {error.strerror or error}") from None
+
+
+def _ending(path: str) -> str:
+    """Return what tells the format: of the name that the user said, not of what it may link to."""
+    return "".join(Path(path.lower()).suffixes[-2 if path.lower().endswith(".gz") else -1 :])
