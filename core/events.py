@@ -272,10 +272,13 @@ class EventBatch:
         for name, values in self.slices:
             yield name, _SLICE_TAG, values
 
-    def take(self, rows: Int64Array) -> EventBatch:
-        """Return the chosen rows, in the order given; source, positions and sequence stay as they are."""
+    def take(self, rows: Int64Array, models: TextColumn | None = None) -> EventBatch:
+        """Return the chosen rows, in the order given; source, positions and sequence stay as they are.
+
+        `models` are those of the rows chosen, where the caller has them.
+        """
         return EventBatch(
-            models=self.models.take(rows),
+            models=self.models.take(rows) if models is None else models,
             scores=self.scores[rows],
             labels=self.labels[rows],
             times=None if self.times is None else self.times[rows],

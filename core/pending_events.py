@@ -100,8 +100,6 @@ class PendingEvents:
         self, numbers: Int64Array, scores: FloatArray, labels: Int8Array, times: Int64Array | None
     ) -> None:
         """Append events, of the evaluators of these numbers. O(events), amortised."""
-        if not self._waiting:
-            self._start_anew()
         start, end = self._used, self._used + len(numbers)
         self._make_room(end, int(numbers.max(initial=-1)) + 1, times is not None)
         self._numbers[start:end], self._scores[start:end], self._labels[start:end] = numbers, scores, labels
@@ -136,7 +134,9 @@ class PendingEvents:
         times = None if self._times is None else self._times[places]
         self._waiting -= taken
         self._numbers[places] = -1
-        if self._used > 2 * self._waiting + _FIRST_CAPACITY:
+        if not self._waiting:
+            self._start_anew()
+        elif self._used > 2 * self._waiting + _FIRST_CAPACITY:
             self._close_gaps()
         for number, end, count in zip(numbers.tolist(), ends.tolist(), counts.tolist(), strict=True):
             if count:
@@ -154,9 +154,7 @@ class PendingEvents:
         times = None if self._times is None else self._times[kept]
         self._last[:], self._counts[:] = -1, 0
         self._start_anew()
-        if len(kept):
-            self.add(numbers, scores, labels, times)
-            self._waiting = len(kept)
+        self.add(numbers, scores, labels, times)
 
 
 def _grown(column: Any, room: int, fill: int) -> Any:

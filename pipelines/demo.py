@@ -81,6 +81,7 @@ def demo_command(output: str, *, first: int | None = None) -> int:
         )
         evaluate_and_report(job, _TITLE)
     print(_report(parquet.read_table(rows), training.models))
+    print(f"\nThe year in charts, and when each learner ranked worse: open {page} in a browser")
     return 0
 
 

@@ -67,6 +67,7 @@ def test_the_evaluate_command_runs_as_written(tmp_path, monkeypatch, capsys):
     assert main(words[1:]) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "rejected.jsonl",
+        "report.html",
         "rows.parquet",
         "scores.csv",
     ]

@@ -33,6 +33,7 @@ from . import progress
 from .dead_letters import DEAD_LETTER_METRICS, DeadLetters
 from .event_fields import OPTIONS, EventFields
 from .file_formats import (
+    CHUNK_ROWS,
     DAMAGE,
     FORMATS,
     NO_TEXT,
@@ -184,8 +185,10 @@ def check_columns(sources: Sequence[SourceFile], fields: EventFields) -> None:
                 )
 
 
-def read_batches(source: SourceFile, fields: EventFields | None = None) -> Iterator[Chunk]:
-    """Read a file in chunks of about 100,000 records (Parquet: a million), in order, in bounded memory.
+def read_batches(
+    source: SourceFile, fields: EventFields | None = None, parquet_rows: int = CHUNK_ROWS
+) -> Iterator[Chunk]:
+    """Read a file in chunks of about 100,000 records, of Parquet `parquet_rows`, in order, in bounded memory.
 
     `fields` says which columns matter: of a Parquet file only those are read (so dead letters from it
     show only those; of other formats they show whole records). Raises RocsteadyError, which names the file
@@ -193,7 +196,7 @@ def read_batches(source: SourceFile, fields: EventFields | None = None) -> Itera
     """
     chunks: Iterator[Chunk]
     if source.format == "parquet":
-        chunks = parquet_chunks(source, None if fields is None else fields.columns)
+        chunks = parquet_chunks(source, None if fields is None else fields.columns, parquet_rows)
     elif source.format == "jsonl":
         columns = None if fields is None else fields.columns
         numbers = () if fields is None else fields.number_columns
@@ -213,10 +216,11 @@ def read_batches(source: SourceFile, fields: EventFields | None = None) -> Itera
 class _ReadFile(beam.DoFn):
     """(partition, file) -> (shard key, record of the shard), and dead letters as record batches."""
 
-    def __init__(self, fields: EventFields, shards: int, partitions: int) -> None:
+    def __init__(self, fields: EventFields, shards: int, partitions: int, parquet_rows: int) -> None:
         self._fields = fields
         self._shards = shards
         self._partitions = partitions
+        self._parquet_rows = parquet_rows
         self._events = Metrics.counter(METRICS_NAMESPACE, "events_read")
         self._dead = Metrics.counter(METRICS_NAMESPACE, "dead_letters")
         self._kinds: dict[str, Any] = {}
@@ -227,7 +231,7 @@ class _ReadFile(beam.DoFn):
         sent = [0] * self._shards
         high_water = NO_TIME
         seen = 0
-        for chunk in read_batches(source, fields):
+        for chunk in read_batches(source, fields, self._parquet_rows):
             events, letters = validate(
                 chunk.batch,
                 fields,
@@ -276,18 +280,28 @@ class ReadEventFiles(beam.PTransform[PBegin, EventFiles]):
 
     Counts in Beam's metrics, namespace "rocsteady": `events_read` (all records), and among them
     `dead_letters`. Files are read in parallel, each by one worker from its start to its end.
+
+    parquet_rows  of Parquet that are read at a time. The more events of a model come together, the less an
+                  event costs; but all that comes of them is in memory at once
     """
 
-    def __init__(self, sources: Sequence[SourceFile], fields: EventFields, shards: int) -> None:
+    def __init__(
+        self,
+        sources: Sequence[SourceFile],
+        fields: EventFields,
+        shards: int,
+        parquet_rows: int = CHUNK_ROWS,
+    ) -> None:
         super().__init__()
         shard_of((), shards)  # raises ConfigError
+        self._parquet_rows = parquet_rows
         self._sources = tuple(sources)
         self._fields = fields
         self._shards = shards
 
     def expand(self, begin: PBegin) -> EventFiles:
         """Apply to the beginning of a pipeline."""
-        read = _ReadFile(self._fields, self._shards, len(self._sources))
+        read = _ReadFile(self._fields, self._shards, len(self._sources), self._parquet_rows)
         outputs = (
             begin
             | "Files" >> beam.Create(list(enumerate(self._sources)))

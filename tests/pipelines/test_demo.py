@@ -49,7 +49,12 @@ def test_the_tables_are_the_last_rows_and_a_second_run_trains_nothing(capsys):
     added_up = f"10,000 events read = {4 * landed:,} applied + {4 * unlabelled} dead letters"
     assert any(added_up in line and "rows in there/flights/rows.parquet" in line for line in lines)
     assert f"  {4 * unlabelled} x label: missing (" in err
-    assert names("there/flights") == ["dead_letters.parquet", "rows.parquet"]
+    left = ["curves.parquet", "dead_letters.parquet", "report.html", "rows.parquet"]
+    assert names("there/flights") == left
+    page = Path("there/flights/report.html").read_text()
+    assert "<h1>Flights from New York, 2013: who lands 15 minutes late or more?</h1>" in page
+    for number in (10_000, 4 * landed, 4 * unlabelled):
+        assert f"<dd>{number:,}</dd>" in page
     rows = pq.read_table("there/flights/rows.parquet").to_pylist()
     last = {(row["model"], row["slice"]): row for row in rows}
     assert {model for model, _ in last} == set(MODELS)

@@ -17,7 +17,7 @@ COMPILING = "rocsteady: compiling the kernels"
 
 DONE = re.compile(
     r"rocsteady: ([\d,]+) events? read = ([\d,]+) applied \+ ([\d,]+) dead letters?; ([\d,]+) rows? "
-    r"(in \S+|on stdout)(?:, [\d,]+ curves? in \S+)? \(\d+\.\d s\)"
+    r"(in \S+|on stdout)(?:, [\d,]+ curves? in \S+)?(?:, all of it in \S+)? \(\d+\.\d s\)"
 )
 
 

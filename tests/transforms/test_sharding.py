@@ -1,8 +1,9 @@
-"""Sharding: a model's shard is fixed for ever, and a split loses, doubles and reorders nothing."""
+"""Sharding: a shard is fixed for ever; a split loses and doubles nothing, and keeps a model's order."""
 
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -75,7 +76,11 @@ def test_every_event_is_in_the_shard_of_its_model_in_order(rows, shards):
     for shard, part in parts:
         rows_of_part = (part.times // 10).tolist()
         assert len(part) > 0
-        assert rows_of_part == sorted(rows_of_part)
+        texts = part.models.to_list()
+        for model in set(texts):
+            own = [row for row, text in zip(rows_of_part, texts, strict=True) if text == model]
+            assert own == sorted(own)
+        assert sum(a != b for a, b in pairwise(texts)) == len(set(texts)) - 1, "a model is in one piece"
         assert set(shard_of(part.models.to_list(), shards).tolist()) == {shard}
         assert part.models.to_list() == [models[row] for row in rows_of_part]
         assert part.ids.to_list() == [ids[row] for row in rows_of_part]
@@ -88,6 +93,35 @@ def test_every_event_is_in_the_shard_of_its_model_in_order(rows, shards):
         assert EventBatch.unpack(part.pack()).models.to_list() == part.models.to_list()
         seen += rows_of_part
     assert sorted(seen) == numbers.tolist()
+
+
+def test_a_model_under_two_codes_keeps_its_order():
+    column = TextColumn(np.array([0, 1, 2, 0, 2, 1], np.int32), ("a", "b", "a"))
+    batch = EventBatch(column, np.arange(6.0), np.zeros(6, np.int8))
+    for shards in (1, 64):
+        parts = dict(split_by_shard(batch, shards))
+        found = [
+            (model, score)
+            for part in parts.values()
+            for model, score in zip(part.models.to_list(), part.scores.tolist(), strict=True)
+        ]
+        assert [score for model, score in found if model == "a"] == [0.0, 2.0, 3.0, 4.0]
+        assert [score for model, score in found if model == "b"] == [1.0, 5.0]
+
+
+def test_more_models_than_sixteen_bits_count_are_sorted_too():
+    n = 70_000
+    models = TextColumn(np.tile(np.arange(n, dtype=np.int32)[::-1], 2), tuple(f"m{i}" for i in range(n)))
+    batch = EventBatch(models, np.arange(2.0 * n), np.zeros(2 * n, np.int8))
+    seen = 0
+    for shard, part in split_by_shard(batch, 7):
+        first, second = part.scores[::2], part.scores[1::2]
+        assert (second - first == n).all()
+        assert (part.models.codes[::2] == part.models.codes[1::2]).all()
+        assert set(shard_of(part.models.values, 7).tolist()) == {shard}
+        assert part.models.values[0] == f"m{n - 1 - int(first[0])}"
+        seen += len(part)
+    assert seen == 2 * n
 
 
 def test_a_part_has_a_dictionary_of_what_it_uses():
