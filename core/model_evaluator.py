@@ -42,13 +42,14 @@ from .decisions import (
     majority_class,
 )
 from .errors import InputError
+from .evaluator_inputs import as_binary, as_classes, as_numbers, as_times
 from .evaluator_state import Codes, EvaluatorState, evaluator_bytes, packed_text
 from .events import NO_TIME, FloatArray, Int8Array, Int64Array, TextColumn
 from .ranking import Ranking, SortedRanking, TreeRanking, next_switch, switch_after, tree_sizes
 from .rings import unrolled, write_ring
 from .roc_curve import RocCurve, WindowCurve, curve_of_entries
 from .rows import INTEGER_COLUMNS, NO_POSITIVE_CLASS, NOT_ASKED, NUMBER_COLUMNS, Measures, Rows
-from .settings import CURVES_AT_END, MEASURES, AllEvents, EvaluatorSettings, EveryEvents, class_text
+from .settings import CURVES_AT_END, MEASURES, AllEvents, EvaluatorSettings, EveryEvents
 from .window_scan import EXACT_EVENTS
 
 _ROW, _SEQ_COLUMN, _EVENTS, _TIME, _, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
@@ -151,7 +152,7 @@ class ModelEvaluator:
         """
         if weights is not None:
             raise InputError("weights are not in this version: every event counts once; leave weights= out")
-        score_array = np.atleast_1d(_as_numbers(scores))
+        score_array = np.atleast_1d(as_numbers(scores))
         n = len(score_array)
         if score_array.ndim != 1:
             raise InputError(f"scores have {score_array.ndim} dimensions; give one score per event")
@@ -164,7 +165,7 @@ class ModelEvaluator:
             raise InputError(
                 "scores lie outside [0, 1], and probabilities=True says that they are probabilities"
             )
-        time_array = None if times is None else _as_times(times)
+        time_array = None if times is None else as_times(times)
         label_list = np.atleast_1d(np.asarray(labels))
         for name, column in (
             ("labels", label_list),
@@ -174,13 +175,13 @@ class ModelEvaluator:
             if column is not None and np.shape(np.atleast_1d(np.asarray(column))) != (n,):
                 raise InputError(f"{name} and scores differ in length: give one of each per event")
         if predicted is None and self.settings.positive is None:
-            return self.apply(score_array, _as_binary(label_list), time_array)
-        classes = _as_classes("labels", label_list)
+            return self.apply(score_array, as_binary(label_list), time_array)
+        classes = as_classes("labels", label_list)
         positive = np.array([name == self.settings.positive for name in classes.values], np.int8)
         binary = positive[classes.codes] if n else _NO_LABELS
         if predicted is None:
             return self.apply(score_array, binary, time_array)
-        predictions = _as_classes("predicted", np.atleast_1d(np.asarray(predicted)))
+        predictions = as_classes("predicted", np.atleast_1d(np.asarray(predicted)))
         return self.apply(score_array, binary, time_array, classes, predictions)
 
     def apply(
@@ -619,50 +620,3 @@ def _grown(array: Any, room: int) -> Any:
     grown = np.zeros(room, array.dtype)
     grown[: len(array)] = array
     return grown
-
-
-def _as_numbers(scores: npt.ArrayLike) -> FloatArray:
-    if np.iscomplexobj(scores):
-        raise InputError("scores are complex; a score is a finite number")
-    try:
-        return np.asarray(scores, np.float64)
-    except (TypeError, ValueError) as problem:
-        raise InputError(f"scores are not numbers: {problem}; a score is a finite number") from None
-
-
-def _as_classes(name: str, values: npt.NDArray[Any]) -> TextColumn:
-    """Return classes as text; a missing one is refused, since it would pass for a class of its own."""
-    classes = values.tolist()
-    for index, value in enumerate(classes):
-        if value is None or value != value:  # NaN alone differs from itself
-            raise InputError(f"{name}[{index}] is {value}: every event needs a class; leave the event out")
-    return TextColumn.of([class_text(value) for value in classes])
-
-
-def _as_binary(labels: npt.NDArray[Any]) -> Int8Array:
-    """Return 1/0 labels from 1/0, 1/-1 or booleans."""
-    try:
-        numbers = labels.astype(np.float64)
-    except (TypeError, ValueError):
-        numbers = np.full(len(labels), np.nan)
-    bad = np.flatnonzero(~np.isin(numbers, (0.0, 1.0, -1.0)))
-    if len(bad):
-        raise InputError(
-            f"labels[{bad[0]}] is {labels[bad[0]]!r}: a label is 1, 0, -1, True or False; name the positive "
-            "class with positive= where labels are classes"
-        )
-    return np.asarray(numbers == 1.0, np.int8)
-
-
-def _as_times(times: npt.ArrayLike) -> Int64Array:
-    """Return microseconds from datetime64 or whole microseconds."""
-    array = np.atleast_1d(np.asarray(times))
-    if array.dtype.kind == "M":
-        if np.isnat(array).any():
-            raise InputError("times hold NaT; leave events without a time out")
-        return array.astype("datetime64[us]").astype(np.int64)
-    if array.dtype.kind not in "iu" and len(array):
-        raise InputError(
-            f"times are of type {array.dtype}: give datetime64, or whole microseconds since 1970 UTC"
-        )
-    return array.astype(np.int64)

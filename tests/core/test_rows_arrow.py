@@ -2,42 +2,22 @@
 
 from __future__ import annotations
 
-import math
 import time
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import rocsteady as rs
-from rocsteady.core.events import NO_TIME
+from awkward_rows import KEYS, some_rows
 from rocsteady.core.rows import (
     COLUMNS,
     INTEGER_COLUMNS,
     MEASURES,
     NUMBER_COLUMNS,
-    ONE_CLASS,
     TIME_COLUMNS,
     Rows,
 )
 from rocsteady.core.rows_arrow import ROW_SCHEMA, rows_to_arrow
-
-KEYS = (("b", ""), ("a", "carrier=UA"), ("a", 'x="1",\n2'))
-
-
-def some_rows(n: int = 7) -> Rows:
-    rng = np.random.default_rng(0)
-    rows = Rows.blank(n, KEYS, "0123456789ab")
-    rows.key_codes[:] = rng.integers(0, len(KEYS), n)
-    for name in ("row", "seq", "window_events"):
-        rows.integer(name)[:] = np.arange(n)
-    rows.integer("time")[:] = np.where(np.arange(n) % 2, NO_TIME, 1_357_000_000_000_000 + np.arange(n))
-    rows.number("auc")[:] = rng.random(n)
-    rows.number("ks_threshold")[0] = math.inf
-    rows.number("auc")[1] = math.nan
-    rows.reasons[1, MEASURES.index("auc")] = ONE_CLASS
-    rows.drift[:2] = (1, 0)
-    return rows
-
 
 PARTS = {"all": slice(None), "some": slice(1, 4), "backwards": slice(None, None, -1), "none": slice(3, 3)}
 

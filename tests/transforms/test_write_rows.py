@@ -17,15 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
+from awkward_rows import some_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import InputError
-from rocsteady.core.events import NO_TIME
 from rocsteady.core.rows import (
     COLUMNS,
-    MEASURES,
-    ONE_CLASS,
-    Rows,
 )
 from rocsteady.core.rows_arrow import ROW_SCHEMA, rows_to_arrow
 from rocsteady.transforms.dead_letters import DEAD_LETTER_SCHEMA, DeadLetter, DeadLetters
@@ -39,26 +36,9 @@ from rocsteady.transforms.write_rows import (
 )
 from url_files import url
 
-KEYS = (("b", ""), ("a", "carrier=UA"), ("a", 'x="1",\n2'))
-
 
 def names(folder):
     return sorted(entry.name for entry in folder.iterdir())
-
-
-def some_rows(n=7, seed=0):
-    rng = np.random.default_rng(seed)
-    rows = Rows.blank(n, KEYS, "0123456789ab")
-    rows.key_codes[:] = rng.integers(0, len(KEYS), n)
-    for name in ("row", "seq", "window_events"):
-        rows.integer(name)[:] = np.arange(n)
-    rows.integer("time")[:] = np.where(np.arange(n) % 2, NO_TIME, 1_357_000_000_000_000 + np.arange(n))
-    rows.number("auc")[:] = rng.random(n)
-    rows.number("ks_threshold")[0] = math.inf
-    rows.number("auc")[1] = math.nan
-    rows.reasons[1, MEASURES.index("auc")] = ONE_CLASS
-    rows.drift[:2] = (1, 0)
-    return rows
 
 
 # Formats

@@ -1,0 +1,60 @@
+"""What a caller hands an evaluator, as arrays that it works with; else InputError with value and remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import InputError
+from .events import FloatArray, Int8Array, Int64Array, TextColumn
+from .settings import class_text
+
+
+def as_numbers(scores: npt.ArrayLike) -> FloatArray:
+    """Return scores as numbers."""
+    if np.iscomplexobj(scores):
+        raise InputError("scores are complex; a score is a finite number")
+    try:
+        return np.asarray(scores, np.float64)
+    except (TypeError, ValueError) as problem:
+        raise InputError(f"scores are not numbers: {problem}; a score is a finite number") from None
+
+
+def as_classes(name: str, values: npt.NDArray[Any]) -> TextColumn:
+    """Return classes as text; a missing one is refused, since it would pass for a class of its own."""
+    classes = values.tolist()
+    for index, value in enumerate(classes):
+        if value is None or value != value:  # NaN alone differs from itself
+            raise InputError(f"{name}[{index}] is {value}: every event needs a class; leave the event out")
+    return TextColumn.of([class_text(value) for value in classes])
+
+
+def as_binary(labels: npt.NDArray[Any]) -> Int8Array:
+    """Return 1/0 labels from 1/0, 1/-1 or booleans."""
+    try:
+        numbers = labels.astype(np.float64)
+    except (TypeError, ValueError):
+        numbers = np.full(len(labels), np.nan)
+    bad = np.flatnonzero(~np.isin(numbers, (0.0, 1.0, -1.0)))
+    if len(bad):
+        raise InputError(
+            f"labels[{bad[0]}] is {labels[bad[0]]!r}: a label is 1, 0, -1, True or False; name the positive "
+            "class with positive= where labels are classes"
+        )
+    return np.asarray(numbers == 1.0, np.int8)
+
+
+def as_times(times: npt.ArrayLike) -> Int64Array:
+    """Return microseconds from datetime64 or whole microseconds."""
+    array = np.atleast_1d(np.asarray(times))
+    if array.dtype.kind == "M":
+        if np.isnat(array).any():
+            raise InputError("times hold NaT; leave events without a time out")
+        return array.astype("datetime64[us]").astype(np.int64)
+    if array.dtype.kind not in "iu" and len(array):
+        raise InputError(
+            f"times are of type {array.dtype}: give datetime64, or whole microseconds since 1970 UTC"
+        )
+    return array.astype(np.int64)
