@@ -208,49 +208,58 @@ def apply_decisions(
     positive, numbers, reasons  of the rows that fall due, see `decision_measures`
     """
     capacity = len(ring_labels)
+    head, held, seq = counters[HEAD], counters[HELD], counters[SEQ]
+    last_label, majority = counters[LAST_LABEL], counters[MAJORITY]
+    majority_hits, persistent_hits = counters[MAJORITY_HITS], counters[PERSISTENT_HITS]
+    count = counters[CLASSES]
     row = 0
     for event in range(len(labels)):
         label, prediction = np.int64(labels[event]), np.int64(predictions[event])
         hits = 0
-        if counters[LAST_LABEL] < 0:
+        if last_label < 0:
             if label == first_class or (first_class == -2 and label != 0):
                 hits = MAJORITY_HIT | PERSISTENT_HIT
         else:
-            if label == counters[MAJORITY]:
+            if label == majority:
                 hits |= MAJORITY_HIT
-            if label == counters[LAST_LABEL]:
+            if label == last_label:
                 hits |= PERSISTENT_HIT
-        if counters[HELD] == capacity:
-            oldest = counters[HEAD]
-            counters[HEAD] = (oldest + 1) % capacity
-            counters[HELD] -= 1
-            old_label, old_prediction = np.int64(ring_labels[oldest]), ring_predictions[oldest]
+        if held == capacity:
+            old_label, old_prediction = np.int64(ring_labels[head]), ring_predictions[head]
+            old_hits = ring_hits[head]
+            head = head + 1 if head + 1 < capacity else 0
+            held -= 1
             classes[LABELS, old_label] -= 1
             classes[PREDICTIONS, old_prediction] -= 1
             if old_label == old_prediction:
                 classes[CORRECT, old_label] -= 1
-            counters[MAJORITY_HITS] -= ring_hits[oldest] & MAJORITY_HIT
-            counters[PERSISTENT_HITS] -= (ring_hits[oldest] & PERSISTENT_HIT) >> 1
-            if old_label == counters[MAJORITY]:
-                counters[MAJORITY] = majority_class(classes, counters[CLASSES])
-        slot = (counters[HEAD] + counters[HELD]) % capacity
+            majority_hits -= old_hits & MAJORITY_HIT
+            persistent_hits -= (old_hits & PERSISTENT_HIT) >> 1
+            if old_label == majority:
+                majority = majority_class(classes, count)
+        slot = head + held
+        if slot >= capacity:
+            slot -= capacity
         ring_labels[slot] = label
         ring_predictions[slot] = prediction
         ring_hits[slot] = hits
-        counters[HELD] += 1
-        counters[MAJORITY_HITS] += hits & MAJORITY_HIT
-        counters[PERSISTENT_HITS] += hits >> 1
+        held += 1
+        majority_hits += hits & MAJORITY_HIT
+        persistent_hits += hits >> 1
         classes[LABELS, label] += 1
         classes[PREDICTIONS, prediction] += 1
         if label == prediction:
             classes[CORRECT, label] += 1
-        classes[LAST_SEEN, label] = counters[SEQ]
-        majority = counters[MAJORITY]
+        classes[LAST_SEEN, label] = seq
         if majority < 0 or classes[LABELS, label] >= classes[LABELS, majority]:
-            counters[MAJORITY] = label
-        counters[LAST_LABEL] = label
-        counters[SEQ] += 1
+            majority = label
+        last_label = label
+        seq += 1
         until_row -= 1
+        if until_row == 0 or event == len(labels) - 1:
+            counters[HEAD], counters[HELD], counters[SEQ] = head, held, seq
+            counters[LAST_LABEL], counters[MAJORITY] = last_label, majority
+            counters[MAJORITY_HITS], counters[PERSISTENT_HITS] = majority_hits, persistent_hits
         if until_row == 0:
             decision_measures(counters, classes, positive, numbers[row], reasons[row])
             until_row = every
