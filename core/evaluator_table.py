@@ -9,8 +9,8 @@ Order (ARCHITECTURE, "Order, lateness")
     arrival   packets apply as they come; EndOfInput gives the last rows.
     position  partition after partition, packet after packet by number; what comes early is held. The end
               of the last partition gives the last rows.
-    time      everything is held until every partition has ended, then sorted by (time, id, the record's
-              canonical bytes) and applied: the total sort of a bounded input.
+    time      everything is held until every partition has ended, then sorted by (time, id, a hash of the
+              record) and applied: the total sort of a bounded input (time_order.py).
 
 A packet that comes a second time (a source that repeats itself) is dropped by its number.
 """
@@ -77,6 +77,7 @@ class EvaluatorTable:
         self._live_bytes = 0
         self._snapshot_bytes = len(self.to_bytes())
         self._applied = 0
+        self._tied = 0
 
     def __len__(self) -> int:
         return len(self._evaluators)
@@ -158,7 +159,9 @@ class EvaluatorTable:
                 batches = [self._unhold(key) for key in sorted(self._held)]
                 self._turn, self._expected = self._partitions or 0, 0
                 if batches:
-                    yield from self._apply_batch(in_time_order(batches))
+                    events, tied = in_time_order(batches)
+                    self._tied += tied
+                    yield from self._apply_batch(events)
                 yield from self._finish()
             return
         while True:
@@ -420,8 +423,11 @@ class EvaluatorTable:
         self._snapshot_bytes += sum(_bytes_of_end(*item) for item in self._ends.items())
 
     def counts(self) -> dict[str, int]:
-        """Return how many events were applied since the table was made or loaded."""
-        return {"events_applied": self._applied}
+        """Return how many events were applied since the table was made or loaded, and how many are tied.
+
+        Tied are those whose order among each other nothing in the input says (`time_order`).
+        """
+        return {"events_applied": self._applied, "events_tied": self._tied}
 
     def snapshot_bytes(self) -> int:
         """Return about how many bytes `to_bytes` would give, in O(1)."""

@@ -22,7 +22,7 @@ from .rows import ONE_CLASS, REASONS
 from .score_tree import NOTHING
 from .score_tree_inputs import checked_capacity
 from .score_window import ScoreWindow, keeps_hull_for
-from .settings import EvaluatorSettings, LastEvents, parse_cost
+from .settings import Cost, EvaluatorSettings, LastEvents, parse_cost
 
 try:
     import river  # noqa: F401  apart from its parts: one that lacks them is installed all the same
@@ -262,8 +262,8 @@ class RollingH(_RollingRanking):
 
     window_size  how many events the window holds, up to 2,495,999
     pos_val      value to treat as "positive"
-    cost         how the cost of a false positive is spread, as on the command line: "beta:2,2", "uniform",
-                 "severity", "severity:0.1", "severity:balanced"
+    cost         how the cost of a false positive is spread: rs.BetaCost(2, 2), rs.UniformCost(),
+                 rs.SeverityCost(), or as on the command line: "beta:2,2", "uniform", "severity:0.1", ...
 
     >>> import rocsteady as rs
     >>> metric = rs.river.RollingH(window_size=4)
@@ -275,9 +275,9 @@ class RollingH(_RollingRanking):
 
     _ask = NOTHING._replace(h=1)
 
-    def __init__(self, window_size: int = 1000, pos_val: Any = True, cost: str = "beta:2,2") -> None:
+    def __init__(self, window_size: int = 1000, pos_val: Any = True, cost: str | Cost = "beta:2,2") -> None:
         self.cost = cost
-        self._settings = EvaluatorSettings(cost=parse_cost(cost))
+        self._settings = EvaluatorSettings(cost=parse_cost(cost) if isinstance(cost, str) else cost)
         self._cost = (1, 1) if curvature_of(self._settings) == 0.0 else (2, 2)
         super().__init__(window_size, pos_val)
 

@@ -93,7 +93,10 @@ def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
         **shape,
     )
     demo.add_argument(
-        "--output", metavar="DIR", default="rocsteady-demo", help="folder for the rows [rocsteady-demo]"
+        "--output",
+        metavar="DIR",
+        default="rocsteady-demo",
+        help="folder for report, rows, curves and dead letters [rocsteady-demo]",
     )
     evaluate = commands.add_parser(
         "evaluate",
@@ -141,7 +144,11 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
         help="of evaluate --dead-letters, to be counted by reason",
     )
     add("--title", metavar="TEXT", help="stands above the page")
-    add("--confidence", default="0.95", metavar="P", help="that the rows' intervals were made with [0.95]")
+    add(
+        "--confidence",
+        metavar="P",
+        help="that the rows' intervals were made with [as a Parquet file says, else 0.95]",
+    )
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
@@ -163,7 +170,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "order of --id, then of their own content, not of their place in the file",
     )
     add("--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="of numeric times [s]")
-    add("--id", metavar="COL", help="orders events of one time; give it where such ties matter")
+    add("--id", metavar="COL", help="orders events of one time; without it their order is arbitrary")
     add(
         "--predicted",
         metavar="COL",
@@ -191,7 +198,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "--order",
         metavar="ORDER",
         help="position | time | arrival [time when --time is given, else position]; by time, events of equal "
-        "time apply in order of --id, then of their own content, so give --id where ties matter",
+        "time apply in order of --id, and without one in an arbitrary order, the same in every run",
     )
     add(
         "--measures",
@@ -218,6 +225,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "events as the window holds, but at least 10000; end with --window all]",
     )
     add("--report", metavar="PATH", help="one self-contained page about it all, such as report.html [none]")
+    add("--title", metavar="TEXT", help="stands above the page of --report")
     add("--shards", default="64", metavar="N", help="models are spread over so many keys [64]")
     add("--cache-bytes", metavar="N", help="memory for live state in a worker")
     add("--runner", default="local", help="local | prism | flink | dataflow | any Beam runner [local]")

@@ -54,7 +54,7 @@ from ..transforms.write_curves import WriteCurves, curve_batches
 from ..transforms.write_rows import WriteDeadLetters, WriteRows
 from ..transforms.write_table import check_output
 from .outputs import STDOUT, check_outputs, staged
-from .progress import ProgressLine, summarise
+from .progress import ProgressLine, summarise, warnings_of
 
 _OFTEN = 10_000
 """Events between two curves at the least, unless it is asked for: a curve is some 300 points."""
@@ -97,11 +97,14 @@ class Outcome:
 
     counts        by the names of Beam metrics
     dead_letters  per kind of reason: how many, and the lowest position of one; most frequent first
+    times         the least and the greatest event time, seconds since 1970; None without times
+    seconds       that the job took
     """
 
     counts: Counter[str]
     dead_letters: list[tuple[str, int, int]]
-    seconds: float
+    times: tuple[int, int] | None
+    seconds: float = 0.0
 
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
@@ -131,6 +134,10 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         runner = choose_runner(options.runner, beam_flags)
     except RunnerError as mistake:
         raise ConfigError(str(mistake)) from None
+    if options.title is not None and options.report is None:
+        raise ConfigError(
+            f"--title {options.title!r} stands above a report; name its file with --report PATH"
+        )
     if options.report is not None and not runner.here:
         raise ConfigError(
             f"--report {options.report}: runner {options.runner!r} writes its files elsewhere; make the page "
@@ -153,7 +160,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     )  # fmt: skip
     if not runner.here:
         logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
-    evaluate_and_report(job)
+    evaluate_and_report(job, options.title)
     return 0
 
 
@@ -202,7 +209,7 @@ def _write_report(job: Evaluation, outcome: Outcome, title: str | None) -> None:
         ),
         title=title or TITLE,
         confidence=job.settings.evaluator.confidence,
-        notes=notes,
+        notes=[*(f"{warning[0].upper()}{warning[1:]}." for warning in warnings_of(outcome, job)), *notes],
     )
 
 
@@ -351,8 +358,8 @@ def run_evaluation(job: Evaluation) -> Outcome:
             dead_letters=job.dead_letters and place_of[job.dead_letters],
             curves=job.curves and place_of[job.curves],
         )
-        counts, dead_letters = _run(_pipeline(hidden), job.runner)
-    return Outcome(counts, dead_letters, time.monotonic() - started)
+        outcome = _run(_pipeline(hidden), job.runner)
+    return replace(outcome, seconds=time.monotonic() - started)
 
 
 def _pipeline(job: Evaluation) -> beam.Pipeline:
@@ -366,7 +373,8 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         job.sources, job.fields, job.settings.shards or 1, parquet_rows
     )
     rows = events.packets | "Evaluate" >> EvaluateShards(job.settings, job.cache_bytes)
-    _ = rows | "In columns" >> beam.ParDo(_InColumns()) | "Write rows" >> WriteRows(job.output)
+    write = WriteRows(job.output, job.settings.evaluator.confidence)
+    _ = rows | "In columns" >> beam.ParDo(_InColumns()) | "Write rows" >> write
     if job.dead_letters is not None:
         _ = events.dead_letters | "Write dead letters" >> WriteDeadLetters(job.dead_letters)
     if job.curves is not None:
@@ -422,7 +430,7 @@ class _InColumns(beam.DoFn):
         return rows_to_arrow(rows)
 
 
-def _run(pipeline: beam.Pipeline, runner: Runner) -> tuple[Counter[str], list[tuple[str, int, int]]]:
+def _run(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
     result = None
     try:
         result = pipeline.run()
@@ -436,21 +444,29 @@ def _run(pipeline: beam.Pipeline, runner: Runner) -> tuple[Counter[str], list[tu
         raise RocsteadyError(reason_of(error)) from error
     if str(state) not in ("DONE", "None"):
         raise RocsteadyError(f"the job ended in state {state}; the runner's log says why")
-    return _counts(result)
+    return _outcome(result)
 
 
-def _counts(result: PipelineResult) -> tuple[Counter[str], list[tuple[str, int, int]]]:
+def _outcome(result: PipelineResult) -> Outcome:
     metrics = result.metrics().query()
     counts: Counter[str] = Counter()
     for metric in metrics["counters"]:
         if metric.key.metric.namespace == METRICS_NAMESPACE:
             counts[metric.key.metric.name] += int(metric.result)
+    found = {
+        (each.key.metric.namespace, each.key.metric.name): each.result for each in metrics["distributions"]
+    }
     reasons = [
-        (metric.key.metric.name, int(metric.result.count), int(metric.result.min))
-        for metric in metrics["distributions"]
-        if metric.key.metric.namespace == DEAD_LETTER_METRICS
+        (name, int(letters.count), int(letters.min))
+        for (namespace, name), letters in found.items()
+        if namespace == DEAD_LETTER_METRICS
     ]
-    return counts, sorted(reasons, key=lambda reason: (-reason[1], reason[0]))
+    times = found.get((METRICS_NAMESPACE, "event_seconds"))
+    return Outcome(
+        counts,
+        sorted(reasons, key=lambda reason: (-reason[1], reason[0])),
+        None if times is None else (int(times.min), int(times.max)),
+    )
 
 
 def reason_of(error: BaseException) -> str:

@@ -26,9 +26,10 @@ _ROLES = ("score", "label", "model", "time", "predicted")
 
 _FEW_EVENTS = 100
 """With fewer it is no wonder that all scores are on one side of the threshold."""
+_DAY = 86_400
 _CLEAR = "\r\033[K"
 _COMPILING = (
-    "compiling the kernels for this machine, which takes some ten seconds; they are kept for the next time"
+    "compiling the kernels for this machine, which takes some 20 seconds; they are kept for the next time"
 )
 _COMPILING_UNSAID_SECONDS = 2.0
 """A small function or two is compiled on many a run; only all the kernels take so long."""
@@ -162,7 +163,7 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
     )
     if dead:
         _list_dead_letters(outcome, job.dead_letters)
-    for warning in _warnings(outcome, job):
+    for warning in warnings_of(outcome, job):
         print(f"rocsteady: {warning}", file=sys.stderr)
 
 
@@ -175,7 +176,7 @@ def _list_dead_letters(outcome: Outcome, path: str | None) -> None:
         print(f"  and {len(outcome.dead_letters) - _REASONS_SHOWN} more kinds", file=sys.stderr)
 
 
-def _warnings(outcome: Outcome, job: Evaluation) -> Iterator[str]:
+def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
     """Yield a sentence for every result that is rather a mistake in the options than one of the models."""
     counts, fields, settings = outcome.counts, job.fields, job.settings.evaluator
     applied = counts["events_applied"]
@@ -187,6 +188,19 @@ def _warnings(outcome: Outcome, job: Evaluation) -> Iterator[str]:
         yield (
             f"no event in the rows is positive: no label in {fields.label!r} equals --positive "
             f"{fields.positive}; check its spelling, its case, and the column"
+        )
+    if counts["events_tied"]:
+        remedy = "tell them apart with --id"
+        if fields.id is not None:
+            remedy = f"--id {fields.id} does not tell them apart"
+        yield (
+            f"{_number(counts['events_tied'], 'event')} share their time with others of their model, in an "
+            f"order that is the same in every run but arbitrary: {remedy}"
+        )
+    if outcome.times is not None and outcome.times[0] >= 0 and outcome.times[1] < _DAY:
+        yield (
+            f"every time lies on 1 January 1970: --time-unit {fields.time_unit} says that the numbers in "
+            f"{fields.time!r} are that long after it; give dates, or another unit"
         )
     if fields.predicted is not None or applied < _FEW_EVENTS or not counts["rows_with_counts"]:
         return

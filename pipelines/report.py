@@ -34,6 +34,7 @@ from .report_rows import (
     count_dead_letters,
     read_tables,
     report_rows,
+    rows_confidence,
 )
 from .report_text import counted, share
 
@@ -59,9 +60,10 @@ _NO_CURVES = (
 def report_command(options: argparse.Namespace) -> int:
     """Run the command with parsed options."""
     started = time.monotonic()
-    confidence = _confidence(options.confidence)
+    said = None if options.confidence is None else _confidence(options.confidence)
     check_report_path(options.output)
     table, notes = read_tables(options.rows, "rows")
+    confidence, note = _level(said, options.rows)
     curves = counters = None
     if options.curves:
         curves, _ = read_tables(options.curves, "curves")
@@ -74,7 +76,7 @@ def report_command(options: argparse.Namespace) -> int:
         counters=counters,
         title=options.title or TITLE,
         confidence=confidence,
-        notes=notes,
+        notes=[*notes, *note],
     )
     print(
         f"rocsteady: {counted(table.num_rows, 'row')} in {options.output} ({size / 1e6:.1f} MB, "
@@ -92,6 +94,26 @@ def _confidence(text: str) -> float:
     if not 0 < level < 1:
         raise ConfigError(f"--confidence {text!r}: give a level between 0 and 1, such as 0.95")
     return level
+
+
+def _level(said: float | None, paths: Sequence[str]) -> tuple[float, list[str]]:
+    """Return the level that the intervals of files have, and a note where it is only taken to be so."""
+    kept = rows_confidence(paths)
+    if len(kept) > 1 or (kept and said not in (None, *kept)):
+        levels = " and ".join(f"{level:g}" for level in sorted({*kept, *([] if said is None else [said])}))
+        raise InputError(
+            f"the intervals of the rows are of different levels, {levels}; give files of one --confidence"
+            + ("" if said is None else ", or leave it out here: a Parquet file says its own")
+        )
+    if kept:
+        return kept.pop(), []
+    if said is not None:
+        return said, []
+    note = (
+        f"The files do not say of which level their intervals are; they are taken to be of {share(0.95)} "
+        "(--confidence says otherwise)."
+    )
+    return 0.95, [note]
 
 
 def check_report_path(path: str | os.PathLike[str]) -> None:

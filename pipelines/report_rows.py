@@ -29,6 +29,7 @@ from ..transforms.file_formats import DAMAGE, SourceFile, csv_header
 from ..transforms.json_lines import json_columns
 from ..transforms.read_files import list_sources
 from ..transforms.write_curves import CURVE_SCHEMA
+from ..transforms.write_rows import CONFIDENCE_KEY
 from .report_text import counted
 
 NEEDED = {
@@ -108,6 +109,18 @@ def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
     tables = [_read(source, what, notes) for source in (list_sources(paths) if paths else ())]
     tables = tables or [_SCHEMAS[what].empty_table()]
     return pa.concat_tables(tables), list(dict.fromkeys(notes))
+
+
+def rows_confidence(paths: Sequence[str]) -> set[float]:
+    """Return the levels of the intervals in files of rows, as far as these say: those of Parquet do."""
+    levels = set()
+    for source in list_sources(paths):
+        if source.format == "parquet":
+            with source.open() as raw:
+                metadata = pa.parquet.read_schema(raw).metadata or {}
+            if CONFIDENCE_KEY in metadata:
+                levels.add(float(metadata[CONFIDENCE_KEY]))
+    return levels
 
 
 def _read(source: SourceFile, what: str, notes: list[str]) -> pa.Table:

@@ -223,6 +223,7 @@ class _ReadFile(beam.DoFn):
         self._parquet_rows = parquet_rows
         self._events = Metrics.counter(METRICS_NAMESPACE, "events_read")
         self._dead = Metrics.counter(METRICS_NAMESPACE, "dead_letters")
+        self._seconds = Metrics.distribution(METRICS_NAMESPACE, "event_seconds")
         self._kinds: dict[str, Any] = {}
 
     def process(self, element: tuple[int, SourceFile]) -> Iterator[Any]:
@@ -254,6 +255,9 @@ class _ReadFile(beam.DoFn):
             progress.add(records=chunk.records, dead_letters=len(dead), bytes=chunk.bytes_read - seen)
             seen = chunk.bytes_read
             high_water = max(high_water, events.high_water)
+            if events.times is not None and len(events):
+                for micros in (events.times.min(), events.times.max()):
+                    self._seconds.update(int(micros) // 1_000_000)
             events = replace(events, high_water=high_water)
             for shard, part in split_by_shard(events, self._shards):
                 yield shard_key(shard), replace(part, sequence=sent[shard]).pack()
@@ -279,7 +283,8 @@ class ReadEventFiles(beam.PTransform[PBegin, EventFiles]):
     """Reads files into packets for `EvaluateShards`, one partition to a file, in the order given.
 
     Counts in Beam's metrics, namespace "rocsteady": `events_read` (all records), and among them
-    `dead_letters`. Files are read in parallel, each by one worker from its start to its end.
+    `dead_letters`; `event_seconds` are the least and the greatest time, seconds since 1970. Files are read in
+    parallel, each by one worker from its start to its end.
 
     parquet_rows  of Parquet that are read at a time. The more events of a model come together, the less an
                   event costs; but all that comes of them is in memory at once

@@ -114,10 +114,10 @@ class StateMachineDoFn(beam.DoFn):
         self._factory = factory
         self._step = step
         self._cache_bytes = cache_bytes
-        self._counters = {
-            name: Metrics.counter(METRICS_NAMESPACE, name)
-            for name in ("events_applied", "snapshots_written", "snapshot_bytes", "log_bytes", "rebuilds")
-        }
+        names = (
+            "events_applied", "events_tied", "snapshots_written", "snapshot_bytes", "log_bytes", "rebuilds",
+        )  # fmt: skip
+        self._counters = {name: Metrics.counter(METRICS_NAMESPACE, name) for name in names}
 
     def setup(self) -> None:
         """Join the users of the process's cache; compile before there are bundles."""

@@ -33,6 +33,7 @@ __all__ = [
     "write_table",
 ]
 
+CONFIDENCE_KEY = b"rocsteady.confidence"
 ROW_ORDER = ("model", "slice", "pane_start", "row")
 DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw")
 
@@ -111,10 +112,15 @@ def _keyed(batch: pa.RecordBatch) -> tuple[str, bytes]:
 
 
 class WriteRows(WriteSortedTable):
-    """Writes record batches of rows (ROW_SCHEMA) to one file, sorted by (model, slice, pane, row)."""
+    """Writes record batches of rows (ROW_SCHEMA) to one file, sorted by (model, slice, pane, row).
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__(path, ROW_SCHEMA, ROW_ORDER, ("rows_written", _number_of_rows))
+    confidence  the level of their intervals, kept in the metadata of a Parquet file (CONFIDENCE_KEY)
+    """
+
+    def __init__(self, path: str | os.PathLike[str], confidence: float | None = None) -> None:
+        metadata = {} if confidence is None else {CONFIDENCE_KEY: repr(confidence).encode()}
+        schema = ROW_SCHEMA.with_metadata(metadata)
+        super().__init__(path, schema, ROW_ORDER, ("rows_written", _number_of_rows))
 
 
 def _number_of_rows(table: pa.Table) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import struct
 import time
@@ -240,7 +241,7 @@ def test_rows_depend_neither_on_packets_nor_on_the_order_in_which_they_come(orde
     settings = table_settings(order, curves=CURVES, slices=("carrier",))
     applied = events
     if order == "time":
-        applied = sorted(events, key=time_key)
+        applied = in_time(events)
     expected = expected_rows(settings, applied)
     for turn in range(12):
         bodies, ends = partitions_of(events, BORDERS, rng)
@@ -250,21 +251,30 @@ def test_rows_depend_neither_on_packets_nor_on_the_order_in_which_they_come(orde
         assert run(settings, [*records, END], rng) == expected
 
 
-def time_key(event: Event) -> tuple[Any, ...]:
-    """Time, id, then the record's bytes: any total order would do, this is the one that is promised."""
+def in_time(events: Sequence[Event]) -> list[Event]:
+    """Sort by time, id, then a hash of the record and of its number among its equals."""
 
     def text(value: str | None) -> bytes:
         data = (value or "").encode()
         return struct.pack("<i", -1 if value is None else len(data)) + data
 
-    record = text(event.model) + struct.pack("<dbd", event.score, event.label, 1.0)
-    return event.time, (event.id or "").encode(), record + text(event.carrier) + text(event.origin)
+    seen: Counter[tuple[int, bytes, bytes]] = Counter()
+    keyed = []
+    for event in events:
+        record = text(event.model) + struct.pack("<dbd", event.score, event.label, 1.0)
+        record += text(event.carrier) + text(event.origin)
+        place = event.time, (event.id or "").encode()
+        number = seen[*place, record]
+        seen[*place, record] += 1
+        digest = hashlib.blake2b(number.to_bytes(8, "little") + record, digest_size=16).digest()
+        keyed.append(((*place, digest), event))
+    return [event for _, event in sorted(keyed, key=lambda pair: pair[0])]
 
 
 def test_rows_by_time_do_not_depend_on_how_events_lie_in_partitions() -> None:
     events, rng = some_events(120), random.Random(6)
     settings = table_settings("time", curves=CURVES, slices=SLICES)
-    expected = expected_rows(settings, sorted(events, key=time_key))
+    expected = expected_rows(settings, in_time(events))
     for _ in range(8):
         rng.shuffle(events)
         borders = [0, *sorted(rng.choices(range(121), k=rng.randint(0, 5))), 120]
@@ -272,6 +282,37 @@ def test_rows_by_time_do_not_depend_on_how_events_lie_in_partitions() -> None:
         records = bodies + ends
         rng.shuffle(records)
         assert run(settings, [*records, END], rng) == expected
+
+
+def test_events_of_one_time_are_not_sorted_by_what_they_are() -> None:
+    """By label and score, windows that end within a time would hold one class and rank as nothing does."""
+    rng = np.random.default_rng(4)
+    n = 6_000
+    scores = rng.random(n).round(1)
+    labels = (rng.random(n) < scores).astype(np.int8)
+    settings = table_settings("time", k=500, every=250)
+    batch = EventBatch(
+        TextColumn.of(["m"] * n), scores, labels, times=np.sort(rng.integers(0, 3, n)), sequence=0
+    )
+    table = EvaluatorTable(settings)
+    table.apply(batch.pack())
+    (rows,) = table.apply(EndOfPartition("f", 0, 1, 1).pack())
+    full = [row for row in rows if row.window_events == 500]
+    assert len(full) > 20
+    assert all(row.auc is not None and abs(row.auc - 0.83) < 0.06 for row in full)
+    assert all(row.prevalence is not None and abs(row.prevalence - 0.5) < 0.1 for row in full)
+    assert table.counts()["events_tied"] == n
+
+
+def test_only_events_whose_order_nothing_tells_are_counted_as_tied() -> None:
+    events = [
+        replace(event, time=i // 4, id=str(i % 2)) for i, event in enumerate(some_events(8, models=("a",)))
+    ]
+    events[7] = replace(events[7], model="b")  # alone with its time, id and model, and so is its twin
+    table = EvaluatorTable(table_settings("time"))
+    table.apply(batch_of(events, sequence=0).pack())
+    table.apply(EndOfPartition("f", 0, 1, 1).pack())
+    assert table.counts() == {"events_applied": 8, "events_tied": 6}
 
 
 def test_rows_come_as_soon_as_order_allows() -> None:

@@ -565,3 +565,16 @@ def test_plain_python_says_the_same() -> None:
     )  # fmt: skip
     assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
     assert " passed" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "cost"),
+    [("uniform", rs.UniformCost()), ("beta:3,1", rs.BetaCost(3, 1)), ("severity", rs.SeverityCost())],
+)
+def test_a_cost_is_an_object_or_its_spelling(text: str, cost: Any) -> None:
+    spelled, made = rs.river.RollingH(50, cost=text), rs.river.RollingH(50, cost=cost)
+    for label, score in zip(*stream_of(spelled, 80), strict=True):
+        spelled.update(label, score)
+        made.update(label, score)
+    assert spelled.get() == made.get()
+    assert made.clone().cost == cost

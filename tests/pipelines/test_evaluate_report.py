@@ -139,3 +139,56 @@ def test_without_the_drawing_library_the_job_does_not_start(capsys, monkeypatch)
     assert ran.status == 2
     assert "pip install" in ran.lines[-1]
     assert names(".") == ["s.csv"]
+
+
+def test_a_parquet_file_says_of_which_level_its_intervals_are(capsys):
+    options = ("evaluate", "s.csv", "--window", "last:100", "--every", "50", "--confidence", "0.9")
+    assert call(capsys, *options, "--output", "rows.parquet", "--report", "r.html").status == 0
+    assert call(capsys, *options, "--output", "rows.csv").status == 0
+    assert call(capsys, "report", "rows.parquet", "-o", "a.html").status == 0
+    assert meta("a.html")["confidence"] == meta()["confidence"] == "90%"
+    assert "Latest AUC [90% interval]" in Path("a.html").read_text()
+    assert call(capsys, "report", "rows.csv", "-o", "b.html").status == 0
+    assert "they are taken to be of 95%" in Path("b.html").read_text()
+    assert call(capsys, "report", "rows.csv", "--confidence", "0.9", "-o", "c.html").status == 0
+    assert meta("c.html")["confidence"] == "90%"
+    assert "they are taken to be" not in Path("c.html").read_text()
+    refused = call(capsys, "report", "rows.parquet", "--confidence", "0.95", "-o", "d.html")
+    assert refused.status == 2
+    assert "different levels, 0.9 and 0.95" in refused.lines[-1]
+    assert call(capsys, *options[:-1], "0.8", "--output", "other.parquet").status == 0
+    refused = call(capsys, "report", "rows.parquet", "other.parquet", "-o", "d.html")
+    assert refused.status == 2
+    assert "different levels, 0.8 and 0.9" in refused.lines[-1]
+
+
+def test_a_title_stands_above_the_report_and_nowhere_else(capsys):
+    options = ("evaluate", "s.csv", "--output", "rows.csv", "--title", "Churn <2013>")
+    assert call(capsys, *options, "--report", "r.html").status == 0
+    assert "<h1>Churn &lt;2013&gt;</h1>" in Path("r.html").read_text()
+    refused = call(capsys, *options)
+    assert refused.status == 2
+    assert "stands above a report" in refused.lines[-1]
+
+
+def test_what_looks_like_a_mistake_is_said_on_the_page_too(capsys):
+    years = {"score": [i % 7 / 7 for i in range(400)], "label": [i % 2 for i in range(400)]}
+    pa.csv.write_csv(pa.table({**years, "year": [2013 + i // 100 for i in range(400)]}), "y.csv")
+    ran = call(
+        capsys, "evaluate", "y.csv", "--time", "year", "--threshold", "-1", "--output", "rows.csv",
+        "--report", "r.html",
+    )  # fmt: skip
+    assert ran.status == 0
+    said = "\n".join(ran.lines)
+    page = Path("r.html").read_text()
+    for words in (
+        "400 events share their time with others of their model",
+        "very time lies on 1 January 1970",
+        "very event in the rows is predicted positive at threshold -1",
+    ):
+        assert words in said
+        assert words in page
+    pa.csv.write_csv(pa.table({**years, "id": range(400), "year": ["2013-01-05"] * 400}), "d.csv")
+    ran = call(capsys, "evaluate", "d.csv", "--time", "year", "--id", "id", "--output", "rows.csv")
+    assert "share their time" not in "\n".join(ran.lines)
+    assert "1970" not in "\n".join(ran.lines)
