@@ -79,7 +79,7 @@ def demo_command(output: str, *, first: int | None = None) -> int:
             curves=str(curves),
             report=str(page),
         )
-        evaluate_and_report(job, _TITLE)
+        evaluate_and_report(job, _TITLE, (_note(training),))
     print(_report(parquet.read_table(rows), training.models))
     print(f"\nThe year in charts, and when each learner ranked worse: open {page} in a browser")
     return 0
@@ -124,6 +124,14 @@ def _training_line() -> Iterator[Any]:
     finally:
         if terminal:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _note(training: Training) -> str:
+    return (
+        f"{training.flights:,} scheduled departures, each predicted by {len(training.models)} learners and "
+        f"learnt from when it has landed; {training.unlabelled:,} were cancelled or diverted, so that their "
+        "labels never came: they are the dead letters, one for each learner."
+    )
 
 
 def _tell(training: Training) -> None:

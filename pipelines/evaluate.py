@@ -170,10 +170,11 @@ def _check_report(path: str) -> None:
     check_report_path(path)
 
 
-def evaluate_and_report(job: Evaluation, title: str | None = None) -> None:
+def evaluate_and_report(job: Evaluation, title: str | None = None, notes: Sequence[str] = ()) -> None:
     """Run a job, with a line of progress, write its report if one is asked for, and say what became of it.
 
-    Files that only the report needs are temporary; so are rows that go to stdout.
+    `title` and `notes`, sentences, stand above the report. Files that only the report needs are temporary;
+    so are rows that go to stdout.
     """
     total = sum(source.size for source in job.sources)
     with tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
@@ -187,14 +188,14 @@ def evaluate_and_report(job: Evaluation, title: str | None = None) -> None:
         if job.output == STDOUT:
             _print_file(Path(kept.output))
         if job.report is not None:
-            _write_report(kept, outcome, title)
+            _write_report(kept, outcome, title, notes)
     summarise(outcome, job)
 
 
-def _write_report(job: Evaluation, outcome: Outcome, title: str | None) -> None:
+def _write_report(job: Evaluation, outcome: Outcome, title: str | None, notes: Sequence[str]) -> None:
     from .report import TITLE, EventCounters, read_tables, write_report
 
-    rows, notes = read_tables([job.output] if outcome.counts["rows_written"] else [], "rows")
+    rows, oddities = read_tables([job.output] if outcome.counts["rows_written"] else [], "rows")
     curves = None
     if job.curves is not None:
         curves, _ = read_tables([job.curves] if outcome.counts["curves_written"] else [], "curves")
@@ -209,7 +210,11 @@ def _write_report(job: Evaluation, outcome: Outcome, title: str | None) -> None:
         ),
         title=title or TITLE,
         confidence=job.settings.evaluator.confidence,
-        notes=[*(f"{warning[0].upper()}{warning[1:]}." for warning in warnings_of(outcome, job)), *notes],
+        notes=[
+            *notes,
+            *(f"{warning[0].upper()}{warning[1:]}." for warning in warnings_of(outcome, job)),
+            *oddities,
+        ],
     )
 
 
