@@ -190,7 +190,7 @@ class _RollingRanking(_Rolling, BinaryMetric):
             score = y_pred.get(self.pos_val, 0.0) if y_pred else math.nan
         try:
             score = float(score)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             score = math.nan
         if not math.isfinite(score):
             raise InputError(

@@ -78,8 +78,10 @@ def demo_command(output: str, *, first: int | None = None) -> int:
             runner=choose_runner("local"),
             curves=str(curves),
             report=str(page),
+            title=_TITLE,
+            notes=(_note(training),),
         )
-        evaluate_and_report(job, _TITLE, (_note(training),))
+        evaluate_and_report(job)
     print(_report(parquet.read_table(rows), training.models))
     print(f"\nThe year in charts, and when each learner ranked worse: open {page} in a browser")
     return 0

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -53,7 +53,7 @@ from ..transforms.validate import EventFields
 from ..transforms.write_curves import WriteCurves, curve_batches
 from ..transforms.write_rows import WriteDeadLetters, WriteRows
 from ..transforms.write_table import check_output
-from .outputs import STDOUT, check_outputs, staged
+from .outputs import STDOUT, check_outputs, is_text, staged
 from .progress import ProgressLine, summarise, warnings_of
 
 _OFTEN = 10_000
@@ -77,7 +77,8 @@ class Evaluation:
     """A job: what is read, how it is evaluated, where it goes.
 
     output is a path; dead_letters too, or None: then they are only counted; curves too, or None: then
-    none are drawn. When, the settings say. report is the path of a page about all that, or None.
+    none are drawn. When, the settings say. report is the path of a page about all that, or None; title and
+    notes, sentences, stand above it.
     """
 
     sources: Sequence[SourceFile]
@@ -89,6 +90,8 @@ class Evaluation:
     runner: Runner
     curves: str | None = None
     report: str | None = None
+    title: str | None = None
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -109,8 +112,9 @@ class Outcome:
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Run the command with parsed options; the rest of the words are Beam's."""
-    if not _is_text(options.model_name or ""):
-        raise ConfigError(f"--model-name {options.model_name!a} is not UTF-8; give another name")
+    for option, text in (("--model-name", options.model_name), ("--title", options.title)):
+        if not is_text(text or ""):
+            raise ConfigError(f"{option} {text!a} is not UTF-8; give another")
     fields = EventFields(
         score=options.score,
         label=options.label,
@@ -156,11 +160,11 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     check_columns(sources, fields)
     job = Evaluation(
         sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
-        options.report,
+        options.report, options.title,
     )  # fmt: skip
     if not runner.here:
         logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
-    evaluate_and_report(job, options.title)
+    evaluate_and_report(job)
     return 0
 
 
@@ -170,52 +174,16 @@ def _check_report(path: str) -> None:
     check_report_path(path)
 
 
-def evaluate_and_report(job: Evaluation, title: str | None = None, notes: Sequence[str] = ()) -> None:
-    """Run a job, with a line of progress, write its report if one is asked for, and say what became of it.
-
-    `title` and `notes`, sentences, stand above the report. Files that only the report needs are temporary;
-    so are rows that go to stdout.
-    """
+def evaluate_and_report(job: Evaluation) -> None:
+    """Run a job, with a line of progress, and say what became of it. Rows that go to stdout are printed."""
     total = sum(source.size for source in job.sources)
     with tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
-        kept = job
-        if job.output == STDOUT:
-            kept = replace(kept, output=str(Path(folder) / "rows.jsonl"))
-        if job.report is not None and job.curves is None and job.settings.evaluator.curves is not None:
-            kept = replace(kept, curves=str(Path(folder) / "curves.parquet"))
+        rows = str(Path(folder) / "rows.jsonl") if job.output == STDOUT else job.output
         with ProgressLine(enabled=job.runner.in_process, total_bytes=total, total_files=len(job.sources)):
-            outcome = run_evaluation(kept)
+            outcome = run_evaluation(replace(job, output=rows))
         if job.output == STDOUT:
-            _print_file(Path(kept.output))
-        if job.report is not None:
-            _write_report(kept, outcome, title, notes)
+            _print_file(Path(rows))
     summarise(outcome, job)
-
-
-def _write_report(job: Evaluation, outcome: Outcome, title: str | None, notes: Sequence[str]) -> None:
-    from .report import TITLE, EventCounters, read_tables, write_report
-
-    rows, oddities = read_tables([job.output] if outcome.counts["rows_written"] else [], "rows")
-    curves = None
-    if job.curves is not None:
-        curves, _ = read_tables([job.curves] if outcome.counts["curves_written"] else [], "curves")
-    write_report(
-        rows,
-        job.report or "",
-        curves=curves,
-        counters=EventCounters(
-            outcome.counts["events_read"],
-            outcome.counts["events_applied"],
-            tuple(("invalid", reason, count) for reason, count, _ in outcome.dead_letters),
-        ),
-        title=title or TITLE,
-        confidence=job.settings.evaluator.confidence,
-        notes=[
-            *notes,
-            *(f"{warning[0].upper()}{warning[1:]}." for warning in warnings_of(outcome, job)),
-            *oddities,
-        ],
-    )
 
 
 def _print_file(path: Path) -> None:
@@ -244,17 +212,9 @@ def _sources(paths: Sequence[str]) -> tuple[SourceFile, ...]:
             raise ConfigError("SOURCE '': name a file")
     sources = list_sources(paths)
     for source in sources:
-        if not _is_text(source.path):
+        if not is_text(source.path):
             raise InputError(f"the name {source.path!a} is not UTF-8; rename the file")
     return sources
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:  # bytes of the system that are no text
-        return False
-    return True
 
 
 def _settings(options: argparse.Namespace, positive: str | None) -> EvaluatorSettings:
@@ -349,22 +309,45 @@ def _whole(option: str, text: str, least: int) -> int:
 
 
 def run_evaluation(job: Evaluation) -> Outcome:
-    """Build the pipeline, run it and wait for its end.
+    """Build the pipeline, run it, wait for its end, and write the report if one is asked for.
 
     Raises RocsteadyError, with the reason in a sentence, where the job fails.
     """
     started = time.monotonic()
-    paths = [path for path in (job.output, job.dead_letters, job.curves) if path is not None]
-    with staged(paths, job.runner.here) as places:
+    wanted = (job.output, job.dead_letters, job.curves, job.report)
+    paths = [path for path in wanted if path is not None]
+    with staged(paths, job.runner.here) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
         place_of = dict(zip(paths, places, strict=True))
-        hidden = replace(
-            job,
-            output=place_of[job.output],
-            dead_letters=job.dead_letters and place_of[job.dead_letters],
-            curves=job.curves and place_of[job.curves],
-        )
+        output, dead_letters, curves, report = (path and place_of[path] for path in wanted)
+        if report and not curves and job.settings.evaluator.curves is not None:
+            curves = str(Path(folder) / "curves.parquet")
+        hidden = replace(job, output=output or "", dead_letters=dead_letters, curves=curves, report=report)
         outcome = _run(_pipeline(hidden), job.runner)
+        if report:
+            _write_report(hidden, outcome, report, warnings_of(outcome, job))
     return replace(outcome, seconds=time.monotonic() - started)
+
+
+def _write_report(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[str]) -> None:
+    from .report import TITLE, EventCounters, read_tables, write_report
+
+    rows, oddities = read_tables([job.output] if outcome.counts["rows_written"] else [], "rows")
+    curves = None
+    if job.curves is not None:
+        curves, _ = read_tables([job.curves] if outcome.counts["curves_written"] else [], "curves")
+    write_report(
+        rows,
+        path,
+        curves=curves,
+        counters=EventCounters(
+            outcome.counts["events_read"],
+            outcome.counts["events_applied"],
+            tuple(("invalid", reason, count) for reason, count, _ in outcome.dead_letters),
+        ),
+        title=job.title or TITLE,
+        confidence=job.settings.evaluator.confidence,
+        notes=[*job.notes, *(f"{warning[0].upper()}{warning[1:]}." for warning in warnings), *oddities],
+    )
 
 
 def _pipeline(job: Evaluation) -> beam.Pipeline:

@@ -127,3 +127,12 @@ def _told(path: str) -> Iterator[None]:
 def _ending(path: str) -> str:
     """Return what tells the format: of the name that the user said, not of what it may link to."""
     return "".join(Path(path.lower()).suffixes[-2 if path.lower().endswith(".gz") else -1 :])
+
+
+def is_text(name: str) -> bool:
+    """Return whether a word of the command line is UTF-8; the system hands on others, too."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # bytes of the system that are no text
+        return False
+    return True

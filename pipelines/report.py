@@ -22,8 +22,10 @@ import pyarrow as pa
 from .. import __version__
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..transforms.file_formats import has_scheme
+from ..transforms.read_files import list_sources
 from ..transforms.write_table import check_file, replaced
 from . import report_html as html
+from .outputs import STDOUT, check_outputs, is_text
 from .report_changes import FEWEST, NO_TEST, Change, change_of, series_of, side_by_side
 from .report_data import curve_blocks, null_reasons, packed_text, row_blocks, script_json, thinned
 from .report_measures import DRAWN, GROUPS, MEANINGS
@@ -61,7 +63,10 @@ def report_command(options: argparse.Namespace) -> int:
     """Run the command with parsed options."""
     started = time.monotonic()
     said = None if options.confidence is None else _confidence(options.confidence)
-    check_report_path(options.output)
+    if not is_text(options.title or ""):
+        raise ConfigError(f"--title {options.title!a} is not UTF-8; give another")
+    inputs = list_sources([*options.rows, *options.curves, *options.dead_letters])
+    check_outputs((("--output", options.output, "report", check_report_path),), inputs)
     table, notes = read_tables(options.rows, "rows")
     confidence, note = _level(said, options.rows)
     curves = counters = None
@@ -119,7 +124,7 @@ def _level(said: float | None, paths: Sequence[str]) -> tuple[float, list[str]]:
 def check_report_path(path: str | os.PathLike[str]) -> None:
     """See, before any work, that a report can be written there. Raises ConfigError or InputError."""
     text = os.fspath(path)
-    if text == "-":
+    if text == STDOUT:
         raise ConfigError("--output -: a report is a file; name it, such as report.html")
     if not text.lower().endswith((".html", ".htm")):
         raise InputError(f"output {text!r}: a report is HTML; give it a name that ends in .html")

@@ -39,6 +39,9 @@ NEEDED = {
 }
 """Without these columns a file is none of ours. Any other may be missing: it is null."""
 
+_COUNTED = {"rows": ("seq", "window_events"), "curves": ("seq", "point", "tp", "fp"), "dead letters": ()}
+"""Whole numbers and masses: no file of ours has a null or an infinity there."""
+
 _SCHEMAS = {"rows": ROW_SCHEMA, "curves": CURVE_SCHEMA, "dead letters": DEAD_LETTER_SCHEMA}
 _HOW = {
     "rows": "rocsteady evaluate --output",
@@ -132,6 +135,8 @@ def _read(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
     if names is None:
         return schema.empty_table()
     missing = [name for name in NEEDED[what] if name not in names]
+    if what == "rows" and not missing and "point" in names:
+        raise InputError(f"{source.name} holds curves, not rows; give it with --curves")
     if missing:
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
         raise InputError(
@@ -146,6 +151,12 @@ def _read(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
             f"{source.name} cannot be read as {what}: {_first_line(error)}; give a file that {_HOW[what]} "
             "wrote"
         ) from None
+    for name in _COUNTED[what]:
+        if bad := table.num_rows - int(pc.sum(pc.is_finite(table.column(name))).as_py() or 0):
+            raise InputError(
+                f"{source.name} is damaged: {bad:,} of its {what} have no number in the column {name!r}; "
+                f"give a file that {_HOW[what]} wrote"
+            )
     if what == "rows" and len(known) < len(schema):
         absent = [name for name in schema.names if name not in names]
         notes.append(f"{source.name} was written by another version: it has no {', '.join(absent)}.")
@@ -192,8 +203,11 @@ def _table(source: SourceFile, schema: pa.Schema) -> pa.Table:
 
 
 def _finite(stream: Any) -> pa.BufferReader:
-    """Replace the infinity of JSON, 1e999, by what arrow's parser takes: it refuses to overflow."""
-    return pa.BufferReader(re.sub(rb": (-?)1e999\b", rb": \g<1>Infinity", stream.read()))
+    """Replace the infinity of JSON, 1e999, by what arrow's parser takes: it refuses to overflow.
+
+    A value stands behind the quote that ends a key; within a text that quote has a backslash before it.
+    """
+    return pa.BufferReader(re.sub(rb'(?<!\\)": (-?)1e999\b', rb'": \g<1>Infinity', stream.read()))
 
 
 def _first_line(error: BaseException) -> str:
@@ -230,6 +244,9 @@ def report_rows(table: pa.Table, notes: Iterable[str] = ()) -> ReportRows:
     reason_codes, reasons = _coded(table.column("reason"))
     _, configs = _coded(table.column("config"))
     columns = {name: _floats(table.column(name)) for name in _NUMBERS}
+    for name in ("auc", "auc_low", "auc_high"):  # an infinite one is none of ours
+        columns[name] = np.where(np.isfinite(columns[name]), columns[name], np.nan)
+    columns["time"] = np.where(np.isnan(columns["time"]), columns["pane_end"], columns["time"])
     row = np.where(np.isnan(columns["row"]), columns["seq"], columns["row"])
     panes = [np.nan_to_num(columns[name], nan=-np.inf) for name in ("pane_start", "pane_end")]
     keys = (row, panes[1], panes[0], slice_codes, model_codes)

@@ -283,10 +283,10 @@ class _PackDoFn(beam.DoFn):
             for shard, part in split_by_shard(batch, self._shards):
                 yield shard_key(shard), part.pack()
             return
-        order = np.argsort(batch.models.codes, kind="stable")
-        starts = np.flatnonzero(np.diff(batch.models.codes[order], prepend=-1))
-        for rows in np.split(order, starts[1:]):
-            yield str(batch.models[int(rows[0])]), batch.take(rows).pack()
+        for _, whole in split_by_shard(batch, 1):  # model after model
+            starts = np.flatnonzero(np.diff(whole.models.codes, prepend=-1))
+            for rows in np.split(np.arange(len(whole)), starts[1:]):
+                yield str(whole.models[int(rows[0])]), whole.take(rows).pack()
 
     def _not_single(self, element: Any, time: Any, window: Any) -> Iterator[Any]:
         """Give the packets of a packed batch, or a dead letter for what is nothing that is known."""

@@ -30,6 +30,7 @@ from rocsteady.pipelines.report_data import curve_blocks, null_reasons, packed, 
 from rocsteady.pipelines.report_measures import CONTEXT, HEADLINES, MEANINGS
 from rocsteady.pipelines.report_rows import EventCounters, count_dead_letters, read_tables, report_rows
 from rocsteady.transforms.dead_letters import DEAD_LETTER_SCHEMA
+from rocsteady.transforms.write_curves import CURVE_SCHEMA
 from rocsteady.transforms.write_table import write_table
 from scipy.stats import norm
 
@@ -551,3 +552,72 @@ def test_help_has_examples_and_loads_nothing_heavy():
         sys.exit(f"imported: {heavy}" if heavy else 0)"""
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert "examples:\n  rocsteady report rows.parquet --output report.html" in done.stdout
+
+
+# ---- an attacker's files
+
+
+def test_a_report_never_takes_the_place_of_its_input(rows, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_table(rows, "rows.parquet")
+    Path("page.html").symlink_to("rows.parquet")
+    before = Path("rows.parquet").read_bytes()
+    ran = call(capsys, "report", "rows.parquet", "-o", "page.html")
+    assert ran.status == 2
+    assert "is also an input" in ran.lines[-1]
+    assert Path("rows.parquet").read_bytes() == before
+
+
+def test_rows_without_their_counts_are_damaged(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("d.jsonl").write_text('{"model":"a","slice":"","seq":1,"window_events":1}\n{"model":"b"}\n')
+    ran = call(capsys, "report", "d.jsonl", "-o", "o.html")
+    assert ran.status == 2
+    assert "d.jsonl is damaged: 1 of its rows have no number in the column 'seq'" in ran.lines[-1]
+    assert names(".") == ["d.jsonl"]
+
+
+def test_curves_are_not_taken_for_rows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_table(CURVE_SCHEMA.empty_table(), "c.parquet")
+    ran = call(capsys, "report", "c.parquet", "-o", "o.html")
+    assert ran.status == 2
+    assert "c.parquet holds curves, not rows; give it with --curves" in ran.lines[-1]
+
+
+def test_an_infinite_auc_is_none(rows, tmp_path):
+    place = ROW_SCHEMA.get_field_index("auc")
+    infinite = rows.set_column(place, ROW_SCHEMA.field("auc"), pa.array([float("inf")] * len(rows)))
+    assert write_report(infinite, tmp_path / "o.html") > 1_000_000
+    assert np.isnan(report_rows(infinite).columns["auc"]).all()
+
+
+def test_a_model_whose_name_reads_like_an_infinity_keeps_it(rows, tmp_path):
+    for name in ("a: 1e999 b", 'a": 1e999', "1e999"):
+        named = rows.set_column(0, ROW_SCHEMA.field("model"), pa.array([name] * len(rows)))
+        write_table(named, tmp_path / "r.jsonl")
+        table, _ = read_tables([str(tmp_path / "r.jsonl")], "rows")
+        assert set(table["model"].to_pylist()) == {name}
+
+
+def test_panes_without_times_follow_each_other_by_their_ends(rows):
+    n = len(rows)
+    ends = pa.array([1_000_000 * (1 + i // 3) for i in range(n)], pa.timestamp("us", "UTC"))
+    table = rows
+    for name, column in (
+        ("pane_start", ends),
+        ("pane_end", ends),
+        ("time", pa.nulls(n, pa.timestamp("us", "UTC"))),
+    ):
+        table = table.set_column(ROW_SCHEMA.get_field_index(name), ROW_SCHEMA.field(name), column)
+    shown = report_rows(table).columns
+    assert np.array_equal(shown["time"], shown["pane_end"])
+    assert meta(report_page(report_rows(table)))["times"]
+
+
+def test_a_title_that_is_no_text_is_refused(rows, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_table(rows, "rows.csv")
+    ran = call(capsys, "report", "rows.csv", "-o", "o.html", "--title", "\udcff bad")
+    assert ran.status == 2
+    assert "is not UTF-8; give another" in ran.lines[-1]

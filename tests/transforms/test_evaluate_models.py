@@ -354,6 +354,23 @@ def test_of_packed_events_only_what_is_asked_for_counts(tmp_path: Path) -> None:
     assert all(row.value[4] is None for row in kept(tmp_path, "rows"))
 
 
+@pytest.mark.parametrize("shards", [None, 1, 4])
+def test_a_model_that_a_packed_dictionary_names_twice_keeps_its_order(
+    shards: int | None, tmp_path: Path
+) -> None:
+    column = TextColumn(np.array([1, 0, 1, 0], np.int32), ("a", "a"))
+    batch = EventBatch(column, np.array([0.1, 0.2, 0.3, 0.4]), np.array([0, 1, 0, 1], np.int8))
+    with pipeline() as p:
+        result = (
+            p
+            | InOrder([batch.pack()])
+            | EvaluateModels(model="model", window=LastEvents(2), every=EveryEvents(1), shards=shards)
+        )
+        result.rows | Keep(tmp_path, "rows")
+    rows = sorted((MeasureRow(*row.value) for row in kept(tmp_path, "rows")), key=lambda row: row.seq)
+    assert [(row.seq, row.positives) for row in rows] == [(1, 0.0), (2, 1.0), (3, 1.0), (4, 1.0)]
+
+
 def test_late_and_dead_letters_and_rows_are_typed() -> None:
     p = beam.Pipeline(runner="apache_beam.runners.portability.fn_api_runner.FnApiRunner")
     result = p | InOrder(EVENTS) | transform()
