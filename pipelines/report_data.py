@@ -20,6 +20,7 @@ import pyarrow as pa
 from ..core.events import FloatArray, Int64Array
 from .report_measures import HEADLINES
 from .report_rows import ReportRows
+from .report_text import counted
 
 ROWS_DRAWN = 60_000
 """Rows of all series that a page holds at the most, but for first and last ones."""
@@ -138,15 +139,29 @@ def curve_blocks(
     slices = {name: at for at, name in enumerate(rows.slices)}
     names = ("model", "slice", "pane_start", "seq", "config")
     coded = [np.unique(_codes(table.column(name)), return_inverse=True)[1] for name in names]
-    point = table.column("point").to_numpy()
-    order = np.lexsort((point, *coded[::-1]))
+    coded.append(table.column("point").to_numpy())
+    order = np.lexsort(coded[::-1])
+    again = np.all([np.diff(codes[order]) == 0 for codes in coded], axis=0)
+    order = order[np.append(True, ~again)]  # a file that was given twice
+    *coded, _ = coded
     fresh = np.any([np.diff(codes[order]) != 0 for codes in coded], axis=0)
     starts = np.flatnonzero(np.append(True, fresh))
     lengths = np.diff(np.append(starts, len(order)))
     heads = _lines(table, order[starts])
     ends = _lines(table, order[starts + lengths - 1])
+    configs = {"", *rows.configs}
+
+    def model_of(head: dict[str, Any]) -> int | None:
+        """Return the place of a curve's model; None where the rows do not have it, its slice or config."""
+        if head["slice"] not in slices or (rows.configs and (head["config"] or "") not in configs):
+            return None
+        return models.get(f"{head['model']} (config {head['config']})", models.get(head["model"]))
+
+    known = [at for at, head in enumerate(heads) if model_of(head) is not None]
+    if not known:
+        return [], {}, "The curves given are of none of the models, slices and settings in the rows."
     ranking = sorted(
-        range(len(heads)),
+        known,
         key=lambda at: (heads[at]["slice"] != "", -_instant(heads[at]), heads[at]["model"]),
     )
     chosen: list[int] = []
@@ -160,29 +175,29 @@ def curve_blocks(
     taken, listed, offset = [], [], 0
     for at in chosen:
         head, end, length = heads[at], ends[at], int(lengths[at])
-        model = models.get(head["model"], models.get(f"{head['model']} (config {head['config']})"))
-        if model is None or head["slice"] not in slices:
-            continue
         listed.append(
             [
-                model, slices[head["slice"]], head["seq"],
+                model_of(head), slices[head["slice"]], head["seq"],
                 _time(head),
                 end["tp"], end["fp"], offset, length,
             ]
         )  # fmt: skip
         taken.append(order[starts[at] : starts[at] + length])
         offset += length
-    if not listed:
-        return [], {}, "The curves given are of none of the models and slices in the rows."
     part = table.take(pa.array(np.concatenate(taken)))
     blocks = {f"curve_{name}": packed(_plain(part.column(name))) for name in _CURVE_COLUMNS}
-    note = ""
-    if len(listed) < len(heads):
-        note = (
-            f"{len(listed):,} of {len(heads):,} curves are in this page: whole models first, then the "
-            "latest moments."
+    notes = []
+    if len(listed) < len(known):
+        notes.append(
+            f"{len(listed):,} of {len(known):,} curves are in this page: whole models first, then the latest "
+            "moments."
         )
-    return listed, blocks, note
+    if others := len(heads) - len(known):
+        notes.append(
+            f"{counted(others, 'curve')} of models, slices or settings that the rows do not have "
+            f"{'is' if others == 1 else 'are'} left out."
+        )
+    return listed, blocks, " ".join(notes)
 
 
 _CURVE_COLUMNS = ("threshold", "tp", "fp", "on_hull", "block_score")

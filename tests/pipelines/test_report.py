@@ -364,6 +364,27 @@ def test_of_too_many_curves_whole_models_and_late_ones_stay():
     assert "none of the models" in foreign[2]
 
 
+def test_curves_that_match_no_row_take_no_room_and_are_told():
+    table = report_rows(evaluated_rows(models=("a",)))
+    labels, scores = events(30, 1)
+    own = curve("a", 100, labels, scores, config=table.configs[0])
+    others = [
+        curve("zz", 900, labels, scores, config=table.configs[0]),
+        curve("a", 950, labels, scores, slice_name="site=q", config=table.configs[0]),
+        curve("a", 100, labels, scores, config="another"),
+    ]
+    listed, _, note = curve_blocks(pa.concat_tables([own, *others]), table, budget=len(own))
+    assert [(seq, count) for _, _, seq, *_, count in listed] == [(100, len(own))]
+    assert note == "3 curves of models, slices or settings that the rows do not have are left out."
+
+
+def test_a_file_of_curves_given_twice_counts_once():
+    table = report_rows(evaluated_rows(models=("a",)))
+    labels, scores = events(30, 1)
+    own = curve("a", 100, labels, scores, config=table.configs[0])
+    assert curve_blocks(pa.concat_tables([own, own]), table) == curve_blocks(own, table)
+
+
 # ---- words
 
 
