@@ -113,6 +113,18 @@ function counted(count, noun) {
   return `${counts.format(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/** What a pager says and offers: where all is on one page, the number alone. */
+function showPages(id, said, page, pages) {
+  byId(`${id}-page`).textContent = pages > 1 ? `${said}, page ${page + 1} of ${pages}` : said;
+  for (const [way, last] of [
+    ["back", page === 0],
+    ["next", page >= pages - 1],
+  ]) {
+    byId(`${id}-${way}`).hidden = pages < 2;
+    byId(`${id}-${way}`).disabled = last;
+  }
+}
+
 function byId(id) {
   return document.getElementById(id);
 }

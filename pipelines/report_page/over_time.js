@@ -182,7 +182,7 @@ function buildMultiples() {
         main.view = null;
         choose({ measure });
         say(`${said.label} is shown large`);
-        byId("over-time").scrollIntoView();
+        goTo(byId("over-time"));
         byId("measure").focus({ preventScroll: true });
       });
       const plot = element("div", { class: "plot" });

@@ -98,9 +98,7 @@ async function drawLatest() {
     );
   table.tBodies[0].replaceWith(body);
   if (focused) table.tHead.querySelector(`[data-sort="${focused}"]`)?.focus();
-  byId("latest-page").textContent = `${counted(found.length, "row")}, page ${latest.page + 1} of ${pages}`;
-  byId("latest-back").disabled = latest.page === 0;
-  byId("latest-next").disabled = latest.page >= pages - 1;
+  showPages("latest", counted(found.length, "row"), latest.page, pages);
   const of = {
     whole: "model, over all its events",
     slice: `model in ${sliceName(state.slice)}`,

@@ -275,9 +275,8 @@ def test_panes_are_not_joined_by_a_line(browser, tmp_path):
 
 def test_models_slices_and_measures_are_chosen_and_the_address_keeps_them(browser, report, rows):
     with opened(browser, report) as page:
-        page.fill("#model-search", "goo")
-        assert page.locator("#model-list li").count() == 1
-        page.fill("#model-search", "")
+        assert page.is_hidden("#model-search")  # of three models, none need be searched for
+        assert page.is_hidden("#slice-search")
         for box in page.locator("#model-list input").all()[:2]:
             box.uncheck()
         page.select_option("#slice", label="site=b<i>")
@@ -325,6 +324,77 @@ def test_the_slices_chart_shows_the_latest_values(browser, report, rows):
             assert x == [row["auc"] for row in last]
             np.testing.assert_allclose(above, [row["auc_high"] - row["auc"] for row in last], atol=1e-15)
             np.testing.assert_allclose(below, [row["auc"] - row["auc_low"] for row in last], atol=1e-15)
+
+
+SETTLED = """() => new Promise((done) => {
+    let [before, still] = [[], 0];
+    const look = () => {
+        const now = [scrollY, document.documentElement.scrollHeight];
+        still = now.join() === before.join() ? still + 1 : 0;
+        before = now;
+        if (still > 6) done(); else setTimeout(look, 100);
+    };
+    look();
+})"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_link_at_the_top_leads_to_its_section_at_once(width, browser, report):
+    with opened(browser, report, width=width, ready=False) as page:
+        targets = page.eval_on_selector_all("nav a", "all => all.map((one) => one.getAttribute('href'))")
+    assert len(targets) == 7
+    for target in targets:
+        with opened(browser, report, width=width) as page:
+            page.click(f'nav a[href="{target}"]')
+            page.evaluate(SETTLED)
+            top = page.eval_on_selector(target, "one => one.getBoundingClientRect().top")
+            assert abs(top) <= 40, target
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_charts_that_are_drawn_late_move_nothing(width, browser, report):
+    tops = "() => [...document.querySelectorAll('section')].map((one) => one.offsetTop)"
+    with opened(browser, report, width=width) as page:
+        page.evaluate(SETTLED)
+        before = page.evaluate(tops)
+        for id_ in ("measures", "slices", "curves", "latest"):
+            page.locator(f"#{id_}").scroll_into_view_if_needed()
+            page.evaluate(SETTLED)
+        page.wait_for_selector("#roc-chart[data-drawn]")
+        page.wait_for_selector("#slices-chart[data-drawn]")
+        np.testing.assert_allclose(page.evaluate(tops), before, atol=40)
+
+
+def test_the_colours_and_the_slice_are_told_at_every_chart(browser, report):
+    with opened(browser, report) as page:
+        page.locator("#model-list label", has_text=re.compile("^good$")).click()
+        page.select_option("#slice", label="site=c")
+        chosen = page.locator("#model-list label:has(:checked)").all_inner_texts()
+        assert len(chosen) == 2
+        for section in ("measures", "slices", "curves"):
+            keys = page.locator(f"#{section} .keys li")
+            if section == "curves":  # there are none of this slice
+                assert not page.is_visible("#curves-keys")
+                page.select_option("#slice", label="all events")
+                page.wait_for_selector("#curves-keys", state="visible")
+                assert page.inner_text("#curves-title").endswith("all events")
+            assert keys.all_inner_texts() == chosen
+            assert page.locator(f"#{section} .keys button").count() == 0
+            colours = page.eval_on_selector_all(
+                f"#{section} .keys line, #legend line", "all => all.map((one) => one.getAttribute('stroke'))"
+            )
+            assert colours[:2] == colours[2:]
+            if section == "measures":
+                assert page.inner_text("#measures-title").endswith("site=c")
+
+
+def test_where_all_is_on_one_page_there_is_nothing_to_turn(browser, report):
+    with opened(browser, report) as page:
+        page.locator("#slices").scroll_into_view_if_needed()
+        assert page.inner_text("#slices-page") == "3 slices and all events"
+        assert page.inner_text("#latest-page") == "3 rows"
+        for id_ in ("slices-back", "slices-next", "latest-back", "latest-next"):
+            assert page.is_hidden(f"#{id_}")
 
 
 # ---- curves
