@@ -19,7 +19,7 @@ from ..core.errors import ConfigError
 from .report_changes import Change
 from .report_measures import CONTEXT, MEANINGS
 from .report_rows import EventCounters, ReportRows
-from .report_text import NONE, counted, day, number, stamp
+from .report_text import NONE, all_dates, counted, day, number, stamp
 
 SCRIPTS = (
     "data.js",
@@ -40,6 +40,17 @@ TABLE_ROWS = 50
 """Models whose latest values are in the HTML itself."""
 
 TABLE_MEASURES = ("auc", "auc_low", "auc_high", "h", "ks", "brier", "kappa", "kappa_m")
+
+KINDS = {
+    "invalid": "could not be read, or lacked what an event needs",
+    "late": "came after the results of its time were final",
+    "unmatched": "a prediction without its label, or a label without its prediction, when the wait was over",
+    "duplicate": "had come before",
+}
+"""Why events do not count, in a few words each; the first kind is counted as "Dead letters"."""
+
+LOST = tuple(kind for kind in KINDS if kind != "invalid")
+"""Kinds with a number of their own, where there is any."""
 
 VERDICTS = {
     "changed": "change supported",
@@ -100,12 +111,8 @@ def counters_html(counters: EventCounters, *, given: bool) -> str:
     """Return what became of the events as a list of numbers, with the reasons to unfold."""
     tiles = [("Events read", counters.read), ("Applied", counters.applied)]
     if given:
-        tiles += [
-            ("Dead letters", counters.total("invalid")),
-            ("Late", counters.total("late")),
-            ("Unmatched", counters.total("unmatched")),
-            ("Duplicate", counters.total("duplicate")),
-        ]
+        tiles.append(("Dead letters", counters.total("invalid")))
+        tiles += [(kind.capitalize(), count) for kind in LOST if (count := counters.total(kind))]
     shown = "".join(
         f"<div><dt>{label}</dt><dd>{count:,}</dd></div>" for label, count in tiles if count is not None
     )
@@ -124,8 +131,10 @@ def counters_html(counters: EventCounters, *, given: bool) -> str:
         )
         more = len(counters.lost) - 30
         items += f"<li>and {counted(more, 'more reason')}</li>" if more > 0 else ""
+        kinds = "; ".join(f"{kind}: {meaning}" for kind, meaning in KINDS.items())
         told += (
-            f'<details class="reasons"><summary>Why events did not count</summary><ul>{items}</ul></details>'
+            f'<details class="reasons"><summary>Why events did not count</summary><ul>{items}</ul>'
+            f'<p class="hint">{kinds}.</p></details>'
         )
     return told
 
@@ -140,9 +149,13 @@ def changes_html(changes: Sequence[Change]) -> str:
     return "".join(
         f'<article class="card"><h3>{escape(one.model)}<span class="badge'
         f'{" changed" if one.verdict == "changed" else ""}">{VERDICTS[one.verdict]}</span></h3>'
-        f"{figures_html(one.figures)}<p>{escape(one.text)}</p></article>"
+        f"{figures_html(one.figures)}<p{_title(one.exact)}>{escape(one.text)}</p></article>"
         for one in changes[:CARDS]
     )
+
+
+def _title(text: str) -> str:
+    return f' title="{escape(text)}"' if text else ""
 
 
 def figures_html(figures: str) -> str:
@@ -155,7 +168,7 @@ def latest_html(rows: ReportRows) -> str:
     held = [name for name in TABLE_MEASURES if not np.isnan(rows.columns[name]).all()]
     columns = ["seq", "window_events", "prevalence", *held]
     labels = {"seq": "Events applied", "window_events": "In window"}
-    timed = not np.isnan(rows.columns["time"]).all()
+    timed, dates = not np.isnan(rows.columns["time"]).all(), all_dates(rows.columns["time"])
     head = ["Model", "Slice", *(["Time (UTC)"] if timed else [])]
     head += [labels.get(name) or MEANINGS[name].label for name in columns]
     lines = []
@@ -164,7 +177,7 @@ def latest_html(rows: ReportRows) -> str:
         time = rows.columns["time"][last]
         cells = [f'<th scope="row">{escape(rows.models[model])}</th><td class="text">all events</td>']
         if timed:
-            cells.append(f"<td>{NONE if np.isnan(time) else stamp(time)}</td>")
+            cells.append(f"<td>{NONE if np.isnan(time) else stamp(time, dates=dates)}</td>")
         for name in columns:
             digits = "count" if name == "seq" else MEANINGS[name].digits
             cells.append(f"<td>{number(rows.columns[name][last], digits)}</td>")

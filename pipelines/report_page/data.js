@@ -77,7 +77,9 @@ function shown(value, digits) {
 
 function timeText(micros) {
   const at = new Date(Math.floor(micros / 1000));
-  return Number.isNaN(at.getTime()) ? "–" : at.toISOString().slice(0, -8).replace("T", " ");
+  if (Number.isNaN(at.getTime())) return "–";
+  const text = at.toISOString().slice(0, -8).replace("T", " ");
+  return meta.dates ? text.replace(" 00:00", "") : text;
 }
 
 function reasonOf(row, measure) {

