@@ -222,7 +222,7 @@ def report_page(
             "null_measures": html.null_html(nulls),
             "curves_about": escape(about_curves) if listed else escape(curve_note) or _NO_CURVES,
             "latest_about": _latest_about(rows),
-            "latest": html.latest_html(rows),
+            "latest": html.latest_html(rows, share(confidence)),
             "meanings": html.meanings_html(),
             "foot": html.foot_html(rows, len(drawn)),
             "meta": script_json(meta),

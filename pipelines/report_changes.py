@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ..core.events import FloatArray, Int64Array
-from .report_text import all_dates, day, exactly, moment, share, span
+from .report_text import all_dates, day, exactly, moment, share, span, with_interval
 
 FEWEST = 30
 """Positives and negatives that a window must hold to be compared."""
@@ -295,8 +295,7 @@ NO_TEST = (
 def side_by_side(models: Sequence[str], series: Sequence[Series], confidence: float) -> str:
     """Say what the whole models' latest AUC is, and what that does not decide."""
     last = [
-        f"{model} {one.auc[-1]:.3f}"
-        + (f" [{one.low[-1]:.3f}, {one.high[-1]:.3f}]" if np.isfinite(one.low[-1]) else "")
+        f"{model} {with_interval(one.auc[-1], one.low[-1], one.high[-1])}"
         for model, one in zip(models, series, strict=True)
         if len(one.auc) and np.isfinite(one.auc[-1])
     ]

@@ -19,7 +19,7 @@ from ..core.errors import ConfigError
 from .report_changes import Change
 from .report_measures import CONTEXT, MEANINGS
 from .report_rows import EventCounters, ReportRows
-from .report_text import NONE, all_dates, counted, day, number, stamp
+from .report_text import NONE, all_dates, counted, day, number, stamp, with_interval
 
 SCRIPTS = (
     "data.js",
@@ -39,7 +39,7 @@ CARDS = 5
 TABLE_ROWS = 50
 """Models whose latest values are in the HTML itself."""
 
-TABLE_MEASURES = ("auc", "auc_low", "auc_high", "h", "ks", "brier", "kappa", "kappa_m")
+TABLE_MEASURES = ("auc", "h", "ks", "brier", "kappa", "kappa_m")
 
 KINDS = {
     "invalid": "could not be read, or lacked what an event needs",
@@ -141,7 +141,8 @@ def counters_html(counters: EventCounters, *, given: bool) -> str:
 
 def notes_html(notes: Sequence[str]) -> str:
     """Return what a reader must know before reading on."""
-    return "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
+    told = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return f'<div class="note" role="note">{told}</div>' if told else ""
 
 
 def changes_html(changes: Sequence[Change]) -> str:
@@ -163,11 +164,14 @@ def figures_html(figures: str) -> str:
     return f'<p class="figures">{escape(figures)}</p>' if figures else ""
 
 
-def latest_html(rows: ReportRows) -> str:
+def latest_html(rows: ReportRows, confidence: str) -> str:
     """Return the table of latest values, of the first whole models."""
     held = [name for name in TABLE_MEASURES if not np.isnan(rows.columns[name]).all()]
     columns = ["seq", "window_events", "prevalence", *held]
     labels = {"seq": "Events applied", "window_events": "In window"}
+    interval = not np.isnan(rows.columns["auc_low"]).all()
+    if interval:
+        labels["auc"] = f"AUC [{confidence} interval]"
     timed, dates = not np.isnan(rows.columns["time"]).all(), all_dates(rows.columns["time"])
     head = ["Model", "Slice", *(["Time (UTC)"] if timed else [])]
     head += [labels.get(name) or MEANINGS[name].label for name in columns]
@@ -180,7 +184,10 @@ def latest_html(rows: ReportRows) -> str:
             cells.append(f"<td>{NONE if np.isnan(time) else stamp(time, dates=dates)}</td>")
         for name in columns:
             digits = "count" if name == "seq" else MEANINGS[name].digits
-            cells.append(f"<td>{number(rows.columns[name][last], digits)}</td>")
+            text = number(rows.columns[name][last], digits)
+            if name == "auc" and interval:
+                text = with_interval(*(rows.columns[end][last] for end in ("auc", "auc_low", "auc_high")))
+            cells.append(f"<td>{text}</td>")
         code = rows.reason_codes[last]
         cells.append(f'<td class="text reason">{escape(rows.reasons[code]) if code >= 0 else ""}</td>')
         lines.append(f"<tr>{''.join(cells)}</tr>")

@@ -122,6 +122,17 @@ def number(value: float | None, digits: str) -> str:
     return text.replace("-", "\u2212") if value < 0 else text
 
 
+def with_interval(value: float, low: float, high: float) -> str:
+    """Write an AUC with its interval, as far as they are known.
+
+    >>> with_interval(0.71154, 0.7, 0.72263), with_interval(0.7, np.nan, np.nan)
+    ('0.712 [0.700, 0.723]', '0.700')
+    """
+    if math.isnan(value):
+        return NONE
+    return f"{value:.3f}" + ("" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]")
+
+
 def counted(count: int, noun: str) -> str:
     """Write a number of things.
 

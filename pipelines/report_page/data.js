@@ -75,6 +75,12 @@ function shown(value, digits) {
   return text.replace(/^-/, "−");
 }
 
+/** An AUC with its interval, as far as they are known. */
+function withInterval(value, low, high) {
+  if (Number.isNaN(value)) return "–";
+  return value.toFixed(3) + (Number.isNaN(low) ? "" : ` [${low.toFixed(3)}, ${high.toFixed(3)}]`);
+}
+
 function timeText(micros) {
   const at = new Date(Math.floor(micros / 1000));
   if (Number.isNaN(at.getTime())) return "–";

@@ -191,8 +191,7 @@ async function showSideBySide() {
   const told = [];
   for (const model of state.models) {
     const [auc, low, high] = ["auc", "auc_low", "auc_high"].map((name) => lastOf(model, whole, name));
-    const interval = Number.isNaN(low) ? "" : ` [${low.toFixed(3)}, ${high.toFixed(3)}]`;
-    if (!Number.isNaN(auc)) told.push(`${meta.models[model]} ${auc.toFixed(3)}${interval}`);
+    if (!Number.isNaN(auc)) told.push(`${meta.models[model]} ${withInterval(auc, low, high)}`);
   }
   const sentence = told.length ? `Latest AUC [${meta.confidence} interval]: ${told.join(", ")}.` : "";
   byId("side-by-side").textContent = told.length > 1 ? `${sentence} ${meta.noTest}` : sentence;

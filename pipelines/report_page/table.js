@@ -1,7 +1,7 @@
 // The table of latest values: sortable by every column, filtered, fifty rows at a time.
 
 const ROWS_AT_ONCE = 50;
-const MAIN_COLUMNS = ["auc", "auc_low", "auc_high", "h", "ks", "brier", "kappa", "kappa_m"];
+const MAIN_COLUMNS = ["auc", "h", "ks", "brier", "kappa", "kappa_m"];
 const latest = {
   sort: "model",
   down: false,
@@ -30,8 +30,11 @@ function tableColumns() {
     ["window_events", "In window", "count"],
     ["prevalence", "Prevalence", "share"],
   );
-  for (const name of measureColumns())
-    plain.push([name, meta.measures[name].label, meta.measures[name].digits]);
+  for (const name of measureColumns()) {
+    if (name === "auc" && !latest.wide && meta.columns.includes("auc_low"))
+      plain.push([name, `AUC [${meta.confidence} interval]`, "interval"]);
+    else plain.push([name, meta.measures[name].label, meta.measures[name].digits]);
+  }
   plain.push(["reason", "Reason", "reason"]);
   return plain;
 }
@@ -78,6 +81,8 @@ async function drawLatest() {
   if (!shape.some(([name]) => name === latest.sort)) latest.sort = "model";
   await need([
     "reason",
+    "auc_low",
+    "auc_high",
     ...shape.map(([name]) => name).filter((name) => !["model", "slice", "reason"].includes(name)),
   ]);
   if (turn !== latest.turn) return;
@@ -142,9 +147,9 @@ function bodyRow(series, shape) {
     else {
       const value = columns.get(name)[row];
       const exact = Number.isFinite(value) && kind !== "time" ? String(value) : reasonOf(row, name);
-      line.append(
-        element("td", { title: exact || null }, kind === "time" ? timeText(value) : shown(value, kind)),
-      );
+      let text = kind === "time" ? timeText(value) : shown(value, kind);
+      if (kind === "interval") text = withInterval(value, columns.get("auc_low")[row], columns.get("auc_high")[row]);
+      line.append(element("td", { title: exact || null }, text));
     }
   }
   return line;

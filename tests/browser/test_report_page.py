@@ -15,7 +15,7 @@ from report_tables import NASTY, START, curve, evaluated_rows, events, filled
 from rocsteady.core.rows_arrow import ROW_SCHEMA
 from rocsteady.pipelines.report import write_report
 from rocsteady.pipelines.report_measures import DRAWN, MEANINGS
-from rocsteady.pipelines.report_text import NONE
+from rocsteady.pipelines.report_text import NONE, with_interval
 from rocsteady.transforms.write_curves import CURVE_SCHEMA
 
 HOUR = 3_600_000_000
@@ -201,6 +201,54 @@ def test_a_row_alone_between_nulls_is_seen_with_its_interval(browser, tmp_path):
                 .map((one) => one.error_y.array)"""
         )
         np.testing.assert_allclose(spans, [[0.02] * 3], atol=1e-12)
+
+
+def test_models_of_one_row_at_one_place_are_all_seen(browser, tmp_path):
+    write_report(filled([("a", 1), ("b", 1), ("c", 1)], auc=np.full(3, 0.8)), tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html") as page:
+        drawn(page, measure="auc")
+        marks = page.evaluate(
+            """document.getElementById("main-chart").data.filter((one) => one.kind === "alone")
+                .map((one) => [one.marker.symbol, one.marker.size])"""
+        )
+        assert len({symbol for symbol, _ in marks}) == len({size for _, size in marks}) == 3
+        assert all(symbol.endswith("-open") for symbol, _ in marks)
+        assert "a 0.8000 (one row only: fewer events than a row's stride)" in page.inner_text("#main-caption")
+
+
+def test_the_caption_is_of_full_windows_and_the_rest_is_lighter(browser, tmp_path):
+    auc = np.array([0.1, 0.99, 0.2, 0.3, 0.7, 0.75, 0.72, 0.8, 0.6])
+    write_report(filled([("m", 9)], auc=auc), tmp_path / "r.html")  # the fifth window is full, with 500
+    with opened(browser, tmp_path / "r.html") as page:
+        drawn(page, measure="auc")
+        told = page.inner_text("#main-caption")
+        assert "m 0.6000 at the end (from 0.6000 to 0.8000 over full windows)" in told
+        assert "Lighter: before the first full window." in told
+        (shape,) = page.evaluate("document.getElementById('main-chart').layout.shapes")
+        assert [shape["x0"], shape["x1"]] == [(START + hours * HOUR) / 1000 for hours in (1, 5)]
+    growing = filled([("m", 9)], auc=auc, window_events=np.arange(1, 10) * 100)
+    write_report(growing, tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html") as page:
+        drawn(page, measure="auc")
+        assert "m 0.6000 at the end (from 0.1000 to 0.9900)." in page.inner_text("#main-caption")
+        assert not page.evaluate("document.getElementById('main-chart').layout.shapes")
+
+
+def test_every_small_chart_has_two_ticks_at_least(browser, report, tmp_path):
+    n = 6
+    flat = filled(
+        [("m", n)], auc=np.full(n, 0.5), h=np.zeros(n), ks=np.full(n, 1.0), tp=np.full(n, 7.0),
+        fp=np.zeros(n), aum=np.full(n, 12_345.6), kappa=np.full(n, -0.25), tn=np.array([1.0, 1, 1, 2, 1, 1]),
+    )  # fmt: skip
+    write_report(flat, tmp_path / "flat.html")
+    for path in (tmp_path / "flat.html", report):
+        with opened(browser, path) as page:
+            for figure in page.locator("figure.small").all():
+                figure.scroll_into_view_if_needed()
+                measure = figure.get_attribute("data-measure")
+                page.wait_for_selector(f'figure[data-measure="{measure}"][data-drawn]')
+                ticks = figure.locator(".ytick").all_text_contents()
+                assert len(set(ticks)) >= 2, (measure, ticks)
 
 
 def test_a_measure_null_throughout_has_no_chart_and_is_listed(browser, tmp_path):
@@ -486,24 +534,27 @@ def test_the_table_sorts_by_click_and_by_keyboard(browser, report, rows):
             "document.getElementById('latest-table').dataset.drawn.split('|')[4] === 'all'"
         )
         titles = [title.strip() for title in page.locator("#latest-table thead th").all_inner_texts()]
-        place = titles.index("AUC")
+        place = titles.index("AUC [95% interval]")
         last = {}
         for row in rows.sort_by("row").to_pylist():
-            last[row["model"], row["slice"]] = row["auc"]
-        known = sorted(value for value in last.values() if value is not None)
+            last[row["model"], row["slice"]] = tuple(row[name] for name in ("auc", "auc_low", "auc_high"))
+        known = [
+            with_interval(*(np.nan if end is None else end for end in ends))
+            for ends in sorted(ends for ends in last.values() if ends[0] is not None)
+        ]
         nulls = [NONE] * (len(last) - len(known))
         head = page.locator("#latest-table thead th").nth(place)
         head.locator("button").click()
         page.wait_for_function("document.getElementById('latest-table').dataset.drawn.startsWith('auc|true')")
         assert head.get_attribute("aria-sort") == "descending"
-        assert column(page, place) == [f"{value:.4f}" for value in known[::-1]] + nulls
+        assert column(page, place) == known[::-1] + nulls
         assert page.evaluate("document.activeElement.dataset.sort") == "auc"
         page.keyboard.press("Enter")
         page.wait_for_function(
             "document.getElementById('latest-table').dataset.drawn.startsWith('auc|false')"
         )
         assert head.get_attribute("aria-sort") == "ascending"
-        assert column(page, place) == [f"{value:.4f}" for value in known] + nulls
+        assert column(page, place) == known + nulls
         others = page.eval_on_selector_all(
             "#latest-table th[aria-sort]", "all => all.map((one) => one.ariaSort)"
         )
@@ -738,7 +789,7 @@ def test_without_javascript_the_words_and_the_first_values_are_there(browser, re
         for words in (
             "Charts need JavaScript",
             "support a change",
-            f"{last['auc']:.4f}",
+            f"{last['auc']:.3f} [{last['auc_low']:.3f}, {last['auc_high']:.3f}]",
             MEANINGS["h"].sentence,
         ):
             assert words in text

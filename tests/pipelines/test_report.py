@@ -436,6 +436,20 @@ def test_every_measure_has_a_meaning_of_one_sentence():
         assert meaning.digits in ("share", "score", "count")
 
 
+def test_none_is_called_better_that_a_constant_decision_makes_perfect():
+    for name in ("tp", "fp", "tn", "fn", "recall", "specificity", "cmd"):
+        assert MEANINGS[name].better == "", name
+    assert (MEANINGS["aum"].better, "constant scores" in MEANINGS["aum"].sentence) == ("lower", True)
+    assert "interpolated linearly" in MEANINGS["tpr_at_fpr"].sentence
+
+
+def test_notes_stand_in_one_box_above_the_numbers():
+    page = report_page(report_rows(filled([("a", 3)]), ["One < two.", "Another."]))
+    box = '<div class="note" role="note"><p>One &lt; two.</p><p>Another.</p></div>'
+    assert 0 < page.index(box) < page.index('<dl class="counters">')
+    assert 'role="note"' not in report_page(report_rows(filled([("a", 3)]))).partition("<main")[0]
+
+
 def test_names_are_text_wherever_they_stand(rows):
     page = report_page(report_rows(rows), title=NASTY)
     assert NASTY not in page
