@@ -173,13 +173,15 @@ def latest_html(rows: ReportRows, confidence: str) -> str:
     if interval:
         labels["auc"] = f"AUC [{confidence} interval]"
     timed, dates = not np.isnan(rows.columns["time"]).all(), all_dates(rows.columns["time"])
-    head = ["Model", "Slice", *(["Time (UTC)"] if timed else [])]
+    whole = rows.whole_models()[:TABLE_ROWS]
+    reasoned = bool(len(whole)) and bool((rows.reason_codes[whole[:, 3] - 1] >= 0).any())
+    head = ["Model", *(["Time (UTC)"] if timed else [])]
     head += [labels.get(name) or MEANINGS[name].label for name in columns]
     lines = []
-    for model, _, _, stop in rows.whole_models()[:TABLE_ROWS].tolist():
+    for model, _, _, stop in whole.tolist():
         last = stop - 1
         time = rows.columns["time"][last]
-        cells = [f'<th scope="row">{escape(rows.models[model])}</th><td class="text">all events</td>']
+        cells = [f'<th scope="row">{escape(rows.models[model])}</th>']
         if timed:
             cells.append(f"<td>{NONE if np.isnan(time) else stamp(time, dates=dates)}</td>")
         for name in columns:
@@ -188,12 +190,14 @@ def latest_html(rows: ReportRows, confidence: str) -> str:
             if name == "auc" and interval:
                 text = with_interval(*(rows.columns[end][last] for end in ("auc", "auc_low", "auc_high")))
             cells.append(f"<td>{text}</td>")
-        code = rows.reason_codes[last]
-        cells.append(f'<td class="text reason">{escape(rows.reasons[code]) if code >= 0 else ""}</td>')
+        if reasoned:
+            code = rows.reason_codes[last]
+            cells.append(f'<td class="text reason">{escape(rows.reasons[code]) if code >= 0 else ""}</td>')
         lines.append(f"<tr>{''.join(cells)}</tr>")
     if not lines:
-        lines = [f'<tr><td class="text" colspan="{len(head) + 1}">No rows.</td></tr>']
-    titles = "".join(f'<th scope="col">{title}</th>' for title in (*head, "Reason"))
+        lines = [f'<tr><td class="text" colspan="{len(head)}">No rows.</td></tr>']
+    head += ["Reason"] if reasoned else []
+    titles = "".join(f'<th scope="col">{title}</th>' for title in head)
     return f'<table id="latest-table"><thead><tr>{titles}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
 
 

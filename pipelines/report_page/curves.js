@@ -68,20 +68,17 @@ function hasBothClasses(curve) {
   return curve[4] > 0 && curve[5] > 0;
 }
 
-/** Of what the curves are; their moment is said once, but of those that are older. */
+/** What the curves are of: said once for those of the same events. */
 function rocCaption(curves, moment) {
-  const told = curves.map((curve) => {
+  const groups = new Map();
+  for (const curve of curves) {
     const [model, , , , positives, negatives, , points] = curve;
-    const older = instant(curve) === moment ? "" : ` (of ${instantText(instant(curve))})`;
-    return [
-      `${counts.format(points)} points of ${counts.format(positives)} positives and ${counts.format(negatives)} negatives${older}`,
-      meta.models[model],
-    ];
-  });
-  const kinds = [...new Set(told.map(([text]) => text))].map((kind) => {
-    const names = told.filter(([text]) => text === kind).map(([, name]) => name);
-    return `${names.join(", ")}: ${kind}`;
-  });
+    const older = instant(curve) === moment ? "" : ` of ${instantText(instant(curve))}`;
+    const kind = `${counts.format(positives)} positives and ${counts.format(negatives)} negatives${older}`;
+    if (!groups.has(kind)) groups.set(kind, []);
+    groups.get(kind).push(`${meta.models[model]} ${counted(points, "point")}`);
+  }
+  const kinds = [...groups].map(([kind, models]) => `${kind}: ${models.join(", ")}`);
   const undrawn = curves.filter((curve) => !hasBothClasses(curve)).map((curve) => meta.models[curve[0]]);
   return (
     `At ${instantText(moment)}. ${kinds.join("; ")}. The dashed line is the convex hull, the dotted one is chance.` +

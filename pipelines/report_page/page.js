@@ -98,7 +98,7 @@ async function fillLegend() {
 function fillKeys() {
   const several = meta.slices.some((name) => name !== "");
   for (const place of document.querySelectorAll("h2 .of")) {
-    const said = place.dataset.of === "slice" ? sliceName(state.slice) : "each by itself";
+    const said = place.dataset.of === "slice" ? sliceName(state.slice) : "latest AUC of each";
     place.textContent = several ? said : "";
   }
   for (const list of document.querySelectorAll(".keys")) {

@@ -19,11 +19,9 @@ function measureColumns() {
   return latest.wide ? there : there.filter((name) => MAIN_COLUMNS.includes(name));
 }
 
-function tableColumns() {
-  const plain = [
-    ["model", "Model", "text"],
-    ["slice", "Slice", "text"],
-  ];
+function tableColumns(found) {
+  const plain = [["model", "Model", "text"]];
+  if (latest.scope === "all") plain.push(["slice", "Slice", "text"]);
   if (meta.times) plain.push(["time", "Time (UTC)", "time"]);
   plain.push(
     ["seq", "Events applied", "count"],
@@ -35,7 +33,8 @@ function tableColumns() {
       plain.push([name, `AUC [${meta.confidence} interval]`, "interval"]);
     else plain.push([name, meta.measures[name].label, meta.measures[name].digits]);
   }
-  plain.push(["reason", "Reason", "reason"]);
+  const codes = columns.get("reason");
+  if (found.some((series) => codes[series[3] - 1] >= 0)) plain.push(["reason", "Reason", "reason"]);
   return plain;
 }
 
@@ -77,17 +76,18 @@ function sortLatest(found, kind) {
 
 async function drawLatest() {
   const turn = (latest.turn += 1);
-  const shape = tableColumns();
+  await need(["reason"]);
+  const chosen = latestSeries();
+  const shape = tableColumns(chosen);
   if (!shape.some(([name]) => name === latest.sort)) latest.sort = "model";
   await need([
-    "reason",
     "auc_low",
     "auc_high",
     ...shape.map(([name]) => name).filter((name) => !["model", "slice", "reason"].includes(name)),
   ]);
   if (turn !== latest.turn) return;
   const kind = shape.find(([name]) => name === latest.sort)[2];
-  const found = sortLatest(latestSeries(), kind);
+  const found = sortLatest(chosen, kind);
   const pages = Math.max(1, Math.ceil(found.length / ROWS_AT_ONCE));
   latest.page = Math.min(Math.max(latest.page, 0), pages - 1);
   const table = byId("latest-table");

@@ -561,6 +561,39 @@ def test_the_table_sorts_by_click_and_by_keyboard(browser, report, rows):
         assert sorted(set(others)) == ["ascending", "none"]
 
 
+def test_the_main_measures_fit_a_laptop(browser, tmp_path):
+    write_report(
+        filled([("adaptive-tree", 3), ("naive-bayes", 3)], seq=np.tile([9e5, 1e6, 12e5], 2)),
+        tmp_path / "r.html",
+    )
+    with opened(browser, tmp_path / "r.html") as page:
+        page.wait_for_selector("#latest-table[data-drawn]")
+        titles = page.locator("#latest-table thead th").all_inner_texts()
+        assert {"H-measure", "KS", "Kappa", "Kappa-m"} <= {title.strip() for title in titles}
+        assert (
+            page.evaluate(
+                "(() => { const one = document.querySelector('.scroll');"
+                " return one.scrollWidth - one.clientWidth; })()"
+            )
+            <= 0
+        )
+
+
+def test_the_roc_caption_says_once_what_is_common(browser, report, tmp_path):
+    labels, scores = events(200, 1)
+    time = datetime.fromtimestamp(START / 1e6, UTC)
+    both = pa.concat_tables([curve(model, 200, labels, scores, time=time) for model in ("a", "b")])
+    write_report(filled([("a", 3), ("b", 3)]), tmp_path / "r.html", curves=both)
+    with opened(browser, tmp_path / "r.html") as page:
+        page.locator("#curves").scroll_into_view_if_needed()
+        page.wait_for_selector("#roc-chart[data-drawn]")
+        points = len(set(scores.tolist())) + 1
+        told = f"At {time:%Y-%m-%d %H:%M} UTC. {labels.sum()} positives and {200 - labels.sum()} negatives: "
+        assert page.inner_text("#roc-caption").startswith(f"{told}a {points} points, b {points} points. The")
+        assert page.is_hidden("#moment")  # there is but one
+        assert page.inner_text("#moment-text") == f"{time:%Y-%m-%d %H:%M} UTC"
+
+
 def test_null_comes_last_whichever_way_the_table_is_sorted(browser, tmp_path):
     latest = {"a": 0.25, "b": np.nan, "c": 0.75, "d": np.nan, "e": 0.5}
     auc = np.repeat([0.9] * 5, 2)
