@@ -25,6 +25,7 @@ SCRIPTS = (
     "data.js",
     "state.js",
     "charts.js",
+    "ranges.js",
     "over_time.js",
     "slices.js",
     "curves.js",

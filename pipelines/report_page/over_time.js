@@ -22,7 +22,7 @@ async function drawMain() {
       state.axis === "time" ? main.view.map((ms) => new Date(ms).toISOString()) : main.view.slice();
   layout.uirevision = Math.random();
   byId("main-caption").textContent = summary(measure) + drawnNote(traces, measure);
-  if (full !== null) byId("main-caption").textContent += " Lighter: before the first full window.";
+  if (full !== null) byId("main-caption").textContent += " Fainter: before the first full window.";
   await Plotly.react(chart, traces, layout, PLOT_CONFIG);
   chart.dataset.drawn = `${measure}|${state.slice}|${state.axis}|${state.models.join(",")}|${isDark() ? "dark" : "light"}`;
   if (!chart.dataset.wired) {

@@ -216,14 +216,14 @@ def test_models_of_one_row_at_one_place_are_all_seen(browser, tmp_path):
         assert "a 0.8000 (one row only: fewer events than a row's stride)" in page.inner_text("#main-caption")
 
 
-def test_the_caption_is_of_full_windows_and_the_rest_is_lighter(browser, tmp_path):
+def test_the_caption_is_of_full_windows_and_the_rest_is_fainter(browser, tmp_path):
     auc = np.array([0.1, 0.99, 0.2, 0.3, 0.7, 0.75, 0.72, 0.8, 0.6])
     write_report(filled([("m", 9)], auc=auc), tmp_path / "r.html")  # the fifth window is full, with 500
     with opened(browser, tmp_path / "r.html") as page:
         drawn(page, measure="auc")
         told = page.inner_text("#main-caption")
         assert "m 0.6000 at the end (from 0.6000 to 0.8000 over full windows)" in told
-        assert "Lighter: before the first full window." in told
+        assert "Fainter: before the first full window." in told
         (shape,) = page.evaluate("document.getElementById('main-chart').layout.shapes")
         assert [shape["x0"], shape["x1"]] == [(START + hours * HOUR) / 1000 for hours in (1, 5)]
     growing = filled([("m", 9)], auc=auc, window_events=np.arange(1, 10) * 100)
