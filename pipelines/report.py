@@ -38,15 +38,21 @@ from .report_rows import (
     report_rows,
     rows_confidence,
 )
-from .report_text import counted, share
+from .report_text import all_dates, counted, share
 
 TITLE = "How well the models rank and decide"
+_TITLE_OF_ONE = "How well {} ranks and decides"
 
 _CHANGES_ABOUT = (
     "When each model ranked worst and best: the two full windows without a common event whose AUC differs "
     "most, and whether the data support a difference once it is taken into account that the two were picked "
     "out of all such pairs. Events are taken to be independent of each other; windows with fewer than "
-    f"{FEWEST} positives or negatives are left out."
+    f"{FEWEST} positives or negatives are left out. Slices are not judged here, and a change can also be "
+    "another mix of slices."
+)
+_TOUCHING = (
+    " Windows that touch in time are not compared, since the order of events inside one time is arbitrary. "
+    "Times are UTC."
 )
 _MANY = " Every model is judged by itself: of models that never changed, up to {} may still show a change."
 _CURVES_ABOUT = (
@@ -152,6 +158,7 @@ def write_report(
     curves      points of curves (CURVE_SCHEMA), or None: the page then says how to keep them
     counters    what became of the events, or None: the page then says how to know it
     confidence  the level that the rows' intervals were made with
+    title       what stands above it; TITLE names the model where there is but one
     notes       sentences that stand above everything else
 
     O(n log n) in rows; about 2 s for 60,000. Raises ConfigError without plotly, InputError where the file
@@ -187,6 +194,8 @@ def report_page(
     confidence: float = 0.95,
 ) -> str:
     """Return the page as text."""
+    if title == TITLE and len(rows.models) == 1:
+        title = _TITLE_OF_ONE.format(rows.models[0])
     whole = rows.whole_models()
     series = [series_of(rows.columns, slice(first, stop)) for _, _, first, stop in whole.tolist()]
     names = [rows.models[model] for model in whole[:, 0]]
@@ -210,6 +219,7 @@ def report_page(
         "columns": [name for name in rows.columns if name in blocks],
         "drawn": [name for name in DRAWN if name in blocks],
         "times": bool(len(rows)) and not np.isnan(rows.columns["time"]).any(),
+        "dates": all_dates(rows.columns["time"]),
         "panes": bool(len(rows)) and not np.isnan(rows.columns["pane_start"]).all(),
         "reasons": rows.reasons,
         "curves": listed,
@@ -230,14 +240,16 @@ def report_page(
             "counters": html.counters_html(known, given=counters is not None),
             "notes": html.notes_html(rows.notes),
             "changes_about": escape(
-                _CHANGES_ABOUT + (_MANY.format(share(1 - confidence)) if len(whole) > 1 else "")
+                _CHANGES_ABOUT
+                + (_TOUCHING if not np.isnan(rows.columns["time"]).all() else "")
+                + (_MANY.format(share(1 - confidence)) if len(whole) > 1 else "")
             ),
             "changes": html.changes_html(changes) or "<p>There are no rows of whole models.</p>",
             "side_by_side": escape(side_by_side(names[first], series[first], confidence)),
             "null_measures": html.null_html(nulls),
             "curves_about": escape(about_curves) if listed else escape(curve_note) or _NO_CURVES,
             "latest_about": _latest_about(rows),
-            "latest": html.latest_html(rows),
+            "latest": html.latest_html(rows, share(confidence)),
             "meanings": html.meanings_html(),
             "foot": html.foot_html(rows, len(drawn)),
             "meta": script_json(meta),
@@ -274,6 +286,7 @@ def _changes(
             "verdict": change.verdict,
             "figures": change.figures,
             "text": change.text,
+            "exact": change.exact,
             "worst": point(one, change.worst),
             "best": point(one, change.best),
         }

@@ -4,6 +4,9 @@ The moments that are compared
     Rows whose windows are full and share no event. Row i is over the events (seq - window_events, seq] of
     its (model, slice), so i and j > i share none iff seq_i <= seq_j - window_events_j. In Beam panes the
     window of the last row of a pane stands for it, and panes share none iff one ends before the other begins.
+    Where rows have times, the windows must not touch in time either: the order of events inside one time is
+    arbitrary, so which of them fall into which window is, too. The row's `time` is the greatest event time so
+    far, so they are apart iff time_i < window_start_j (time_j where window_start is null).
     Of all such pairs the one with the greatest difference of the AUC is told.
 
 What the words rest on
@@ -31,7 +34,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ..core.events import FloatArray, Int64Array
-from .report_text import day, moment, share
+from .report_text import all_dates, day, exactly, moment, share, span, with_interval
 
 FEWEST = 30
 """Positives and negatives that a window must hold to be compared."""
@@ -44,7 +47,9 @@ class Series(NamedTuple):
                 windows share no event iff one's end <= the other's begin
     full        whether the window is as long as it will be
     rarer       events of the class that has fewer of them, NaN = not known
-    time        microseconds UTC, NaN = null
+    since       times of the oldest event held, of the newest, and the greatest time so far: microseconds
+    until         UTC, NaN = null; since is also NaN where it is not known
+    time
     auc, low, high  NaN = null
     """
 
@@ -54,6 +59,8 @@ class Series(NamedTuple):
     rarer: FloatArray
     seq: Int64Array
     events: Int64Array
+    since: FloatArray
+    until: FloatArray
     time: FloatArray
     auc: FloatArray
     low: FloatArray
@@ -93,9 +100,12 @@ def series_of(columns: dict[str, FloatArray], rows: slice) -> Series:
         full = begin > 0
         if full.any():  # windows of a fixed size are full with their last event, too
             full |= events == events[full].max()
+    time = part["time"]
+    until = np.where(np.isnan(part["window_end"]), time, part["window_end"])
     return Series(
-        begin, end, full, rarer, seq, events, part["time"], part["auc"], part["auc_low"], part["auc_high"]
-    )
+        begin, end, full, rarer, seq, events, part["window_start"], until, time,
+        part["auc"], part["auc_low"], part["auc_high"],
+    )  # fmt: skip
 
 
 def greatest_difference(series: Series, confidence: float) -> Pair | None:
@@ -104,11 +114,9 @@ def greatest_difference(series: Series, confidence: float) -> Pair | None:
     Rows without an interval, with one of no width (perfect separation), or with fewer than FEWEST events of a
     class are left out: nothing could be said of a difference to them.
     """
-    width = np.fmax(series.high - series.auc, series.auc - series.low)  # ends are clipped to [0, 1]
-    rows = np.flatnonzero(series.full & (width > 0) & ~(series.rarer < FEWEST))
-    rows = rows[np.argsort(series.end[rows], kind="stable")]
-    auc, end = series.auc[rows], series.end[rows]
-    before = np.searchsorted(end, series.begin[rows], side="right")  # how many end before j begins
+    width, rows, before = _comparable(series)
+    before = np.minimum(before, _earlier(series, rows))
+    auc = series.auc[rows]
     pairs = int(before.sum())
     if not pairs:
         return None
@@ -129,6 +137,26 @@ def greatest_difference(series: Series, confidence: float) -> Pair | None:
     return Pair(int(rows[worst]), int(rows[best]), pairs, difference, difference - half, difference + half)
 
 
+def _comparable(series: Series) -> tuple[FloatArray, Int64Array, Int64Array]:
+    """Return half widths of all rows, the rows that can be compared, and how many end before each begins.
+
+    The rows are in the order of their ends, so those that end before are the first ones.
+    """
+    width = np.fmax(series.high - series.auc, series.auc - series.low)  # ends are clipped to [0, 1]
+    rows = np.flatnonzero(series.full & (width > 0) & ~(series.rarer < FEWEST))
+    rows = rows[np.argsort(series.end[rows], kind="stable")]
+    return width, rows, np.searchsorted(series.end[rows], series.begin[rows], side="right")
+
+
+def _earlier(series: Series, rows: Int64Array) -> Int64Array:
+    """Return for each of the rows how many of them, from the first on, end before the time it begins at."""
+    since, time = series.since[rows], series.time[rows]
+    begins = np.where(np.isnan(since), time, since)
+    latest = np.maximum.accumulate(np.where(np.isnan(time), -np.inf, time))
+    count: Int64Array = np.searchsorted(latest, np.where(np.isnan(begins), np.inf, begins), side="left")
+    return count
+
+
 def _running(values: FloatArray, beats: np.ufunc) -> Int64Array:
     """Return for every k where, among the first k + 1 values, the first extreme one stands."""
     extreme = (np.minimum if beats is np.less else np.maximum).accumulate(values)
@@ -142,6 +170,7 @@ class Change(NamedTuple):
     verdict      "changed", "not shown" or "cannot tell"
     figures      the earlier and the later value of the two, and their days; "" where nothing is compared
     text         plain sentences
+    exact        the exact times of the two windows; "" where there are none
     worst, best  rows of the series, -1 where no pair was compared
     """
 
@@ -149,6 +178,7 @@ class Change(NamedTuple):
     verdict: str
     figures: str
     text: str
+    exact: str = ""
     worst: int = -1
     best: int = -1
 
@@ -161,7 +191,7 @@ def change_of(model: str, series: Series, confidence: float) -> Change:
     lowest, highest = (_window(series, row) for row in (pair.worst, pair.best))
     if pair.difference == 0:
         text = f"AUC was {series.auc[pair.worst]:.3f} in every full window."
-        return Change(model, "not shown", "", text, pair.worst, pair.best)
+        return Change(model, "not shown", "", text, "", pair.worst, pair.best)
     size = f"{pair.difference:.3f}"
     among = (
         "there is only this one pair of windows without a common event"
@@ -173,18 +203,19 @@ def change_of(model: str, series: Series, confidence: float) -> Change:
     earlier, later = (pair.worst, pair.best) if rose else (pair.best, pair.worst)
     figures = _figures(series, earlier, later)
     told = f"AUC was lowest {lowest} and highest {highest}."
+    exact = _exact(series, pair)
     if pair.supported:
         text = (
             f"{told} From the earlier to the later it {'rose' if rose else 'fell'} by {size}, and the data "
             f"support a change: the {share(confidence)} interval of that difference is {interval} ({among}) "
             "and excludes 0."
         )
-        return Change(model, "changed", figures, text, pair.worst, pair.best)
+        return Change(model, "changed", figures, text, exact, pair.worst, pair.best)
     text = (
         f"{told} A difference of {size} can be chance: its {share(confidence)} interval is {interval} "
         f"({among}) and includes 0. That does not prove that nothing changed."
     )
-    return Change(model, "not shown", figures, text, pair.worst, pair.best)
+    return Change(model, "not shown", figures, text, exact, pair.worst, pair.best)
 
 
 def _figures(series: Series, earlier: int, later: int) -> str:
@@ -205,9 +236,25 @@ def signed(value: float) -> str:
 
 
 def _window(series: Series, row: int) -> str:
-    when = f"up to {moment(series.time[row])}" if np.isfinite(series.time[row]) else ""
-    span = f"in the {series.events[row]:,} events {when or f'up to event {series.seq[row]:,}'}"
-    return f"{span} ({series.auc[row]:.3f} [{series.low[row]:.3f}, {series.high[row]:.3f}])"
+    dates = all_dates(series.since, series.until, series.time)
+    if not np.isfinite(series.until[row]):
+        when = f"up to event {series.seq[row]:,}"
+    elif np.isfinite(series.since[row]):
+        when = span(series.since[row], series.until[row], dates=dates)
+    else:
+        when = f"up to {day(series.until[row]) if dates else moment(series.until[row])}"
+    told = f"in the {series.events[row]:,} events {when}"
+    return f"{told} ({series.auc[row]:.3f} [{series.low[row]:.3f}, {series.high[row]:.3f}])"
+
+
+def _exact(series: Series, pair: Pair) -> str:
+    """Say between which times, to the second, the two windows lie."""
+    if not np.isfinite([values[[pair.worst, pair.best]] for values in (series.since, series.until)]).all():
+        return ""
+    spans = [
+        f"{exactly(series.since[row])} to {exactly(series.until[row])}" for row in (pair.worst, pair.best)
+    ]
+    return f"lowest: {spans[0]} UTC; highest: {spans[1]} UTC"
 
 
 def _why_none(series: Series) -> str:
@@ -229,13 +276,18 @@ def _why_none(series: Series) -> str:
             f"There are no two full windows without a common event that hold at least {FEWEST} positives and "
             f"{FEWEST} negatives each; with fewer, an interval is too rough to compare by."
         )
-    return "No two full windows share no event yet, so there are no two independent values to compare."
+    if _comparable(series)[2].any():
+        return (
+            "All full windows without common events touch in time, and the order of events inside one time "
+            "is arbitrary, so there is nothing to compare."
+        )
+    return "There are not yet two full windows without common events, so there is nothing to compare."
 
 
 NO_TEST = (
-    "Models that score the same events are no independent samples: whether these intervals overlap is no "
-    "test of a difference between models. Only a paired test on the scores is, such as DeLong's; the rows do "
-    "not hold what it needs."
+    "Whether two of these intervals overlap is no test of a difference between models; where models scored "
+    "the same events, only a paired test on the scores is one, such as DeLong's, and the rows do not hold "
+    "what it needs."
 )
 """Stands behind the latest values of several models."""
 
@@ -243,8 +295,7 @@ NO_TEST = (
 def side_by_side(models: Sequence[str], series: Sequence[Series], confidence: float) -> str:
     """Say what the whole models' latest AUC is, and what that does not decide."""
     last = [
-        f"{model} {one.auc[-1]:.3f}"
-        + (f" [{one.low[-1]:.3f}, {one.high[-1]:.3f}]" if np.isfinite(one.low[-1]) else "")
+        f"{model} {with_interval(one.auc[-1], one.low[-1], one.high[-1])}"
         for model, one in zip(models, series, strict=True)
         if len(one.auc) and np.isfinite(one.auc[-1])
     ]

@@ -19,12 +19,13 @@ from ..core.errors import ConfigError
 from .report_changes import Change
 from .report_measures import CONTEXT, MEANINGS
 from .report_rows import EventCounters, ReportRows
-from .report_text import NONE, counted, day, number, stamp
+from .report_text import NONE, all_dates, counted, day, number, stamp, with_interval
 
 SCRIPTS = (
     "data.js",
     "state.js",
     "charts.js",
+    "ranges.js",
     "over_time.js",
     "slices.js",
     "curves.js",
@@ -39,7 +40,18 @@ CARDS = 5
 TABLE_ROWS = 50
 """Models whose latest values are in the HTML itself."""
 
-TABLE_MEASURES = ("auc", "auc_low", "auc_high", "h", "ks", "brier", "kappa", "kappa_m")
+TABLE_MEASURES = ("auc", "h", "ks", "brier", "kappa", "kappa_m")
+
+KINDS = {
+    "invalid": "could not be read, or lacked what an event needs",
+    "late": "came after the results of its time were final",
+    "unmatched": "a prediction without its label, or a label without its prediction, when the wait was over",
+    "duplicate": "had come before",
+}
+"""Why events do not count, in a few words each; the first kind is counted as "Dead letters"."""
+
+LOST = tuple(kind for kind in KINDS if kind != "invalid")
+"""Kinds with a number of their own, where there is any."""
 
 VERDICTS = {
     "changed": "change supported",
@@ -100,12 +112,8 @@ def counters_html(counters: EventCounters, *, given: bool) -> str:
     """Return what became of the events as a list of numbers, with the reasons to unfold."""
     tiles = [("Events read", counters.read), ("Applied", counters.applied)]
     if given:
-        tiles += [
-            ("Dead letters", counters.total("invalid")),
-            ("Late", counters.total("late")),
-            ("Unmatched", counters.total("unmatched")),
-            ("Duplicate", counters.total("duplicate")),
-        ]
+        tiles.append(("Dead letters", counters.total("invalid")))
+        tiles += [(kind.capitalize(), count) for kind in LOST if (count := counters.total(kind))]
     shown = "".join(
         f"<div><dt>{label}</dt><dd>{count:,}</dd></div>" for label, count in tiles if count is not None
     )
@@ -124,15 +132,18 @@ def counters_html(counters: EventCounters, *, given: bool) -> str:
         )
         more = len(counters.lost) - 30
         items += f"<li>and {counted(more, 'more reason')}</li>" if more > 0 else ""
+        kinds = "; ".join(f"{kind}: {meaning}" for kind, meaning in KINDS.items())
         told += (
-            f'<details class="reasons"><summary>Why events did not count</summary><ul>{items}</ul></details>'
+            f'<details class="reasons"><summary>Why events did not count</summary><ul>{items}</ul>'
+            f'<p class="hint">{kinds}.</p></details>'
         )
     return told
 
 
 def notes_html(notes: Sequence[str]) -> str:
     """Return what a reader must know before reading on."""
-    return "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
+    told = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return f'<div class="note" role="note">{told}</div>' if told else ""
 
 
 def changes_html(changes: Sequence[Change]) -> str:
@@ -140,9 +151,13 @@ def changes_html(changes: Sequence[Change]) -> str:
     return "".join(
         f'<article class="card"><h3>{escape(one.model)}<span class="badge'
         f'{" changed" if one.verdict == "changed" else ""}">{VERDICTS[one.verdict]}</span></h3>'
-        f"{figures_html(one.figures)}<p>{escape(one.text)}</p></article>"
+        f"{figures_html(one.figures)}<p{_title(one.exact)}>{escape(one.text)}</p></article>"
         for one in changes[:CARDS]
     )
+
+
+def _title(text: str) -> str:
+    return f' title="{escape(text)}"' if text else ""
 
 
 def figures_html(figures: str) -> str:
@@ -150,30 +165,40 @@ def figures_html(figures: str) -> str:
     return f'<p class="figures">{escape(figures)}</p>' if figures else ""
 
 
-def latest_html(rows: ReportRows) -> str:
+def latest_html(rows: ReportRows, confidence: str) -> str:
     """Return the table of latest values, of the first whole models."""
     held = [name for name in TABLE_MEASURES if not np.isnan(rows.columns[name]).all()]
     columns = ["seq", "window_events", "prevalence", *held]
     labels = {"seq": "Events applied", "window_events": "In window"}
-    timed = not np.isnan(rows.columns["time"]).all()
-    head = ["Model", "Slice", *(["Time (UTC)"] if timed else [])]
+    interval = not np.isnan(rows.columns["auc_low"]).all()
+    if interval:
+        labels["auc"] = f"AUC [{confidence} interval]"
+    timed, dates = not np.isnan(rows.columns["time"]).all(), all_dates(rows.columns["time"])
+    whole = rows.whole_models()[:TABLE_ROWS]
+    reasoned = bool(len(whole)) and bool((rows.reason_codes[whole[:, 3] - 1] >= 0).any())
+    head = ["Model", *(["Time (UTC)"] if timed else [])]
     head += [labels.get(name) or MEANINGS[name].label for name in columns]
     lines = []
-    for model, _, _, stop in rows.whole_models()[:TABLE_ROWS].tolist():
+    for model, _, _, stop in whole.tolist():
         last = stop - 1
         time = rows.columns["time"][last]
-        cells = [f'<th scope="row">{escape(rows.models[model])}</th><td class="text">all events</td>']
+        cells = [f'<th scope="row">{escape(rows.models[model])}</th>']
         if timed:
-            cells.append(f"<td>{NONE if np.isnan(time) else stamp(time)}</td>")
+            cells.append(f"<td>{NONE if np.isnan(time) else stamp(time, dates=dates)}</td>")
         for name in columns:
             digits = "count" if name == "seq" else MEANINGS[name].digits
-            cells.append(f"<td>{number(rows.columns[name][last], digits)}</td>")
-        code = rows.reason_codes[last]
-        cells.append(f'<td class="text reason">{escape(rows.reasons[code]) if code >= 0 else ""}</td>')
+            text = number(rows.columns[name][last], digits)
+            if name == "auc" and interval:
+                text = with_interval(*(rows.columns[end][last] for end in ("auc", "auc_low", "auc_high")))
+            cells.append(f"<td>{text}</td>")
+        if reasoned:
+            code = rows.reason_codes[last]
+            cells.append(f'<td class="text reason">{escape(rows.reasons[code]) if code >= 0 else ""}</td>')
         lines.append(f"<tr>{''.join(cells)}</tr>")
     if not lines:
-        lines = [f'<tr><td class="text" colspan="{len(head) + 1}">No rows.</td></tr>']
-    titles = "".join(f'<th scope="col">{title}</th>' for title in (*head, "Reason"))
+        lines = [f'<tr><td class="text" colspan="{len(head)}">No rows.</td></tr>']
+    head += ["Reason"] if reasoned else []
+    titles = "".join(f'<th scope="col">{title}</th>' for title in head)
     return f'<table id="latest-table"><thead><tr>{titles}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
 
 

@@ -30,7 +30,8 @@ class Meaning(NamedTuple):
     label     its name for people
     group     one of `GROUPS`
     digits    "share" (4 decimals), "score" (5 significant digits) or "count" (whole numbers)
-    better    "higher", "lower", or "" where neither is better by itself
+    better    "higher", "lower", or "" where neither is better by itself: predicting one class always makes
+              the recall of that class perfect
     sentence  what it means
     """
 
@@ -75,7 +76,7 @@ MEANINGS: dict[str, Meaning] = {
     "tpr_at_fpr": Meaning(
         "TPR at a fixed FPR", "ranking", "share", "higher",
         "The share of positives that is found when only a fixed small share of the negatives may be flagged "
-        "(1% unless --at-fpr said otherwise).",
+        "(1% unless --at-fpr said otherwise), interpolated linearly along the ROC curve.",
     ),
     "cost_threshold": Meaning(
         "Cost threshold", "ranking", "score", "",
@@ -85,8 +86,9 @@ MEANINGS: dict[str, Meaning] = {
     "aum": Meaning(
         "AUM", "ranking", "score", "lower",
         "The area under the smaller of false positives and false negatives over all thresholds, in events "
-        "times units of the score: 0 when some threshold separates the classes, and more the larger the "
-        "window and the scale of the scores are, so compare it only where both are the same.",
+        "times units of the score: 0 when some threshold separates the classes, but for constant scores, "
+        "too, and more the larger the window and the scale of the scores are, so compare it only where both "
+        "are the same.",
     ),
     "cost_curve_area": Meaning(
         "Area under the cost curve", "ranking", "share", "lower",
@@ -113,17 +115,17 @@ MEANINGS: dict[str, Meaning] = {
         "How far the predicted probabilities lie from the shares of positives that the isotonic calibration "
         "finds at the same scores, on average over the events: 0 means that they can be taken at their word.",
     ),
-    "tp": Meaning("True positives", "decision", "count", "higher",
+    "tp": Meaning("True positives", "decision", "count", "",
         "Positive events that were predicted positive: those with a score at or above the threshold (0.5 "
         "unless --threshold said otherwise), or of the predicted class where predictions were given.",
     ),
-    "fp": Meaning("False positives", "decision", "count", "lower",
+    "fp": Meaning("False positives", "decision", "count", "",
         "Negative events that were predicted positive.",
     ),
-    "tn": Meaning("True negatives", "decision", "count", "higher",
+    "tn": Meaning("True negatives", "decision", "count", "",
         "Negative events that were predicted negative.",
     ),
-    "fn": Meaning("False negatives", "decision", "count", "lower",
+    "fn": Meaning("False negatives", "decision", "count", "",
         "Positive events that were predicted negative.",
     ),
     "accuracy": Meaning("Accuracy", "decision", "share", "higher",
@@ -133,10 +135,10 @@ MEANINGS: dict[str, Meaning] = {
     "precision": Meaning("Precision", "decision", "share", "higher",
         "Of the events that were predicted positive, the share that is; null where none was.",
     ),
-    "recall": Meaning("Recall", "decision", "share", "higher",
+    "recall": Meaning("Recall", "decision", "share", "",
         "Of the positive events, the share that was predicted positive (the true positive rate).",
     ),
-    "specificity": Meaning("Specificity", "decision", "share", "higher",
+    "specificity": Meaning("Specificity", "decision", "share", "",
         "Of the negative events, the share that was predicted negative (one minus the false positive rate).",
     ),
     "f1": Meaning("F1", "decision", "share", "higher",
@@ -167,7 +169,7 @@ MEANINGS: dict[str, Meaning] = {
         "Matthews' correlation between predictions and labels: 1 is perfect, 0 no relation, -1 always wrong; "
         "null where one class is never seen or never predicted.",
     ),
-    "cmd": Meaning("CMD", "decision", "count", "higher",
+    "cmd": Meaning("CMD", "decision", "count", "",
         "The determinant of the confusion matrix, tp tn - fp fn: above 0 when decisions go with the labels; "
         "it grows with the square of the window, so compare it only between windows of one size.",
     ),

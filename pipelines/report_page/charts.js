@@ -6,7 +6,7 @@ const COLOURS = {
   dark: ["#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442", "#D55E00", "#f2f2f2"],
 };
 const DASHES = ["solid", "dash", "dot"];
-const SYMBOLS = ["circle", "square", "diamond"];
+const SYMBOLS = ["circle", "square", "diamond", "cross", "x", "star", "hexagon"];
 const DASH_ARRAYS = { solid: "", dash: "7 4", dot: "2 3" };
 
 function isDark() {
@@ -19,7 +19,7 @@ function styleOf(model) {
   const slot = state.slots.get(model) || 0;
   const colours = COLOURS[isDark() ? "dark" : "light"];
   const round = Math.floor(slot / colours.length) % DASHES.length;
-  return { colour: colours[slot % colours.length], dash: DASHES[round], symbol: SYMBOLS[round] };
+  return { colour: colours[slot % colours.length], dash: DASHES[round], symbol: SYMBOLS[slot % SYMBOLS.length] };
 }
 
 function faded(colour, opacity) {
@@ -227,8 +227,13 @@ function bandTrace(rows, style) {
   };
 }
 
-/** Rows whose neighbours are null or breaks: a line shows nothing of them. */
-function aloneTrace(rows, values, style, small) {
+/**
+ * Rows whose neighbours are null or breaks: a line shows nothing of them. Of several models they are open and
+ * of different sizes, the first ones largest, so that those at one place are all seen.
+ */
+function aloneTrace(rows, values, style, small, place) {
+  const several = state.models.length > 1;
+  const size = small ? 5 : 7;
   const alone = rows.filter((row, place) => {
     const gap = (other) => other === undefined || other < 0 || !Number.isFinite(values[other]);
     return row >= 0 && Number.isFinite(values[row]) && gap(rows[place - 1]) && gap(rows[place + 1]);
@@ -239,7 +244,12 @@ function aloneTrace(rows, values, style, small) {
     mode: "markers",
     x: alone.map(at),
     y: alone.map((row) => values[row]),
-    marker: { color: style.colour, size: small ? 5 : 7, symbol: style.symbol },
+    marker: {
+      color: style.colour,
+      size: several ? size + (small ? 2 : 4) * (Math.max(0, 4 - place) % 5) : size,
+      symbol: style.symbol + (several ? "-open" : ""),
+      line: { width: 1.8, color: style.colour },
+    },
     rows: alone,
   };
   return trace;
@@ -272,7 +282,7 @@ function measureTraces(measure, view, width, small) {
   const values = columns.get(measure);
   const banded = measure === "auc" && meta.columns.includes("auc_low");
   const buckets = Math.max(60, Math.floor(width));
-  for (const model of state.models) {
+  for (const [place, model] of state.models.entries()) {
     const series = seriesOf(model, state.slice);
     if (!series) continue;
     const style = styleOf(model);
@@ -289,7 +299,7 @@ function measureTraces(measure, view, width, small) {
       y: rows.map((row) => (row < 0 ? null : valueOrNull(values[row]))),
       line: { color: style.colour, width: small ? 1.5 : 2, dash: style.dash, simplify: false },
     };
-    const alone = aloneTrace(rows, values, style, small);
+    const alone = aloneTrace(rows, values, style, small, place);
     const parts = [line];
     if (banded) parts.unshift(bandTrace(rows, style));
     if (banded && alone.rows.length) {
@@ -323,46 +333,35 @@ function measureTraces(measure, view, width, small) {
 }
 
 async function needFor(measure) {
-  const names = ["seq", "window_events", "reason", measure];
+  const names = ["seq", "window_events", "reason", measure]; // those of fullWindows, too
   if (meta.times) names.push("time");
   if (meta.panes) names.push("pane_start");
   if (measure === "auc") names.push("auc_low", "auc_high");
   await need(names);
 }
 
-/** One measure of the chosen models and slice, summed up in a sentence. */
-function summary(measure) {
-  const said = meta.measures[measure];
-  const values = columns.get(measure);
-  const parts = [];
-  for (const model of state.models) {
-    const series = seriesOf(model, state.slice);
-    if (!series) {
-      parts.push(`${meta.models[model]} has no rows in this slice`);
-      continue;
-    }
-    let low = Infinity;
-    let high = -Infinity;
-    let gone = 0;
-    for (let row = series.first; row < series.stop; row += 1) {
-      if (Number.isNaN(values[row])) gone += 1;
-      else {
-        low = Math.min(low, values[row]);
-        high = Math.max(high, values[row]);
-      }
-    }
-    const last = shown(values[series.stop - 1], said.digits);
-    if (low > high) parts.push(`${meta.models[model]} is null throughout`);
-    else {
-      parts.push(
-        `${meta.models[model]} ${last} at the end (from ${shown(low, said.digits)} to ${shown(high, said.digits)}` +
-          `${gone ? `, null in ${counts.format(gone)} of ${counts.format(series.stop - series.first)} rows` : ""})`,
-      );
-    }
+/** A range of the vertical axis and steps of which at least two are in it. */
+function steps(traces, whole) {
+  let [low, high] = [Infinity, -Infinity];
+  for (const trace of traces) {
+    if (trace.kind === "null") continue;
+    trace.y.forEach((y, place) => {
+      if (y === null || Number.isNaN(y)) return;
+      low = Math.min(low, y - (trace.error_y ? trace.error_y.arrayminus[place] : 0));
+      high = Math.max(high, y + (trace.error_y ? trace.error_y.array[place] : 0));
+    });
   }
-  return parts.length
-    ? `${said.label}, ${sliceName(state.slice)}: ${parts.join("; ")}.`
-    : "No model is chosen.";
+  if (low > high) return {};
+  const least = whole ? 1 : 0;
+  const pad = high > low ? (high - low) * 0.06 : Math.max(Math.abs(high) * 0.05, 0.05);
+  const range = [low - Math.max(pad, least), high + Math.max(pad, least)];
+  const power = 10 ** Math.floor(Math.log10(range[1] - range[0]));
+  for (const step of [5, 2, 1, 0.5, 0.2, 0.1]) {
+    const dtick = step * power;
+    const ticks = Math.floor(range[1] / dtick + 1e-9) - Math.ceil(range[0] / dtick - 1e-9) + 1;
+    if (ticks >= 2 && (dtick >= least || step === 0.1)) return { range, tick0: 0, dtick };
+  }
+  return { range };
 }
 
 function axisLayout(measure, small) {

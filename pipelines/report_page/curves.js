@@ -40,27 +40,60 @@ function curvesAt(moment) {
   return state.models.filter((model) => found.has(model)).map((model) => found.get(model));
 }
 
-async function drawCurves() {
-  const turn = (curveMoments.turn += 1);
-  if (!meta.curves.length) return;
+/** The words and the places of the charts, before there is anything to draw; the moment's place, or -1. */
+function layOutCurves() {
+  if (!meta.curves.length) return -1;
   listMoments();
   const list = curveMoments.list;
   byId("curves-body").hidden = list.length === 0;
   byId("curves-about").textContent = list.length
     ? meta.curvesAbout
     : "There are no curves of the chosen models in this slice.";
-  if (!list.length) return;
+  byId("curves-keys").hidden = list.length === 0;
+  if (!list.length) return -1;
   const place = chosenMoment();
   const slider = byId("moment");
   slider.max = String(list.length - 1);
   slider.value = String(place);
   slider.setAttribute("aria-valuetext", instantText(list[place]));
-  slider.disabled = list.length < 2;
-  byId("moment-text").textContent = `${instantText(list[place])} (${place + 1} of ${list.length})`;
+  slider.hidden = list.length < 2;
+  byId("moment-text").textContent =
+    instantText(list[place]) + (list.length > 1 ? ` (${place + 1} of ${list.length})` : "");
+  byId("roc-caption").textContent = rocCaption(curvesAt(list[place]), list[place]);
+  if (!byId("calibration-caption").textContent) byId("calibration-caption").textContent = calibrationCaption(true);
+  return place;
+}
+
+function hasBothClasses(curve) {
+  return curve[4] > 0 && curve[5] > 0;
+}
+
+/** What the curves are of: said once for those of the same events. */
+function rocCaption(curves, moment) {
+  const groups = new Map();
+  for (const curve of curves) {
+    const [model, , , , positives, negatives, , points] = curve;
+    const older = instant(curve) === moment ? "" : ` of ${instantText(instant(curve))}`;
+    const kind = `${counts.format(positives)} positives and ${counts.format(negatives)} negatives${older}`;
+    if (!groups.has(kind)) groups.set(kind, []);
+    groups.get(kind).push(`${meta.models[model]} ${counted(points, "point")}`);
+  }
+  const kinds = [...groups].map(([kind, models]) => `${kind}: ${models.join(", ")}`);
+  const undrawn = curves.filter((curve) => !hasBothClasses(curve)).map((curve) => meta.models[curve[0]]);
+  return (
+    `At ${instantText(moment)}. ${kinds.join("; ")}. The dashed line is the convex hull, the dotted one is chance.` +
+    (undrawn.length ? ` One class only, so no curve: ${undrawn.join(", ")}.` : "")
+  );
+}
+
+async function drawCurves() {
+  const turn = (curveMoments.turn += 1);
+  const place = layOutCurves();
+  if (place < 0) return;
   await need(CURVE_COLUMNS);
   const Plotly = await plotly();
   if (turn !== curveMoments.turn) return;
-  const curves = curvesAt(list[place]);
+  const curves = curvesAt(curveMoments.list[place]);
   await drawRoc(Plotly, curves);
   await drawCalibration(Plotly, curves);
   byId("roc-chart").dataset.drawn = String(place);
@@ -117,13 +150,9 @@ async function drawRoc(Plotly, curves) {
       line: { color: token("field"), width: 1, dash: "dot" },
     },
   ];
-  const undrawn = [];
   for (const curve of curves) {
     const [model, , , , positives, negatives, first, count] = curve;
-    if (!(positives > 0 && negatives > 0)) {
-      undrawn.push(meta.models[model]);
-      continue;
-    }
+    if (!hasBothClasses(curve)) continue;
     const style = styleOf(model);
     const [tp, fp, hull] = [columns.get("curve_tp"), columns.get("curve_fp"), columns.get("curve_on_hull")];
     const points = rocPoints(curve, chart.clientWidth);
@@ -173,16 +202,6 @@ async function drawRoc(Plotly, curves) {
     },
   });
   await Plotly.react(chart, traces, layout, PLOT_CONFIG);
-  byId("roc-caption").textContent =
-    curves
-      .map(
-        (curve) =>
-          `${meta.models[curve[0]]}: ${counts.format(curve[7])} points, ` +
-          `${counts.format(curve[4])} positives, ${counts.format(curve[5])} negatives, ${instantText(instant(curve))}`,
-      )
-      .join("; ") +
-    ". The dashed line is the convex hull, the dotted one is chance." +
-    (undrawn.length ? ` One class only, so no curve: ${undrawn.join(", ")}.` : "");
 }
 
 /** The blocks of the isotonic calibration: between hull vertices, mean score and share of positives. */
@@ -265,12 +284,17 @@ async function drawCalibration(Plotly, curves) {
     },
   });
   await Plotly.react(byId("calibration-chart"), traces, layout, PLOT_CONFIG);
-  byId("calibration-caption").textContent =
+  byId("calibration-caption").textContent = calibrationCaption(probable);
+}
+
+function calibrationCaption(probable) {
+  return (
     "Each point is a block of the isotonic calibration, an edge of the hull: its mean score, and " +
     "the share of positives in it; larger points hold more events. " +
     (probable
       ? "On the dotted line scores are probabilities to be taken at their word; above it they are too low, below too high."
-      : "The scores are not within 0 and 1, so they cannot be held against the share directly.");
+      : "The scores are not within 0 and 1, so they cannot be held against the share directly.")
+  );
 }
 
 function wireCurves() {

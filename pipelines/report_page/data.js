@@ -75,9 +75,17 @@ function shown(value, digits) {
   return text.replace(/^-/, "−");
 }
 
+/** An AUC with its interval, as far as they are known. */
+function withInterval(value, low, high) {
+  if (Number.isNaN(value)) return "–";
+  return value.toFixed(3) + (Number.isNaN(low) ? "" : ` [${low.toFixed(3)}, ${high.toFixed(3)}]`);
+}
+
 function timeText(micros) {
   const at = new Date(Math.floor(micros / 1000));
-  return Number.isNaN(at.getTime()) ? "–" : at.toISOString().slice(0, -8).replace("T", " ");
+  if (Number.isNaN(at.getTime())) return "–";
+  const text = at.toISOString().slice(0, -8).replace("T", " ");
+  return meta.dates ? text.replace(" 00:00", "") : text;
 }
 
 function reasonOf(row, measure) {
@@ -111,6 +119,18 @@ function element(tag, attributes, ...children) {
 /** "1 row", "2 rows". */
 function counted(count, noun) {
   return `${counts.format(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** What a pager says and offers: where all is on one page, the number alone. */
+function showPages(id, said, page, pages) {
+  byId(`${id}-page`).textContent = pages > 1 ? `${said}, page ${page + 1} of ${pages}` : said;
+  for (const [way, last] of [
+    ["back", page === 0],
+    ["next", page >= pages - 1],
+  ]) {
+    byId(`${id}-${way}`).hidden = pages < 2;
+    byId(`${id}-${way}`).disabled = last;
+  }
 }
 
 function byId(id) {

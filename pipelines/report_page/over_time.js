@@ -15,17 +15,38 @@ async function drawMain() {
   const traces = measureTraces(measure, main.view, chart.clientWidth, false);
   traces.push(...extremeTraces(measure));
   const layout = baseLayout(axisLayout(measure, false));
+  const full = firstFull();
+  if (full !== null) layout.shapes = [veil(full)];
   if (main.view)
     layout.xaxis.range =
       state.axis === "time" ? main.view.map((ms) => new Date(ms).toISOString()) : main.view.slice();
   layout.uirevision = Math.random();
   byId("main-caption").textContent = summary(measure) + drawnNote(traces, measure);
+  if (full !== null) byId("main-caption").textContent += " Fainter: before the first full window.";
   await Plotly.react(chart, traces, layout, PLOT_CONFIG);
   chart.dataset.drawn = `${measure}|${state.slice}|${state.axis}|${state.models.join(",")}|${isDark() ? "dark" : "light"}`;
   if (!chart.dataset.wired) {
     chart.dataset.wired = "1";
     chart.on("plotly_relayout", (change) => zoomed(change));
   }
+}
+
+/** Over the rows whose windows are not full yet. */
+function veil(until) {
+  const [from] = extent();
+  return {
+    type: "rect",
+    xref: "x",
+    yref: "paper",
+    x0: from,
+    x1: until,
+    y0: 0,
+    y1: 1,
+    fillcolor: token("ground"),
+    opacity: 0.6,
+    line: { width: 0 },
+    layer: "above",
+  };
 }
 
 function drawnNote(traces, measure) {
@@ -182,7 +203,7 @@ function buildMultiples() {
         main.view = null;
         choose({ measure });
         say(`${said.label} is shown large`);
-        byId("over-time").scrollIntoView();
+        goTo(byId("over-time"));
         byId("measure").focus({ preventScroll: true });
       });
       const plot = element("div", { class: "plot" });
@@ -210,12 +231,9 @@ async function drawMultiple(one) {
   if (turn !== one.turn) return;
   one.caption.textContent = summary(one.measure).replace(/^[^:]*: /, "");
   const layout = baseLayout(axisLayout(one.measure, true));
-  await Plotly.react(
-    one.plot,
-    measureTraces(one.measure, null, one.plot.clientWidth, true),
-    layout,
-    PLOT_CONFIG,
-  );
+  const traces = measureTraces(one.measure, null, one.plot.clientWidth, true);
+  Object.assign(layout.yaxis, steps(traces, meta.measures[one.measure].digits === "count"));
+  await Plotly.react(one.plot, traces, layout, PLOT_CONFIG);
   one.figure.dataset.drawn = `${one.measure}|${state.slice}|${state.axis}|${state.models.join(",")}`;
 }
 

@@ -2,7 +2,7 @@
 
 const PICKS_AT_ONCE = 60;
 const SLICES_LISTED = 300;
-const MANY = 12; // with more, searching helps
+const MANY = 8; // with more, searching helps
 
 let changes = null;
 
@@ -28,6 +28,7 @@ function swatch(model) {
 }
 
 function fillModels() {
+  byId("model-search-label").hidden = meta.models.length <= MANY;
   const wanted = byId("model-search").value.trim().toLowerCase();
   const matching = [];
   for (let model = 0; model < meta.models.length; model += 1) {
@@ -79,7 +80,7 @@ async function fillLegend() {
       remove.addEventListener("click", () => {
         choose({ models: state.models.filter((other) => other !== model) });
         say(`${meta.models[model]} removed`);
-        (byId("legend").querySelector("button") || byId("model-search")).focus();
+        (byId("legend").querySelector("button") || byId("model-list").querySelector("input")).focus();
       });
       return element(
         "li",
@@ -93,6 +94,25 @@ async function fillLegend() {
   );
 }
 
+/** The colours again where the charts are far from the legend, and which slice they are of. */
+function fillKeys() {
+  const several = meta.slices.some((name) => name !== "");
+  for (const place of document.querySelectorAll("h2 .of")) {
+    const said = place.dataset.of === "slice" ? sliceName(state.slice) : "latest AUC of each";
+    place.textContent = several ? said : "";
+  }
+  for (const list of document.querySelectorAll(".keys")) {
+    list.replaceChildren(
+      ...state.models.map((model) =>
+        element("li", {}, swatch(model), element("span", {}, meta.models[model])),
+      ),
+    );
+  }
+  byId("measures").querySelector(".keys").hidden = false;
+  byId("curves-keys").hidden = !curveMoments.list.length;
+  byId("slices").querySelector(".keys").hidden = byId("slices").querySelector("figure").hidden;
+}
+
 function latestText(model) {
   const series = seriesOf(model, state.slice);
   return series
@@ -102,7 +122,7 @@ function latestText(model) {
 
 function fillSlices() {
   const search = byId("slice-search");
-  byId("slice-search-label").hidden = meta.slices.length <= MANY;
+  byId("slice-search-label").hidden = meta.slices.filter((name) => name !== "").length <= MANY;
   const wanted = search.value.trim().toLowerCase();
   const matching = meta.slices
     .map((_, slice) => slice)
@@ -158,7 +178,7 @@ function showChanges() {
           { class: "card" },
           element("h3", {}, meta.models[model], badge),
           ...(change.figures ? [element("p", { class: "figures" }, change.figures)] : []),
-          element("p", {}, change.text),
+          element("p", { title: change.exact || null }, change.text),
         );
       }),
   );
@@ -171,8 +191,7 @@ async function showSideBySide() {
   const told = [];
   for (const model of state.models) {
     const [auc, low, high] = ["auc", "auc_low", "auc_high"].map((name) => lastOf(model, whole, name));
-    const interval = Number.isNaN(low) ? "" : ` [${low.toFixed(3)}, ${high.toFixed(3)}]`;
-    if (!Number.isNaN(auc)) told.push(`${meta.models[model]} ${auc.toFixed(3)}${interval}`);
+    if (!Number.isNaN(auc)) told.push(`${meta.models[model]} ${withInterval(auc, low, high)}`);
   }
   const sentence = told.length ? `Latest AUC [${meta.confidence} interval]: ${told.join(", ")}.` : "";
   byId("side-by-side").textContent = told.length > 1 ? `${sentence} ${meta.noTest}` : sentence;
@@ -201,11 +220,27 @@ function wireControls() {
     link.addEventListener("click", (event) => {
       event.preventDefault(); // the fragment belongs to the choices
       const target = byId(link.getAttribute("href").slice(1));
-      target.scrollIntoView();
+      goTo(target);
       if (!target.hasAttribute("tabindex")) target.tabIndex = -1;
       target.focus({ preventScroll: true });
     });
   }
+}
+
+// Heights are reserved before charts are drawn; what still grows on the way to a section (a caption, a table)
+// does not carry the section off, until the reader moves by other means.
+
+let heldAt = null;
+
+function goTo(target) {
+  heldAt = target;
+  target.scrollIntoView();
+}
+
+function holdPlace() {
+  new ResizeObserver(() => heldAt?.scrollIntoView()).observe(byId("main"));
+  for (const kind of ["wheel", "touchstart", "pointerdown", "keydown"])
+    addEventListener(kind, () => (heldAt = null), { passive: true, capture: true });
 }
 
 const THEMES = ["system", "light", "dark"];
@@ -229,6 +264,11 @@ function redraw(what) {
   const changed = (...names) => names.some((name) => what.includes(name));
   if (changed("theme")) applyTheme();
   if (changed("models", "slice", "measure", "theme")) fillLegend();
+  if (changed("models", "slice", "axis", "theme")) {
+    layOutSlices();
+    layOutCurves();
+    fillKeys();
+  }
   if (changed("models")) {
     fillModels();
     showChanges();
@@ -294,6 +334,10 @@ async function begin() {
   wireCurves();
   wireLatest();
   buildMultiples();
+  layOutSlices();
+  layOutCurves();
+  fillKeys();
+  holdPlace();
   await drawLatest();
   await fillLegend();
   await drawMain();

@@ -1,6 +1,9 @@
 // The latest AUC of every slice, models beside each other, some slices at a time.
 
 const SLICES_AT_ONCE = 30;
+const SLICES_CAPTION =
+  "Points are the latest AUC, lines its interval; where a point is missing, the AUC is null. " +
+  "The numbers are in the table of latest values (rows: every slice).";
 const slices = { page: 0, order: "name", turn: 0 };
 
 function slicesOfChosen() {
@@ -31,11 +34,9 @@ function orderedSlices() {
   return all.sort((a, b) => keys.get(b) - keys.get(a) || a - b);
 }
 
-async function drawSlices() {
-  const turn = (slices.turn += 1);
+/** The words and the height of the chart, before there is anything to draw: nothing moves when it is drawn. */
+function layOutSlices() {
   const about = byId("slices-about");
-  const chart = byId("slices-chart");
-  const controls = byId("slices-controls");
   const several = meta.slices.length > 1 && meta.columns.includes("auc");
   byId("slices").querySelector("figure").hidden = !several;
   if (!several) {
@@ -43,22 +44,30 @@ async function drawSlices() {
       meta.slices.length > 1
         ? "AUC is null in every row, so there is nothing to set side by side here."
         : "These rows have no slices. rocsteady evaluate --slice COLUMN makes rows for every value of a column.";
-    return;
+    return false;
   }
+  const found = slicesOfChosen();
+  const pages = Math.max(1, Math.ceil(found.length / SLICES_AT_ONCE));
+  slices.page = Math.min(slices.page, pages - 1);
+  byId("slices-controls").hidden = false;
+  const named = found.filter((slice) => meta.slices[slice] !== "").length;
+  const said = counted(named, "slice") + (named < found.length ? " and all events" : "");
+  showPages("slices", said, slices.page, pages);
+  const lines = Math.min(SLICES_AT_ONCE, found.length - slices.page * SLICES_AT_ONCE);
+  const height = 56 + lines * Math.max(24, 10 + 9 * Math.min(state.models.length, 6));
+  byId("slices-chart").style.height = `${height}px`;
+  byId("slices-caption").textContent = SLICES_CAPTION;
+  return true;
+}
+
+async function drawSlices() {
+  const turn = (slices.turn += 1);
+  const chart = byId("slices-chart");
+  if (!layOutSlices()) return;
   await need(["auc", "auc_low", "auc_high", "window_events"]);
   const Plotly = await plotly();
   if (turn !== slices.turn) return;
-  const ordered = orderedSlices();
-  const pages = Math.max(1, Math.ceil(ordered.length / SLICES_AT_ONCE));
-  slices.page = Math.min(slices.page, pages - 1);
-  const shownNow = ordered.slice(slices.page * SLICES_AT_ONCE, (slices.page + 1) * SLICES_AT_ONCE);
-  controls.hidden = false;
-  byId("slices-page").textContent =
-    `${counted(ordered.length, "slice")}, page ${slices.page + 1} of ${pages}`;
-  byId("slices-back").disabled = slices.page === 0;
-  byId("slices-next").disabled = slices.page >= pages - 1;
-  const height = 56 + shownNow.length * Math.max(24, 10 + 9 * Math.min(state.models.length, 6));
-  chart.style.height = `${height}px`;
+  const shownNow = orderedSlices().slice(slices.page * SLICES_AT_ONCE, (slices.page + 1) * SLICES_AT_ONCE);
   const traces = state.models.map((model, place) => sliceTrace(model, place, shownNow));
   const labels = shownNow.map((slice) => escaped(shortened(sliceName(slice))));
   const layout = baseLayout({
@@ -76,8 +85,7 @@ async function drawSlices() {
     state.models.every((model) => Number.isNaN(lastOf(model, slice, "auc"))),
   );
   byId("slices-caption").textContent =
-    "Points are the latest AUC, lines its interval; where a point is missing, the AUC is null. " +
-    "The numbers are in the table of latest values (rows: every slice)." +
+    SLICES_CAPTION +
     (without.length
       ? ` Null here: ${without.map(sliceName).slice(0, 10).join(", ")}${without.length > 10 ? ", ..." : ""}.`
       : "");

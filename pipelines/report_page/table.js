@@ -1,7 +1,7 @@
 // The table of latest values: sortable by every column, filtered, fifty rows at a time.
 
 const ROWS_AT_ONCE = 50;
-const MAIN_COLUMNS = ["auc", "auc_low", "auc_high", "h", "ks", "brier", "kappa", "kappa_m"];
+const MAIN_COLUMNS = ["auc", "h", "ks", "brier", "kappa", "kappa_m"];
 const latest = {
   sort: "model",
   down: false,
@@ -19,20 +19,22 @@ function measureColumns() {
   return latest.wide ? there : there.filter((name) => MAIN_COLUMNS.includes(name));
 }
 
-function tableColumns() {
-  const plain = [
-    ["model", "Model", "text"],
-    ["slice", "Slice", "text"],
-  ];
+function tableColumns(found) {
+  const plain = [["model", "Model", "text"]];
+  if (latest.scope === "all") plain.push(["slice", "Slice", "text"]);
   if (meta.times) plain.push(["time", "Time (UTC)", "time"]);
   plain.push(
     ["seq", "Events applied", "count"],
     ["window_events", "In window", "count"],
     ["prevalence", "Prevalence", "share"],
   );
-  for (const name of measureColumns())
-    plain.push([name, meta.measures[name].label, meta.measures[name].digits]);
-  plain.push(["reason", "Reason", "reason"]);
+  for (const name of measureColumns()) {
+    if (name === "auc" && !latest.wide && meta.columns.includes("auc_low"))
+      plain.push([name, `AUC [${meta.confidence} interval]`, "interval"]);
+    else plain.push([name, meta.measures[name].label, meta.measures[name].digits]);
+  }
+  const codes = columns.get("reason");
+  if (found.some((series) => codes[series[3] - 1] >= 0)) plain.push(["reason", "Reason", "reason"]);
   return plain;
 }
 
@@ -74,15 +76,18 @@ function sortLatest(found, kind) {
 
 async function drawLatest() {
   const turn = (latest.turn += 1);
-  const shape = tableColumns();
+  await need(["reason"]);
+  const chosen = latestSeries();
+  const shape = tableColumns(chosen);
   if (!shape.some(([name]) => name === latest.sort)) latest.sort = "model";
   await need([
-    "reason",
+    "auc_low",
+    "auc_high",
     ...shape.map(([name]) => name).filter((name) => !["model", "slice", "reason"].includes(name)),
   ]);
   if (turn !== latest.turn) return;
   const kind = shape.find(([name]) => name === latest.sort)[2];
-  const found = sortLatest(latestSeries(), kind);
+  const found = sortLatest(chosen, kind);
   const pages = Math.max(1, Math.ceil(found.length / ROWS_AT_ONCE));
   latest.page = Math.min(Math.max(latest.page, 0), pages - 1);
   const table = byId("latest-table");
@@ -98,9 +103,7 @@ async function drawLatest() {
     );
   table.tBodies[0].replaceWith(body);
   if (focused) table.tHead.querySelector(`[data-sort="${focused}"]`)?.focus();
-  byId("latest-page").textContent = `${counted(found.length, "row")}, page ${latest.page + 1} of ${pages}`;
-  byId("latest-back").disabled = latest.page === 0;
-  byId("latest-next").disabled = latest.page >= pages - 1;
+  showPages("latest", counted(found.length, "row"), latest.page, pages);
   const of = {
     whole: "model, over all its events",
     slice: `model in ${sliceName(state.slice)}`,
@@ -144,9 +147,9 @@ function bodyRow(series, shape) {
     else {
       const value = columns.get(name)[row];
       const exact = Number.isFinite(value) && kind !== "time" ? String(value) : reasonOf(row, name);
-      line.append(
-        element("td", { title: exact || null }, kind === "time" ? timeText(value) : shown(value, kind)),
-      );
+      let text = kind === "time" ? timeText(value) : shown(value, kind);
+      if (kind === "interval") text = withInterval(value, columns.get("auc_low")[row], columns.get("auc_high")[row]);
+      line.append(element("td", { title: exact || null }, text));
     }
   }
   return line;

@@ -15,7 +15,7 @@ from report_tables import NASTY, START, curve, evaluated_rows, events, filled
 from rocsteady.core.rows_arrow import ROW_SCHEMA
 from rocsteady.pipelines.report import write_report
 from rocsteady.pipelines.report_measures import DRAWN, MEANINGS
-from rocsteady.pipelines.report_text import NONE
+from rocsteady.pipelines.report_text import NONE, with_interval
 from rocsteady.transforms.write_curves import CURVE_SCHEMA
 
 HOUR = 3_600_000_000
@@ -203,6 +203,54 @@ def test_a_row_alone_between_nulls_is_seen_with_its_interval(browser, tmp_path):
         np.testing.assert_allclose(spans, [[0.02] * 3], atol=1e-12)
 
 
+def test_models_of_one_row_at_one_place_are_all_seen(browser, tmp_path):
+    write_report(filled([("a", 1), ("b", 1), ("c", 1)], auc=np.full(3, 0.8)), tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html") as page:
+        drawn(page, measure="auc")
+        marks = page.evaluate(
+            """document.getElementById("main-chart").data.filter((one) => one.kind === "alone")
+                .map((one) => [one.marker.symbol, one.marker.size])"""
+        )
+        assert len({symbol for symbol, _ in marks}) == len({size for _, size in marks}) == 3
+        assert all(symbol.endswith("-open") for symbol, _ in marks)
+        assert "a 0.8000 (one row only: fewer events than a row's stride)" in page.inner_text("#main-caption")
+
+
+def test_the_caption_is_of_full_windows_and_the_rest_is_fainter(browser, tmp_path):
+    auc = np.array([0.1, 0.99, 0.2, 0.3, 0.7, 0.75, 0.72, 0.8, 0.6])
+    write_report(filled([("m", 9)], auc=auc), tmp_path / "r.html")  # the fifth window is full, with 500
+    with opened(browser, tmp_path / "r.html") as page:
+        drawn(page, measure="auc")
+        told = page.inner_text("#main-caption")
+        assert "m 0.6000 at the end (from 0.6000 to 0.8000 over full windows)" in told
+        assert "Fainter: before the first full window." in told
+        (shape,) = page.evaluate("document.getElementById('main-chart').layout.shapes")
+        assert [shape["x0"], shape["x1"]] == [(START + hours * HOUR) / 1000 for hours in (1, 5)]
+    growing = filled([("m", 9)], auc=auc, window_events=np.arange(1, 10) * 100)
+    write_report(growing, tmp_path / "r.html")
+    with opened(browser, tmp_path / "r.html") as page:
+        drawn(page, measure="auc")
+        assert "m 0.6000 at the end (from 0.1000 to 0.9900)." in page.inner_text("#main-caption")
+        assert not page.evaluate("document.getElementById('main-chart').layout.shapes")
+
+
+def test_every_small_chart_has_two_ticks_at_least(browser, report, tmp_path):
+    n = 6
+    flat = filled(
+        [("m", n)], auc=np.full(n, 0.5), h=np.zeros(n), ks=np.full(n, 1.0), tp=np.full(n, 7.0),
+        fp=np.zeros(n), aum=np.full(n, 12_345.6), kappa=np.full(n, -0.25), tn=np.array([1.0, 1, 1, 2, 1, 1]),
+    )  # fmt: skip
+    write_report(flat, tmp_path / "flat.html")
+    for path in (tmp_path / "flat.html", report):
+        with opened(browser, path) as page:
+            for figure in page.locator("figure.small").all():
+                figure.scroll_into_view_if_needed()
+                measure = figure.get_attribute("data-measure")
+                page.wait_for_selector(f'figure[data-measure="{measure}"][data-drawn]')
+                ticks = figure.locator(".ytick").all_text_contents()
+                assert len(set(ticks)) >= 2, (measure, ticks)
+
+
 def test_a_measure_null_throughout_has_no_chart_and_is_listed(browser, tmp_path):
     table = filled([("m", 6)], precision=pa.nulls(6, pa.float64()), brier=pa.nulls(6, pa.float64()))
     write_report(table, tmp_path / "r.html")
@@ -275,9 +323,8 @@ def test_panes_are_not_joined_by_a_line(browser, tmp_path):
 
 def test_models_slices_and_measures_are_chosen_and_the_address_keeps_them(browser, report, rows):
     with opened(browser, report) as page:
-        page.fill("#model-search", "goo")
-        assert page.locator("#model-list li").count() == 1
-        page.fill("#model-search", "")
+        assert page.is_hidden("#model-search")  # of three models, none need be searched for
+        assert page.is_hidden("#slice-search")
         for box in page.locator("#model-list input").all()[:2]:
             box.uncheck()
         page.select_option("#slice", label="site=b<i>")
@@ -325,6 +372,74 @@ def test_the_slices_chart_shows_the_latest_values(browser, report, rows):
             assert x == [row["auc"] for row in last]
             np.testing.assert_allclose(above, [row["auc_high"] - row["auc"] for row in last], atol=1e-15)
             np.testing.assert_allclose(below, [row["auc"] - row["auc_low"] for row in last], atol=1e-15)
+
+
+SETTLED = """() => new Promise((done) => {
+    let [before, still] = [[], 0];
+    const look = () => {
+        const now = [scrollY, document.documentElement.scrollHeight];
+        still = now.join() === before.join() ? still + 1 : 0;
+        before = now;
+        if (still > 6) done(); else setTimeout(look, 100);
+    };
+    look();
+})"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_link_at_the_top_leads_to_its_section_at_once(width, browser, report):
+    for target in ("#slices", "#curves", "#latest", "#meanings"):
+        with opened(browser, report, width=width) as page:
+            page.click(f'nav a[href="{target}"]')
+            page.evaluate(SETTLED)
+            top = page.eval_on_selector(target, "one => one.getBoundingClientRect().top")
+            assert abs(top) <= 40, target
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_charts_that_are_drawn_late_move_nothing(width, browser, report):
+    tops = "() => [...document.querySelectorAll('section')].map((one) => one.offsetTop)"
+    with opened(browser, report, width=width) as page:
+        page.evaluate(SETTLED)
+        before = page.evaluate(tops)
+        for id_ in ("measures", "slices", "curves", "latest"):
+            page.locator(f"#{id_}").scroll_into_view_if_needed()
+            page.evaluate(SETTLED)
+        page.wait_for_selector("#roc-chart[data-drawn]")
+        page.wait_for_selector("#slices-chart[data-drawn]")
+        np.testing.assert_allclose(page.evaluate(tops), before, atol=40)
+
+
+def test_the_colours_and_the_slice_are_told_at_every_chart(browser, report):
+    with opened(browser, report) as page:
+        page.locator("#model-list label", has_text=re.compile("^good$")).click()
+        page.select_option("#slice", label="site=c")
+        chosen = page.locator("#model-list label:has(:checked)").all_inner_texts()
+        assert len(chosen) == 2
+        for section in ("measures", "slices", "curves"):
+            keys = page.locator(f"#{section} .keys li")
+            if section == "curves":  # there are none of this slice
+                assert not page.is_visible("#curves-keys")
+                page.select_option("#slice", label="all events")
+                page.wait_for_selector("#curves-keys", state="visible")
+                assert page.inner_text("#curves-title").endswith("all events")
+            assert keys.all_inner_texts() == chosen
+            assert page.locator(f"#{section} .keys button").count() == 0
+            colours = page.eval_on_selector_all(
+                f"#{section} .keys line, #legend line", "all => all.map((one) => one.getAttribute('stroke'))"
+            )
+            assert colours[:2] == colours[2:]
+            if section == "measures":
+                assert page.inner_text("#measures-title").endswith("site=c")
+
+
+def test_where_all_is_on_one_page_there_is_nothing_to_turn(browser, report):
+    with opened(browser, report) as page:
+        page.locator("#slices").scroll_into_view_if_needed()
+        assert page.inner_text("#slices-page") == "3 slices and all events"
+        assert page.inner_text("#latest-page") == "3 rows"
+        for id_ in ("slices-back", "slices-next", "latest-back", "latest-next"):
+            assert page.is_hidden(f"#{id_}")
 
 
 # ---- curves
@@ -419,28 +534,64 @@ def test_the_table_sorts_by_click_and_by_keyboard(browser, report, rows):
             "document.getElementById('latest-table').dataset.drawn.split('|')[4] === 'all'"
         )
         titles = [title.strip() for title in page.locator("#latest-table thead th").all_inner_texts()]
-        place = titles.index("AUC")
+        place = titles.index("AUC [95% interval]")
         last = {}
         for row in rows.sort_by("row").to_pylist():
-            last[row["model"], row["slice"]] = row["auc"]
-        known = sorted(value for value in last.values() if value is not None)
+            last[row["model"], row["slice"]] = tuple(row[name] for name in ("auc", "auc_low", "auc_high"))
+        known = [
+            with_interval(*(np.nan if end is None else end for end in ends))
+            for ends in sorted(ends for ends in last.values() if ends[0] is not None)
+        ]
         nulls = [NONE] * (len(last) - len(known))
         head = page.locator("#latest-table thead th").nth(place)
         head.locator("button").click()
         page.wait_for_function("document.getElementById('latest-table').dataset.drawn.startsWith('auc|true')")
         assert head.get_attribute("aria-sort") == "descending"
-        assert column(page, place) == [f"{value:.4f}" for value in known[::-1]] + nulls
+        assert column(page, place) == known[::-1] + nulls
         assert page.evaluate("document.activeElement.dataset.sort") == "auc"
         page.keyboard.press("Enter")
         page.wait_for_function(
             "document.getElementById('latest-table').dataset.drawn.startsWith('auc|false')"
         )
         assert head.get_attribute("aria-sort") == "ascending"
-        assert column(page, place) == [f"{value:.4f}" for value in known] + nulls
+        assert column(page, place) == known + nulls
         others = page.eval_on_selector_all(
             "#latest-table th[aria-sort]", "all => all.map((one) => one.ariaSort)"
         )
         assert sorted(set(others)) == ["ascending", "none"]
+
+
+def test_the_main_measures_fit_a_laptop(browser, tmp_path):
+    write_report(
+        filled([("adaptive-tree", 3), ("naive-bayes", 3)], seq=np.tile([9e5, 1e6, 12e5], 2)),
+        tmp_path / "r.html",
+    )
+    with opened(browser, tmp_path / "r.html") as page:
+        page.wait_for_selector("#latest-table[data-drawn]")
+        titles = page.locator("#latest-table thead th").all_inner_texts()
+        assert {"H-measure", "KS", "Kappa", "Kappa-m"} <= {title.strip() for title in titles}
+        assert (
+            page.evaluate(
+                "(() => { const one = document.querySelector('.scroll');"
+                " return one.scrollWidth - one.clientWidth; })()"
+            )
+            <= 0
+        )
+
+
+def test_the_roc_caption_says_once_what_is_common(browser, report, tmp_path):
+    labels, scores = events(200, 1)
+    time = datetime.fromtimestamp(START / 1e6, UTC)
+    both = pa.concat_tables([curve(model, 200, labels, scores, time=time) for model in ("a", "b")])
+    write_report(filled([("a", 3), ("b", 3)]), tmp_path / "r.html", curves=both)
+    with opened(browser, tmp_path / "r.html") as page:
+        page.locator("#curves").scroll_into_view_if_needed()
+        page.wait_for_selector("#roc-chart[data-drawn]")
+        points = len(set(scores.tolist())) + 1
+        told = f"At {time:%Y-%m-%d %H:%M} UTC. {labels.sum()} positives and {200 - labels.sum()} negatives: "
+        assert page.inner_text("#roc-caption").startswith(f"{told}a {points} points, b {points} points. The")
+        assert page.is_hidden("#moment")  # there is but one
+        assert page.inner_text("#moment-text") == f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 def test_null_comes_last_whichever_way_the_table_is_sorted(browser, tmp_path):
@@ -671,7 +822,7 @@ def test_without_javascript_the_words_and_the_first_values_are_there(browser, re
         for words in (
             "Charts need JavaScript",
             "support a change",
-            f"{last['auc']:.4f}",
+            f"{last['auc']:.3f} [{last['auc_low']:.3f}, {last['auc_high']:.3f}]",
             MEANINGS["h"].sentence,
         ):
             assert words in text

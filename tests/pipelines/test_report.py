@@ -148,9 +148,15 @@ def series_of_windows(draw):
     half = np.array(draw(st.lists(st.sampled_from([0.0, 0.01, 0.2]), min_size=n, max_size=n)), float)
     full = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)), bool)
     nothing = np.full(n, np.nan)
+    since, time = nothing, nothing
+    if draw(st.booleans()):  # several events at one time, and rows that do not know their oldest event
+        times = np.append(0, np.cumsum(draw(st.lists(st.integers(0, 2), min_size=60, max_size=60))))
+        time = times[seq - 1].astype(float)
+        since = times[seq - events].astype(float)
+        since[np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)), bool)] = np.nan
     low, high = np.maximum(auc - half, 0), np.minimum(auc + half, 1)
     rarer = np.array(draw(st.lists(st.sampled_from([29, 30, 500]), min_size=n, max_size=n)), float)
-    return Series(seq - events, seq, full, rarer, seq, events, nothing, auc, low, high)
+    return Series(seq - events, seq, full, rarer, seq, events, since, time, time, auc, low, high)
 
 
 def slow_greatest_difference(series, confidence):
@@ -162,7 +168,9 @@ def slow_greatest_difference(series, confidence):
             usable = [
                 series.full[k] and series.high[k] > series.low[k] and series.rarer[k] >= 30 for k in (i, j)
             ]
-            if i < j and all(usable) and not spans[0] & spans[1]:
+            begins = series.time[j] if np.isnan(series.since[j]) else series.since[j]
+            touching = begins <= series.time[i]
+            if i < j and all(usable) and not spans[0] & spans[1] and not touching:
                 pairs.append((abs(series.auc[i] - series.auc[j]), i, j))
     if not pairs:
         return None
@@ -213,7 +221,20 @@ def test_chance_alone_is_called_a_change_no_more_often_than_the_level_says():
         seq = np.arange(1, n + 1) * 100
         half = NORMAL * 0.02
         rarer, events, nothing = np.full(n, 40.0), np.full(n, 100), np.full(n, np.nan)
-        series = Series(seq - 100, seq, seq > 0, rarer, seq, events, nothing, auc, auc - half, auc + half)
+        series = Series(
+            seq - 100,
+            seq,
+            seq > 0,
+            rarer,
+            seq,
+            events,
+            nothing,
+            nothing,
+            nothing,
+            auc,
+            auc - half,
+            auc + half,
+        )
         change = change_of("m", series, 0.95)
         told += change.verdict == "changed"
         assert change.verdict == "changed" or "includes 0" in change.text
@@ -226,6 +247,47 @@ def test_windows_that_share_events_are_not_compared():
     change = change_of("m", series_of(table.columns, slice(0, 30)), 0.95)
     assert (change.verdict, change.worst) == ("cannot tell", -1)
     assert "reaches back to the first event" in change.text
+
+
+def series_with_times(since, time, auc=(0.5, 0.9)):
+    n = len(time)
+    stamps = [pa.array(np.array(values, np.int64), pa.timestamp("us", "UTC")) for values in (since, time)]
+    table = filled(
+        [("m", n)], seq=(np.arange(n) + 1) * 500, window_events=np.full(n, 500), auc=np.resize(auc, n),
+        window_start=stamps[0], window_end=stamps[1], time=stamps[1],
+    )  # fmt: skip
+    return series_of(report_rows(table).columns, slice(0, n))
+
+
+def test_windows_that_touch_in_time_are_not_compared():
+    day = 86_400_000_000
+    apart = change_of("m", series_with_times([0, 2 * day], [day, 3 * day]), 0.95)
+    assert apart.verdict == "changed"
+    for begun, ended in ((day, 3 * day), (day, day), (0, 3 * day)):
+        touching = change_of("m", series_with_times([0, begun], [day, ended]), 0.95)
+        assert (touching.verdict, touching.worst) == ("cannot tell", -1)
+        assert "touch in time" in touching.text
+
+
+def test_a_card_says_from_when_to_when_and_the_seconds_in_its_title():
+    start = 1379203200_000000  # 15 Sep 2013
+    day, minute = 86_400_000_000, 60_000_000
+    dates = series_with_times([start, start + 12 * day], [start + 11 * day, start + 20 * day])
+    change = change_of("m", dates, 0.95)
+    assert "in the 500 events from 15 to 26 Sep 2013 (0.500" in change.text
+    assert "in the 500 events from 27 Sep to 5 Oct 2013 (0.900" in change.text
+    assert "lowest: 2013-09-15 00:00:00 to 2013-09-26 00:00:00 UTC; highest: " in change.exact
+    page = report_page(report_rows(filled([("m", 3)])))
+    assert page.count("Times are UTC. Every") + page.count("Times are UTC.</p>") >= 1
+    short = series_with_times([start, start + 3 * minute], [start + 2 * minute, start + 3 * minute])
+    text = change_of("m", short, 0.95).text
+    assert "on 15 Sep 2013 from 00:00 to 00:02 (" in text
+    assert "on 15 Sep 2013 at 00:03 (" in text
+    unknown = change_of("m", dates._replace(since=np.full(2, np.nan)), 0.95)
+    assert "in the 500 events up to 26 Sep 2013 (0.500" in unknown.text
+    assert unknown.exact == ""
+    late = dates._replace(time=dates.time + minute, until=dates.until + minute, since=np.full(2, np.nan))
+    assert "in the 500 events up to 26 Sep 2013, 00:01 (" in change_of("m", late, 0.95).text
 
 
 def test_windows_with_few_events_of_a_class_are_not_compared():
@@ -396,6 +458,20 @@ def test_every_measure_has_a_meaning_of_one_sentence():
         assert meaning.digits in ("share", "score", "count")
 
 
+def test_none_is_called_better_that_a_constant_decision_makes_perfect():
+    for name in ("tp", "fp", "tn", "fn", "recall", "specificity", "cmd"):
+        assert MEANINGS[name].better == "", name
+    assert (MEANINGS["aum"].better, "constant scores" in MEANINGS["aum"].sentence) == ("lower", True)
+    assert "interpolated linearly" in MEANINGS["tpr_at_fpr"].sentence
+
+
+def test_notes_stand_in_one_box_above_the_numbers():
+    page = report_page(report_rows(filled([("a", 3)]), ["One < two.", "Another."]))
+    box = '<div class="note" role="note"><p>One &lt; two.</p><p>Another.</p></div>'
+    assert 0 < page.index(box) < page.index('<dl class="counters">')
+    assert 'role="note"' not in report_page(report_rows(filled([("a", 3)]))).partition("<main")[0]
+
+
 def test_names_are_text_wherever_they_stand(rows):
     page = report_page(report_rows(rows), title=NASTY)
     assert NASTY not in page
@@ -449,7 +525,17 @@ def test_dead_letters_are_counted_by_kind_and_reason():
     page = report_page(report_rows(filled([("a", 3)])), counters=counters)
     for label, count in (("Dead letters", 3), ("Late", 1), ("Unmatched", 1), ("Applied", 300)):
         assert f"<dt>{label}</dt><dd>{count}</dd>" in page
+    assert "<dt>Duplicate</dt>" not in page  # 0 would suggest that something was looked for
+    for kind in ("late", "unmatched", "duplicate"):
+        assert re.search(rf"<details.*{kind}: .*</details>", page)
     assert "3 &times; score: ... is not a number (invalid)" in page
+
+
+def test_the_title_of_one_model_names_it():
+    one, two = (report_rows(filled([(name, 3) for name in names])) for names in ("m", "mn"))
+    assert "<h1>How well m ranks and decides</h1>" in report_page(one)
+    assert "<h1>How well the models rank and decide</h1>" in report_page(two)
+    assert "<h1>Mine</h1>" in report_page(one, title="Mine")
 
 
 def test_without_counters_the_page_says_how_to_have_them():

@@ -1,0 +1,70 @@
+// What is said of a measure in words: which windows are full, and from where to where the values went.
+
+/** Whether rows of a series have full windows, as report_changes.py tells it; null where none has. */
+function fullWindows(series) {
+  const [seq, events] = [columns.get("seq"), columns.get("window_events")];
+  if (meta.panes) return (row) => row + 1 === series.stop || breaksBefore(row + 1);
+  let size = -1;
+  for (let row = series.first; row < series.stop; row += 1)
+    if (seq[row] > events[row]) size = Math.max(size, events[row]);
+  return size < 0 ? null : (row) => seq[row] > events[row] || events[row] === size;
+}
+
+/** Where on the axis the first full window is, if windows before it are drawn; else null. */
+function firstFull() {
+  let least = Infinity;
+  if (meta.panes) return null;
+  for (const model of state.models) {
+    const series = seriesOf(model, state.slice);
+    const full = series ? fullWindows(series) : null;
+    if (!full) continue;
+    let row = series.first;
+    while (row < series.stop && !full(row)) row += 1;
+    least = Math.min(least, row === series.first ? -Infinity : horizontal(row));
+  }
+  return Number.isFinite(least) ? least : null;
+}
+
+/** One measure of the chosen models and slice, summed up in a sentence. */
+function summary(measure) {
+  const said = meta.measures[measure];
+  const values = columns.get(measure);
+  const parts = [];
+  for (const model of state.models) {
+    const series = seriesOf(model, state.slice);
+    if (!series) {
+      parts.push(`${meta.models[model]} has no rows in this slice`);
+      continue;
+    }
+    let low = Infinity;
+    let high = -Infinity;
+    let gone = 0;
+    let full = fullWindows(series);
+    const known = (row) => !Number.isNaN(values[row]);
+    if (full) {
+      let any = false;
+      for (let row = series.first; row < series.stop && !any; row += 1) any = full(row) && known(row);
+      if (!any) full = null;
+    }
+    for (let row = series.first; row < series.stop; row += 1) {
+      if (!known(row)) gone += 1;
+      else if (!full || full(row)) {
+        low = Math.min(low, values[row]);
+        high = Math.max(high, values[row]);
+      }
+    }
+    const last = shown(values[series.stop - 1], said.digits);
+    if (low > high) parts.push(`${meta.models[model]} is null throughout`);
+    else if (series.stop - series.first === 1)
+      parts.push(`${meta.models[model]} ${last} (one row only: fewer events than a row's stride)`);
+    else {
+      parts.push(
+        `${meta.models[model]} ${last} at the end (from ${shown(low, said.digits)} to ${shown(high, said.digits)}${full ? " over full windows" : ""}` +
+          `${gone ? `, null in ${counts.format(gone)} of ${counts.format(series.stop - series.first)} rows` : ""})`,
+      );
+    }
+  }
+  return parts.length
+    ? `${said.label}, ${sliceName(state.slice)}: ${parts.join("; ")}.`
+    : "No model is chosen.";
+}
