@@ -19,19 +19,19 @@ def photograph(report: str, picture: str) -> None:
     chromium = os.environ.get("ROCSTEADY_CHROMIUM") or shutil.which("chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(viewport={"width": WIDTH, "height": 2_400}, color_scheme="light")
+        page = browser.new_page(viewport={"width": WIDTH, "height": 3_600}, color_scheme="light")
         page.goto(Path(report).resolve().as_uri())
         page.wait_for_function("document.documentElement.dataset.ready === '1'")
         page.wait_for_timeout(1_000)
         top = page.locator("#legend").bounding_box()
-        bottom = page.locator("#main-chart").bounding_box()
+        bottom = page.locator("#main-caption").bounding_box()
         assert top
         assert bottom
         clip = {
             "x": 0.0,
             "y": top["y"] - MARGIN,
             "width": float(WIDTH),
-            "height": bottom["y"] + bottom["height"] - top["y"] + MARGIN,
+            "height": bottom["y"] - top["y"] + MARGIN,
         }
         page.screenshot(path=picture, clip=clip)  # type: ignore[arg-type]
         browser.close()
