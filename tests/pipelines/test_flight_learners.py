@@ -311,11 +311,13 @@ def test_a_missing_package_is_a_sentence_with_the_remedy(monkeypatch, tmp_path):
 
 
 SCRIPT = """
+import signal
 import sys
 from pathlib import Path
 from rocsteady.pipelines.flight_learners import train
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background has none
     try:
         train(lambda share, text: print(text, flush=True), Path(sys.argv[1]))
     except KeyboardInterrupt:

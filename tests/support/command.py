@@ -11,7 +11,15 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 from rocsteady.pipelines.cli import main
 
-COMMAND = (sys.executable, "-c", "import sys; from rocsteady.pipelines.cli import main; sys.exit(main())")
+PROGRAM = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from rocsteady.pipelines.cli import main
+sys.exit(main())
+"""
+COMMAND = (sys.executable, "-c", PROGRAM)
+"""The console script, with Ctrl-C as at a terminal: a shell starts what is in its background without it."""
+
 COMPILING = "rocsteady: compiling the kernels"
 """Begins the line that may come once on a machine, and says nothing of a job."""
 
