@@ -7,6 +7,7 @@ class that was ever met.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from .decisions import (
     majority_class,
 )
 from .events import FloatArray, Int8Array, Int32Array, Int64Array
+from .rings import unrolled
 from .rows import NUMBER_COLUMNS, REASONS
 from .settings import MEASURES
 
@@ -76,15 +78,15 @@ class DecisionWindow:
 
     def take_out(self, label: int, prediction: int) -> bool:
         """Remove the oldest event like this, if there is one; the others keep their hits. O(k)."""
-        held = int(self._counters[HELD])
-        slots = (self._counters[HEAD] + np.arange(held)) % self._size
-        found = np.flatnonzero((self._labels[slots] == label) & (self._predictions[slots] == prediction))
+        head, held = int(self._counters[HEAD]), int(self._counters[HELD])
+        rings: tuple[Any, ...] = (self._labels, self._predictions, self._hits)
+        labels, predictions, all_hits = (unrolled(ring, head, held) for ring in rings)
+        found = np.flatnonzero((labels == label) & (predictions == prediction))
         if not len(found):
             return False
-        hits = self._hits[slots[found[0]]]
-        left = np.delete(slots, found[0])
-        for ring in (self._labels, self._predictions, self._hits):
-            ring[: held - 1] = ring[left]
+        hits = all_hits[found[0]]
+        for ring, entries in zip(rings, (labels, predictions, all_hits), strict=True):
+            ring[: held - 1] = np.delete(entries, found[0])
         self._counters[HEAD] = 0
         self._counters[HELD] = held - 1
         self._counters[MAJORITY_HITS] -= hits & MAJORITY_HIT

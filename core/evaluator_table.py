@@ -300,9 +300,7 @@ class EvaluatorTable:
                 part = Run(number, scores[run], labels[run], None if times is None else times[run])
                 yield self._apply_run(part)
             return
-        self._live_bytes -= self._pending.nbytes
         self._pending.add(numbers, scores, labels, times)
-        self._live_bytes += self._pending.nbytes
         if len(self._pending) >= self._enough:
             yield from self._apply_pending(None)
             return
@@ -323,19 +321,21 @@ class EvaluatorTable:
 
     def _apply_pending(self, numbers: Int64Array | None) -> list[Rows]:
         """Apply what waits of some evaluators; None = of all."""
-        self._live_bytes -= self._pending.nbytes
         runs = self._pending.take_all() if numbers is None else self._pending.take(numbers)
-        rows = [self._apply_run(run) for run in runs]
-        self._live_bytes += self._pending.nbytes
-        return rows
+        return [self._apply_run(run) for run in runs]
 
     def _apply_run(self, run: Run) -> Rows:
         """Apply events that were taken in: all that wait of an evaluator."""
         evaluator = self._evaluators[run.number]
         waited = min(int(self._seqs[run.number]), self._limit) - len(evaluator)
-        self._snapshot_bytes -= evaluator.snapshot_bytes() + waited * _bytes_per_event(run.times)
+        self._snapshot_bytes -= waited * _bytes_per_event(run.times)
+        return self._apply_to(evaluator, run.scores, run.labels, run.times)
+
+    def _apply_to(self, evaluator: ModelEvaluator, *columns: Any) -> Rows:
+        """Apply events to an evaluator, and count what it takes by then."""
+        self._snapshot_bytes -= evaluator.snapshot_bytes()
         self._live_bytes -= evaluator.live_bytes()
-        rows = evaluator.apply(run.scores, run.labels, run.times)
+        rows = evaluator.apply(*columns)
         self._snapshot_bytes += evaluator.snapshot_bytes()
         self._live_bytes += evaluator.live_bytes()
         return rows
@@ -350,9 +350,8 @@ class EvaluatorTable:
             rows = order[start:end]
             number = int(numbers[rows[0]])
             evaluator = self._evaluators[number]
-            self._snapshot_bytes -= evaluator.snapshot_bytes()
-            self._live_bytes -= evaluator.live_bytes()
-            due = evaluator.apply(
+            due = self._apply_to(
+                evaluator,
                 batch.scores[rows],
                 batch.labels[rows],
                 None if batch.times is None else batch.times[rows],
@@ -360,8 +359,6 @@ class EvaluatorTable:
                 None if predicted is None else TextColumn(predicted.codes[rows], predicted.values),
             )
             self._seqs[number] = evaluator.seq
-            self._snapshot_bytes += evaluator.snapshot_bytes()
-            self._live_bytes += evaluator.live_bytes()
             yield due
 
     # ---- state
@@ -435,7 +432,7 @@ class EvaluatorTable:
 
     def live_bytes(self) -> int:
         """Return about how much memory the table takes, in O(1)."""
-        return self._live_bytes
+        return self._live_bytes + self._pending.nbytes
 
 
 def warm_up(settings: EvaluatorSettings) -> None:

@@ -30,7 +30,7 @@ from ..transforms.write_table import check_output
 from .evaluate import Evaluation, evaluate_and_report
 from .flight_learners import MAJORITY_WINDOW, Training, train
 from .flights import LATE_MINUTES
-from .outputs import check_place
+from .outputs import check_outputs
 from .report import check_report_path
 
 _EVERY = 1_000
@@ -51,11 +51,8 @@ def demo_command(output: str, *, first: int | None = None) -> int:
     rows, curves, dead_letters = (folder / f"{name}.parquet" for name in ("rows", "curves", "dead_letters"))
     page = folder / "report.html"
     with _made(folder):
-        for path in (rows, curves, dead_letters):
-            check_place("--output", str(path))
-            check_output(path)
-        check_place("--output", str(page))
-        check_report_path(page)
+        files = [("--output", str(path), path.stem, check_output) for path in (rows, curves, dead_letters)]
+        check_outputs([*files, ("--output", str(page), "report", check_report_path)], ())
         with _training_line() as report:
             training = train(report, first=first)
         _tell(training)

@@ -40,7 +40,7 @@ def check_outputs(
     for place, (option, path, _, check) in enumerate(outputs):
         if path.startswith("kafka://"):
             raise ConfigError(f"{option} {path}: streaming sinks are not in this version; name a file")
-        check_place(option, path)
+        _check_place(option, path)
         check(path)
         for source in sources:
             if _same_file(path, source.path):
@@ -50,7 +50,7 @@ def check_outputs(
                 raise InputError(f"{option} {path} is the file of the {content}; name another")
 
 
-def check_place(option: str, path: str) -> None:
+def _check_place(option: str, path: str) -> None:
     """Raise InputError where `path`, its links followed, can be no file of ours; then see check_output."""
     if has_scheme(path):
         return

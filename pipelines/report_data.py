@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..core.events import FloatArray, Int64Array
+from ..core.events import Int64Array
 from .report_measures import HEADLINES
-from .report_rows import ReportRows
+from .report_rows import ReportRows, floats
 from .report_text import counted
 
 ROWS_DRAWN = 60_000
@@ -185,7 +185,7 @@ def curve_blocks(
         taken.append(order[starts[at] : starts[at] + length])
         offset += length
     part = table.take(pa.array(np.concatenate(taken)))
-    blocks = {f"curve_{name}": packed(_plain(part.column(name))) for name in _CURVE_COLUMNS}
+    blocks = {f"curve_{name}": packed(floats(part.column(name))) for name in _CURVE_COLUMNS}
     notes = []
     if len(listed) < len(known):
         notes.append(
@@ -229,10 +229,3 @@ def _codes(column: pa.ChunkedArray) -> Int64Array:
         column = column.combine_chunks().dictionary_encode().indices
     codes: Int64Array = np.asarray(column.cast(pa.int64()).fill_null(-(2**62)), np.int64)
     return codes
-
-
-def _plain(column: pa.ChunkedArray) -> FloatArray:
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.int8())
-    values: FloatArray = column.cast(pa.float64()).fill_null(np.nan).to_numpy().astype(np.float64)
-    return values

@@ -228,7 +228,8 @@ def _coded(column: pa.ChunkedArray) -> tuple[Int64Array, list[str]]:
     return place[codes.astype(np.int64)], [texts[at] for at in order]
 
 
-def _floats(column: pa.ChunkedArray) -> FloatArray:
+def floats(column: pa.ChunkedArray) -> FloatArray:
+    """Return a column as the page has it: times in microseconds, NaN for null."""
     if pa.types.is_timestamp(column.type) or pa.types.is_boolean(column.type):
         column = column.cast(pa.int64() if pa.types.is_timestamp(column.type) else pa.int8())
     values: FloatArray = column.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy().astype(np.float64)
@@ -243,7 +244,7 @@ def report_rows(table: pa.Table, notes: Iterable[str] = ()) -> ReportRows:
     slice_codes, slices = _coded(pc.fill_null(table.column("slice"), ""))
     reason_codes, reasons = _coded(table.column("reason"))
     _, configs = _coded(table.column("config"))
-    columns = {name: _floats(table.column(name)) for name in _NUMBERS}
+    columns = {name: floats(table.column(name)) for name in _NUMBERS}
     for name in ("auc", "auc_low", "auc_high"):  # an infinite one is none of ours
         columns[name] = np.where(np.isfinite(columns[name]), columns[name], np.nan)
     columns["time"] = np.where(np.isnan(columns["time"]), columns["pane_end"], columns["time"])

@@ -137,19 +137,30 @@ function curveHover(curve, point) {
   );
 }
 
+/** What chance ranks, or what a calibrated score says. */
+function diagonal() {
+  return {
+    kind: "diagonal",
+    type: "scatter",
+    mode: "lines",
+    x: [0, 1],
+    y: [0, 1],
+    hoverinfo: "skip",
+    line: { color: token("field"), width: 1, dash: "dot" },
+  };
+}
+
+function stillAxis(text) {
+  return { title: { text }, fixedrange: true, nticks: 6, zeroline: false };
+}
+
+function shareAxis(text, range) {
+  return { ...stillAxis(text), range };
+}
+
 async function drawRoc(Plotly, curves) {
   const chart = byId("roc-chart");
-  const traces = [
-    {
-      kind: "diagonal",
-      type: "scatter",
-      mode: "lines",
-      x: [0, 1],
-      y: [0, 1],
-      hoverinfo: "skip",
-      line: { color: token("field"), width: 1, dash: "dot" },
-    },
-  ];
+  const traces = [diagonal()];
   for (const curve of curves) {
     const [model, , , , positives, negatives, first, count] = curve;
     if (!hasBothClasses(curve)) continue;
@@ -186,20 +197,8 @@ async function drawRoc(Plotly, curves) {
     });
   }
   const layout = baseLayout({
-    xaxis: {
-      title: { text: "false positive rate" },
-      range: [-0.01, 1.01],
-      fixedrange: true,
-      nticks: 6,
-      zeroline: false,
-    },
-    yaxis: {
-      title: { text: "true positive rate" },
-      range: [-0.01, 1.01],
-      fixedrange: true,
-      nticks: 6,
-      zeroline: false,
-    },
+    xaxis: shareAxis("false positive rate", [-0.01, 1.01]),
+    yaxis: shareAxis("true positive rate", [-0.01, 1.01]),
   });
   await Plotly.react(chart, traces, layout, PLOT_CONFIG);
 }
@@ -227,18 +226,7 @@ async function drawCalibration(Plotly, curves) {
   const all = curves.map((curve) => ({ curve, blocks: calibrationBlocks(curve) }));
   const scores = all.flatMap(({ blocks }) => blocks.map((block) => block.x));
   const probable = scores.every((x) => x >= 0 && x <= 1);
-  const traces = [];
-  if (probable) {
-    traces.push({
-      kind: "diagonal",
-      type: "scatter",
-      mode: "lines",
-      x: [0, 1],
-      y: [0, 1],
-      hoverinfo: "skip",
-      line: { color: token("field"), width: 1, dash: "dot" },
-    });
-  }
+  const traces = probable ? [diagonal()] : [];
   for (const { curve, blocks } of all) {
     const style = styleOf(curve[0]);
     const most = Math.max(1, ...blocks.map((block) => block.mass));
@@ -268,20 +256,8 @@ async function drawCalibration(Plotly, curves) {
     });
   }
   const layout = baseLayout({
-    xaxis: {
-      title: { text: probable ? "mean predicted probability" : "mean score" },
-      fixedrange: true,
-      nticks: 6,
-      zeroline: false,
-      ...(probable ? { range: [-0.02, 1.02] } : {}),
-    },
-    yaxis: {
-      title: { text: "share of positives" },
-      range: [-0.02, 1.02],
-      fixedrange: true,
-      nticks: 6,
-      zeroline: false,
-    },
+    xaxis: probable ? shareAxis("mean predicted probability", [-0.02, 1.02]) : stillAxis("mean score"),
+    yaxis: shareAxis("share of positives", [-0.02, 1.02]),
   });
   await Plotly.react(byId("calibration-chart"), traces, layout, PLOT_CONFIG);
   byId("calibration-caption").textContent = calibrationCaption(probable);
