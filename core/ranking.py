@@ -44,7 +44,7 @@ _FEW = 1_000
 _TREE_CAPACITY = 1024
 """A tree without a window size starts with this capacity and doubles it."""
 
-_ONLY_SCANNED = frozenset(("brier", "log_loss", "cost_curve_area", "average_precision", "calibration_error"))
+_ONLY_SCANNED = frozenset(("cost_curve_area", "average_precision", "calibration_error"))
 
 
 def curvature_of(settings: EvaluatorSettings) -> float | None:
@@ -137,6 +137,7 @@ class TreeRanking:
             aum=int("aum" in asked),
             fpr=settings.at_fpr,
             cost=settings.false_positive_cost,
+            losses=int("brier" in asked or "log_loss" in asked),
         )
         self._z = z_of(settings)
         size = None if isinstance(settings.window, AllEvents) else settings.window.k

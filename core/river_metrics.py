@@ -153,6 +153,8 @@ class TreeRow(NamedTuple):
     tpr_at_fpr: float
     cost_threshold: float
     aum: float
+    brier: float
+    log_loss: float
 
 
 class _RollingRanking(_Rolling, BinaryMetric):

@@ -17,9 +17,10 @@ import numpy as np
 from .kernels import entry, inlined, kernel
 from .score_tree_bucket import rebuild_hull
 from .score_tree_build import neighbour, outermost_bucket
-from .score_tree_layout import LEFT, NONE, RIGHT, Tree, at, edge_loss, hull_loss, score_of, whole
+from .score_tree_layout import LEFT, NONE, RIGHT, Tree, at, edge_loss, hull_loss, whole
 from .score_tree_machine import lowest_bit
 from .score_tree_query import Vertex, last_on_chord, score_at, tpr_at_fpr, vertex_at_slope
+from .score_tree_sums import area_now, write_losses
 
 _ROW_FIELDS: list[Any] = [
     ("positives", "i8"),
@@ -34,6 +35,8 @@ _ROW_FIELDS: list[Any] = [
     ("tpr_at_fpr", "f8"),
     ("cost_threshold", "f8"),
     ("aum", "f8"),
+    ("brier", "f8"),
+    ("log_loss", "f8"),
 ]
 ROW = np.dtype(_ROW_FIELDS)
 
@@ -48,6 +51,7 @@ class Ask(NamedTuple):
     aum: int
     fpr: float
     cost: float
+    losses: int = 0
 
 
 class Chain(NamedTuple):
@@ -165,31 +169,6 @@ def write_cost_threshold(tree: Tree, chain: Chain, vertices: int, cost: float, r
         row.cost_threshold = score_at(tree, vertex.x)
 
 
-@kernel
-def area_under_min(tree: Tree) -> float:
-    """Return the area under min(FP, FN) over thresholds, AUM. O(k): score sums are not kept.
-
-    FP and FN cross at the score of the N-th lowest of all events, N the number of negatives: below it
-    every positive adds its distance, above it every negative (Hocking & Hillman 2021).
-    """
-    state = tree.state[0]
-    crossing = score_at(tree, state.weight - state.positives - 1)
-    area = 0.0
-    index = outermost_bucket(tree, state.root, LEFT)
-    while index != NONE:
-        bucket = tree.buckets[at(index)]
-        for slot in range(1, bucket.count + 1):
-            weight = whole(bucket.weight[slot]) - bucket.weight[slot - 1]
-            positives = whole(bucket.positives[slot]) - bucket.positives[slot - 1]
-            distance = score_of(bucket.key[slot]) - crossing
-            if (distance < 0.0) & (positives > 0):
-                area -= positives * distance
-            elif (distance > 0.0) & (weight > positives):
-                area += (weight - positives) * distance
-        index = neighbour(tree, index, RIGHT)
-    return area
-
-
 @inlined
 def write_row(tree: Tree, ask: Ask, chain: Chain, row: Any) -> None:
     """Everything asked for, as of now; NaN where the window lacks a class."""
@@ -208,6 +187,10 @@ def write_row(tree: Tree, ask: Ask, chain: Chain, row: Any) -> None:
     row.tpr_at_fpr = np.nan
     row.cost_threshold = np.nan
     row.aum = np.nan
+    row.brier = np.nan
+    row.log_loss = np.nan
+    if (ask.losses != 0) & (state.weight > 0):
+        write_losses(tree, row)
     if (positives == 0) | (negatives == 0):
         return
     vertices = whole(0)
@@ -223,7 +206,7 @@ def write_row(tree: Tree, ask: Ask, chain: Chain, row: Any) -> None:
     if ask.cost_threshold != 0:
         write_cost_threshold(tree, chain, vertices, ask.cost, row)
     if ask.aum != 0:
-        row.aum = area_under_min(tree)
+        row.aum = area_now(tree)
 
 
 @entry

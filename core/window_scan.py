@@ -20,10 +20,12 @@ from typing import Any
 import numpy as np
 
 from .events import FloatArray, Int8Array, Int64Array
+from .exact_sums import SUM_CHUNKS, add, add_times, rounded
 from .kernels import Integer, scanning
 from .rows import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, TOO_FEW
 from .score_tree_layout import loss_in_fixed_point
 from .settings import MEASURES
+from .window_sums import area_under_min, brier_term, log_loss_term
 
 EXACT_EVENTS = 2_400_000
 """Up to here the sums of squared doubled ranks fit 64 bits; larger windows sum them in float64."""
@@ -243,11 +245,10 @@ def tpr_at_fpr(negatives: Int64Array, positives: Int64Array, n: Integer, p: Inte
 
 
 @scanning
-def area_under_min(keys: FloatArray, negatives: Int64Array, positives: Int64Array) -> float:
-    """Return AUM, the area under min(FP, FN) over thresholds (Hocking & Hillman 2021), in units of score.
+def area_of_entries(keys: FloatArray, negatives: Int64Array, positives: Int64Array) -> float:
+    """Return AUM (`area_under_min`), in units of score.
 
-    The two curves cross once, at the smallest score c with positives <= c at least as many as negatives
-    > c: below it every positive adds its distance, above it every negative.
+    FP and FN cross at the smallest score c with positives <= c at least as many as negatives > c.
     """
     crossing = keys[-1]
     below, above = np.int64(0), negatives.sum()
@@ -257,14 +258,16 @@ def area_under_min(keys: FloatArray, negatives: Int64Array, positives: Int64Arra
         if below >= above:
             crossing = keys[entry]
             break
-    area = 0.0
+    sums = np.zeros(SUM_CHUNKS, np.int64)
+    positives_below, negatives_above = np.int64(0), np.int64(0)
     for entry in range(len(keys)):
-        distance = keys[entry] - crossing
-        if distance < 0.0 and positives[entry] > 0:
-            area -= positives[entry] * distance
-        elif distance > 0.0 and negatives[entry] > 0:
-            area += negatives[entry] * distance
-    return area
+        if keys[entry] < crossing and positives[entry] > 0:
+            add_times(sums, -keys[entry], positives[entry])
+            positives_below += positives[entry]
+        elif keys[entry] > crossing and negatives[entry] > 0:
+            add_times(sums, keys[entry], negatives[entry])
+            negatives_above += negatives[entry]
+    return area_under_min(sums, positives_below, negatives_above, crossing)
 
 
 @scanning
@@ -326,13 +329,12 @@ def cost_curve_area(edge_negatives: Int64Array, edge_positives: Int64Array, n: I
 @scanning
 def probability_losses(scores: FloatArray, labels: Int8Array, numbers: FloatArray) -> None:
     """Write the Brier score and the log loss (clipped at 2^-52) of a window of probabilities."""
-    brier = log_loss = 0.0
+    brier, log_loss = np.zeros(SUM_CHUNKS, np.int64), np.zeros(SUM_CHUNKS, np.int64)
     for event in range(len(scores)):
-        brier += (scores[event] - labels[event]) ** 2
-        right = scores[event] if labels[event] else 1.0 - scores[event]
-        log_loss -= np.log(max(right, 2.0**-52))
-    numbers[_MEASURE + _BRIER] = brier / len(scores)
-    numbers[_MEASURE + _LOG_LOSS] = log_loss / len(scores)
+        add(brier, brier_term(scores[event], labels[event]), 1)
+        add(log_loss, log_loss_term(scores[event], labels[event]), 1)
+    numbers[_MEASURE + _BRIER] = rounded(brier) / len(scores)
+    numbers[_MEASURE + _LOG_LOSS] = rounded(log_loss) / len(scores)
 
 
 @scanning
@@ -359,6 +361,8 @@ def write_tree_rows(rows: Any, with_h: int, z: float, numbers: FloatArray, reaso
     for index in range(len(rows)):
         row = rows[index]
         n, p = row.negatives, row.positives
+        numbers[index, _MEASURE + _BRIER] = row.brier
+        numbers[index, _MEASURE + _LOG_LOSS] = row.log_loss
         if not write_masses(n, p, numbers[index], reasons[index]):
             continue
         measures = numbers[index, _MEASURE:]
@@ -422,7 +426,7 @@ def scan_window(
         )  # fmt: skip
     measures[_KS], measures[_KS_THRESHOLD] = kolmogorov_smirnov(keys, entry_negatives, entry_positives, n, p)
     measures[_TPR_AT_FPR] = tpr_at_fpr(entry_negatives, entry_positives, n, p, at_fpr)
-    measures[_AUM] = area_under_min(keys, entry_negatives, entry_positives)
+    measures[_AUM] = area_of_entries(keys, entry_negatives, entry_positives)
     vertices = np.empty(entries + 1, np.int64)
     vertices = vertices[: lower_hull(entry_negatives, entry_positives, vertices)]
     edges = len(vertices) - 1
