@@ -49,12 +49,12 @@ from .ranking import Ranking, SortedRanking, TreeRanking, next_switch, switch_af
 from .rings import unrolled, write_ring
 from .roc_curve import RocCurve, WindowCurve, curve_of_entries
 from .rows import INTEGER_COLUMNS, NO_POSITIVE_CLASS, NOT_ASKED, NUMBER_COLUMNS, Measures, Rows
-from .settings import CURVES_AT_END, MEASURES, AllEvents, EvaluatorSettings, EveryEvents
+from .settings import CURVES_AT_END, MEASURES, RANKING_MEASURES, AllEvents, EvaluatorSettings, EveryEvents
 from .window_scan import EXACT_EVENTS
 
 _ROW, _SEQ_COLUMN, _EVENTS, _TIME, _, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
 _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
-_RANKING = slice(0, MEASURES.index("calibration_error") + 1)
+_RANKING = slice(0, RANKING_MEASURES)
 _FIRST_CAPACITY = 64
 _NO_SCORES = np.empty(0)
 _NO_LABELS = np.empty(0, np.int8)

@@ -16,16 +16,17 @@ import sys
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import betainc, ndtri
+from scipy.special import ndtri
 
 from .errors import InputError
 from .events import FloatArray, Int8Array, Int64Array
 from .rings import unrolled, write_ring
+from .row_measures import curvature_of, made_at_row, write_at_row
 from .rows import NUMBER_COLUMNS, OUT_OF_RANGE
 from .score_tree_layout import fixed_point_scale, for_kernels
 from .score_tree_rows import ROW, Ask
 from .score_window import BRIDGES_FROM, ScoreWindow, keeps_hull_for
-from .settings import MEASURES, PRIORS_OF_WINDOW, AllEvents, EvaluatorSettings, SeverityCost
+from .settings import MEASURES, AllEvents, EvaluatorSettings
 from .window_scan import (
     EXACT_EVENTS,
     group_ties,
@@ -39,23 +40,11 @@ _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
 _H, _AUM = MEASURES.index("h"), MEASURES.index("aum")
 _NO_SCORES = np.empty(0)
 _NO_LABELS = np.empty(0, np.int8)
+_NO_EDGES = (np.empty(0, np.int64), np.empty(0, np.int64))
 _FIRST_CAPACITY = 64
 _FEW = 1_000
 _TREE_CAPACITY = 1024
 """A tree without a window size starts with this capacity and doubles it."""
-
-_ONLY_SCANNED = frozenset(("cost_curve_area", "average_precision", "calibration_error"))
-
-
-def curvature_of(settings: EvaluatorSettings) -> float | None:
-    """Return the curvature of a cost density whose loss is kept in fixed point; None for all others.
-
-    Those of which the loss adds up over hull edges whatever the window: Beta(2, 2) and Beta(1, 1), with
-    the window's own priors.
-    """
-    if settings.priors != PRIORS_OF_WINDOW or isinstance(settings.cost, SeverityCost):
-        return None
-    return {(2.0, 2.0): 1.0, (1.0, 1.0): 0.0}.get(settings.cost.beta(0.5))
 
 
 def tree_sizes(settings: EvaluatorSettings) -> range:
@@ -65,14 +54,8 @@ def tree_sizes(settings: EvaluatorSettings) -> range:
     scan takes some 60 us a row and .02 us per event held, a tree .3 us an event and a millisecond to
     begin with (docs/benchmarks/core.md). It does not hold EXACT_EVENTS or more.
     """
-    asked = settings.measures or ()
     limit = None if isinstance(settings.window, AllEvents) else settings.window.k
-    scans_only = (
-        (limit is not None and limit >= EXACT_EVENTS)
-        or not _ONLY_SCANNED.isdisjoint(asked)
-        or ("h" in asked and (settings.flip_if_below_half or curvature_of(settings) is None))
-    )
-    end = 0 if scans_only else EXACT_EVENTS if limit is None else limit + 1
+    end = EXACT_EVENTS if limit is None else 0 if limit >= EXACT_EVENTS else limit + 1
     return range(max(64, 2 * settings.every.n), end)
 
 
@@ -129,8 +112,11 @@ class TreeRanking:
         self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray, until_row: int
     ) -> None:
         asked = settings.measures or ()
+        self._settings = settings
+        self._at_row = made_at_row(settings)
+        self._asked, self._z, curvature = _for_rows(settings)
         self._ask = Ask(
-            h=int("h" in asked),
+            h=int("h" in asked and not self._at_row.h),
             ks=int("ks" in asked or "ks_threshold" in asked),
             tpr_at_fpr=int("tpr_at_fpr" in asked),
             cost_threshold=int("cost_threshold" in asked),
@@ -139,15 +125,14 @@ class TreeRanking:
             cost=settings.false_positive_cost,
             losses=int("brier" in asked or "log_loss" in asked),
         )
-        self._z = z_of(settings)
         size = None if isinstance(settings.window, AllEvents) else settings.window.k
-        self._needs_hull = bool(self._ask.h or self._ask.ks or self._ask.cost_threshold)
+        self._needs_hull = bool(self._ask.h or self._ask.ks or self._ask.cost_threshold or self._at_row.hull)
         self._stride = settings.every.n
         self._window = ScoreWindow(
             size,
             capacity=_TREE_CAPACITY if size is None else size + 1,
             stride=settings.every.n,
-            cost=(1, 1) if curvature_of(settings) == 0.0 else (2, 2),
+            cost=(1, 1) if curvature == 0.0 else (2, 2),
             keeps_hull=self._needs_hull and keeps_hull_for(size or len(scores), self._stride),
         )
         self._sized = size is not None
@@ -159,13 +144,15 @@ class TreeRanking:
         start = row = 0
         while start < len(scores):
             end = min(len(scores), start + self._events_until_bridges())
+            if self._at_row.anything:  # the tree itself is asked then, so it stops at a row
+                end = min(end, start + self._window.until_row)
             leaving = None if self._sized else np.zeros(end - start, np.int64)
             rows = self._window.slide(labels[start:end], scores[start:end], leaving, self._ask)
             if row + len(rows) > len(numbers):  # never let a kernel find out: it checks no bounds
                 raise InputError(f"{row + len(rows)} rows fell due where {len(numbers)} were expected")
             written = slice(row, row + len(rows))
             if len(rows):
-                write_tree_rows(_plain(rows), self._ask.h, self._z, numbers[written], reasons[written])
+                self._write(_plain(rows), numbers[written], reasons[written])
             start, row = end, row + len(rows)
         if row != len(numbers):
             raise InputError(f"{row} rows fell due where {len(numbers)} were expected")
@@ -188,8 +175,19 @@ class TreeRanking:
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
         """See `Ranking`."""
         row = self._window.tree.rows_now(self._ask)
-        write_tree_rows(row, self._ask.h, self._z, numbers[np.newaxis], reasons[np.newaxis])
+        self._write(row, numbers[np.newaxis], reasons[np.newaxis])
         _refuse_infinite(numbers[np.newaxis], reasons[np.newaxis])
+
+    def _write(self, rows: Any, numbers: FloatArray, reasons: Int8Array) -> None:
+        """Write rows from records of ROW; one, of the tree as it stands, where it is asked for more."""
+        write_tree_rows(rows, self._ask.h, self._z, numbers, reasons)
+        tree = self._window.tree
+        if self._at_row.anything and 0 < tree.positives < len(tree):
+            edges = _NO_EDGES
+            if self._at_row.hull:
+                x, y = (np.diff(vertices) for vertices in tree.hull())
+                edges = x - y, y
+            write_at_row(self._settings, self._at_row, self._asked, edges, self.to_entries, numbers[0])
 
     def to_arrays(self) -> tuple[Int8Array, FloatArray]:
         """See `Ranking`."""
@@ -206,7 +204,7 @@ class TreeRanking:
 
 
 @functools.lru_cache(maxsize=64)
-def _for_scans(settings: EvaluatorSettings) -> tuple[Int8Array, float, float | None]:
+def _for_rows(settings: EvaluatorSettings) -> tuple[Int8Array, float, float | None]:
     """Return which measures are asked for, the quantile and the curvature: the same for many models."""
     asked = np.array([name in (settings.measures or ()) for name in MEASURES], np.int8)
     return asked, z_of(settings), curvature_of(settings)
@@ -219,10 +217,11 @@ class SortedRanking:
         self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray, until_row: int
     ) -> None:
         self._settings = settings
+        self._at_row = made_at_row(settings)
         self._limit = None if isinstance(settings.window, AllEvents) else settings.window.k
         self._every = settings.every.n
         self._until_row = until_row
-        self._asked, self._z, self._curvature = _for_scans(settings)
+        self._asked, self._z, self._curvature = _for_rows(settings)
         self._head, self._held = 0, len(scores)
         room = _room(self._held, self._limit)
         self._scores, self._labels = np.zeros(room), np.zeros(room, np.int8)
@@ -322,18 +321,17 @@ class SortedRanking:
         edge_negatives = np.empty(len(scores) + 1, np.int64)
         edge_positives = np.empty(len(scores) + 1, np.int64)
         edges = scan_window(
-            scores, labels, self._asked, self._z, settings.at_fpr, settings.false_positive_cost,
+            scores, labels, self._z, settings.at_fpr, settings.false_positive_cost,
             self._curvature or 0.0, self._fixed_point(), numbers, reasons, edge_negatives, edge_positives,
         )  # fmt: skip
         if settings.probabilities and len(scores):
             probability_losses(scores, labels, numbers)
-        if edges and self._asked[_H]:
-            dn, dp = edge_negatives[:edges], edge_positives[:edges]
-            flips = settings.flip_if_below_half and numbers[_MEASURE] < 0.5
-            if flips:
-                dn, dp = _hull_of_flipped(scores, labels)
-            if flips or self._fixed_point() == 0.0:
-                numbers[_MEASURE + _H] = h_measure(dn, dp, settings)
+        wanted = self._at_row
+        if self._asked[_H] and self._fixed_point() == 0.0:
+            wanted = wanted._replace(h=True, hull=True)
+        if edges and wanted.anything:
+            hull = edge_negatives[:edges], edge_positives[:edges]
+            write_at_row(settings, wanted, self._asked, hull, self.to_entries, numbers)
         _refuse_infinite(numbers[np.newaxis], reasons[np.newaxis])
 
     def _fixed_point(self) -> float:
@@ -350,39 +348,6 @@ class SortedRanking:
         return pending + 9 * (len(self._scores) + len(self._sorted_scores))
 
 
-def h_measure(edge_negatives: Int64Array, edge_positives: Int64Array, settings: EvaluatorSettings) -> float:
-    """Return the H-measure of a hull, given by the (negatives, positives) of its edges.
-
-    Every edge adds h(n, p) = n G0(c) + p G1(c), c = p / (n + p); H = 1 - sum of them / h(N, P). Hand 2009;
-    Hand & Anagnostopoulos 2014; Tatti 2021. With fixed priors the classes are weighed by those.
-    O(edges), of which a window has about 1.3 * cube root of its size.
-    """
-    n, p = edge_negatives.astype(np.float64), edge_positives.astype(np.float64)
-    prevalence = p.sum() / (n.sum() + p.sum())
-    if settings.priors != PRIORS_OF_WINDOW:
-        prevalence = settings.priors
-        n, p = n * ((1.0 - prevalence) / n.sum()), p * (prevalence / p.sum())
-    if isinstance(settings.cost, SeverityCost) and not 0.0 < prevalence < 1.0:
-        return math.nan
-    a, b = settings.cost.beta(float(prevalence))
-    with np.errstate(all="ignore"):  # what comes out of extreme costs is not a number, and said so
-        losses = minimum_loss(n, p, a, b)
-        whole = float(minimum_loss(np.array([n.sum()]), np.array([p.sum()]), a, b)[0])
-    return 1.0 - math.fsum(losses) / whole if whole > 0.0 else math.nan
-
-
-def minimum_loss(n: FloatArray, p: FloatArray, a: float, b: float) -> FloatArray:
-    """Return h(n, p) of every edge under Beta(a, b) costs: its share of the least possible loss."""
-    c = p / (n + p)
-    if a == b == 2.0:
-        return np.asarray(n * c * (1.0 + c * (1.0 - c)) / 2.0)
-    if a == b == 1.0:
-        return np.asarray(n * c / 2.0)
-    return np.asarray(
-        n * (a / (a + b) * betainc(a + 1.0, b, c)) + p * (b / (a + b) * betainc(b + 1.0, a, 1.0 - c))
-    )
-
-
 def _plain(rows: Any) -> Any:
     """Return records as kernels take them."""
     return for_kernels(rows.view(np.ndarray).view(ROW))
@@ -397,18 +362,6 @@ def _refuse_infinite(numbers: FloatArray, reasons: Int8Array) -> None:
         if bad.any():
             numbers[bad, _MEASURE + measure] = math.nan
             reasons[bad, measure] = OUT_OF_RANGE
-
-
-def _hull_of_flipped(scores: FloatArray, labels: Int8Array) -> tuple[Int64Array, Int64Array]:
-    """Return the hull edges of the window under -score."""
-    n = len(scores)
-    numbers, reasons = np.empty(len(NUMBER_COLUMNS)), np.empty(len(MEASURES), np.int8)
-    negatives, positives = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
-    edges = scan_window(
-        -scores[::-1], labels[::-1].copy(), np.zeros(len(MEASURES), np.int8), 0.0, 0.0, 0.5, 0.0, 0.0,
-        numbers, reasons, negatives, positives,
-    )  # fmt: skip
-    return negatives[:edges], positives[:edges]
 
 
 def _sorted(pairs: list[tuple[FloatArray, Int8Array]]) -> tuple[FloatArray, Int8Array]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from .decision_window import DecisionWindow
 from .errors import InputError, MissingPackageError
-from .ranking import curvature_of, h_measure
+from .row_measures import curvature_of, h_measure
 from .rows import ONE_CLASS, REASONS
 from .score_tree import NOTHING
 from .score_tree_inputs import checked_capacity

@@ -128,7 +128,8 @@ class Checker:
     """One walk over one tree."""
 
     def __init__(self, tree: Tree) -> None:
-        self.tree = Tree(*(records.view(np.recarray) for records in tree[:-1]), tree.sums)
+        nodes, buckets, state = (records.view(np.recarray) for records in tree[:3])
+        self.tree = Tree(nodes, buckets, state, tree.sums)
         self.state = self.tree.state[0]
         self.scale = float(self.state.scale)
         self.curvature = float(self.state.curvature)
@@ -171,7 +172,7 @@ class Checker:
         require(found == slow_sum([*above, *((-s, p) for s, p in below)]), "sum of AUM", found)
 
     def losses(self, entries: list[tuple[float, Point]]) -> None:
-        """Check the losses of probabilities: squares to the last bit, logarithms as far as libraries agree."""
+        """Check the losses of probabilities: squares to the last bit, logarithms as libraries agree."""
         events = [
             (s, label, times)
             for s, (weight, p) in entries

@@ -118,9 +118,7 @@ def area_now(tree: Tree) -> float:
         begin_area(tree, crossing)
     elif crossing != state.reference:
         move_reference(tree, index, slot)
-    return area_under_min(
-        tree.sums[AREA], state.positives_below, state.negatives_above, score_of(crossing)
-    )
+    return area_under_min(tree.sums[AREA], state.positives_below, state.negatives_above, score_of(crossing))
 
 
 @kernel

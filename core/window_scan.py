@@ -24,7 +24,7 @@ from .exact_sums import SUM_CHUNKS, add, add_times, rounded
 from .kernels import Integer, scanning
 from .rows import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, TOO_FEW
 from .score_tree_layout import loss_in_fixed_point
-from .settings import MEASURES
+from .settings import MEASURES, RANKING_MEASURES
 from .window_sums import area_under_min, brier_term, log_loss_term
 
 EXACT_EVENTS = 2_400_000
@@ -43,9 +43,6 @@ _LOG_LOSS = MEASURES.index("log_loss")
 _TPR_AT_FPR = MEASURES.index("tpr_at_fpr")
 _COST_THRESHOLD = MEASURES.index("cost_threshold")
 _AUM = MEASURES.index("aum")
-_COST_CURVE_AREA = MEASURES.index("cost_curve_area")
-_AVERAGE_PRECISION = MEASURES.index("average_precision")
-_CALIBRATION_ERROR = MEASURES.index("calibration_error")
 
 
 @scanning
@@ -271,37 +268,6 @@ def area_of_entries(keys: FloatArray, negatives: Int64Array, positives: Int64Arr
 
 
 @scanning
-def average_precision(negatives: Int64Array, positives: Int64Array, p: Integer) -> float:
-    """Return the sum over thresholds of (rise in recall) * precision, ties as one threshold."""
-    area = 0.0
-    true_positives = predicted = np.int64(0)
-    for entry in range(len(negatives) - 1, -1, -1):
-        true_positives += positives[entry]
-        predicted += positives[entry] + negatives[entry]
-        area += positives[entry] * (true_positives / predicted)
-    return area / p
-
-
-@scanning
-def calibration_error(
-    keys: FloatArray,
-    negatives: Int64Array,
-    positives: Int64Array,
-    vertices: Int64Array,
-    events: int,
-) -> float:
-    """Return the sum over PAV blocks of share of events * |mean score - share of positives|."""
-    error = 0.0
-    for block in range(len(vertices) - 1):
-        scores, block_positives = 0.0, 0.0
-        for entry in range(vertices[block], vertices[block + 1]):
-            scores += keys[entry] * (negatives[entry] + positives[entry])
-            block_positives += positives[entry]
-        error += abs(scores - block_positives)
-    return error / events
-
-
-@scanning
 def cost_threshold(
     keys: FloatArray,
     vertices: Int64Array,
@@ -314,16 +280,6 @@ def cost_threshold(
         if edge_positives[edge] / (edge_negatives[edge] + edge_positives[edge]) >= cost:
             return float(keys[vertices[edge]])
     return np.inf
-
-
-@scanning
-def cost_curve_area(edge_negatives: Int64Array, edge_positives: Int64Array, n: Integer, p: Integer) -> float:
-    """Return the area under the cost curve, in [0, 1/4] (Tatti 2021, section 2)."""
-    area = 0.0
-    for edge in range(len(edge_negatives)):
-        x, y = edge_negatives[edge] / n, edge_positives[edge] / p
-        area += x * y / (x + y)
-    return area / 2.0
 
 
 @scanning
@@ -346,7 +302,7 @@ def write_masses(n: Integer, p: Integer, numbers: FloatArray, reasons: Int8Array
     if n + p > 0:
         numbers[_PREVALENCE] = p / (n + p)
         if n == 0 or p == 0:
-            for measure in range(_AUC, _CALIBRATION_ERROR + 1):
+            for measure in range(RANKING_MEASURES):
                 if measure not in (_BRIER, _LOG_LOSS):
                     reasons[measure] = ONE_CLASS
     return bool(n > 0 and p > 0)
@@ -384,7 +340,6 @@ def write_tree_rows(rows: Any, with_h: int, z: float, numbers: FloatArray, reaso
 def scan_window(
     scores: FloatArray,
     labels: Int8Array,
-    asked: Int8Array,
     z: float,
     at_fpr: float,
     cost: float,
@@ -398,7 +353,6 @@ def scan_window(
     """Write masses and ranking measures of a sorted window; return its number of hull edges.
 
     scores, labels  the window, sorted by (score, label); labels are 0 and 1
-    asked           1 for each of `MEASURES` that is wanted
     curvature       of the cost density, and
     scale           of the fixed point of its loss (`loss_in_fixed_point`): H is written; scale 0: it is not
     numbers         float64[len(NUMBER_COLUMNS)], one row of `Rows`; NaN where nothing is written
@@ -441,12 +395,4 @@ def scan_window(
             dx = edge_negatives[edge] + edge_positives[edge]
             loss += loss_in_fixed_point(dx, edge_positives[edge], curvature, scale)
         measures[_H] = 1.0 - loss / loss_in_fixed_point(np.int64(events), p, curvature, scale)
-    if asked[_COST_CURVE_AREA]:
-        measures[_COST_CURVE_AREA] = cost_curve_area(edge_negatives, edge_positives, n, p)
-    if asked[_AVERAGE_PRECISION]:
-        measures[_AVERAGE_PRECISION] = average_precision(entry_negatives, entry_positives, p)
-    if asked[_CALIBRATION_ERROR]:
-        measures[_CALIBRATION_ERROR] = calibration_error(
-            keys, entry_negatives, entry_positives, vertices, events
-        )
     return edges

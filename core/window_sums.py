@@ -35,9 +35,7 @@ def log_loss_term(score: float, label: int) -> float:
 
 
 @kernel
-def area_under_min(
-    sums: Any, positives_below: Integer, negatives_above: Integer, crossing: float
-) -> float:
+def area_under_min(sums: Any, positives_below: Integer, negatives_above: Integer, crossing: float) -> float:
     """Return the area under min(FP, FN) over thresholds, AUM (Hocking & Hillman 2021), correctly rounded.
 
     FP and FN cross at the score of the N-th lowest of all events, N the number of negatives: below it every

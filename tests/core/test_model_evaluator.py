@@ -29,7 +29,7 @@ from oracles import (
     severity_density,
     tpr_at_fpr,
 )
-from rocsteady.core.ranking import minimum_loss
+from rocsteady.core.row_measures import minimum_loss
 from rocsteady.core.rows import Rows
 from rocsteady.core.settings import MEASURES, Cost, class_text
 from rocsteady.core.window_scan import EXACT_EVENTS, auc_interval, rank_sums
@@ -371,7 +371,8 @@ def test_one_class_leaves_ranking_null() -> None:
         "h: one class in window; ks: one class in window; ks_threshold: one class in window; "
         "tpr_at_fpr: one class in window; cost_threshold: one class in window; aum: one class in window; "
         "cost_curve_area: one class in window; average_precision: one class in window; "
-        "calibration_error: one class in window; specificity: no negatives in window; "
+        "calibration_error: one class in window; partial_auc: one class in window; "
+        "partial_auc_mcclish: one class in window; specificity: no negatives in window; "
         "balanced_accuracy: one class in window; g_mean: one class in window; "
         "harmonic_mean: one class in window; mcc: one class in the labels or in the predictions"
     )
