@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rocsteady.core import exact_sums
 from rocsteady.core.exact_sums import SUM_CHUNKS, add, add_times, clear, rounded
 from rocsteady.core.kernels import COMPILED, njit
+from score_tree_oracle import nearest
 
 EXAMPLES = 300 if COMPILED else 30
 GREATEST = 1.7976931348623157e308
@@ -43,14 +44,6 @@ def sum_of(numbers: list[float], times: list[int] | None = None) -> Any:
     sums = np.zeros(SUM_CHUNKS, np.int64)
     batch(sums, np.array(numbers, float), np.array(times or [1] * len(numbers), np.int64))
     return sums
-
-
-def nearest(number: Fraction) -> float:
-    """The double nearest to a fraction, ties to even, which Python's own division gives."""
-    try:
-        return number.numerator / number.denominator
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(

@@ -135,7 +135,8 @@ CHANGES: list[dict[str, Any]] = [
     {"cost": rs.UniformCost()}, {"cost": rs.SeverityCost()}, {"cost": rs.SeverityCost("balanced")},
     {"cost": rs.BetaCost(2, 2.0000000000000004)}, {"priors": 0.5}, {"threshold": 0.25},
     {"confidence": 0.9}, {"probabilities": True}, {"at_fpr": 0.02}, {"false_positive_cost": 0.5},
-    {"flip_if_below_half": True}, {"order": "position"}, {"order": "time"},
+    {"flip_if_below_half": True}, {"partial_fpr": (0.0, 0.2)}, {"partial_fpr": (0.05, 0.1)},
+    {"order": "position"}, {"order": "time"},
 ]  # fmt: skip
 
 
@@ -152,7 +153,7 @@ def test_the_hash_changes_with_nothing_else() -> None:
     for same in (
         {"measures": "all"}, {"measures": ("auc",)}, {"threshold": 0.50}, {"cost": rs.BetaCost(2.0, 2.0)},
         {"window": rs.LastEvents(10_000)}, {"positive": None}, {"curves": "end"},
-        {"curves": rs.EveryEvents(7)},
+        {"curves": rs.EveryEvents(7)}, {"partial_fpr": [0, 0.1]},
     ):  # fmt: skip
         assert rs.EvaluatorSettings(**same).config_hash() == plain
     assert (
