@@ -26,6 +26,7 @@ from ..core.events import EventBatch
 from ..core.rows import MeasureRow, Rows
 from ..core.rows_arrow import rows_to_arrow
 from ..core.settings import (
+    PARTIAL_FPR,
     BetaCost,
     Cost,
     EvaluatorSettings,
@@ -117,6 +118,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         probabilities: bool = False,
         at_fpr: float = 0.01,
         false_positive_cost: float = 0.2,
+        partial_fpr: tuple[float, float] = PARTIAL_FPR,
         flip_if_below_half: bool = False,
         score: str = "score",
         label: str = "label",
@@ -169,6 +171,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
                 probabilities=probabilities,
                 at_fpr=at_fpr,
                 false_positive_cost=false_positive_cost,
+                partial_fpr=partial_fpr,
                 flip_if_below_half=flip_if_below_half,
                 positive=self._fields.positive,
                 order="arrival",

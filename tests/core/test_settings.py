@@ -18,6 +18,7 @@ from rocsteady.core.settings import (
     PROBABILITY_MEASURES,
     parse_cost,
     parse_every,
+    parse_partial_fpr,
     parse_window,
 )
 
@@ -89,6 +90,17 @@ def test_spellings_are_those_of_the_command_line() -> None:
         (lambda: rs.EvaluatorSettings(at_fpr=-0.1), ["at_fpr=-0.1", "between 0 and 1"]),
         (lambda: rs.EvaluatorSettings(at_fpr=1 + 1e-12), ["at_fpr=1.0", "between 0 and 1"]),
         (lambda: rs.EvaluatorSettings(false_positive_cost=0), ["false_positive_cost=0", "between 0 and 1"]),
+        (lambda: rs.EvaluatorSettings(partial_fpr=(0.1, 0.1)), ["partial_fpr=(0.1, 0.1)", "lower one first"]),
+        (lambda: rs.EvaluatorSettings(partial_fpr=(0, 1.5)), ["partial_fpr=(0, 1.5)", "between 0 and 1"]),
+        (lambda: rs.EvaluatorSettings(partial_fpr=(-0.5, 1)), ["partial_fpr=(-0.5, 1)", "between 0 and 1"]),
+        (lambda: rs.EvaluatorSettings(partial_fpr=(0, math.nan)), ["partial_fpr=(0, nan)", "(0.0, 0.1)"]),
+        (lambda: rs.EvaluatorSettings(partial_fpr=0.1), ["partial_fpr=0.1", "two false positive rates"]),
+        (
+            lambda: rs.EvaluatorSettings(partial_fpr=(False, True)),
+            ["(False, True)", "two false positive rates"],
+        ),
+        (lambda: parse_partial_fpr("0.1"), ["'0.1'", "0:0.1"]),
+        (lambda: parse_partial_fpr("0:some"), ["'0:some'", "'some'", "not a number"]),
         (lambda: rs.EvaluatorSettings(order="chaos"), ["order='chaos'", "'position'", "'arrival'"]),
         (lambda: rs.EvaluatorSettings(measures="aucc"), ["'aucc'", "auc_low"]),
         (lambda: rs.EvaluatorSettings(measures=()), ["measures=()", "at least one"]),
@@ -112,6 +124,8 @@ def test_settings_at_their_borders_are_right() -> None:
     assert rs.EvaluatorSettings(at_fpr=0).at_fpr == 0.0
     assert rs.EvaluatorSettings(at_fpr=1).at_fpr == 1.0
     assert rs.LastEvents(1).k == 1
+    assert rs.EvaluatorSettings(partial_fpr=[0, 1]).partial_fpr == (0.0, 1.0)  # type: ignore[arg-type]
+    assert parse_partial_fpr("0.05:0.2") == (0.05, 0.2)
 
 
 def test_settings_cannot_be_changed() -> None:
@@ -160,6 +174,15 @@ def test_the_hash_changes_with_nothing_else() -> None:
         rs.EvaluatorSettings(threshold=1).config_hash() == rs.EvaluatorSettings(threshold=1.0).config_hash()
     )
     assert rs.EvaluatorSettings(positive="up").config_hash() == plain  # it says what the labels mean
+
+
+def test_a_setting_that_came_later_has_its_default_where_a_text_knows_nothing_of_it() -> None:
+    usual = rs.TableSettings()
+    assert "partial_fpr" not in usual.to_json()
+    assert rs.TableSettings.from_json(usual.to_json()) == usual
+    other = rs.TableSettings(rs.EvaluatorSettings(partial_fpr=(0.1, 0.4)))
+    assert rs.TableSettings.from_json(other.to_json()) == other
+    assert usual.fingerprint() != other.fingerprint()
 
 
 def test_a_positive_class_that_is_a_number_has_one_spelling() -> None:
