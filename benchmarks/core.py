@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,7 @@ NO_TIME = 3.0  # seconds after which a slow contender has shown enough
 
 AUC = Ask(h=0, ks=0, tpr_at_fpr=0, cost_threshold=0, aum=0, fpr=0.01, cost=0.2)
 WITH_H = AUC._replace(h=1)
-CURRENT = WITH_H._replace(ks=1, tpr_at_fpr=1, cost_threshold=1)
-ALL = CURRENT._replace(aum=1)
+ALL = WITH_H._replace(ks=1, tpr_at_fpr=1, cost_threshold=1, aum=1)
 
 Events = tuple[np.ndarray, np.ndarray]
 Chunk = Callable[[int, int], float]
@@ -181,9 +181,8 @@ def every_event(sizes: list[int], chunks: int, program: Path | None) -> Iterator
     yield (
         "Microseconds of processor time per event (insertion, eviction, row): minimum, median, p99 "
         f"of chunks of {CHUNK} events. The ratio is to the C++ baseline, GNU pb_ds, which computes "
-        "AUC alone and counts no ties: the median over turns that followed each other. All but AUM: AUC, "
-        "DeLong, H, KS, TPR at FPR and the threshold for a cost, O(log k) each; AUM is a sum over the "
-        "window at every row, O(k).\n"
+        "AUC alone and counts no ties: the median over turns that followed each other. Every default "
+        "measure: AUC, DeLong, H, KS, TPR at FPR, the threshold for a cost, and AUM.\n"
     )
     out = []
     for k in sizes:
@@ -192,7 +191,7 @@ def every_event(sizes: list[int], chunks: int, program: Path | None) -> Iterator
             contenders = {
                 "AUC + DeLong": tree(k, events, AUC),
                 "with H": tree(k, events, WITH_H),
-                "all but AUM": tree(k, events, CURRENT),
+                "every default measure": tree(k, events, ALL),
             }
             if program:
                 contenders["C++"] = pb_ds(k, events, program, Path(folder))
@@ -204,7 +203,7 @@ def every_event(sizes: list[int], chunks: int, program: Path | None) -> Iterator
         ]
         out.append(cells)
         print(cells, flush=True)
-    yield table(["window", "C++ AUC alone", "AUC + DeLong", "with H", "all but AUM"], out)
+    yield table(["window", "C++ AUC alone", "AUC + DeLong", "with H", "every default measure"], out)
 
 
 def sparse(sizes: list[int], chunks: int) -> Iterator[str]:
@@ -236,30 +235,32 @@ def evaluator(sizes: list[int], chunks: int) -> Iterator[str]:
     yield (
         "Window, decisions, kappa family, rows in columns; calls of 1,000 events; microseconds per event, "
         "median of chunks. Scan: sorted arrays merged and scanned at a row, the form that suits long "
-        "strides; tree: the ScoreTree; chosen: what `suits_tree` takes for the settings.\n"
+        "strides; tree: the ScoreTree; beside the figure: what `suits_tree` takes for the settings. All "
+        "measures: of scores that are probabilities, those included that cost O(k) a row.\n"
     )
-    names = EvaluatorSettings().measures or ()
     out = []
     for k in sizes:
-        events = make_events(k + chunks * CHUNK + 1)
+        labels, scores = make_events(k + chunks * CHUNK + 1)
+        events = labels, 1.0 / (1.0 + np.exp(-scores))
         for stride in (1, 100, 1000):
-            all_but_aum = tuple(name for name in names if name != "aum")
-            contenders = {
-                "all": evaluate(k, events, stride, names),
-                "all but AUM": evaluate(k, events, stride, all_but_aum),
-            }
-            times = take_turns(contenders, k, chunks if stride > 1 else max(1, chunks // 5))
-            settings = EvaluatorSettings(window=LastEvents(k), every=EveryEvents(stride))
-            form = "tree" if suits_tree(settings, k) else "scan"
-            out.append([f"{k:,}", f"{stride:,}", form, *(f"{np.median(of):.2f}" for of in times.values())])
+            usual = EvaluatorSettings(window=LastEvents(k), every=EveryEvents(stride))
+            choices = usual, replace(usual, measures=("all",), probabilities=True)
+            cells = [f"{k:,}", f"{stride:,}"]
+            for settings in choices:
+                few = max(1, min(chunks, 2_000 * stride // k)) if settings.probabilities else chunks
+                times = take_turns({"": evaluate(events, settings)}, k, few)[""]
+                form = "tree" if suits_tree(settings, k) else "scan"
+                cells.append(f"{np.median(times):.2f} ({form})")
+            out.append(cells)
             print(out[-1], flush=True)
-    yield table(["window", "stride", "form", "every default measure", "all but AUM"], out)
+    yield table(["window", "stride", "every default measure", "all measures"], out)
 
 
-def evaluate(k: int, events: Events, stride: int, measures: tuple[str, ...]) -> Chunk:
+def evaluate(events: Events, settings: EvaluatorSettings) -> Chunk:
     """A ModelEvaluator whose window is full."""
     labels, scores = events
-    ev = ModelEvaluator(window=LastEvents(k), every=EveryEvents(stride), measures=measures)
+    k = settings.window.k
+    ev = ModelEvaluator(settings)
     ev.apply(scores[:k], labels[:k])
 
     def chunk(begin: int, end: int) -> float:

@@ -273,6 +273,11 @@ class Adwin:
         )
         return struct.pack("<I", zlib.crc32(payload)) + payload
 
+    def snapshot_bytes(self) -> int:
+        """Return how long `to_bytes` is. O(rows)."""
+        rows = int(self.arrays[0][ROWS_USED])
+        return 4 + _HEAD.size + rows + 16 * int(self.arrays[0][FIRST_ROW : FIRST_ROW + rows].sum())
+
     @classmethod
     def from_bytes(cls, data: bytes) -> Adwin:
         """Return the Adwin that wrote a snapshot; CorruptBytesError for any other bytes."""

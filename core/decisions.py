@@ -143,7 +143,7 @@ def write_agreement(
     """
     events = float(counters[HELD])
     measures = numbers[_MEASURE:]
-    count = np.int64(counters[CLASSES])
+    count = int(counters[CLASSES])
     correct, chance, label_squares, prediction_squares = 0.0, 0.0, 0.0, 0.0
     for code in range(count):
         label_mass, predicted_mass = float(classes[LABELS, code]), float(classes[PREDICTIONS, code])

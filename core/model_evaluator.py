@@ -45,7 +45,7 @@ from .decisions import (
     majority_class,
 )
 from .errors import InputError
-from .evaluator_inputs import as_binary, as_classes, as_numbers, as_times
+from .evaluator_inputs import as_binary, as_classes, as_numbers, as_times, as_weights
 from .evaluator_state import Codes, EvaluatorState, evaluator_bytes, packed_text
 from .events import NO_TIME, FloatArray, Int8Array, Int64Array, TextColumn
 from .ranking import (
@@ -60,7 +60,7 @@ from .ranking import (
 from .rings import unrolled
 from .roc_curve import RocCurve, WindowCurve, curve_of_entries
 from .rows import INTEGER_COLUMNS, NO_POSITIVE_CLASS, NOT_ASKED, NUMBER_COLUMNS, Measures, Rows
-from .settings import CURVES_AT_END, MEASURES, EvaluatorSettings
+from .settings import CURVES_AT_END, MEASURES, RANKING_MEASURES, EvaluatorSettings
 from .steps import (
     AT,
     CHANGED,
@@ -81,11 +81,13 @@ from .steps import (
     window_rule,
 )
 from .window_scan import EXACT_EVENTS
-from .windows import Adaptive, EveryEvents
+from .weighted_decisions import WeightedRing
+from .weighted_window import WeightedWindow
+from .windows import Adaptive, EveryEvents, Fading
 
 _ROW, _SEQ_COLUMN, _EVENTS, _TIME, _, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
 _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
-_RANKING = slice(0, MEASURES.index("calibration_error") + 1)
+_RANKING = slice(0, RANKING_MEASURES)
 _FIRST_CAPACITY = 64
 _FARTHEST = 2**61
 _STEPS_AT_ONCE = 65_536
@@ -95,13 +97,17 @@ _NO_COUNTS = np.empty(0, np.int64)
 
 
 class Columns(NamedTuple):
-    """Events, or what steps are about, in columns: scores, 1 for positives, codes of classes, times."""
+    """Events, or what steps are about, in columns: scores, 1 for positives, codes of classes, times, weights.
+
+    `weights` are empty where every event counts once.
+    """
 
     scores: FloatArray
     labels: Int8Array
     label_codes: Codes
     predicted_codes: Codes
     times: Int64Array | None
+    weights: FloatArray
 
     def part(self, start: int, end: int) -> Columns:
         """Return some of the events."""
@@ -115,13 +121,13 @@ class Columns(NamedTuple):
             return self._of(events)
         size = len(events)
         codes = np.zeros(size, self.label_codes.dtype)
-        return Columns(np.zeros(size), np.zeros(size, np.int8), codes, codes, None)
+        return Columns(np.zeros(size), np.zeros(size, np.int8), codes, codes, None, np.zeros(size))
 
     def _of(self, events: Any) -> Columns:
         times = None if self.times is None else self.times[events]
         return Columns(
             self.scores[events], self.labels[events], self.label_codes[events], self.predicted_codes[events],
-            times,
+            times, self.weights[events] if len(self.weights) else self.weights,
         )  # fmt: skip
 
 
@@ -180,6 +186,8 @@ class ModelEvaluator:
         self._ring_times: Int64Array = _NO_COUNTS
         self._is_timed = False
         self._ranking: Ranking | None = None
+        self._weighted: WeightedWindow | None = None
+        self._fades = isinstance(settings.window, Fading)
         self._is_whole = True
         curves = settings.curves
         self._curve_stride = curves.n if isinstance(curves, EveryEvents) else 0
@@ -215,13 +223,11 @@ class ModelEvaluator:
                    classes of any kind
         scores     n finite numbers, higher for more likely positive
         times      n times: microseconds since 1970 UTC, or datetime64
-        weights    not in this version: every event counts once
+        weights    n finite numbers above 0, what each event counts; all are 1 by default
         predicted  n predicted classes; then the kappa family is multi-class
 
         Raises InputError, and applies nothing, when a value cannot be used.
         """
-        if weights is not None:
-            raise InputError("weights are not in this version: every event counts once; leave weights= out")
         score_array = np.atleast_1d(as_numbers(scores))
         n = len(score_array)
         if score_array.ndim != 1:
@@ -236,23 +242,25 @@ class ModelEvaluator:
                 "scores lie outside [0, 1], and probabilities=True says that they are probabilities"
             )
         time_array = None if times is None else as_times(times)
+        weight_array = None if weights is None else as_weights(weights)
         label_list = np.atleast_1d(np.asarray(labels))
         for name, column in (
             ("labels", label_list),
             ("times", time_array),
+            ("weights", weight_array),
             ("predicted", predicted),
         ):
             if column is not None and np.shape(np.atleast_1d(np.asarray(column))) != (n,):
                 raise InputError(f"{name} and scores differ in length: give one of each per event")
         if predicted is None and self.settings.positive is None:
-            return self.apply(score_array, as_binary(label_list), time_array)
+            return self.apply(score_array, as_binary(label_list), time_array, weights=weight_array)
         classes = as_classes("labels", label_list)
         positive = np.array([name == self.settings.positive for name in classes.values], np.int8)
         binary = positive[classes.codes] if n else _NO_LABELS
         if predicted is None:
-            return self.apply(score_array, binary, time_array)
+            return self.apply(score_array, binary, time_array, weights=weight_array)
         predictions = as_classes("predicted", np.atleast_1d(np.asarray(predicted)))
-        return self.apply(score_array, binary, time_array, classes, predictions)
+        return self.apply(score_array, binary, time_array, classes, predictions, weight_array)
 
     def apply(
         self,
@@ -261,6 +269,7 @@ class ModelEvaluator:
         times: Int64Array | None = None,
         label_classes: TextColumn | None = None,
         predicted: TextColumn | None = None,
+        weights: FloatArray | None = None,
     ) -> Rows:
         """Apply columns that were validated before (see `EventBatch`); return what `update` returns."""
         n = len(scores)
@@ -272,15 +281,15 @@ class ModelEvaluator:
                 self._refuse_without_positive()
             if self._signal is not None and self._signal.name == "placement":
                 raise InputError(
-                    f"the labels of {self.model!r} are classes and none of them is named as positive, so that "
-                    "nothing is placed; name it with positive=, or take Adaptive(signal='error')"
+                    f"the labels of {self.model!r} are classes and none of them is named as positive, so "
+                    "that nothing is placed; name it with positive=, or take Adaptive(signal='error')"
                 )
         self._settle_kind(label_classes is not None)
         stride = self._curve_stride
         if stride and self.seq % stride + n >= stride:
-            rows = self._apply_up_to_curves(scores, labels, times, label_classes, predicted)
+            rows = self._apply_up_to_curves(scores, labels, times, label_classes, predicted, weights)
         else:
-            rows = self._apply_run(scores, labels, times, label_classes, predicted)
+            rows = self._apply_run(scores, labels, times, label_classes, predicted, weights)
         self._is_whole = True
         return rows
 
@@ -291,6 +300,7 @@ class ModelEvaluator:
         times: Int64Array | None,
         label_classes: TextColumn | None,
         predicted: TextColumn | None,
+        weights: FloatArray | None,
     ) -> Rows:
         """Apply events in pieces that end where a curve is due."""
         parts, start, stride = [], 0, self._curve_stride
@@ -302,6 +312,7 @@ class ModelEvaluator:
                 None if times is None else times[piece],
                 _part_of(label_classes, piece),
                 _part_of(predicted, piece),
+                None if weights is None else weights[piece],
             )
             if self.seq % stride == 0:
                 part = part.with_curves((self._curve_due(),))
@@ -316,6 +327,7 @@ class ModelEvaluator:
         times: Int64Array | None,
         label_classes: TextColumn | None,
         predicted: TextColumn | None,
+        weights: FloatArray | None,
     ) -> Rows:
         """Apply events within which no curve is due; the caller says when all is whole again."""
         self._check_times(times)
@@ -329,9 +341,15 @@ class ModelEvaluator:
             label_codes, predicted_codes = self._encode(label_classes), self._encode(predicted)
             first_class = -1 if self.settings.positive is None else -2
             labels = (label_codes == 0).view(np.int8)
-        columns = Columns(scores, labels, label_codes, predicted_codes, times)
         self._first_class = first_class
         self._is_whole = False
+        if self._weighted is None and (self._fades or weights is not None):
+            self._weighted = self._begin_weighted()
+        if self._weighted is None:
+            weights = _NO_SCORES
+        elif weights is None:
+            weights = np.ones(len(scores))
+        columns = Columns(scores, labels, label_codes, predicted_codes, times, weights)
         parts = self.follow(columns) if self._signal is None else self._signal.follow(self, columns)
         rows = Rows.concat(parts) if len(parts) > 1 else parts[0] if parts else self._no_rows
         if len(rows):
@@ -359,7 +377,7 @@ class ModelEvaluator:
         if not self._rule.grid or not self.seq:
             return self._no_rows
         codes: Codes = self._ring_labels[:0]
-        nothing = Columns(_NO_SCORES, _NO_LABELS, codes, codes, None)
+        nothing = Columns(_NO_SCORES, _NO_LABELS, codes, codes, None, _NO_SCORES)
         rows = Rows.concat(self.follow(nothing, clock=clock))
         if len(rows):
             self._reported_seq = int(rows.integers[-1, _SEQ_COLUMN])
@@ -403,6 +421,8 @@ class ModelEvaluator:
         return self._drawn()
 
     def _drawn(self) -> RocCurve:
+        if self._weighted is not None:
+            return self._weighted.curve()
         if self._ranking is None:
             return curve_of_entries(_NO_SCORES, _NO_COUNTS, _NO_COUNTS)
         return curve_of_entries(*self._ranking.to_entries())
@@ -488,7 +508,8 @@ class ModelEvaluator:
         while True:
             start = int(course[AT])
             room = n - start if not self._rule.grid else min(n - start, _STEPS_AT_ONCE) + 16
-            self._make_room(int(course[HELD]) + room, columns.times is not None)
+            self._make_room(len(self) + room, columns.times is not None)
+            greatest = int(course[GREATEST])
             events, leaving, shifts = np.empty((3, room), np.int64)
             steps = Steps(events, np.empty(room, np.int8), leaving, shifts)
             due = self._rows_at_most(room)
@@ -504,7 +525,7 @@ class ModelEvaluator:
                         rows.drift[:] = drift[:due]
                     if self.pane is not None:
                         rows.integers[:, [_PANE_START, _PANE_END]] = self.pane
-                self._take_steps(columns, steps.part(0, count), start, rows, placements)
+                self._take_steps(columns, steps.part(0, count), start, greatest, rows, placements)
                 if due:
                     self._withhold(rows)
                     parts.append(rows)
@@ -515,22 +536,26 @@ class ModelEvaluator:
         every = self._rule.every
         return (self.seq + steps) // every - self.seq // every if every else steps
 
-    def masses(self) -> tuple[int, int]:
-        """Return how many negatives and positives the window holds."""
+    def masses(self) -> tuple[float, float]:
+        """Return the masses of negatives and positives in the window, in any scale."""
+        if self._weighted is not None:
+            return self._weighted.masses()
         positives = int(self._classes[LABELS, self._positive_code])
         return len(self) - positives, positives
 
     def placement(self, label: int, score: float) -> float:
         """Return the placement value of an event that would come now; NaN where the other class is empty."""
+        if self._weighted is not None:
+            return self._weighted.placement(label, score)
         return np.nan if self._ranking is None else self._ranking.placement(label, score)
 
     def events_since_fed(self, kept: int) -> int:
         """Return how many held events there are from the `kept`-th last that was fed on."""
-        fed = np.flatnonzero(self._oldest_first(self._ring_hits) & FED_HIT)
+        fed = np.flatnonzero(self._column("hits") & FED_HIT)
         return len(self) - int(fed[-kept]) if 0 < kept <= len(fed) else len(self) * (kept > 0)
 
     def _take_steps(
-        self, columns: Columns, steps: Steps, start: int, rows: Rows, placements: FloatArray
+        self, columns: Columns, steps: Steps, start: int, greatest: int, rows: Rows, placements: FloatArray
     ) -> None:
         """Let ranking and decisions follow steps, the first of which is event `start`; fill in the rows."""
         events = int(self._course[AT]) - start
@@ -540,7 +565,14 @@ class ModelEvaluator:
             columns = columns.take(np.maximum(steps.events, 0))
         if self._rule.kind != DURATION or not steps.shifts.any():
             steps = steps._replace(shifts=_NO_COUNTS)
-        self._rank(columns, steps, rows, placements[start : start + events])
+        placements = placements[start : start + events]
+        if self._weighted is not None:
+            self._weighted.take(columns, steps, self._first_class, self._classes, greatest, rows, placements)
+            self._course[HELD] = self._counters[HELD]
+            if not self._is_ranked:
+                rows.reasons[:, _RANKING] = NO_POSITIVE_CLASS
+            return
+        self._rank(columns, steps, rows, placements)
         apply_decisions(
             columns.label_codes, columns.predicted_codes, steps.flags, steps.leaving, steps.shifts,
             self._first_class, self._counters, self._classes, self._ring_labels, self._ring_predictions,
@@ -586,27 +618,57 @@ class ModelEvaluator:
 
     def _make_room(self, wanted: int, timed: bool) -> None:
         """Grow the rings, up to the window's size: one event of a full window goes before another comes."""
-        capacity = len(self._ring_labels)
-        if timed and not self._is_timed:
+        if timed and not self._is_timed and not self._fades:  # what fades keeps its times by itself
             self._is_timed = True
-            self._ring_times = np.full(capacity, NO_TIME, np.int64)
-            self._course[TIME_HEAD] = self._counters[HEAD]
+            self._ring_times = np.full(max(len(self._ring_labels), len(self)), NO_TIME, np.int64)
+            self._course[TIME_HEAD] = 0
+        if self._is_timed and (room := self._room_for(len(self._ring_times), wanted)):
+            self._ring_times = _grown(self._times_held(), room)
+            self._course[TIME_HEAD] = 0
+        if self._weighted is None and (room := self._room_for(len(self._ring_labels), wanted)):
+            self._ring_labels = _grown(self._column("labels"), room)
+            self._ring_predictions = _grown(self._column("predictions"), room)
+            self._ring_hits = _grown(self._column("hits"), room)
+            self._counters[HEAD] = 0
+
+    def _room_for(self, capacity: int, wanted: int) -> int:
+        """Return the slots that a ring of so many should have, 0 where it has enough."""
         if wanted <= capacity or capacity == self._limit:
-            return
+            return 0
         room = max(_FIRST_CAPACITY, 1 << (wanted - 1).bit_length())
-        if self._limit is not None:
-            room = min(room, self._limit)
-        self._ring_labels = _grown(self._oldest_first(self._ring_labels), room)
-        self._ring_predictions = _grown(self._oldest_first(self._ring_predictions), room)
-        self._ring_hits = _grown(self._oldest_first(self._ring_hits), room)
-        if self._is_timed:
-            self._ring_times = _grown(self._oldest_first(self._ring_times), room)
-        self._counters[HEAD] = self._course[TIME_HEAD] = 0
+        return room if self._limit is None else min(room, self._limit)
+
+    def _begin_weighted(self) -> WeightedWindow:
+        """Return the window as it stands, of events that count 1 each, for weights to come."""
+        weighted = WeightedWindow(self.settings, self._counters, self._positive_code, self._ring_labels.dtype)
+        if len(self):
+            scores = np.zeros(len(self)) if self._ranking is None else self._ranking.to_arrays()[1]
+            columns = WeightedRing(
+                self._column("labels"), self._column("predictions"), self._column("hits"), scores,
+                np.ones(len(self)), _NO_COUNTS,
+            )  # fmt: skip
+            weighted.load(columns, 0, 1.0, self._classes)
+        self._ranking = None
+        self._ring_labels, self._ring_predictions = self._ring_labels[:0], self._ring_predictions[:0]
+        self._ring_hits = _NO_LABELS
+        return weighted
 
     # ---- rows
 
-    def _oldest_first(self, ring: Any) -> Any:
-        return unrolled(ring, int(self._counters[HEAD]), len(self))
+    def _column(self, name: str) -> Any:
+        """Return labels, predictions or hits of the events held, oldest first."""
+        if self._weighted is not None:
+            return self._weighted.column(name)
+        ring = {"labels": self._ring_labels, "predictions": self._ring_predictions, "hits": self._ring_hits}
+        return unrolled(ring[name], int(self._counters[HEAD]), len(self))  # type: ignore[type-var]
+
+    def _times_held(self) -> Int64Array:
+        """Return the times of the events held, oldest first; nothing where there are none."""
+        if self._weighted is not None and self._fades:
+            return self._weighted.column("times") if self._weighted.is_timed else _NO_COUNTS
+        if not self._is_timed:
+            return _NO_COUNTS
+        return unrolled(self._ring_times, int(self._course[TIME_HEAD]), len(self))
 
     def _row_now(self) -> Rows:
         """Return a row of what the window says now."""
@@ -615,18 +677,20 @@ class ModelEvaluator:
         numbers, reasons = rows.numbers[0], rows.reasons[0]
         if not self._is_ranked:
             reasons[_RANKING] = NO_POSITIVE_CLASS
-        elif self._ranking is None:
-            numbers[:3] = 0.0
-        else:
+        elif self._ranking is not None:
             self._ranking.write_row(numbers, reasons)
-        decision_measures(self._counters, self._classes, self._positive_code, numbers, reasons)
+        elif self._weighted is None:
+            numbers[:3] = 0.0
+        if self._weighted is None:
+            decision_measures(self._counters, self._classes, self._positive_code, numbers, reasons)
+        else:
+            self._weighted.write_row(numbers, reasons)
         integers, course = rows.integers[0], self._course
         integers[[_ROW, _SEQ_COLUMN, _EVENTS, _TIME]] = course[[NEXT_ROW, SEQ, HELD, GREATEST]]
         if self.pane is not None:
             integers[[_PANE_START, _PANE_END]] = self.pane
-        if self._is_timed and len(self):
-            last = (int(course[TIME_HEAD]) + len(self) - 1) % len(self._ring_times)
-            integers[[_START, _END]] = self._ring_times[[int(course[TIME_HEAD]), last]]
+        if len(times := self._times_held()):
+            integers[[_START, _END]] = times[[0, -1]]
         if self._adapts:
             rows.drift[0] = course[DRIFTED]
         self._withhold(rows)
@@ -636,7 +700,7 @@ class ModelEvaluator:
         """Make null what was not asked for."""
         rows.numbers[:, _MEASURE:][:, self._not_asked] = np.nan
         rows.reasons[:, self._not_asked] = NOT_ASKED
-        if not self._is_ranked:
+        if not self._is_ranked and self._weighted is None:
             rows.numbers[:, 0] = rows.integers[:, _EVENTS]
 
     # ---- state
@@ -644,17 +708,21 @@ class ModelEvaluator:
     def state(self) -> EvaluatorState:
         """Return everything that the future depends on. What is sorted is sorted again on loading."""
         self._refuse_broken()
-        scores = np.zeros(len(self)) if self._ranking is None else self._ranking.to_arrays()[1]
-        course = self._course
+        weighted, course, times = self._weighted, self._course, self._times_held()
+        if weighted is not None:
+            scores = weighted.column("scores")
+        else:
+            scores = np.zeros(len(self)) if self._ranking is None else self._ranking.to_arrays()[1]
         return EvaluatorState(
             self.model, self.slice, self.pane, bool(self._multiclass), tuple(self._class_codes),
             self._classes[LAST_SEEN, : self._counters[CLASSES]].copy(), int(self._counters[LAST_LABEL]),
             self.seq, int(course[NEXT_ROW]), self._reported_seq, int(course[GREATEST]), scores,
-            self._oldest_first(self._ring_labels), self._oldest_first(self._ring_predictions),
-            self._oldest_first(self._ring_hits),
-            self._oldest_first(self._ring_times) if self._is_timed else None,
+            self._column("labels"), self._column("predictions"), self._column("hits"),
+            times if len(times) else None,
             tuple(course[list(WINDOW_FIELDS)].tolist()) if self._keeps_course else None,
             b"" if self._signal is None else self._signal.adwin.to_bytes(),
+            None if weighted is None else weighted.column("weights"),
+            (0, 1.0) if weighted is None else (weighted.shift, weighted.unit),
         )  # fmt: skip
 
     @classmethod
@@ -680,11 +748,12 @@ class ModelEvaluator:
         self._counters[PERSISTENT_HITS] = np.count_nonzero(state.hits & PERSISTENT_HIT)
         room = max(_FIRST_CAPACITY, 1 << (len(state.scores) - 1).bit_length())
         room = room if self._limit is None else min(room, self._limit)
-        self._ring_labels = _grown(state.labels, room)
-        self._ring_predictions = _grown(state.predictions, room)
-        self._ring_hits = _grown(state.hits, room)
-        self._is_timed = state.times is not None
-        if state.times is not None:
+        if state.weights is None:
+            self._ring_labels = _grown(state.labels, room)
+            self._ring_predictions = _grown(state.predictions, room)
+            self._ring_hits = _grown(state.hits, room)
+        if state.times is not None and not self._fades:
+            self._is_timed = True
             self._ring_times = _grown(state.times, room)
         self._course[[SEQ, HELD, NEXT_ROW]] = state.seq, len(state.scores), state.next_row
         self._course[[GREATEST, CLOCK]] = state.greatest_time
@@ -693,7 +762,17 @@ class ModelEvaluator:
         if self._signal is not None:
             self._signal.adwin = Adwin.from_bytes(state.signal)
         self._reported_seq = state.reported_seq
-        if self._is_ranked:
+        if state.weights is not None:
+            self._counters[CLASSES] = count
+            self._weighted = WeightedWindow(
+                settings, self._counters, self._positive_code, self._ring_labels.dtype
+            )
+            columns = WeightedRing(
+                state.labels, state.predictions, state.hits, state.scores, state.weights,
+                _NO_COUNTS if state.times is None else state.times,
+            )  # fmt: skip
+            self._weighted.load(columns, *state.inflation, self._classes)
+        elif self._is_ranked:
             labels = (state.labels == 0).view(np.int8) if self._multiclass else state.labels
             self._ranking = self._new_ranking(labels.astype(np.int8), state.scores, len(state.scores))
         return self
@@ -719,15 +798,17 @@ class ModelEvaluator:
     def snapshot_bytes(self) -> int:
         """Return how many bytes its part of a snapshot takes, in O(1)."""
         return evaluator_bytes(
-            len(self), self._name_bytes, len(self._class_codes), bool(self._multiclass), self._is_timed,
+            len(self), self._name_bytes, len(self._class_codes), bool(self._multiclass),
+            self._is_timed or (self._fades and self._weighted is not None and self._weighted.is_timed),
             self._keeps_course, 0 if self._signal is None else self._signal.adwin.snapshot_bytes(),
+            self._weighted is not None,
         )  # fmt: skip
 
     def live_bytes(self) -> int:
         """Return about how much memory it takes."""
         per_event = 1 + 2 * self._ring_labels.itemsize + (8 if self._is_timed else 0)
-        ranking = 0 if self._ranking is None else self._ranking.live_bytes()
-        return 1500 + len(self._ring_labels) * per_event + ranking
+        ranking = self._ranking or self._weighted
+        return 1500 + len(self._ring_labels) * per_event + (0 if ranking is None else ranking.live_bytes())
 
 
 @functools.cache

@@ -1,9 +1,10 @@
 """The window's events in score order, and what a row says of their ranking. Two ways, the same rows.
 
-`SortedRanking` keeps sorted arrays and scans them at a row: nothing to keep between rows, any measure,
-any number of events. `TreeRanking` keeps a ScoreTree, in which everything is current after every event:
-a whole batch with its rows is one call. Both make a row from the same whole numbers, so that rows do not
-tell, bit for bit, which of the two was at work, nor where one took over from the other.
+`SortedRanking` keeps sorted arrays and scans them at a row: nothing to keep between rows, any number of
+events. `TreeRanking` keeps a ScoreTree, in which nearly everything is current after every event: a whole
+batch with its rows is one call, and what is not kept is made at the row from its hull or its entries
+(row_measures.py). Both make a row from the same whole numbers and exact sums, so that rows do not tell, bit
+for bit, which of the two was at work, nor where one took over from the other.
 
 `tree_sizes` says which to use: a pure function of the settings and of how many events are held.
 """
@@ -16,16 +17,17 @@ import sys
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import betainc, ndtri
+from scipy.special import ndtri
 
 from .errors import InputError
 from .events import FloatArray, Int8Array, Int64Array
 from .rings import unrolled, write_ring
+from .row_measures import curvature_of, made_at_row, write_at_row
 from .rows import NUMBER_COLUMNS, OUT_OF_RANGE
 from .score_tree_layout import LEAST_CAPACITY, fixed_point_scale, for_kernels
 from .score_tree_rows import ROW, Ask
 from .score_window import BRIDGES_FROM, ScoreWindow, keeps_hull_for
-from .settings import MEASURES, PRIORS_OF_WINDOW, EvaluatorSettings, SeverityCost
+from .settings import MEASURES, EvaluatorSettings
 from .steps import ENTERS, ROW_DUE, Steps
 from .window_scan import (
     EXACT_EVENTS,
@@ -44,22 +46,10 @@ _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
 _H, _AUM = MEASURES.index("h"), MEASURES.index("aum")
 _NO_SCORES = np.empty(0)
 _NO_LABELS = np.empty(0, np.int8)
+_NO_EDGES = (np.empty(0, np.int64), np.empty(0, np.int64))
 _FIRST_CAPACITY = 64
 _FEW = 1_000
 _STRIDE_OF_GRID = 100
-
-_ONLY_SCANNED = frozenset(("brier", "log_loss", "cost_curve_area", "average_precision", "calibration_error"))
-
-
-def curvature_of(settings: EvaluatorSettings) -> float | None:
-    """Return the curvature of a cost density whose loss is kept in fixed point; None for all others.
-
-    Those of which the loss adds up over hull edges whatever the window: Beta(2, 2) and Beta(1, 1), with
-    the window's own priors.
-    """
-    if settings.priors != PRIORS_OF_WINDOW or isinstance(settings.cost, SeverityCost):
-        return None
-    return {(2.0, 2.0): 1.0, (1.0, 1.0): 0.0}.get(settings.cost.beta(0.5))
 
 
 def tree_sizes(settings: EvaluatorSettings) -> range:
@@ -67,18 +57,19 @@ def tree_sizes(settings: EvaluatorSettings) -> range:
 
     Pure, and only of speed and memory: rows are the same. A tree pays off once it gives several rows: a
     scan takes some 60 us a row and .02 us per event held, a tree .3 us an event and a millisecond to
-    begin with (docs/benchmarks/core.md). It does not hold EXACT_EVENTS or more.
+    begin with (docs/benchmarks/core.md). Where a row needs what a tree does not keep (`AtRow`) it stops
+    there, 50 to 90 us, and lists its hull, or its entries: microseconds a row by scan / by tree, all
+    measures of probabilities, 120 / 90 for 1,000 events and 1,110 / 400 for 10,000 with a row per event,
+    160 / 180 and 1,180 / 620 with one per 100, 85 / 430 and 1,220 / 1,090 with one per 1,000; the area under
+    the cost curve alone, at 10,000, 380 / 50, 480 / 190 and 480 / 700. It does not hold EXACT_EVENTS or more.
     """
-    asked = settings.measures or ()
     limit = size_of(settings)
-    scans_only = (
-        (limit is not None and limit >= EXACT_EVENTS)
-        or not _ONLY_SCANNED.isdisjoint(asked)
-        or ("h" in asked and (settings.flip_if_below_half or curvature_of(settings) is None))
-    )
-    end = 0 if scans_only else EXACT_EVENTS if limit is None else limit + 1
-    needs_placements = isinstance(settings.window, Adaptive) and settings.window.signal == "placement"
-    return range(_FIRST_CAPACITY if needs_placements else max(64, 2 * stride_of(settings)), end)
+    end = EXACT_EVENTS if limit is None else 0 if limit >= EXACT_EVENTS else limit + 1
+    stride = stride_of(settings)
+    start = max(1_000, 20 * stride) if made_at_row(settings).anything else max(64, 2 * stride)
+    if isinstance(settings.window, Adaptive) and settings.window.signal == "placement":
+        start = _FIRST_CAPACITY  # every event is placed, O(k) by a scan
+    return range(start, end)
 
 
 def size_of(settings: EvaluatorSettings) -> int | None:
@@ -161,23 +152,26 @@ class TreeRanking:
 
     def __init__(self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray) -> None:
         asked = settings.measures or ()
+        self._settings = settings
+        self._at_row = made_at_row(settings)
+        self._asked, self._z, curvature = _for_rows(settings)
         self._ask = Ask(
-            h=int("h" in asked),
+            h=int("h" in asked and not self._at_row.h),
             ks=int("ks" in asked or "ks_threshold" in asked),
             tpr_at_fpr=int("tpr_at_fpr" in asked),
             cost_threshold=int("cost_threshold" in asked),
             aum=int("aum" in asked),
             fpr=settings.at_fpr,
             cost=settings.false_positive_cost,
+            losses=int("brier" in asked or "log_loss" in asked),
         )
-        self._z = z_of(settings)
         size = size_of(settings)
-        self._needs_hull = bool(self._ask.h or self._ask.ks or self._ask.cost_threshold)
+        self._needs_hull = bool(self._ask.h or self._ask.ks or self._ask.cost_threshold or self._at_row.hull)
         self._stride = stride_of(settings)
         self._window = ScoreWindow(
             size,
             stride=self._stride,
-            cost=(1, 1) if curvature_of(settings) == 0.0 else (2, 2),
+            cost=(1, 1) if curvature == 0.0 else (2, 2),
             keeps_hull=self._needs_hull and keeps_hull_for(size or len(scores), self._stride),
         )
         self._sized = size is not None
@@ -194,8 +188,13 @@ class TreeRanking:
     ) -> None:
         """See `Ranking`."""
         start = row = 0
+        stops = []  # where the tree itself is asked for a row
+        if self._at_row.anything and len(numbers):
+            stops = (np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist()
         while start < len(scores):
             end = min(len(scores), start + self._events_until_bridges())
+            if row < len(stops):
+                end = min(end, stops[row])
             rows = self._window.slide(
                 labels[start:end], scores[start:end], None, self._ask,
                 placements[start:end] if len(placements) else None, steps.part(start, end),
@@ -204,7 +203,7 @@ class TreeRanking:
                 raise InputError(f"{row + len(rows)} rows fell due where {len(numbers)} were expected")
             written = slice(row, row + len(rows))
             if len(rows):
-                write_tree_rows(_plain(rows), self._ask.h, self._z, numbers[written], reasons[written])
+                self._write(_plain(rows), numbers[written], reasons[written])
             start, row = end, row + len(rows)
         if row != len(numbers):
             raise InputError(f"{row} rows fell due where {len(numbers)} were expected")
@@ -231,8 +230,19 @@ class TreeRanking:
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
         """See `Ranking`."""
         row = self._window.tree.rows_now(self._ask)
-        write_tree_rows(row, self._ask.h, self._z, numbers[np.newaxis], reasons[np.newaxis])
+        self._write(row, numbers[np.newaxis], reasons[np.newaxis])
         _refuse_infinite(numbers[np.newaxis], reasons[np.newaxis])
+
+    def _write(self, rows: Any, numbers: FloatArray, reasons: Int8Array) -> None:
+        """Write rows from records of ROW; one, of the tree as it stands, where it is asked for more."""
+        write_tree_rows(rows, self._ask.h, self._z, numbers, reasons)
+        tree = self._window.tree
+        if self._at_row.anything and 0 < tree.positives < len(tree):
+            edges = _NO_EDGES
+            if self._at_row.hull:
+                x, y = (np.diff(vertices) for vertices in tree.hull())
+                edges = x - y, y
+            write_at_row(self._settings, self._at_row, self._asked, edges, self.to_entries, numbers[0])
 
     def to_arrays(self) -> tuple[Int8Array, FloatArray]:
         """See `Ranking`."""
@@ -249,7 +259,7 @@ class TreeRanking:
 
 
 @functools.lru_cache(maxsize=64)
-def _for_scans(settings: EvaluatorSettings) -> tuple[Int8Array, float, float | None]:
+def _for_rows(settings: EvaluatorSettings) -> tuple[Int8Array, float, float | None]:
     """Return which measures are asked for, the quantile and the curvature: the same for many models."""
     asked = np.array([name in (settings.measures or ()) for name in MEASURES], np.int8)
     return asked, z_of(settings), curvature_of(settings)
@@ -260,8 +270,9 @@ class SortedRanking:
 
     def __init__(self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray) -> None:
         self._settings = settings
+        self._at_row = made_at_row(settings)
         self._limit = size_of(settings)
-        self._asked, self._z, self._curvature = _for_scans(settings)
+        self._asked, self._z, self._curvature = _for_rows(settings)
         self._head, self._held = 0, len(scores)
         room = _room(self._held, self._limit)
         self._scores, self._labels = np.zeros(room), np.zeros(room, np.int8)
@@ -335,7 +346,7 @@ class SortedRanking:
         self._held += len(scores) - gone
 
     def _make_room(self, wanted: int) -> None:
-        """Grow the ring; its oldest event is in slot 0 then. A window of a size never takes more than that."""
+        """Grow the ring; its oldest event is in slot 0 then. A window of a size takes no more than that."""
         capacity = len(self._scores)
         if wanted <= capacity:
             return
@@ -404,18 +415,17 @@ class SortedRanking:
         edge_negatives = np.empty(len(scores) + 1, np.int64)
         edge_positives = np.empty(len(scores) + 1, np.int64)
         edges = scan_window(
-            scores, labels, self._asked, self._z, settings.at_fpr, settings.false_positive_cost,
+            scores, labels, self._z, settings.at_fpr, settings.false_positive_cost,
             self._curvature or 0.0, self._fixed_point(), numbers, reasons, edge_negatives, edge_positives,
         )  # fmt: skip
         if settings.probabilities and len(scores):
             probability_losses(scores, labels, numbers)
-        if edges and self._asked[_H]:
-            dn, dp = edge_negatives[:edges], edge_positives[:edges]
-            flips = settings.flip_if_below_half and numbers[_MEASURE] < 0.5
-            if flips:
-                dn, dp = _hull_of_flipped(scores, labels)
-            if flips or self._fixed_point() == 0.0:
-                numbers[_MEASURE + _H] = h_measure(dn, dp, settings)
+        wanted = self._at_row
+        if self._asked[_H] and self._fixed_point() == 0.0:
+            wanted = wanted._replace(h=True, hull=True)
+        if edges and wanted.anything:
+            hull = edge_negatives[:edges], edge_positives[:edges]
+            write_at_row(settings, wanted, self._asked, hull, self.to_entries, numbers)
         _refuse_infinite(numbers[np.newaxis], reasons[np.newaxis])
 
     def _fixed_point(self) -> float:
@@ -432,39 +442,6 @@ class SortedRanking:
         return pending + 9 * (len(self._scores) + len(self._sorted_scores))
 
 
-def h_measure(edge_negatives: Int64Array, edge_positives: Int64Array, settings: EvaluatorSettings) -> float:
-    """Return the H-measure of a hull, given by the (negatives, positives) of its edges.
-
-    Every edge adds h(n, p) = n G0(c) + p G1(c), c = p / (n + p); H = 1 - sum of them / h(N, P). Hand 2009;
-    Hand & Anagnostopoulos 2014; Tatti 2021. With fixed priors the classes are weighed by those.
-    O(edges), of which a window has about 1.3 * cube root of its size.
-    """
-    n, p = edge_negatives.astype(np.float64), edge_positives.astype(np.float64)
-    prevalence = p.sum() / (n.sum() + p.sum())
-    if settings.priors != PRIORS_OF_WINDOW:
-        prevalence = settings.priors
-        n, p = n * ((1.0 - prevalence) / n.sum()), p * (prevalence / p.sum())
-    if isinstance(settings.cost, SeverityCost) and not 0.0 < prevalence < 1.0:
-        return math.nan
-    a, b = settings.cost.beta(float(prevalence))
-    with np.errstate(all="ignore"):  # what comes out of extreme costs is not a number, and said so
-        losses = minimum_loss(n, p, a, b)
-        whole = float(minimum_loss(np.array([n.sum()]), np.array([p.sum()]), a, b)[0])
-    return 1.0 - math.fsum(losses) / whole if whole > 0.0 else math.nan
-
-
-def minimum_loss(n: FloatArray, p: FloatArray, a: float, b: float) -> FloatArray:
-    """Return h(n, p) of every edge under Beta(a, b) costs: its share of the least possible loss."""
-    c = p / (n + p)
-    if a == b == 2.0:
-        return np.asarray(n * c * (1.0 + c * (1.0 - c)) / 2.0)
-    if a == b == 1.0:
-        return np.asarray(n * c / 2.0)
-    return np.asarray(
-        n * (a / (a + b) * betainc(a + 1.0, b, c)) + p * (b / (a + b) * betainc(b + 1.0, a, 1.0 - c))
-    )
-
-
 def _plain(rows: Any) -> Any:
     """Return records as kernels take them."""
     return for_kernels(rows.view(np.ndarray).view(ROW))
@@ -479,18 +456,6 @@ def _refuse_infinite(numbers: FloatArray, reasons: Int8Array) -> None:
         if bad.any():
             numbers[bad, _MEASURE + measure] = math.nan
             reasons[bad, measure] = OUT_OF_RANGE
-
-
-def _hull_of_flipped(scores: FloatArray, labels: Int8Array) -> tuple[Int64Array, Int64Array]:
-    """Return the hull edges of the window under -score."""
-    n = len(scores)
-    numbers, reasons = np.empty(len(NUMBER_COLUMNS)), np.empty(len(MEASURES), np.int8)
-    negatives, positives = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
-    edges = scan_window(
-        -scores[::-1], labels[::-1].copy(), np.zeros(len(MEASURES), np.int8), 0.0, 0.0, 0.5, 0.0, 0.0,
-        numbers, reasons, negatives, positives,
-    )  # fmt: skip
-    return negatives[:edges], positives[:edges]
 
 
 def _sorted(pairs: list[tuple[FloatArray, Int8Array]]) -> tuple[FloatArray, Int8Array]:

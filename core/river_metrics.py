@@ -17,7 +17,7 @@ import numpy as np
 
 from .decision_window import DecisionWindow
 from .errors import InputError, MissingPackageError
-from .ranking import curvature_of, h_measure
+from .row_measures import curvature_of, h_measure
 from .rows import ONE_CLASS, REASONS
 from .score_tree import NOTHING
 from .score_tree_inputs import checked_capacity
@@ -154,6 +154,8 @@ class TreeRow(NamedTuple):
     tpr_at_fpr: float
     cost_threshold: float
     aum: float
+    brier: float
+    log_loss: float
 
 
 class _RollingRanking(_Rolling, BinaryMetric):

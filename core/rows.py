@@ -83,6 +83,8 @@ class Measures(NamedTuple):
     cost_curve_area: float | None = None
     average_precision: float | None = None
     calibration_error: float | None = None
+    partial_auc: float | None = None
+    partial_auc_mcclish: float | None = None
     tp: float | None = None
     fp: float | None = None
     tn: float | None = None
@@ -144,6 +146,8 @@ class MeasureRow(NamedTuple):
     cost_curve_area: float | None
     average_precision: float | None
     calibration_error: float | None
+    partial_auc: float | None
+    partial_auc_mcclish: float | None
     tp: float | None
     fp: float | None
     tn: float | None

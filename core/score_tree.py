@@ -33,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InputError
+from .exact_sums import SUM_CHUNKS
 from .score_tree_build import NOT_SORTED, buckets_needed, build, list_entries
 from .score_tree_check import check
 from .score_tree_inputs import (
@@ -73,13 +74,14 @@ from .score_tree_slide import (
     Ring,
     slide,
 )
+from .window_sums import WINDOW_SUMS
 
 COST_CURVATURE = {(2, 2): 1.0, (1, 1): 0.0}
 """The cost densities Beta(a, b) whose loss the tree keeps; others are summed over `hull()`."""
 
 NOTHING = Ask(0, 0, 0, 0, 0, 0.01, 0.5)
-ALL_BUT_AUM = Ask(1, 1, 1, 1, 0, 0.01, 0.5)
-"""What costs O(log k) a row; AUM, O(k), is asked for apart."""
+RANKING = Ask(1, 1, 1, 1, 1, 0.01, 0.5)
+"""All that is said of scores on any scale; the losses of probabilities are asked for apart."""
 
 
 class Hull(NamedTuple):
@@ -417,11 +419,11 @@ class ScoreTree:
         values: FloatArray = np.where(y == 1, of_positives, of_negatives)
         return values
 
-    def row(self, ask: Ask = ALL_BUT_AUM) -> Any:
+    def row(self, ask: Ask = RANKING) -> Any:
         """One record of ROW, as of now. O(log k); O(k) if it needs a hull that is not kept."""
         return self.rows_now(ask).view(np.recarray)[0]
 
-    def rows_now(self, ask: Ask = ALL_BUT_AUM) -> Any:
+    def rows_now(self, ask: Ask = RANKING) -> Any:
         """Return the same as an array of one, as kernels take it."""
         rows = empty_rows(1)
         read_row(self._tree, ask, self._chain, rows)
@@ -472,7 +474,8 @@ class ScoreTree:
         state["curvature"] = curvature
         state["keeps_hull"] = keeps_hull
         state["follows_weight"] = self._follows_weight
-        tree = Tree(empty_records(room, NODE), empty_records(room, BUCKET), state)
+        sums = np.zeros((WINDOW_SUMS, SUM_CHUNKS), np.int64)
+        tree = Tree(empty_records(room, NODE), empty_records(room, BUCKET), state, sums)
         spans = np.empty((room, 2), np.int64)
         if build(tree, keys_of(scores), positives, negatives, spans) == NOT_SORTED:
             raise InputError("from_sorted: scores are not ascending and distinct; sort and group")
@@ -486,7 +489,7 @@ class ScoreTree:
         """More buckets and nodes; nothing moves but memory."""
         old = self._tree
         room = len(old.buckets) * 5 // 4 + 2
-        grown = Tree(empty_records(room, NODE), empty_records(room, BUCKET), old.state)
+        grown = old._replace(nodes=empty_records(room, NODE), buckets=empty_records(room, BUCKET))
         grown.nodes[: len(old.nodes)] = old.nodes
         grown.buckets[: len(old.buckets)] = old.buckets
         self._tree = grown

@@ -6,6 +6,7 @@ shares no code with the kernels but the record layout and the loss of an edge.
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -22,9 +23,12 @@ from .score_tree_layout import (
     RIGHT,
     Tree,
     fixed_point_scale,
+    scores_of,
 )
+from .window_sums import AREA, BRIER, LOG_LOSS
 
 Point = tuple[int, int]
+Term = tuple[float, int]
 
 
 class Run(NamedTuple):
@@ -91,6 +95,24 @@ def slow_squares(steps: list[Point]) -> tuple[int, int]:
     return of_positives, of_negatives
 
 
+def slow_sum(terms: list[Term]) -> tuple[int, int, int]:
+    """Sum numbers times whole numbers: in units of 2^-1074, and how many +inf and -inf there are."""
+    total, infinite = 0, [0, 0]
+    for x, times in terms:
+        if np.isinf(x):
+            infinite[int(x < 0.0)] += times
+        else:
+            numerator, denominator = x.as_integer_ratio()
+            total += times * (numerator << 1074) // denominator
+    return total, infinite[0], infinite[1]
+
+
+def stored_sum(sums: Any) -> tuple[int, int, int]:
+    """Return what the chunks of an exact sum add up to, and its infinities."""
+    chunks = sums[:-5].tolist()
+    return sum(chunk << (32 * i) for i, chunk in enumerate(chunks)), int(sums[-2]), int(sums[-1])
+
+
 def slope(a: Point, b: Point) -> float:
     """Slope between two points."""
     return (b[1] - a[1]) / (b[0] - a[0])
@@ -106,7 +128,8 @@ class Checker:
     """One walk over one tree."""
 
     def __init__(self, tree: Tree) -> None:
-        self.tree = Tree(*(records.view(np.recarray) for records in tree))
+        nodes, buckets, state = (records.view(np.recarray) for records in tree[:3])
+        self.tree = Tree(nodes, buckets, state, tree.sums)
         self.state = self.tree.state[0]
         self.scale = float(self.state.scale)
         self.curvature = float(self.state.curvature)
@@ -132,6 +155,39 @@ class Checker:
         require(state.bucket_count == len(self.buckets), "number of buckets")
         require(self.nodes == len(self.buckets) - 1, "one node less than buckets")
         self.free_chains()
+        entries = list(zip(scores_of(np.array(run.keys[1:], np.int64)).tolist(), steps[1:], strict=True))
+        if state.keeps_area:
+            self.area(entries)
+        if state.keeps_losses:
+            self.losses(entries)
+
+    def area(self, entries: list[tuple[float, Point]]) -> None:
+        """Check what AUM is made of: on either side of the reference, wherever that is."""
+        reference = float(scores_of(np.array([self.state.reference]))[0])
+        above = [(s, weight - p) for s, (weight, p) in entries if s > reference]
+        below = [(s, p) for s, (_, p) in entries if s < reference]
+        counts = (sum(n for _, n in above), sum(p for _, p in below))
+        require((self.state.negatives_above, self.state.positives_below) == counts, "counts of AUM", counts)
+        found = stored_sum(self.tree.sums[AREA])
+        require(found == slow_sum([*above, *((-s, p) for s, p in below)]), "sum of AUM", found)
+
+    def losses(self, entries: list[tuple[float, Point]]) -> None:
+        """Check the losses of probabilities: squares to the last bit, logarithms as libraries agree."""
+        events = [
+            (s, label, times)
+            for s, (weight, p) in entries
+            for label, times in ((0, weight - p), (1, p))
+            if times
+        ]
+        found = stored_sum(self.tree.sums[BRIER])
+        terms = [((s - label) * (s - label), times) for s, label, times in events]
+        require(found == slow_sum(terms), "sum of squared errors", found)
+        found = stored_sum(self.tree.sums[LOG_LOSS])
+        terms = [(-math.log(max(s if label else 1.0 - s, 2.0**-52)), times) for s, label, times in events]
+        expected = slow_sum(terms)
+        require(found[1:] == expected[1:], "infinite log losses", found)
+        tolerance = abs(expected[0]) // 10**13 + (1 << 1000)  # 2^-74 for logarithms that are nearly 0
+        require(abs(found[0] - expected[0]) <= tolerance, "sum of log losses", found)
 
     def place(self, place: int, parent: int, low: int, high: int) -> Run:
         """Check a subtree whose keys must lie in low..high (high excluded)."""

@@ -81,8 +81,8 @@ def vertex_at_slope(tree: Tree, place: int, x: int, y: int, slope: float) -> Ver
 
 
 @inlined
-def score_at(tree: Tree, index: int) -> float:
-    """Return the score of the event with `index` others before it in score order."""
+def entry_at(tree: Tree, index: int) -> tuple[int, int]:
+    """Return bucket and slot of the event with `index` others before it in score order."""
     place = tree.state[0].root
     while place >= 0:
         node = tree.nodes[at(place)]
@@ -95,7 +95,14 @@ def score_at(tree: Tree, index: int) -> float:
     slot = whole(1)
     for t in range(1, SLOTS + 1):
         slot += (bucket.weight[t] <= index) & (t <= bucket.count)
-    return score_of(bucket.key[slot])
+    return ~place, slot
+
+
+@inlined
+def score_at(tree: Tree, index: int) -> float:
+    """Return the score of the event with `index` others before it in score order."""
+    bucket, slot = entry_at(tree, index)
+    return score_of(tree.buckets[at(bucket)].key[slot])
 
 
 @inlined

@@ -27,11 +27,11 @@ from .score_tree_layout import (
     hull_loss,
     loss_in_fixed_point,
     scale_of_weight,
-    score_of,
     whole,
 )
 from .score_tree_machine import lowest_bit
 from .score_tree_query import Vertex, last_on_chord, lay_out_hull, score_at, tpr_at_fpr, vertex_at_slope
+from .score_tree_sums import area_now, write_losses
 
 _ROW_FIELDS: list[Any] = [
     ("positives", "i8"),
@@ -46,6 +46,8 @@ _ROW_FIELDS: list[Any] = [
     ("tpr_at_fpr", "f8"),
     ("cost_threshold", "f8"),
     ("aum", "f8"),
+    ("brier", "f8"),
+    ("log_loss", "f8"),
 ]
 ROW = np.dtype(_ROW_FIELDS)
 
@@ -60,6 +62,7 @@ class Ask(NamedTuple):
     aum: int
     fpr: float
     cost: float
+    losses: int = 0
 
 
 class Chain(NamedTuple):
@@ -149,7 +152,7 @@ def whole_loss(tree: Tree, chain: Chain, vertices: int) -> int:
 
 
 @kernel
-def write_losses(tree: Tree, chain: Chain, vertices: int, row: Any) -> None:
+def write_hull_losses(tree: Tree, chain: Chain, vertices: int, row: Any) -> None:
     """Write the loss of the hull and that of its chord.
 
     In a window without a size the capacity tells how many events it held at most. Rows must not: where its
@@ -201,31 +204,6 @@ def write_cost_threshold(tree: Tree, chain: Chain, vertices: int, cost: float, r
         row.cost_threshold = score_at(tree, vertex.x)
 
 
-@kernel
-def area_under_min(tree: Tree) -> float:
-    """Return the area under min(FP, FN) over thresholds, AUM. O(k): score sums are not kept.
-
-    FP and FN cross at the score of the N-th lowest of all events, N the number of negatives: below it
-    every positive adds its distance, above it every negative (Hocking & Hillman 2021).
-    """
-    state = tree.state[0]
-    crossing = score_at(tree, state.weight - state.positives - 1)
-    area = 0.0
-    index = outermost_bucket(tree, state.root, LEFT)
-    while index != NONE:
-        bucket = tree.buckets[at(index)]
-        for slot in range(1, bucket.count + 1):
-            weight = whole(bucket.weight[slot]) - bucket.weight[slot - 1]
-            positives = whole(bucket.positives[slot]) - bucket.positives[slot - 1]
-            distance = score_of(bucket.key[slot]) - crossing
-            if (distance < 0.0) & (positives > 0):
-                area -= positives * distance
-            elif (distance > 0.0) & (weight > positives):
-                area += (weight - positives) * distance
-        index = neighbour(tree, index, RIGHT)
-    return area
-
-
 @inlined
 def write_row(tree: Tree, ask: Ask, chain: Chain, row: Any) -> None:
     """Everything asked for, as of now; NaN where the window lacks a class."""
@@ -244,13 +222,17 @@ def write_row(tree: Tree, ask: Ask, chain: Chain, row: Any) -> None:
     row.tpr_at_fpr = np.nan
     row.cost_threshold = np.nan
     row.aum = np.nan
+    row.brier = np.nan
+    row.log_loss = np.nan
+    if (ask.losses != 0) & (state.weight > 0):
+        write_losses(tree, row)
     if (positives == 0) | (negatives == 0):
         return
     vertices = whole(0)
     if (state.keeps_hull == 0) & (ask.h + ask.ks + ask.cost_threshold > 0):
         vertices = scan_hull(tree, chain)
     if ask.h != 0:
-        write_losses(tree, chain, vertices, row)
+        write_hull_losses(tree, chain, vertices, row)
     if ask.ks != 0:
         write_ks(tree, chain, vertices, row)
     if ask.tpr_at_fpr != 0:
@@ -258,7 +240,7 @@ def write_row(tree: Tree, ask: Ask, chain: Chain, row: Any) -> None:
     if ask.cost_threshold != 0:
         write_cost_threshold(tree, chain, vertices, ask.cost, row)
     if ask.aum != 0:
-        row.aum = area_under_min(tree)
+        row.aum = area_now(tree)
 
 
 @entry

@@ -47,6 +47,7 @@ from .score_tree_layout import (
     whole,
 )
 from .score_tree_machine import bits_below
+from .score_tree_sums import note_event
 
 NO_HINT = -1
 NOT_FOUND = -1
@@ -273,6 +274,7 @@ def update(tree: Tree, key: int, label: int, sign: int, hint: int) -> int:
         place, change = drop_bucket(tree, index)
     seen = climb(tree, place, seen, tied, change, label, sign)
     add_totals(state, seen, tied, label, sign)
+    note_event(tree, key, label, sign)
     if sign < 0:
         if emptied:
             rebalance(tree, parent_of(tree, place))

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InputError
-from .score_tree import ALL_BUT_AUM, NOTHING, ScoreTree, empty_rows
+from .score_tree import NOTHING, RANKING, ScoreTree, empty_rows
 from .score_tree_inputs import (
     FloatArray,
     IntArray,
@@ -126,7 +126,7 @@ class ScoreWindow:
         labels: npt.ArrayLike,
         scores: npt.ArrayLike,
         leaving: npt.ArrayLike | None = None,
-        ask: Ask = ALL_BUT_AUM,
+        ask: Ask = RANKING,
         placements: FloatArray | None = None,
         steps: Steps | None = None,
     ) -> Any:

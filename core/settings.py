@@ -146,6 +146,18 @@ def parse_cost(text: str) -> Cost:
     )
 
 
+def parse_partial_fpr(text: str) -> tuple[float, float]:
+    """Read `0:0.1`, a range of false positive rates.
+
+    >>> parse_partial_fpr("0:0.1")
+    (0.0, 0.1)
+    """
+    low, colon, high = text.partition(":")
+    if not colon:
+        raise ConfigError(f"partial FPR {text!r} is no range; give two false positive rates, such as 0:0.1")
+    return _number(low, f"partial FPR {text!r}"), _number(high, f"partial FPR {text!r}")
+
+
 def class_text(value: object) -> str:
     """Return the text by which a class is known: numbers by value, so that 1, 1.0 and "1" are one class.
 
@@ -172,16 +184,26 @@ def class_text(value: object) -> str:
 
 PRIORS_OF_WINDOW: Literal["window"] = "window"
 CURVES_AT_END: Literal["end"] = "end"
+PARTIAL_FPR = (0.0, 0.1)
+
+ADDED_SINCE: dict[str, Any] = {"partial_fpr": list(PARTIAL_FPR)}
+"""Settings that change values and are younger than the first version, with what stands for their absence."""
 
 MEASURES = (
     "auc", "auc_low", "auc_high", "h", "ks", "ks_threshold", "brier", "log_loss", "tpr_at_fpr",
     "cost_threshold", "aum", "cost_curve_area", "average_precision", "calibration_error",
+    "partial_auc", "partial_auc_mcclish",
     "tp", "fp", "tn", "fn", "accuracy", "precision", "recall", "specificity", "f1",
     "balanced_accuracy", "g_mean", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "mcc", "cmd",
 )  # fmt: skip
 """Every measure of a row, in column order."""
 
-COSTLY_MEASURES = ("cost_curve_area", "average_precision", "calibration_error")
+RANKING_MEASURES = MEASURES.index("tp")
+"""How many of them, the first ones, are of scores; the others are of decisions."""
+
+COSTLY_MEASURES = (
+    "cost_curve_area", "average_precision", "calibration_error", "partial_auc", "partial_auc_mcclish",
+)  # fmt: skip
 """O(k) or O(hull) a row: only when asked for by name or by `all`."""
 
 PROBABILITY_MEASURES = ("brier", "log_loss", "calibration_error")
@@ -204,6 +226,7 @@ class EvaluatorSettings:
     probabilities       the scores are probabilities: Brier score and log loss make sense
     at_fpr              the false positive rate at which tpr_at_fpr is read, in [0, 1]
     false_positive_cost c of cost_threshold: a false positive costs c, a false negative 1 - c; in (0, 1)
+    partial_fpr         the range of false positive rates of partial_auc, (lower, upper), in [0, 1]
     flip_if_below_half  take -score in the H-measure while AUC < 0.5, as R's hmeasure does
     positive            the class that counts as positive, as `class_text`; None = labels are 1 and 0 already
     order               how the events were ordered: "position", "time" or "arrival"
@@ -221,6 +244,7 @@ class EvaluatorSettings:
     probabilities: bool = False
     at_fpr: float = 0.01
     false_positive_cost: float = 0.2
+    partial_fpr: tuple[float, float] = PARTIAL_FPR
     flip_if_below_half: bool = False
     positive: str | None = None
     order: str = "arrival"
@@ -242,6 +266,7 @@ class EvaluatorSettings:
         self._check_number("confidence", 0.0, 1.0, "the share of intervals that hold the AUC")
         self._check_number("false_positive_cost", 0.0, 1.0, "the cost of a false positive")
         self._check_number("at_fpr", math.nextafter(0, -1), math.nextafter(1, 2), "a false positive rate")
+        self._check_partial_fpr()
         if self.positive is not None:
             object.__setattr__(self, "positive", class_text(self.positive))
         if self.order not in ("position", "time", "arrival"):
@@ -252,8 +277,8 @@ class EvaluatorSettings:
             raise ConfigError("probabilities and flip_if_below_half are switches: give True or False")
         if isinstance(self.window, Adaptive) and self.window.signal == "brier" and not self.probabilities:
             raise ConfigError(
-                f"window={str(self.window)!r}: the signal brier is the squared error of a probability; say "
-                "that scores are probabilities (probabilities=True, --probabilities), or take placement or error"
+                f"window={str(self.window)!r}: the signal brier is the squared error of a probability; "
+                "say that scores are probabilities (probabilities=True, --probabilities), or take another signal"
             )
         object.__setattr__(self, "measures", self._named_measures())
 
@@ -271,6 +296,17 @@ class EvaluatorSettings:
             between = "" if math.isinf(low) else f" between {round(low)} and {round(high)}"
             raise ConfigError(f"{name}={value!r}: give {meaning}, a number{between}")
         object.__setattr__(self, name, float(value))
+
+    def _check_partial_fpr(self) -> None:
+        given: Any = self.partial_fpr
+        ends = tuple(given) if isinstance(given, tuple | list) else ()
+        are_numbers = all(isinstance(end, numbers.Real) and not isinstance(end, bool) for end in ends)
+        if len(ends) != 2 or not are_numbers or not 0 <= ends[0] < ends[1] <= 1:
+            raise ConfigError(
+                f"partial_fpr={given!r}: give two false positive rates between 0 and 1, the lower one first, "
+                "such as (0.0, 0.1)"
+            )
+        object.__setattr__(self, "partial_fpr", (float(ends[0]), float(ends[1])))
 
     def _named_measures(self) -> tuple[str, ...]:
         asked: tuple[str, ...] | str | None = self.measures
@@ -303,24 +339,25 @@ class EvaluatorSettings:
         """Return the text of everything that changes values.
 
         `measures` only chooses among them, `curves` stand beside them, and `positive` names what the
-        labels mean.
+        labels mean. A setting of `ADDED_SINCE` is left out where it has its default: rows and states from
+        before it have the same hash.
         """
-        return json.dumps(
-            {
-                "window": str(self.window),
-                "every": str(self.every),
-                "order": self.order,
-                "cost": str(self.cost),
-                "priors": self.priors,
-                "threshold": self.threshold,
-                "confidence": self.confidence,
-                "probabilities": self.probabilities,
-                "at_fpr": self.at_fpr,
-                "false_positive_cost": self.false_positive_cost,
-                "flip_if_below_half": self.flip_if_below_half,
-            },
-            sort_keys=True,
-        )
+        values = {
+            "window": str(self.window),
+            "every": str(self.every),
+            "order": self.order,
+            "cost": str(self.cost),
+            "priors": self.priors,
+            "threshold": self.threshold,
+            "confidence": self.confidence,
+            "probabilities": self.probabilities,
+            "at_fpr": self.at_fpr,
+            "false_positive_cost": self.false_positive_cost,
+            "flip_if_below_half": self.flip_if_below_half,
+            "partial_fpr": list(self.partial_fpr),
+        }
+        said = {name: value for name, value in values.items() if ADDED_SINCE.get(name) != value}
+        return json.dumps(said, sort_keys=True)
 
     def config_hash(self) -> str:
         """Return the 12 hexadecimal digits that stand in the column `config` of every row."""
@@ -333,10 +370,15 @@ def check_signal(settings: EvaluatorSettings, has_classes: bool, predicted: str,
     predicted, positive  how the caller's user names these settings
     """
     window = settings.window
-    if isinstance(window, Adaptive) and window.signal == "placement" and has_classes and not settings.positive:
+    if (
+        isinstance(window, Adaptive)
+        and window.signal == "placement"
+        and has_classes
+        and not settings.positive
+    ):
         raise ConfigError(
-            f"window {window}: with {predicted} labels are classes, and nothing is placed among them; name the "
-            f"one that is positive with {positive}, or take adaptive:{window.delta!r}:error"
+            f"window {window}: with {predicted} labels are classes, and nothing is placed among them; name "
+            f"the one that is positive with {positive}, or take adaptive:{window.delta!r}:error"
         )
 
 

@@ -31,7 +31,7 @@ from .errors import (
 from .evaluator_state import EvaluatorState, Reader, packed_text, read_evaluator, write_evaluator
 from .events import NO_TIME
 from .model_evaluator import ModelEvaluator
-from .settings import EvaluatorSettings, TableSettings
+from .settings import ADDED_SINCE, EvaluatorSettings, TableSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,7 @@ class Snapshot:
 
     def check(self, wanted: TableSettings) -> None:
         """Raise OtherConfigurationError, naming every difference, unless the state was made for `wanted`."""
-        here, there = wanted.meaning(), self.settings.meaning()
+        here, there = (ADDED_SINCE | settings.meaning() for settings in (wanted, self.settings))
         differences = [
             f"{name} was {there[name]!r} and is now {value!r}"
             for name, value in here.items()

@@ -38,10 +38,10 @@ from .windows import (
 EVENT, ENTERS, ROW_DUE, FED = 1, 2, 4, 8
 
 SEQ, HELD, TIME_HEAD, NEXT_ROW, GREATEST, CLOCK, LAST_DUE, CHANGED, DRIFTED, AT = range(10)
-"""Fields of a course, int64: events applied and held (where decisions has them, too), slot of the oldest in the ring of times, number of the
-next row, greatest time applied, what the clock has reached (the same, or a grid point after it), the last grid
-point with a row, whether the window changed since the last row, whether it shrank since, and the event of the
-batch that is next."""
+"""Fields of a course, int64: events applied and held (where decisions has them, too), slot of the oldest in
+the ring of times, number of the next row, greatest time applied, what the clock has reached (the same, or a
+grid point after it), the last grid point with a row, whether the window changed since the last row, whether it
+shrank since, and the event of the batch that is next."""
 
 COURSE_FIELDS = 10
 
@@ -57,8 +57,8 @@ NEVER_LEAVE, COUNT, DURATION, GIVEN = range(4)
 class WindowRule(NamedTuple):
     """A window and an emission in numbers, for kernels.
 
-    kind   NEVER_LEAVE; COUNT: the last `size` events; DURATION: the last `size` microseconds; GIVEN: the caller
-           says how many stay, and of more than `size` events the oldest sixteenth goes
+    kind   NEVER_LEAVE; COUNT: the last `size` events; DURATION: the last `size` microseconds; GIVEN: the
+           caller says how many stay, and of more than `size` events the oldest sixteenth goes
     every  events between rows; 0: rows are on the grid
     grid   microseconds between grid points; 0: none
     """
@@ -90,7 +90,7 @@ def new_course() -> Int64Array:
 
 
 class Steps(NamedTuple):
-    """Some steps; `events[i]` is the event of step i in its batch, -1 for none. `shifts` is empty for zeros."""
+    """Some steps; `events[i]` is the event of step i in its batch, or -1. `shifts` is empty for zeros."""
 
     events: Int64Array
     flags: Int8Array

@@ -20,10 +20,12 @@ from typing import Any
 import numpy as np
 
 from .events import FloatArray, Int8Array, Int64Array
+from .exact_sums import SUM_CHUNKS, add, add_times, rounded
 from .kernels import Integer, scanning
 from .rows import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, TOO_FEW
 from .score_tree_layout import loss_in_fixed_point
-from .settings import MEASURES
+from .settings import MEASURES, RANKING_MEASURES
+from .window_sums import area_under_min, brier_term, log_loss_term
 
 EXACT_EVENTS = 2_400_000
 """Up to here the sums of squared doubled ranks fit 64 bits; larger windows sum them in float64."""
@@ -41,9 +43,6 @@ _LOG_LOSS = MEASURES.index("log_loss")
 _TPR_AT_FPR = MEASURES.index("tpr_at_fpr")
 _COST_THRESHOLD = MEASURES.index("cost_threshold")
 _AUM = MEASURES.index("aum")
-_COST_CURVE_AREA = MEASURES.index("cost_curve_area")
-_AVERAGE_PRECISION = MEASURES.index("average_precision")
-_CALIBRATION_ERROR = MEASURES.index("calibration_error")
 
 
 @scanning
@@ -296,11 +295,10 @@ def tpr_at_fpr(negatives: Int64Array, positives: Int64Array, n: Integer, p: Inte
 
 
 @scanning
-def area_under_min(keys: FloatArray, negatives: Int64Array, positives: Int64Array) -> float:
-    """Return AUM, the area under min(FP, FN) over thresholds (Hocking & Hillman 2021), in units of score.
+def area_of_entries(keys: FloatArray, negatives: Int64Array, positives: Int64Array) -> float:
+    """Return AUM (`area_under_min`), in units of score.
 
-    The two curves cross once, at the smallest score c with positives <= c at least as many as negatives
-    > c: below it every positive adds its distance, above it every negative.
+    FP and FN cross at the smallest score c with positives <= c at least as many as negatives > c.
     """
     crossing = keys[-1]
     below, above = np.int64(0), negatives.sum()
@@ -310,45 +308,16 @@ def area_under_min(keys: FloatArray, negatives: Int64Array, positives: Int64Arra
         if below >= above:
             crossing = keys[entry]
             break
-    area = 0.0
+    sums = np.zeros(SUM_CHUNKS, np.int64)
+    positives_below, negatives_above = np.int64(0), np.int64(0)
     for entry in range(len(keys)):
-        distance = keys[entry] - crossing
-        if distance < 0.0 and positives[entry] > 0:
-            area -= positives[entry] * distance
-        elif distance > 0.0 and negatives[entry] > 0:
-            area += negatives[entry] * distance
-    return area
-
-
-@scanning
-def average_precision(negatives: Int64Array, positives: Int64Array, p: Integer) -> float:
-    """Return the sum over thresholds of (rise in recall) * precision, ties as one threshold."""
-    area = 0.0
-    true_positives = predicted = np.int64(0)
-    for entry in range(len(negatives) - 1, -1, -1):
-        true_positives += positives[entry]
-        predicted += positives[entry] + negatives[entry]
-        area += positives[entry] * (true_positives / predicted)
-    return area / p
-
-
-@scanning
-def calibration_error(
-    keys: FloatArray,
-    negatives: Int64Array,
-    positives: Int64Array,
-    vertices: Int64Array,
-    events: int,
-) -> float:
-    """Return the sum over PAV blocks of share of events * |mean score - share of positives|."""
-    error = 0.0
-    for block in range(len(vertices) - 1):
-        scores, block_positives = 0.0, 0.0
-        for entry in range(vertices[block], vertices[block + 1]):
-            scores += keys[entry] * (negatives[entry] + positives[entry])
-            block_positives += positives[entry]
-        error += abs(scores - block_positives)
-    return error / events
+        if keys[entry] < crossing and positives[entry] > 0:
+            add_times(sums, -keys[entry], positives[entry])
+            positives_below += positives[entry]
+        elif keys[entry] > crossing and negatives[entry] > 0:
+            add_times(sums, keys[entry], negatives[entry])
+            negatives_above += negatives[entry]
+    return area_under_min(sums, positives_below, negatives_above, crossing)
 
 
 @scanning
@@ -367,25 +336,14 @@ def cost_threshold(
 
 
 @scanning
-def cost_curve_area(edge_negatives: Int64Array, edge_positives: Int64Array, n: Integer, p: Integer) -> float:
-    """Return the area under the cost curve, in [0, 1/4] (Tatti 2021, section 2)."""
-    area = 0.0
-    for edge in range(len(edge_negatives)):
-        x, y = edge_negatives[edge] / n, edge_positives[edge] / p
-        area += x * y / (x + y)
-    return area / 2.0
-
-
-@scanning
 def probability_losses(scores: FloatArray, labels: Int8Array, numbers: FloatArray) -> None:
     """Write the Brier score and the log loss (clipped at 2^-52) of a window of probabilities."""
-    brier = log_loss = 0.0
+    brier, log_loss = np.zeros(SUM_CHUNKS, np.int64), np.zeros(SUM_CHUNKS, np.int64)
     for event in range(len(scores)):
-        brier += (scores[event] - labels[event]) ** 2
-        right = scores[event] if labels[event] else 1.0 - scores[event]
-        log_loss -= np.log(max(right, 2.0**-52))
-    numbers[_MEASURE + _BRIER] = brier / len(scores)
-    numbers[_MEASURE + _LOG_LOSS] = log_loss / len(scores)
+        add(brier, brier_term(scores[event], labels[event]), 1)
+        add(log_loss, log_loss_term(scores[event], labels[event]), 1)
+    numbers[_MEASURE + _BRIER] = rounded(brier) / len(scores)
+    numbers[_MEASURE + _LOG_LOSS] = rounded(log_loss) / len(scores)
 
 
 @scanning
@@ -397,7 +355,7 @@ def write_masses(n: Integer, p: Integer, numbers: FloatArray, reasons: Int8Array
     if n + p > 0:
         numbers[_PREVALENCE] = p / (n + p)
         if n == 0 or p == 0:
-            for measure in range(_AUC, _CALIBRATION_ERROR + 1):
+            for measure in range(RANKING_MEASURES):
                 if measure not in (_BRIER, _LOG_LOSS):
                     reasons[measure] = ONE_CLASS
     return bool(n > 0 and p > 0)
@@ -412,6 +370,8 @@ def write_tree_rows(rows: Any, with_h: int, z: float, numbers: FloatArray, reaso
     for index in range(len(rows)):
         row = rows[index]
         n, p = row.negatives, row.positives
+        numbers[index, _MEASURE + _BRIER] = row.brier
+        numbers[index, _MEASURE + _LOG_LOSS] = row.log_loss
         if not write_masses(n, p, numbers[index], reasons[index]):
             continue
         measures = numbers[index, _MEASURE:]
@@ -433,7 +393,6 @@ def write_tree_rows(rows: Any, with_h: int, z: float, numbers: FloatArray, reaso
 def scan_window(
     scores: FloatArray,
     labels: Int8Array,
-    asked: Int8Array,
     z: float,
     at_fpr: float,
     cost: float,
@@ -447,7 +406,6 @@ def scan_window(
     """Write masses and ranking measures of a sorted window; return its number of hull edges.
 
     scores, labels  the window, sorted by (score, label); labels are 0 and 1
-    asked           1 for each of `MEASURES` that is wanted
     curvature       of the cost density, and
     scale           of the fixed point of its loss (`loss_in_fixed_point`): H is written; scale 0: it is not
     numbers         float64[len(NUMBER_COLUMNS)], one row of `Rows`; NaN where nothing is written
@@ -475,7 +433,7 @@ def scan_window(
         )  # fmt: skip
     measures[_KS], measures[_KS_THRESHOLD] = kolmogorov_smirnov(keys, entry_negatives, entry_positives, n, p)
     measures[_TPR_AT_FPR] = tpr_at_fpr(entry_negatives, entry_positives, n, p, at_fpr)
-    measures[_AUM] = area_under_min(keys, entry_negatives, entry_positives)
+    measures[_AUM] = area_of_entries(keys, entry_negatives, entry_positives)
     vertices = np.empty(entries + 1, np.int64)
     vertices = vertices[: lower_hull(entry_negatives, entry_positives, vertices)]
     edges = len(vertices) - 1
@@ -490,12 +448,4 @@ def scan_window(
             dx = edge_negatives[edge] + edge_positives[edge]
             loss += loss_in_fixed_point(dx, edge_positives[edge], curvature, scale)
         measures[_H] = 1.0 - loss / loss_in_fixed_point(np.int64(events), p, curvature, scale)
-    if asked[_COST_CURVE_AREA]:
-        measures[_COST_CURVE_AREA] = cost_curve_area(edge_negatives, edge_positives, n, p)
-    if asked[_AVERAGE_PRECISION]:
-        measures[_AVERAGE_PRECISION] = average_precision(entry_negatives, entry_positives, p)
-    if asked[_CALIBRATION_ERROR]:
-        measures[_CALIBRATION_ERROR] = calibration_error(
-            keys, entry_negatives, entry_positives, vertices, events
-        )
     return edges

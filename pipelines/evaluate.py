@@ -29,10 +29,11 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
+from ..core.ranking import stride_of
 from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
 from ..core.ranking import stride_of
-from ..core.settings import CURVES_AT_END, EvaluatorSettings, TableSettings, parse_cost
+from ..core.settings import CURVES_AT_END, EvaluatorSettings, TableSettings, check_signal, parse_cost
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..core.windows import EveryEvents, LastEvents, Window, parse_every, parse_window
 from ..runners.presets import Runner, RunnerError, choose_runner

@@ -100,6 +100,16 @@ MEANINGS: dict[str, Meaning] = {
         "The precision averaged over the positives, each taken at its own score as the threshold; chance "
         "gives about the share of positives, so compare it only at the same prevalence.",
     ),
+    "partial_auc": Meaning(
+        "Partial AUC", "ranking", "share", "higher",
+        "The area under the ROC curve over a range of false positive rates alone (up to 10% unless said "
+        "otherwise): at most the width of the range, so compare it only where the range is the same.",
+    ),
+    "partial_auc_mcclish": Meaning(
+        "Partial AUC, standardised", "ranking", "share", "higher",
+        "The same area on McClish's scale, which takes the width of the range out: 1 is perfect within the "
+        "range and 0.5 is what chance gives there.",
+    ),
     "brier": Meaning(
         "Brier score", "probability", "share", "lower",
         "The mean squared difference between the predicted probability and what happened (1 or 0): 0 is "

@@ -25,7 +25,14 @@ from ..core.errors import ConfigError, InputError, WireError
 from ..core.events import EventBatch
 from ..core.rows import MeasureRow, Rows
 from ..core.rows_arrow import rows_to_arrow
-from ..core.settings import BetaCost, Cost, EvaluatorSettings, TableSettings
+from ..core.settings import (
+    PARTIAL_FPR,
+    BetaCost,
+    Cost,
+    EvaluatorSettings,
+    TableSettings,
+    check_signal,
+)
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..core.windows import Emission, EveryEvents, LastEvents, Window
 from .columns import json_record
@@ -110,6 +117,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         probabilities: bool = False,
         at_fpr: float = 0.01,
         false_positive_cost: float = 0.2,
+        partial_fpr: tuple[float, float] = PARTIAL_FPR,
         flip_if_below_half: bool = False,
         score: str = "score",
         label: str = "label",
@@ -159,6 +167,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
                 probabilities=probabilities,
                 at_fpr=at_fpr,
                 false_positive_cost=false_positive_cost,
+                partial_fpr=partial_fpr,
                 flip_if_below_half=flip_if_below_half,
                 positive=self._fields.positive,
                 order="arrival",

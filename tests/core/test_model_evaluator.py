@@ -8,6 +8,7 @@ import os
 import random
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from oracles import (
     severity_density,
     tpr_at_fpr,
 )
-from rocsteady.core.ranking import minimum_loss
+from rocsteady.core.row_measures import minimum_loss
 from rocsteady.core.rows import Rows
 from rocsteady.core.settings import MEASURES, Cost, class_text
 from rocsteady.core.window_scan import EXACT_EVENTS, auc_interval, rank_sums
@@ -371,7 +372,8 @@ def test_one_class_leaves_ranking_null() -> None:
         "h: one class in window; ks: one class in window; ks_threshold: one class in window; "
         "tpr_at_fpr: one class in window; cost_threshold: one class in window; aum: one class in window; "
         "cost_curve_area: one class in window; average_precision: one class in window; "
-        "calibration_error: one class in window; specificity: no negatives in window; "
+        "calibration_error: one class in window; partial_auc: one class in window; "
+        "partial_auc_mcclish: one class in window; specificity: no negatives in window; "
         "balanced_accuracy: one class in window; g_mean: one class in window; "
         "harmonic_mean: one class in window; mcc: one class in the labels or in the predictions"
     )
@@ -506,6 +508,41 @@ def test_auc_and_average_precision_are_scikit_learns() -> None:
             assert row.average_precision == pytest.approx(precision, abs=1e-12)
             low, high = delong(labels[held].tolist(), scores[held].tolist(), 0.95)
             assert (row.auc_low, row.auc_high) == pytest.approx((low, high), abs=1e-12)
+
+
+def test_partial_aucs_are_scikit_learns() -> None:
+    rng = np.random.default_rng(4)
+    labels = rng.integers(0, 2, 300)
+    for scores in (rng.normal(size=300) + labels, (rng.normal(size=300) + labels).round(0), -labels * 1.0):
+
+        def raw(fpr: float, scores: Any = scores) -> float:
+            """scikit-learn's area from 0, taken back from McClish's scale."""
+            if fpr in (0.0, 1.0):
+                return fpr and float(metrics.roc_auc_score(labels, scores))
+            standard = float(metrics.roc_auc_score(labels, scores, max_fpr=fpr))
+            return (2 * standard - 1) * (fpr - fpr**2 / 2) + fpr**2 / 2
+
+        for low, high in ((0.0, 0.1), (0.0, 0.013), (0.0, 0.5), (0.0, 1.0), (0.1, 0.1001), (0.3, 1.0)):
+            found = said(labels, scores, measures="all", partial_fpr=(low, high))
+            assert found.partial_auc == pytest.approx(raw(high) - raw(low), abs=1e-13)
+            if low == 0.0:
+                standard = metrics.roc_auc_score(labels, scores, max_fpr=high)
+                assert found.partial_auc_mcclish == pytest.approx(standard, abs=1e-12)
+        assert found.auc == said(labels, scores, measures="all", partial_fpr=(0, 1)).partial_auc
+
+
+def test_the_calibration_error_is_rounded_from_the_exact_sums_of_its_blocks() -> None:
+    rng = np.random.default_rng(9)
+    scores = rng.random(500) ** 3
+    labels = (rng.random(500) < scores).astype(int)
+    values = pav(labels.tolist(), scores.tolist())
+    blocks: dict[float, Fraction] = {}
+    for label, score in zip(labels.tolist(), scores.tolist(), strict=True):
+        value = values[score]
+        blocks[value] = blocks.get(value, Fraction(0)) + Fraction(score) - label
+    error = sum((abs(Fraction(float(block))) for block in blocks.values()), Fraction(0))
+    found = said(labels, scores, probabilities=True, measures="calibration_error")
+    assert found.calibration_error == float(error) / 500
 
 
 # ---- the majority and the persistent classifier

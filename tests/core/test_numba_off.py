@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rocsteady as rs
-from rocsteady.core import decisions, roc_curve, window_scan
+from rocsteady.core import decisions, roc_curve, row_measures, window_scan
+from rocsteady.core.ranking import TreeRanking
 
 NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 
@@ -41,6 +42,10 @@ for k in (1, 2, 7, 100, None):
         curve = ev.curve()
         for column in (curve.threshold, curve.tp, curve.fp, curve.on_hull, curve.block_score):
             print("Curve", column.tolist())
+    if k == 100:  # a tree
+        ev = rs.ModelEvaluator(window=window, every=rs.EveryEvents(7), probabilities=True)
+        for row in ev.update(labels, scores):
+            print(tuple(row))
     ev = rs.ModelEvaluator(window=window, every=rs.EveryEvents(31), positive="up")
     for row in ev.update(named[labels * 2], scores, predicted=named[rng.integers(0, 3, 400)]):
         print(tuple(row))
@@ -111,15 +116,21 @@ def test_every_kernel_is_compiled_once_for_each_kind_of_event() -> None:
         ev = rs.ModelEvaluator(window=rs.LastEvents(50), every=rs.EveryEvents(40), positive=positive)
         ev.update(labels, scores, predicted=labels)
         rs.ModelEvaluator.from_bytes(ev.to_bytes()).update(labels, scores, predicted=labels)
-    tree = rs.ModelEvaluator(window=rs.LastEvents(200), every=rs.EveryEvents(1))
-    tree.update(labels, scores)
-    assert tree.curve().events == 200
+    for cost in (rs.BetaCost(), rs.SeverityCost()):
+        tree = rs.ModelEvaluator(
+            window=rs.LastEvents(1_000), every=rs.EveryEvents(1), measures="all", probabilities=True,
+            flip_if_below_half=True, cost=cost,
+        )  # fmt: skip
+        tree.update(np.tile(labels, 4), np.tile(scores, 4))
+        assert isinstance(tree._ranking, TreeRanking)
+        assert tree.curve().events == 1_000
     assert rs.ModelEvaluator().curve().events == 0
     kernels = {
         roc_curve.roc_points: 1,
         window_scan.scan_window: 1,
         window_scan.merge_sorted: 1,
         window_scan.probability_losses: 1,
+        row_measures.write_measures: 1,
         decisions.decision_measures: 1,
         decisions.majority_class: 1,
         decisions.apply_decisions: 2,  # labels in bytes, and classes in 32 bits

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import rocsteady as rs
+from rocsteady.core import model_evaluator
 from rocsteady.core.ranking import (
     Ranking,
     SortedRanking,
@@ -15,10 +18,9 @@ from rocsteady.core.ranking import (
     suits_tree,
     tree_sizes,
 )
-from rocsteady.core import model_evaluator
 from rocsteady.core.rows import NUMBER_COLUMNS
-from rocsteady.core.steps import ROW_DUE, sliding_steps
 from rocsteady.core.settings import MEASURES
+from rocsteady.core.steps import ROW_DUE, sliding_steps
 from rocsteady.core.window_scan import EXACT_EVENTS
 from score_tree_oracle import streams
 
@@ -83,6 +85,69 @@ def test_scan_tree_and_evaluator_give_the_same_bits(
             assert numbers[:, ranked].tobytes() == scanned[:, ranked].tobytes()
 
 
+MADE_AT_ROWS: dict[str, dict[str, Any]] = {
+    "severity": {"cost": rs.SeverityCost()},
+    "severity of its own": {"cost": rs.SeverityCost(0.3), "every": rs.EveryEvents(3)},
+    "balanced, flipped": {"cost": rs.SeverityCost("balanced"), "flip_if_below_half": True},
+    "flipped alone": {"flip_if_below_half": True, "measures": ("h", "auc")},
+    "fixed priors": {"priors": 0.2, "cost": rs.UniformCost()},
+    "general Beta": {"cost": rs.BetaCost(3, 1.5), "every": rs.EveryEvents(5)},
+    "cost curve alone": {"measures": ("cost_curve_area",)},
+    "precision alone": {"measures": ("average_precision",), "every": rs.EveryEvents(2)},
+    "partial": {"measures": ("partial_auc", "partial_auc_mcclish"), "partial_fpr": (0.05, 0.61)},
+    "losses": {"measures": ("brier", "log_loss"), "probabilities": True},
+    "all": {"measures": "all", "probabilities": True, "partial_fpr": (0.0, 0.3)},
+    "all, far apart": {"measures": "all", "probabilities": True, "every": rs.EveryEvents(41)},
+    "all, flipped": {"measures": "all", "flip_if_below_half": True, "priors": 0.7},
+}
+
+
+@pytest.mark.parametrize("kind", MADE_AT_ROWS)
+@pytest.mark.parametrize("window", WINDOWS[1:], ids=str)
+def test_what_is_made_at_a_row_has_the_same_bits_from_scan_and_tree(
+    kind: str, window: rs.LastEvents | rs.AllEvents
+) -> None:
+    events = 250
+    settings = rs.EvaluatorSettings(**{"every": rs.EveryEvents(1), **MADE_AT_ROWS[kind], "window": window})
+    every = settings.every.n
+    rng = np.random.default_rng(len(kind))
+    for name, labels, scores in streams(events, 7):
+        scores = scores + 0.0
+        if settings.probabilities:
+            ranks = np.unique(scores, return_inverse=True)[1]
+            scores = (ranks / max(1, ranks.max())) ** 1.5  # beside 0 and 1
+        elif not np.isfinite(scores).all():
+            continue
+        results = []
+        for form in (SortedRanking, TreeRanking):
+            ranking = form(settings, NO_LABELS, NO_SCORES, every)
+            cuts = np.sort(rng.integers(0, events, 5))
+            numbers, reasons = rows_of(ranking, labels.astype(np.int8), scores, every, cuts)
+            last = np.full(len(NUMBER_COLUMNS), np.nan), np.zeros(len(MEASURES), np.int8)
+            ranking.write_row(*last)
+            results.append(masked(settings, np.vstack([numbers, last[0]])).tobytes())
+            asked = [name in (settings.measures or ()) for name in MEASURES]
+            results[-1] += np.vstack([reasons, last[1]])[:, asked].tobytes()
+        assert results[0] == results[1], name
+
+
+def test_an_evaluator_changes_its_form_and_its_rows_do_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    labels, scores = rng.integers(0, 2, 700), rng.random(700).round(2)
+    settings = rs.EvaluatorSettings(
+        window=rs.LastEvents(300), every=rs.EveryEvents(20), measures="all", probabilities=True,
+        cost=rs.SeverityCost(),
+    )  # fmt: skip
+    results = []
+    for sizes in (range(0), range(150, 301), range(301)):
+        ev = rs.ModelEvaluator(settings)
+        monkeypatch.setattr(ev, "_tree_sizes", sizes)
+        results.append(list(ev.update(labels, scores)))
+        assert isinstance(ev._ranking, TreeRanking if sizes else SortedRanking)
+    assert results[0] == results[1] == results[2]
+    assert len(results[0]) == 35
+
+
 def test_the_form_follows_from_settings_and_size_alone() -> None:
     dense = rs.EvaluatorSettings(window=rs.LastEvents(1_000), every=rs.EveryEvents(1))
     assert [suits_tree(dense, held) for held in (0, 63, 64, 1_000)] == [False, False, True, True]
@@ -102,7 +167,12 @@ def test_a_window_that_shrinks_and_grows_does_not_change_its_form_to_and_fro() -
         False, True, True, False,
     ]  # fmt: skip
     for choice in ({"cost": rs.SeverityCost()}, {"priors": 0.3}, {"measures": "all"}):
-        assert not suits_tree(rs.EvaluatorSettings(every=rs.EveryEvents(1), **choice), 5_000)
+        settings = rs.EvaluatorSettings(every=rs.EveryEvents(100), **choice)
+        assert [suits_tree(settings, held) for held in (1_999, 2_000)] == [False, True]
+        dense = rs.EvaluatorSettings(every=rs.EveryEvents(1), **choice)
+        assert [suits_tree(dense, held) for held in (999, 1_000)] == [False, True]
+    for choice in ({"probabilities": True}, {"measures": ("brier", "aum"), "probabilities": True}):
+        assert suits_tree(rs.EvaluatorSettings(every=rs.EveryEvents(1), **choice), 64)
 
 
 def test_an_evaluator_goes_on_the_same_whichever_form_it_was_stored_in() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import InputError
 from rocsteady.core.kernels import COMPILED
-from rocsteady.core.score_tree import COST_CURVATURE, ScoreTree
+from rocsteady.core.score_tree import COST_CURVATURE, NOTHING, ScoreTree
 from rocsteady.core.score_tree_inputs import CapacityError, MissingEventError
 from rocsteady.core.score_tree_layout import (
     MAX_WEIGHT,
@@ -41,7 +41,14 @@ def agree_on_sums(tree: ScoreTree, oracle: Oracle) -> None:
     assert tree.delong() == (
         oracle.positives, oracle.negatives, oracle.pairs2(), *oracle.squares()
     )  # fmt: skip
+    row = tree.row(NOTHING._replace(aum=1, losses=1))
+    if len(tree):
+        assert row.brier == oracle.brier()
+        assert row.log_loss == pytest.approx(oracle.log_loss(), rel=1e-14, abs=1e-300)
+    else:
+        assert np.isnan([row.brier, row.log_loss, row.aum]).all()
     if oracle.has_both:
+        assert row.aum == oracle.aum()
         assert tree.auc() == oracle.pairs2() / (2 * oracle.positives * oracle.negatives)
         curvature = COST_CURVATURE[tree.cost]
         assert tree.h_sum()[0] == oracle.loss(fixed_point_scale(tree.capacity), curvature)

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-CLAIMS = [str(HERE / "test_score_tree.py"), str(HERE / "test_score_window.py")]
+CLAIMS = [
+    str(HERE / name)
+    for name in ("test_score_tree.py", "test_score_window.py", "test_window_sums.py", "test_exact_sums.py")
+]
 
 MODES = {
     "buckets of 8, bounds checked": (
@@ -19,7 +22,10 @@ MODES = {
     ),
     "buckets of 8, interpreted": (
         {"ROCSTEADY_BUCKET_SLOTS": "8", "NUMBA_DISABLE_JIT": "1"},
-        "batches or bulk or removing or later or loaded or (random or special) and (10 or 60)",
+        (
+            "batches or bulk or removing or later or loaded or (random or special) and (10 or 60) or "
+            "fraction or infinit or survive or (magnitudes or falling) and (3 or 17)"
+        ),
     ),
 }
 

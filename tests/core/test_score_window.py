@@ -32,6 +32,7 @@ def agrees(row: np.record, oracle: Oracle, capacity: int) -> None:
     assert (row.ks, row.ks_threshold) == oracle.ks()
     assert row.tpr_at_fpr == pytest.approx(oracle.tpr_at_fpr(0.1), abs=1e-12)
     assert row.cost_threshold == oracle.cost_threshold(0.3)
+    assert row.aum == oracle.aum()
 
 
 @pytest.mark.parametrize("stream", STREAMS)

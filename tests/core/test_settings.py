@@ -13,7 +13,13 @@ import pytest
 import rocsteady as rs
 from hypothesis import given
 from hypothesis import strategies as st
-from rocsteady.core.settings import COSTLY_MEASURES, MEASURES, PROBABILITY_MEASURES, parse_cost
+from rocsteady.core.settings import (
+    COSTLY_MEASURES,
+    MEASURES,
+    PROBABILITY_MEASURES,
+    parse_cost,
+    parse_partial_fpr,
+)
 from rocsteady.core.windows import parse_every, parse_window
 
 positive_numbers = st.floats(1e-6, 1e6)
@@ -46,8 +52,9 @@ def test_spellings_are_those_of_the_command_line() -> None:
         "beta:2,2": rs.BetaCost(2, 2), "beta:0.5,3": rs.BetaCost(0.5, 3), "uniform": rs.UniformCost(),
         "severity": rs.SeverityCost(), "severity:0.1": rs.SeverityCost(0.1),
         "severity:balanced": rs.SeverityCost("balanced"),
-        "last:7d": rs.LastDuration("7d"), "last:90m": rs.LastDuration(5400), "last:250ms": rs.LastDuration(0.25),
-        "last:2d": rs.LastDuration(timedelta(hours=48)), "fading:100": rs.Fading(100), "fading:12h": rs.Fading("12h"),
+        "last:7d": rs.LastDuration("7d"), "last:90m": rs.LastDuration(5400),
+        "last:250ms": rs.LastDuration(0.25), "last:2d": rs.LastDuration(timedelta(hours=48)),
+        "fading:100": rs.Fading(100), "fading:12h": rs.Fading("12h"),
         "adaptive:0.002:placement": rs.Adaptive(), "adaptive:0.01:error": rs.Adaptive(0.01, "error"),
         "1h": rs.EverySeconds("60m"),
     }  # fmt: skip
@@ -112,6 +119,17 @@ def test_spellings_are_those_of_the_command_line() -> None:
         (lambda: rs.EvaluatorSettings(at_fpr=-0.1), ["at_fpr=-0.1", "between 0 and 1"]),
         (lambda: rs.EvaluatorSettings(at_fpr=1 + 1e-12), ["at_fpr=1.0", "between 0 and 1"]),
         (lambda: rs.EvaluatorSettings(false_positive_cost=0), ["false_positive_cost=0", "between 0 and 1"]),
+        (lambda: rs.EvaluatorSettings(partial_fpr=(0.1, 0.1)), ["partial_fpr=(0.1, 0.1)", "lower one first"]),
+        (lambda: rs.EvaluatorSettings(partial_fpr=(0, 1.5)), ["partial_fpr=(0, 1.5)", "between 0 and 1"]),
+        (lambda: rs.EvaluatorSettings(partial_fpr=(-0.5, 1)), ["partial_fpr=(-0.5, 1)", "between 0 and 1"]),
+        (lambda: rs.EvaluatorSettings(partial_fpr=(0, math.nan)), ["partial_fpr=(0, nan)", "(0.0, 0.1)"]),
+        (lambda: rs.EvaluatorSettings(partial_fpr=0.1), ["partial_fpr=0.1", "two false positive rates"]),
+        (
+            lambda: rs.EvaluatorSettings(partial_fpr=(False, True)),
+            ["(False, True)", "two false positive rates"],
+        ),
+        (lambda: parse_partial_fpr("0.1"), ["'0.1'", "0:0.1"]),
+        (lambda: parse_partial_fpr("0:some"), ["'0:some'", "'some'", "not a number"]),
         (lambda: rs.EvaluatorSettings(order="chaos"), ["order='chaos'", "'position'", "'arrival'"]),
         (lambda: rs.EvaluatorSettings(measures="aucc"), ["'aucc'", "auc_low"]),
         (lambda: rs.EvaluatorSettings(measures=()), ["measures=()", "at least one"]),
@@ -135,6 +153,8 @@ def test_settings_at_their_borders_are_right() -> None:
     assert rs.EvaluatorSettings(at_fpr=0).at_fpr == 0.0
     assert rs.EvaluatorSettings(at_fpr=1).at_fpr == 1.0
     assert rs.LastEvents(1).k == 1
+    assert rs.EvaluatorSettings(partial_fpr=[0, 1]).partial_fpr == (0.0, 1.0)  # type: ignore[arg-type]
+    assert parse_partial_fpr("0.05:0.2") == (0.05, 0.2)
 
 
 def test_settings_cannot_be_changed() -> None:
@@ -161,7 +181,8 @@ CHANGES: list[dict[str, Any]] = [
     {"cost": rs.UniformCost()}, {"cost": rs.SeverityCost()}, {"cost": rs.SeverityCost("balanced")},
     {"cost": rs.BetaCost(2, 2.0000000000000004)}, {"priors": 0.5}, {"threshold": 0.25},
     {"confidence": 0.9}, {"probabilities": True}, {"at_fpr": 0.02}, {"false_positive_cost": 0.5},
-    {"flip_if_below_half": True}, {"order": "position"}, {"order": "time"},
+    {"flip_if_below_half": True}, {"partial_fpr": (0.0, 0.2)}, {"partial_fpr": (0.05, 0.1)},
+    {"order": "position"}, {"order": "time"},
 ]  # fmt: skip
 
 
@@ -178,13 +199,22 @@ def test_the_hash_changes_with_nothing_else() -> None:
     for same in (
         {"measures": "all"}, {"measures": ("auc",)}, {"threshold": 0.50}, {"cost": rs.BetaCost(2.0, 2.0)},
         {"window": rs.LastEvents(10_000)}, {"positive": None}, {"curves": "end"},
-        {"curves": rs.EveryEvents(7)},
+        {"curves": rs.EveryEvents(7)}, {"partial_fpr": [0, 0.1]},
     ):  # fmt: skip
         assert rs.EvaluatorSettings(**same).config_hash() == plain
     assert (
         rs.EvaluatorSettings(threshold=1).config_hash() == rs.EvaluatorSettings(threshold=1.0).config_hash()
     )
     assert rs.EvaluatorSettings(positive="up").config_hash() == plain  # it says what the labels mean
+
+
+def test_a_setting_that_came_later_has_its_default_where_a_text_knows_nothing_of_it() -> None:
+    usual = rs.TableSettings()
+    assert "partial_fpr" not in usual.to_json()
+    assert rs.TableSettings.from_json(usual.to_json()) == usual
+    other = rs.TableSettings(rs.EvaluatorSettings(partial_fpr=(0.1, 0.4)))
+    assert rs.TableSettings.from_json(other.to_json()) == other
+    assert usual.fingerprint() != other.fingerprint()
 
 
 def test_a_positive_class_that_is_a_number_has_one_spelling() -> None:

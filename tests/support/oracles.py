@@ -11,6 +11,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -31,6 +32,7 @@ NO_POSITIVE_CLASS = "no positive class is named"
 RANKING = (
     "auc", "auc_low", "auc_high", "h", "ks", "ks_threshold", "brier", "log_loss", "tpr_at_fpr",
     "cost_threshold", "aum", "cost_curve_area", "average_precision", "calibration_error",
+    "partial_auc", "partial_auc_mcclish",
 )  # fmt: skip
 DECISIONS = (
     "tp", "fp", "tn", "fn", "accuracy", "precision", "recall", "specificity", "f1",
@@ -174,20 +176,40 @@ def cost_threshold(labels: Sequence[int], scores: Sequence[float], cost: float) 
 
 
 def aum_by_integration(labels: Sequence[int], scores: Sequence[float]) -> float:
-    """Area under min(FP, FN) over all thresholds: constant between scores."""
+    """Area under min(FP, FN) over all thresholds: constant between scores. In fractions, rounded once."""
     positives, negatives = _split(labels, scores)
     edges = sorted(set(scores))
-    area = 0.0
+    area = Fraction(0)
     for a, b in pairwise(edges):
         missed = sum(score <= a for score in positives)
         alarms = sum(score >= b for score in negatives)
-        area += min(missed, alarms) * (b - a) if min(missed, alarms) else 0.0
-    return area
+        area += min(missed, alarms) * (Fraction(b) - Fraction(a))
+    return float(area)
 
 
 def cost_curve_area(labels: Sequence[int], scores: Sequence[float]) -> float:
     """Integral over c of min over thresholds of c FPR + (1 - c) FNR: H of uniform costs, even priors."""
     return (1 - h_by_integration(labels, scores, beta_density(1, 1), 0.5)) / 4
+
+
+def partial_auc(
+    labels: Sequence[int], scores: Sequence[float], low: float, high: float
+) -> tuple[float, float]:
+    """Area under the ROC curve between two FPRs, in fractions, and by McClish: chance 1/2, the most 1."""
+    positives, negatives = _split(labels, scores)
+    points = [(Fraction(0), Fraction(0))]
+    for threshold in sorted(set(scores), reverse=True):
+        alarms, hits = (sum(s >= threshold for s in of) for of in (negatives, positives))
+        points.append((Fraction(alarms, len(negatives)), Fraction(hits, len(positives))))
+    start, end = Fraction(low), Fraction(high)
+    area = Fraction(0)
+    for (x0, y0), (x1, y1) in pairwise(points):
+        left, right = max(x0, start), min(x1, end)
+        if left < right:
+            slope = (y1 - y0) / (x1 - x0)
+            area += (right - left) * (y0 + slope * ((left + right) / 2 - x0))
+    chance, most = (end**2 - start**2) / 2, end - start
+    return float(area), float((1 + (area - chance) / (most - chance)) / 2)
 
 
 def calibration_error(labels: Sequence[int], scores: Sequence[float]) -> float:
@@ -323,6 +345,7 @@ class NaiveEvaluator:
     probabilities: bool = False
     at_fpr: float = 0.01
     false_positive_cost: float = 0.2
+    partial_fpr: tuple[float, float] = (0.0, 0.1)
     positive: Any = 1
     labels: list[Any] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
@@ -376,7 +399,7 @@ class NaiveEvaluator:
             pairs = tuple(sorted(zip(scores, binary, strict=True)))
             known, why = _ranking(
                 pairs, self.density, self.positive_prior, self.confidence, self.at_fpr,
-                self.false_positive_cost, self.probabilities,
+                self.false_positive_cost, self.partial_fpr, self.probabilities,
             )  # fmt: skip
             ranking = dict(known)
             reasons |= why
@@ -405,6 +428,7 @@ def _ranking(
     confidence: float,
     at_fpr: float,
     cost: float,
+    partial_fpr: tuple[float, float],
     probabilities: bool,
 ) -> tuple[dict[str, float | None], dict[str, str]]:
     """All of `RANKING`, of a window in any order: ranking knows no order of arrival."""
@@ -432,6 +456,8 @@ def _ranking(
         warnings.simplefilter("error")
         values["average_precision"] = float(metrics.average_precision_score(labels, scores))
     values["calibration_error"] = calibration_error(labels, scores)
+    areas = partial_auc(labels, scores, *partial_fpr)
+    values["partial_auc"], values["partial_auc_mcclish"] = areas
     return values, reasons
 
 

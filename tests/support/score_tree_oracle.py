@@ -88,6 +88,40 @@ class Oracle:
             points.append((points[-1][0] + n, points[-1][1] + p))
         return points
 
+    def aum(self) -> float:
+        """Area under min(FP, FN), which is constant between entries; in fractions, rounded once."""
+        area, infinite = Fraction(0), False
+        below, above = 0, self.negatives
+        for i in range(len(self.scores) - 1):
+            below += self.p[i]
+            above -= self.n[i]
+            ends = self.scores[i : i + 2]
+            if min(below, above) == 0:
+                continue
+            if all(map(math.isfinite, ends)):
+                area += min(below, above) * (Fraction(ends[1]) - Fraction(ends[0]))
+            else:
+                infinite = True
+        return math.inf if infinite else nearest(area)
+
+    def brier(self) -> float:
+        """Mean squared error, of squares as floats have them."""
+        return self._mean([(s - y) * (s - y) for s, y in self._events()])
+
+    def log_loss(self) -> float:
+        """Mean of -ln of what was given to what happened, clipped at 2^-52."""
+        return self._mean([-math.log(max(s if y else 1.0 - s, 2.0**-52)) for s, y in self._events()])
+
+    def _events(self) -> list[tuple[float, int]]:
+        counts = zip(self.scores, self.p, self.n, strict=True)
+        return [(s, y) for s, p, n in counts for y in [1] * p + [0] * n]
+
+    def _mean(self, terms: list[float]) -> float:
+        finite = [term for term in terms if math.isfinite(term)]
+        if len(finite) < len(terms):
+            return sum(term for term in terms if not math.isfinite(term))
+        return nearest(sum(map(Fraction, terms), Fraction(0))) / len(terms)
+
     def ks(self) -> tuple[float, float]:
         best, threshold = -1, math.nan
         for (fp, tp), score in zip(self.roc()[1:], reversed(self.scores), strict=True):
@@ -137,6 +171,14 @@ class Oracle:
     def ordered(self) -> Iterator[float]:
         for s, p, n in zip(self.scores, self.p, self.n, strict=True):
             yield from [s] * (p + n)
+
+
+def nearest(number: Fraction) -> float:
+    """The double nearest to a fraction, infinite beyond the greatest."""
+    try:
+        return number.numerator / number.denominator
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def edge_loss(dn: int, dp: int, scale: float, curvature: float) -> int:

@@ -66,7 +66,7 @@ class WindowOracle:
             self.report(None)
 
     def majority(self) -> int | None:
-        """The label that most of the window has, of tied ones the one that came in last; None where it is empty."""
+        """The label that most of the window has, of tied ones the one that came in last; or None."""
         masses = Counter(event.label for event in self.held)
         return max(masses, key=lambda label: (masses[label], self.last_seen[label]), default=None)
 
