@@ -33,14 +33,18 @@ _LOOK_AHEAD = 4_096
 class Watched(Protocol):
     """The window of an evaluator, as far as a signal needs it."""
 
+    def __len__(self) -> int:
+        """Return how many events the window holds."""
+        ...
+
     def follow(
         self, columns: Columns, given: Int64Array, fed: Int8Array, placements: FloatArray = ...
     ) -> list[Rows]:
         """Apply events; see `ModelEvaluator.follow`."""
         ...
 
-    def masses(self) -> tuple[int, int]:
-        """Return how many negatives and positives the window holds."""
+    def masses(self) -> tuple[float, float]:
+        """Return the masses of negatives and positives in the window."""
         ...
 
     def placement(self, label: int, score: float) -> float:
@@ -78,11 +82,11 @@ class AdaptiveSignal:
         while start < len(columns.scores):
             negatives, positives = watched.masses()
             until = self.adwin.until_check
-            share = min(negatives, positives) / max(1, negatives + positives)
+            share = min(negatives, positives) / max(1.0, negatives + positives)
             ahead = min(_LOOK_AHEAD, 32 + int(1.5 * until / max(share, 1e-3)))  # that much is looked at anew
-            room = max(1, ADAPTIVE_EVENTS - negatives - positives)
+            room = max(1, ADAPTIVE_EVENTS - len(watched))
             block = columns.part(start, start + min(ahead, room))
-            fed = _rarer(block.labels, negatives, positives)
+            fed = _rarer(block.labels, block.weights, negatives, positives)
             feeding = np.flatnonzero(fed)
             end = len(block.scores) if len(feeding) < until else int(feeding[until - 1])
             if end:
@@ -109,10 +113,12 @@ class AdaptiveSignal:
 _NOTHING: Int64Array = np.empty(0, np.int64)
 
 
-def _rarer(labels: Int8Array, negatives: int, positives: int) -> Int8Array:
-    """Return 1 for each event of the class of which there are fewer before it; of as many, for a positive."""
-    before = np.cumsum(labels, dtype=np.int64) - labels + positives
-    others = np.cumsum(1 - labels, dtype=np.int64) - (1 - labels) + negatives
+def _rarer(labels: Int8Array, weights: FloatArray, negatives: float, positives: float) -> Int8Array:
+    """Return 1 for each event of the class of less mass before it; of as much, for a positive."""
+    weigh = weights if len(weights) else np.ones(len(labels))
+    of_positives, of_negatives = weigh * labels, weigh * (1 - labels)
+    before = np.cumsum(of_positives) - of_positives + positives
+    others = np.cumsum(of_negatives) - of_negatives + negatives
     return np.where(labels == 1, before <= others, others < before).astype(np.int8)
 
 

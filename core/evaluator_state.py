@@ -5,7 +5,8 @@ row, seq of the last row, greatest time, pane, last label), names of classes (u3
 seq at which each class was a label (i64), scores in order of arrival (f64), then labels, predictions and
 hits (one byte an event; with classes two i32 and one byte), then times (i64) if there are any, then the
 course of a window that has one (four i64, `steps.WINDOW_FIELDS`), then the signal of an adaptive one (u32
-length, bytes), then the weights of a weighted one (what they are inflated by: i64 and f64; f64 each). Text is a u32 length and UTF-8. 9 bytes an event, 17 with times.
+length, bytes), then the weights of a weighted one (what they are inflated by: i64 and f64; f64 each). Text
+is a u32 length and UTF-8. 9 bytes an event, 17 with times.
 """
 
 from __future__ import annotations

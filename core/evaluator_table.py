@@ -71,7 +71,7 @@ class EvaluatorTable:
         self._seqs = np.zeros(0, np.int64)
         self._cells = np.zeros(0, np.int64)
         self._pending = PendingEvents()
-        self._has_classes = False
+        self._must_apply = False  # no event may wait: some have classes or weights
         self._turn = 0
         self._expected = 0
         self._partitions: int | None = None
@@ -212,15 +212,10 @@ class EvaluatorTable:
     # ---- evaluation
 
     def _apply_batch(self, batch: EventBatch) -> Iterator[Rows]:
-        if batch.weights is not None:
-            raise InputError(
-                f"a packet of {batch.source!r} has weights, and this version counts every event once; leave "
-                "the weight column out"
-            )
         if not len(batch):
             return
         self._applied += len(batch)
-        self._has_classes |= batch.label_classes is not None
+        self._must_apply |= batch.label_classes is not None or batch.weights is not None
         columns = dict(batch.slices)
         for names in ((), *self.settings.slices):
             if missing := [name for name in names if name not in columns]:
@@ -228,8 +223,8 @@ class EvaluatorTable:
                     f"a packet of {batch.source!r} has no slice column {missing[0]!r}; its reader must do so"
                 )
             numbers = self._numbers_of(batch.models, names, [columns[name] for name in names])
-            if self._has_classes:
-                yield from self._apply_classes(batch, numbers)
+            if self._must_apply:
+                yield from self._apply_now(batch, numbers)
             else:
                 yield from self._take_in(numbers, batch.scores, batch.labels, batch.times)
 
@@ -361,8 +356,8 @@ class EvaluatorTable:
         self._live_bytes += evaluator.live_bytes()
         return rows
 
-    def _apply_classes(self, batch: EventBatch, numbers: Int64Array) -> Iterator[Rows]:
-        """Apply events with classes, or where some evaluators have them: each says if they fit."""
+    def _apply_now(self, batch: EventBatch, numbers: Int64Array) -> Iterator[Rows]:
+        """Apply events with classes or weights, or where some evaluators have them: each says if they fit."""
         yield from self._apply_pending(None)
         classes, predicted = batch.label_classes, batch.predicted
         order = np.argsort(numbers, kind="stable")
@@ -378,6 +373,7 @@ class EvaluatorTable:
                 None if batch.times is None else batch.times[rows],
                 None if classes is None else TextColumn(classes.codes[rows], classes.values),
                 None if predicted is None else TextColumn(predicted.codes[rows], predicted.values),
+                None if batch.weights is None else batch.weights[rows],
             )
             self._seqs[number] = evaluator.seq
             yield due
@@ -418,7 +414,7 @@ class EvaluatorTable:
             if (state.model, state.slice) in self._numbers:
                 raise CorruptBytesError(f"a snapshot holds {state.model!r} [{state.slice}] twice")
             self._add(evaluator)
-            self._has_classes |= state.multiclass
+            self._must_apply |= state.multiclass
         for partition, sequence, record in snapshot.held:
             self._held[partition, sequence] = record
             self._snapshot_bytes += len(record) + 16

@@ -80,9 +80,9 @@ from .steps import (
     plan_steps,
     window_rule,
 )
-from .window_scan import EXACT_EVENTS
 from .weighted_decisions import WeightedRing
 from .weighted_window import WeightedWindow
+from .window_scan import EXACT_EVENTS
 from .windows import Adaptive, EveryEvents, Fading
 
 _ROW, _SEQ_COLUMN, _EVENTS, _TIME, _, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
@@ -660,7 +660,7 @@ class ModelEvaluator:
         if self._weighted is not None:
             return self._weighted.column(name)
         ring = {"labels": self._ring_labels, "predictions": self._ring_predictions, "hits": self._ring_hits}
-        return unrolled(ring[name], int(self._counters[HEAD]), len(self))  # type: ignore[type-var]
+        return unrolled(ring[name], int(self._counters[HEAD]), len(self))
 
     def _times_held(self) -> Int64Array:
         """Return the times of the events held, oldest first; nothing where there are none."""

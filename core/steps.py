@@ -40,8 +40,8 @@ EVENT, ENTERS, ROW_DUE, FED = 1, 2, 4, 8
 SEQ, HELD, TIME_HEAD, NEXT_ROW, GREATEST, CLOCK, LAST_DUE, CHANGED, DRIFTED, AT = range(10)
 """Fields of a course, int64: events applied and held (where decisions has them, too), slot of the oldest in
 the ring of times, number of the next row, greatest time applied, what the clock has reached (the same, or a
-grid point after it), the last grid point with a row, whether the window changed since the last row, whether it
-shrank since, and the event of the batch that is next."""
+grid point after it), the last grid point with a row, whether the window changed since the last row, whether
+it shrank since, and the event of the batch that is next."""
 
 COURSE_FIELDS = 10
 

@@ -241,14 +241,14 @@ def write_interval(
 
 
 @scanning
-def lower_hull(negatives: Int64Array, positives: Int64Array, vertices: Int64Array) -> int:
+def lower_hull(negatives: Any, positives: Any, vertices: Int64Array) -> int:
     """Fill vertices with the hull's, as numbers of entries below; return how many there are.
 
     Vertex v lies at (X, Y) = (events, positives) of the first v entries; 0 and all are always vertices.
-    Graham's scan; integer cross products, so collinear points are told exactly.
+    Graham's scan; of counts by integer cross products, so that collinear points are told exactly.
     """
-    x = np.zeros(len(negatives) + 1, np.int64)
-    y = np.zeros(len(negatives) + 1, np.int64)
+    x = np.zeros(len(negatives) + 1, negatives.dtype)
+    y = np.zeros(len(negatives) + 1, negatives.dtype)
     top = 0
     vertices[0] = 0
     for entry in range(len(negatives)):

@@ -32,7 +32,6 @@ from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.ranking import stride_of
 from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
-from ..core.ranking import stride_of
 from ..core.settings import CURVES_AT_END, EvaluatorSettings, TableSettings, check_signal, parse_cost
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..core.windows import EveryEvents, LastEvents, Window, parse_every, parse_window

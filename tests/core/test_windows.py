@@ -97,8 +97,11 @@ def test_a_window_that_empties_out_says_so_and_forgets() -> None:
     ev = rs.ModelEvaluator(window=rs.LastDuration(10), every=rs.EverySeconds(5))
     rows = ev.update([0, 1, 0], [0.1, 0.9, 0.5], times=[0, MICROS, 100 * MICROS])
     assert [(row.due, row.window_events, row.weight, row.auc) for row in rows] == [
-        (0, 1, 1.0, None), (5 * MICROS, 2, 2.0, 1.0), (10 * MICROS, 1, 1.0, None), (15 * MICROS, 0, 0.0, None),
-    ]  # fmt: skip
+        (0, 1, 1.0, None),
+        (5 * MICROS, 2, 2.0, 1.0),
+        (10 * MICROS, 1, 1.0, None),
+        (15 * MICROS, 0, 0.0, None),
+    ]
     assert (rows[-1].window_start, rows[-1].window_end, rows[-1].time) == (None, None, MICROS)
 
 
