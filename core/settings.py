@@ -278,7 +278,7 @@ class EvaluatorSettings:
         if isinstance(self.window, Adaptive) and self.window.signal == "brier" and not self.probabilities:
             raise ConfigError(
                 f"window={str(self.window)!r}: the signal brier is the squared error of a probability; "
-                "say that scores are probabilities (probabilities=True, --probabilities), or take another signal"
+                "say that scores are probabilities (probabilities=True, --probabilities), or take another"
             )
         object.__setattr__(self, "measures", self._named_measures())
 
