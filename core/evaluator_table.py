@@ -12,6 +12,9 @@ Order (ARCHITECTURE, "Order, lateness")
     time      everything is held until every partition has ended, then sorted by (time, id, a hash of the
               record) and applied: the total sort of a bounded input (time_order.py).
 
+Where all has come, the clock stands at the greatest event time of all partitions, whatever shard its event
+went to: rows on a grid of times up to it are made, then the last ones.
+
 A packet that comes a second time (a source that repeats itself) is dropped by its number.
 """
 
@@ -76,6 +79,7 @@ class EvaluatorTable:
         self._expected = 0
         self._partitions: int | None = None
         self._ends: dict[int, tuple[int, str]] = {}
+        self._clock = NO_TIME
         self._held: dict[tuple[int, int], bytes] = {}
         self._live_bytes = 0
         self._snapshot_bytes = len(self.to_bytes())
@@ -132,6 +136,7 @@ class EvaluatorTable:
             if content.partition not in self._ends:
                 self._snapshot_bytes += _bytes_of_end(content.partition, end)
             self._ends[content.partition] = end
+            self._clock = max(self._clock, content.high_water)
             self._partitions = content.partitions
             return
         if content.sequence < 0 or content.partition < 0:
@@ -207,6 +212,8 @@ class EvaluatorTable:
     def _finish(self) -> Iterator[Rows]:
         yield from self._apply_pending(None)
         for evaluator in sorted(self._evaluators, key=lambda each: (each.model, each.slice)):
+            if self._clock != NO_TIME:
+                yield evaluator.advance(self._clock + 1)
             yield evaluator.finish()
 
     # ---- evaluation
@@ -388,6 +395,7 @@ class EvaluatorTable:
             "expected": self._expected,
             "partitions": self._partitions,
             "ends": [[partition, *end] for partition, end in sorted(self._ends.items())],
+            **({} if self._clock == NO_TIME else {"clock": self._clock}),
         }
 
     def to_bytes(self) -> bytes:
@@ -428,7 +436,10 @@ class EvaluatorTable:
                 ) from damage
         return self
 
-    def _go_on_from(self, turn: int, expected: int, partitions: int | None, ends: list[Any]) -> None:
+    def _go_on_from(
+        self, turn: int, expected: int, partitions: int | None, ends: list[Any], clock: int = NO_TIME
+    ) -> None:
+        self._clock = int(clock)
         self._turn, self._expected = int(turn), int(expected)
         self._partitions = None if partitions is None else int(partitions)
         self._ends = {int(partition): (int(packets), str(source)) for partition, packets, source in ends}

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from .errors import CorruptBytesError, ForeignBytesError, FutureVersionError, TruncatedBytesError
 from .events import MAGIC as BATCH_MAGIC
-from .events import EventBatch
+from .events import NO_TIME, EventBatch
 
 MAGIC = b"RSCT"
 VERSION = 1
@@ -28,17 +28,22 @@ class EndOfPartition:
     """A source partition has ended, and this shard was sent `packets` packets of it.
 
     The input has `partitions` of them in all, and this is number `partition`, from 0, in the order in
-    which they apply: with this, a machine knows whose turn it is, and when it has had everything.
+    which they apply: with this, a machine knows whose turn it is, and when it has had everything. The clock of
+    the partition stands at `high_water`, its greatest event time (NO_TIME: it has no times).
     """
 
     source: str
     partition: int
     partitions: int
     packets: int
+    high_water: int = NO_TIME
 
     def pack(self) -> bytes:
         """Return the wire form."""
-        body = json.dumps([self.source, self.partition, self.partitions, self.packets]).encode()
+        content = [self.source, self.partition, self.partitions, self.packets]
+        if self.high_water != NO_TIME:
+            content.append(self.high_water)
+        body = json.dumps(content).encode()
         return _HEAD.pack(MAGIC, VERSION, _END_OF_PARTITION, zlib.crc32(body)) + body
 
 
@@ -84,6 +89,7 @@ def _end_of_partition(body: bytes) -> EndOfPartition:
         source, *numbers = json.loads(body)
     except (ValueError, TypeError, RecursionError) as damage:
         raise CorruptBytesError(f"the end of a partition contradicts itself: {damage}") from damage
-    if type(source) is not str or [type(number) for number in numbers] != [int] * 3 or min(numbers) < 0:
+    whole = all(type(number) is int for number in numbers) and len(numbers) in (3, 4)
+    if type(source) is not str or not whole or min(numbers[:3]) < 0 or not -(2**63) <= numbers[-1] < 2**63:
         raise CorruptBytesError(f"the end of a partition contradicts itself: {source!r}, {numbers}")
     return EndOfPartition(source, *numbers)

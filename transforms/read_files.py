@@ -264,7 +264,7 @@ class _ReadFile(beam.DoFn):
                 sent[shard] += 1
         progress.add(bytes=source.size - seen, files=1)
         for shard, packets in enumerate(sent):
-            end = EndOfPartition(source.name, partition, self._partitions, packets)
+            end = EndOfPartition(source.name, partition, self._partitions, packets, high_water)
             yield shard_key(shard), end.pack()
 
 
