@@ -73,6 +73,7 @@ from .score_tree_slide import (
     Ring,
     slide,
 )
+from .score_tree_sums import begin_sums
 from .window_sums import WINDOW_SUMS
 
 COST_CURVATURE = {(2, 2): 1.0, (1, 1): 0.0}
@@ -414,6 +415,7 @@ class ScoreTree:
     def rows_now(self, ask: Ask = RANKING) -> Any:
         """Return the same as an array of one, as kernels take it."""
         rows = empty_rows(1)
+        self._keep_sums(ask)
         read_row(self._tree, ask, self._chain, rows)
         return rows
 
@@ -467,10 +469,18 @@ class ScoreTree:
         if build(tree, keys_of(scores), positives, negatives, spans) == NOT_SORTED:
             raise InputError("from_sorted: scores are not ascending and distinct; sort and group")
         self._tree = tree
+        self._kept_sums = (0, 0)  # whether AUM is, and the losses of probabilities
         self._chain = Chain(*np.empty((2, chain_room(capacity)), np.int64))
 
     def _rebuild(self, capacity: int, keeps_hull: bool) -> None:
         self._load(*self.to_sorted(), capacity, float(self._state["curvature"]), keeps_hull)
+
+    def _keep_sums(self, ask: Ask) -> None:
+        """See that the exact sums that are asked for are kept from here on. O(k), once."""
+        has_area, has_losses = self._kept_sums
+        if (ask.aum and not has_area) or (ask.losses and not has_losses):
+            begin_sums(self._tree, int(ask.aum and not has_area), int(ask.losses and not has_losses))
+            self._kept_sums = (has_area or ask.aum, has_losses or ask.losses)
 
     def _grow_room(self) -> None:
         """More buckets and nodes; nothing moves but memory."""
@@ -497,6 +507,7 @@ class ScoreTree:
         Makes room in the tree where it is asked to; returns DONE, or what else is in the way.
         """
         while True:
+            self._keep_sums(ask)
             code = slide(self._tree, ring, labels, scores, leaving, sign, ask, self._chain, rows, placements)
             if code == NEEDS_CAPACITY:
                 self._rebuild(self._capacity_for(len(self) + 1), self.keeps_hull)
