@@ -15,10 +15,12 @@ Invariants, each recomputed by `check_invariants()`:
    that crosses from its left child to its right one; the slopes and losses a node keeps are those
    of its children's hulls. (Not in a tree that keeps no hull.)
 5. The fixed point belongs to the capacity, and the capacity never falls below the weight.
+6. Sums of scores and of losses, where they are kept, are those of the entries to the last bit: for AUM of
+   the negatives above the reference less the positives below it, whatever score that is.
 
 How it works and why it is fast: docs/kernel.md. The parts, in the order in which to read them:
-score_tree_layout (the records), _bucket, _bridge, _balance, _update; then _build, _query, _rows and
-_slide; _kernels and _machine are how all that is compiled.
+score_tree_layout (the records), _bucket, _bridge, _balance, _update; then _build, _query, _sums, _rows and
+_slide; kernels and _machine are how all that is compiled.
 
 Sources: Overmars & van Leeuwen 1981 (bridges); DeLong, DeLong & Clarke-Pearson 1988 and Sun & Xu
 2014 (squared ranks); Hand 2009 (H); Tatti 2021, section 5 (the hull in a tree; his labels are the
