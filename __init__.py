@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from .core.roc_curve import RocCurve, WindowCurve
     from .core.rows import MeasureRow, Measures, Rows
     from .core.score_tree import ScoreTree
-    from .core.settings import (
+    from .core.settings import BetaCost, EvaluatorSettings, SeverityCost, TableSettings, UniformCost
+    from .core.windows import (
+        Adaptive,
         AllEvents,
-        BetaCost,
-        EvaluatorSettings,
         EveryEvents,
+        EverySeconds,
+        Fading,
+        LastDuration,
         LastEvents,
-        SeverityCost,
-        TableSettings,
-        UniformCost,
     )
     from .transforms.evaluate_models import EvaluateModels
 
@@ -52,8 +52,10 @@ _HOMES = {
     "core.rows": ("MeasureRow", "Measures", "Rows"),
     "core.score_tree": ("ScoreTree",),
     "core.settings": (
-        "AllEvents", "BetaCost", "EvaluatorSettings", "EveryEvents", "LastEvents", "SeverityCost",
-        "TableSettings", "UniformCost",
+        "BetaCost", "EvaluatorSettings", "SeverityCost", "TableSettings", "UniformCost",
+    ),
+    "core.windows": (
+        "Adaptive", "AllEvents", "EveryEvents", "EverySeconds", "Fading", "LastDuration", "LastEvents",
     ),
     "transforms.evaluate_models": ("EvaluateModels",),
 }  # fmt: skip
@@ -63,9 +65,10 @@ third of one, and `rocsteady --help` needs neither."""
 _HOME_OF = {name: f".{home}" for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "AllEvents", "BetaCost", "ConfigError", "CorruptBytesError", "EvaluateModels", "EvaluatorSettings",
-    "EvaluatorTable", "EventBatch", "EveryEvents", "ForeignBytesError", "FutureVersionError",
-    "IdColumn", "InputError", "LastEvents", "MeasureRow", "Measures", "MissingPackageError",
+    "Adaptive", "AllEvents", "BetaCost", "ConfigError", "CorruptBytesError", "EvaluateModels",
+    "EvaluatorSettings", "EvaluatorTable", "EventBatch", "EveryEvents", "EverySeconds", "Fading",
+    "ForeignBytesError", "FutureVersionError", "IdColumn", "InputError", "LastDuration", "LastEvents",
+    "MeasureRow", "Measures", "MissingPackageError",
     "ModelEvaluator", "OtherConfigurationError", "RocCurve", "RocsteadyError", "Rows", "ScoreTree",
     "SeverityCost", "TableSettings", "TextColumn", "TruncatedBytesError", "UniformCost", "WindowCurve",
     "WireError",

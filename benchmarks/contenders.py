@@ -136,8 +136,9 @@ class CountingFactory:
 
 def state(path: str, window: str, every: str, shards: str, output: str) -> Said:
     """What the job of `rocsteady evaluate` counts; the command prints only a part of it."""
-    from rocsteady.core.settings import EvaluatorSettings, TableSettings, parse_every, parse_window
+    from rocsteady.core.settings import EvaluatorSettings, TableSettings
     from rocsteady.core.shard_protocol import DEFAULT_CACHE_BYTES
+    from rocsteady.core.windows import parse_every, parse_window
     from rocsteady.pipelines.evaluate import Evaluation, run_evaluation
     from rocsteady.runners.presets import choose_runner
     from rocsteady.transforms.event_fields import EventFields

@@ -27,7 +27,8 @@ from rocsteady.core.ranking import suits_tree
 from rocsteady.core.score_tree import ScoreTree
 from rocsteady.core.score_tree_rows import Ask
 from rocsteady.core.score_window import ScoreWindow, keeps_hull_for, warm_up
-from rocsteady.core.settings import EvaluatorSettings, EveryEvents, LastEvents
+from rocsteady.core.settings import EvaluatorSettings
+from rocsteady.core.windows import EveryEvents, LastEvents
 
 CHUNK = 1000
 TURN = 20  # chunks in a row, so that a contender finds its own data in the caches

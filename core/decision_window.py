@@ -33,11 +33,9 @@ from .events import FloatArray, Int8Array, Int32Array, Int64Array
 from .rings import unrolled
 from .rows import NUMBER_COLUMNS, REASONS
 from .settings import MEASURES
+from .steps import sliding_steps
 
 _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
-_NEVER = 2**60
-"""Events until a row: measures are asked for."""
-
 _NO_ROWS: FloatArray = np.empty((0, len(NUMBER_COLUMNS)))
 _NO_REASONS: Int8Array = np.empty((0, len(MEASURES)), np.int8)
 
@@ -71,9 +69,11 @@ class DecisionWindow:
         while len(self._codes) > self._classes.shape[1]:
             self._classes = np.concatenate([self._classes, np.zeros_like(self._classes)], axis=1)
         self._counters[CLASSES] = len(self._codes)
+        steps = sliding_steps(len(labels), int(self._counters[HELD]), self._size)
         apply_decisions(
-            np.array(labels, np.int32), np.array(predictions, np.int32), -1, self._counters, self._classes,
-            self._labels, self._predictions, self._hits, _NEVER, _NEVER, -1, _NO_ROWS, _NO_REASONS,
+            np.array(labels, np.int32), np.array(predictions, np.int32), steps.flags, steps.leaving,
+            steps.shifts, -1, self._counters, self._classes, self._labels, self._predictions, self._hits,
+            -1, _NO_ROWS, _NO_REASONS,
         )  # fmt: skip
 
     def take_out(self, label: int, prediction: int) -> bool:

@@ -35,6 +35,7 @@ from .rows import (
     PERSISTENT_IS_RIGHT,
 )
 from .settings import MEASURES
+from .steps import ENTERS, EVENT, FED, ROW_DUE
 
 SEQ, HELD, HEAD, MAJORITY_HITS, PERSISTENT_HITS, LAST_LABEL, MAJORITY, CLASSES = range(8)
 """Fields of the int64 array of counters: events applied, events held, slot of the oldest, hits in the
@@ -45,8 +46,8 @@ COUNTERS = 8
 LABELS, PREDICTIONS, CORRECT, LAST_SEEN = range(4)
 """Rows of the int64 matrix of classes: masses in the window, and the seq at which each was last a label."""
 
-MAJORITY_HIT, PERSISTENT_HIT = 1, 2
-"""Bits of an event's hits."""
+MAJORITY_HIT, PERSISTENT_HIT, FED_HIT = 1, 2, 4
+"""Bits of an event's hits; the last says that an adaptive window's signal was fed with it."""
 
 _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
 _TP = MEASURES.index("tp")
@@ -94,7 +95,7 @@ def _ratio(
 
 
 @scanning
-def _write_binary(
+def write_binary(
     tp: float, fp: float, fn: float, tn: float, measures: FloatArray, reasons: Int8Array
 ) -> None:
     """Write what needs to know which class is positive."""
@@ -133,23 +134,16 @@ def _write_recall_means(classes: Int64Array, count: int, measures: FloatArray, r
 
 
 @scanning
-def decision_measures(
-    counters: Int64Array,
-    classes: Int64Array,
-    positive: int,
-    numbers: FloatArray,
-    reasons: Int8Array,
+def write_agreement(
+    counters: Any, classes: Any, positive: int, numbers: FloatArray, reasons: Int8Array
 ) -> None:
-    """Write accuracy, the kappa family and the rest of the confusion measures (MATH of Bifet et al. 2015).
+    """Write accuracy, the kappa family and what else needs no positive class; say so of what does.
 
-    positive  code of the positive class, or -1: then what needs one is null, with that reason
-    numbers, reasons  one row of `Rows`
+    counters, classes  counts, or masses in the same places, of a window with events
     """
     events = float(counters[HELD])
-    if events == 0.0:
-        return
     measures = numbers[_MEASURE:]
-    count = counters[CLASSES]
+    count = int(counters[CLASSES])
     correct, chance, label_squares, prediction_squares = 0.0, 0.0, 0.0, 0.0
     for code in range(count):
         label_mass, predicted_mass = float(classes[LABELS, code]), float(classes[PREDICTIONS, code])
@@ -173,38 +167,58 @@ def decision_measures(
     if positive < 0:
         for measure in (_TP, _FP, _TN, _FN, _PRECISION, _RECALL, _SPECIFICITY, _F1, _CMD):
             reasons[measure] = NO_POSITIVE_CLASS
+
+
+@scanning
+def decision_measures(
+    counters: Int64Array,
+    classes: Int64Array,
+    positive: int,
+    numbers: FloatArray,
+    reasons: Int8Array,
+) -> None:
+    """Write accuracy, the kappa family and the rest of the confusion measures (MATH of Bifet et al. 2015).
+
+    positive  code of the positive class, or -1: then what needs one is null, with that reason
+    numbers, reasons  one row of `Rows`
+    """
+    events = float(counters[HELD])
+    if events == 0.0:
+        return
+    write_agreement(counters, classes, positive, numbers, reasons)
+    if positive < 0:
         return
     tp = float(classes[CORRECT, positive])
     fp = classes[PREDICTIONS, positive] - tp
     fn = classes[LABELS, positive] - tp
-    _write_binary(tp, fp, fn, events - tp - fp - fn, measures, reasons)
+    write_binary(tp, fp, fn, events - tp - fp - fn, numbers[_MEASURE:], reasons)
 
 
 @scanning
 def apply_decisions(
     labels: Any,
     predictions: Any,
+    flags: Int8Array,
+    leaving: Int64Array,
+    shifts: Int64Array,
     first_class: int,
     counters: Int64Array,
     classes: Int64Array,
     ring_labels: Any,
     ring_predictions: Any,
     ring_hits: Int8Array,
-    until_row: int,
-    every: int,
     positive: int,
     numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Apply events in order: fix their hits, evict what the ring has no room for, count; write due rows.
+    """Apply steps in order: fix the hits of what enters, let the oldest go, count; write due rows.
 
-    labels, predictions  codes of the new events
+    labels, predictions  codes of the steps' events
+    flags, leaving, shifts  of the steps (steps.py)
     first_class          code that both baselines predict before any label; -1 for "never right", -2 for
                          "right when the label is not class 0"
     counters, classes    see the fields above; changed
-    ring_...             the window in a ring, slot HEAD the oldest; changed. Times are the caller's:
-                         event i goes to slot (HEAD + HELD) % capacity as they stand before it
-    until_row, every     events until the first row, and between rows
+    ring_...             the window in a ring, slot HEAD the oldest, with room for what enters; changed
     positive, numbers, reasons  of the rows that fall due, see `decision_measures`
     """
     capacity = len(ring_labels)
@@ -213,18 +227,20 @@ def apply_decisions(
     majority_hits, persistent_hits = counters[MAJORITY_HITS], counters[PERSISTENT_HITS]
     count = counters[CLASSES]
     row = 0
-    for event in range(len(labels)):
-        label, prediction = np.int64(labels[event]), np.int64(predictions[event])
+    for step in range(len(flags)):
+        enters = flags[step] & ENTERS
+        label, prediction = np.int64(labels[step]), np.int64(predictions[step])
         hits = 0
-        if last_label < 0:
-            if label == first_class or (first_class == -2 and label != 0):
-                hits = MAJORITY_HIT | PERSISTENT_HIT
-        else:
-            if label == majority:
-                hits |= MAJORITY_HIT
-            if label == last_label:
-                hits |= PERSISTENT_HIT
-        if held == capacity:
+        if enters:
+            if last_label < 0:
+                if label == first_class or (first_class == -2 and label != 0):
+                    hits = MAJORITY_HIT | PERSISTENT_HIT
+            else:
+                if label == majority:
+                    hits |= MAJORITY_HIT
+                if label == last_label:
+                    hits |= PERSISTENT_HIT
+        for _ in range(leaving[step]):
             old_label, old_prediction = np.int64(ring_labels[head]), ring_predictions[head]
             old_hits = ring_hits[head]
             head = head + 1 if head + 1 < capacity else 0
@@ -237,30 +253,38 @@ def apply_decisions(
             persistent_hits -= (old_hits & PERSISTENT_HIT) >> 1
             if old_label == majority:
                 majority = majority_class(classes, count)
-        slot = head + held
-        if slot >= capacity:
-            slot -= capacity
-        ring_labels[slot] = label
-        ring_predictions[slot] = prediction
-        ring_hits[slot] = hits
-        held += 1
-        majority_hits += hits & MAJORITY_HIT
-        persistent_hits += hits >> 1
-        classes[LABELS, label] += 1
-        classes[PREDICTIONS, prediction] += 1
-        if label == prediction:
-            classes[CORRECT, label] += 1
-        classes[LAST_SEEN, label] = seq
-        if majority < 0 or classes[LABELS, label] >= classes[LABELS, majority]:
-            majority = label
-        last_label = label
-        seq += 1
-        until_row -= 1
-        if until_row == 0 or event == len(labels) - 1:
+        if enters:
+            slot = head + held
+            if slot >= capacity:
+                slot -= capacity
+            if len(shifts) > 0:
+                for _ in range(shifts[step]):
+                    before = slot - 1 if slot > 0 else capacity - 1
+                    ring_labels[slot] = ring_labels[before]
+                    ring_predictions[slot] = ring_predictions[before]
+                    ring_hits[slot] = ring_hits[before]
+                    slot = before
+            ring_labels[slot] = label
+            ring_predictions[slot] = prediction
+            ring_hits[slot] = hits | (FED_HIT if flags[step] & FED else 0)
+            held += 1
+            majority_hits += hits & MAJORITY_HIT
+            persistent_hits += hits >> 1
+            classes[LABELS, label] += 1
+            classes[PREDICTIONS, prediction] += 1
+            if label == prediction:
+                classes[CORRECT, label] += 1
+            classes[LAST_SEEN, label] = seq
+            if majority < 0 or classes[LABELS, label] >= classes[LABELS, majority]:
+                majority = label
+            last_label = label
+        if flags[step] & EVENT:
+            seq += 1
+        is_due = flags[step] & ROW_DUE
+        if is_due or step == len(flags) - 1:
             counters[HEAD], counters[HELD], counters[SEQ] = head, held, seq
             counters[LAST_LABEL], counters[MAJORITY] = last_label, majority
             counters[MAJORITY_HITS], counters[PERSISTENT_HITS] = majority_hits, persistent_hits
-        if until_row == 0:
+        if is_due:
             decision_measures(counters, classes, positive, numbers[row], reasons[row])
-            until_row = every
             row += 1

@@ -22,6 +22,22 @@ def as_numbers(scores: npt.ArrayLike) -> FloatArray:
         raise InputError(f"scores are not numbers: {problem}; a score is a finite number") from None
 
 
+def as_weights(weights: npt.ArrayLike) -> FloatArray:
+    """Return weights as finite numbers above 0."""
+    if np.iscomplexobj(weights):
+        raise InputError("weights are complex; a weight is a finite number above 0")
+    try:
+        array = np.atleast_1d(np.asarray(weights, np.float64))
+    except (TypeError, ValueError) as problem:
+        raise InputError(f"weights are not numbers: {problem}; a weight is a finite number above 0") from None
+    bad = np.flatnonzero(~((array > 0) & np.isfinite(array)))
+    if len(bad):
+        raise InputError(
+            f"weights[{bad[0]}] is {array[bad[0]]}: a weight is a finite number above 0; leave the event out"
+        )
+    return array
+
+
 def as_classes(name: str, values: npt.NDArray[Any]) -> TextColumn:
     """Return classes as text; a missing one is refused, since it would pass for a class of its own."""
     classes = values.tolist()

@@ -3,8 +3,10 @@
 Wire form, version 1, little-endian: model and slice (text), head (`_HEAD`: kind, events held, seq, next
 row, seq of the last row, greatest time, pane, last label), names of classes (u32 count, text each), last
 seq at which each class was a label (i64), scores in order of arrival (f64), then labels, predictions and
-hits (one byte an event; with classes two i32 and one byte), then times (i64) if there are any. Text is a
-u32 length and UTF-8. 9 bytes an event, 17 with times.
+hits (one byte an event; with classes two i32 and one byte), then times (i64) if there are any, then the
+course of a window that has one (four i64, `steps.WINDOW_FIELDS`), then the signal of an adaptive one (u32
+length, bytes), then the weights of a weighted one (what they are inflated by: i64 and f64; f64 each). Text
+is a u32 length and UTF-8. 9 bytes an event, 17 with times.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ import numpy.typing as npt
 from .events import FloatArray, Int8Array, Int64Array
 
 _HEAD = struct.Struct("<BQqqqqqqi")
-_MULTICLASS, _TIMED, _PANED = 1, 2, 4
+_COURSE = struct.Struct("<4q")
+_INFLATION = struct.Struct("<qd")
+_MULTICLASS, _TIMED, _PANED, _COURSED, _SIGNALLED, _WEIGHED = 1, 2, 4, 8, 16, 32
 
 Codes = npt.NDArray[np.int8] | npt.NDArray[np.int32]
 """Codes of classes: 0 and 1 in bytes, classes by number in 32 bits."""
@@ -45,6 +49,10 @@ class EvaluatorState:
     predictions: Codes
     hits: Int8Array
     times: Int64Array | None
+    course: tuple[int, ...] | None = None
+    signal: bytes = b""
+    weights: FloatArray | None = None
+    inflation: tuple[int, float] = (0, 1.0)
 
 
 class Reader:
@@ -96,6 +104,9 @@ def write_evaluator(state: EvaluatorState, parts: list[bytes]) -> None:
         (_MULTICLASS if state.multiclass else 0)
         | (_TIMED if state.times is not None else 0)
         | (_PANED if state.pane else 0)
+        | (_COURSED if state.course is not None else 0)
+        | (_SIGNALLED if state.signal else 0)
+        | (_WEIGHED if state.weights is not None else 0)
     )
     pane = state.pane or (0, 0)
     parts += [
@@ -126,6 +137,12 @@ def write_evaluator(state: EvaluatorState, parts: list[bytes]) -> None:
         parts.append((state.hits << 2 | state.predictions << 1 | state.labels).astype("<i1").tobytes())
     if state.times is not None:
         parts.append(state.times.astype("<i8").tobytes())
+    if state.course is not None:
+        parts.append(_COURSE.pack(*state.course))
+    if state.signal:
+        parts += [struct.pack("<I", len(state.signal)), state.signal]
+    if state.weights is not None:
+        parts += [_INFLATION.pack(*state.inflation), state.weights.astype("<f8").tobytes()]
 
 
 def read_evaluator(reader: Reader) -> EvaluatorState:
@@ -146,6 +163,14 @@ def read_evaluator(reader: Reader) -> EvaluatorState:
         bits = reader.array("<i1", held)
         labels, predictions, hits = bits & 1, bits >> 1 & 1, bits >> 2
     times = reader.array("<i8", held) if kind & _TIMED else None
+    course = reader.numbers(_COURSE.format) if kind & _COURSED else None
+    signal = bytes(reader.take(reader.number("<I"))) if kind & _SIGNALLED else b""
+    weights, inflation = None, (0, 1.0)
+    if kind & _WEIGHED:
+        inflation = reader.numbers(_INFLATION.format)
+        weights = reader.array("<f8", held)
+        if not ((weights > 0) & np.isfinite(weights)).all() or not 0 < inflation[1] <= 1:
+            raise ValueError(f"{model!r} has impossible weights")
     for codes in (labels, predictions):
         if held and not (codes.min() >= 0 and codes.max() < classes):
             raise ValueError(f"{model!r} refers to class {codes.max()} of {classes}")
@@ -154,12 +179,23 @@ def read_evaluator(reader: Reader) -> EvaluatorState:
     return EvaluatorState(
         model, slice_, (pane_start, pane_end) if kind & _PANED else None, multiclass, class_names,
         last_seen, last_label, seq, next_row, reported_seq, greatest_time, scores, labels, predictions,
-        hits, times,
+        hits, times, course, signal, weights, inflation,
     )  # fmt: skip
 
 
-def evaluator_bytes(held: int, names: int, classes: int, multiclass: bool, timed: bool) -> int:
+def evaluator_bytes(
+    held: int,
+    names: int,
+    classes: int,
+    multiclass: bool,
+    timed: bool,
+    coursed: bool = False,
+    signal: int = 0,
+    weighed: bool = False,
+) -> int:
     """Return how many bytes `write_evaluator` makes; names are the bytes of model, slice and classes."""
-    per_event = 8 + (9 if multiclass else 1) + (8 if timed else 0)
+    per_event = 8 + (9 if multiclass else 1) + (8 if timed else 0) + (8 if weighed else 0)
     per_class = 12 * classes if multiclass else 16
-    return 8 + _HEAD.size + 4 + names + per_class + per_event * held
+    extra = (_COURSE.size if coursed else 0) + (4 + signal if signal else 0)
+    extra += _INFLATION.size if weighed else 0
+    return 8 + _HEAD.size + 4 + names + per_class + per_event * held + extra

@@ -18,23 +18,25 @@ A packet that comes a second time (a source that repeats itself) is dropped by i
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .errors import CorruptBytesError, InputError
 from .evaluator_state import evaluator_bytes
-from .events import EventBatch, FloatArray, Int8Array, Int64Array, TextColumn
+from .events import NO_TIME, EventBatch, FloatArray, Int8Array, Int64Array, TextColumn
 from .model_evaluator import ModelEvaluator
 from .model_evaluator import warm_up as evaluator_warm_up
 from .pending_events import PendingEvents, Run
+from .ranking import size_of
 from .records import EndOfInput, EndOfPartition, unpack_record
 from .rows import Rows
-from .settings import AllEvents, EvaluatorSettings, EveryEvents, TableSettings, escape_slice
+from .settings import EvaluatorSettings, TableSettings, escape_slice
 from .snapshot import Snapshot
 from .time_order import in_time_order
+from .windows import EveryEvents
 
 _GROUPS = 1 << 62  # numbers of groups stay below
 _MANY = 512
@@ -58,17 +60,18 @@ class EvaluatorTable:
         self.settings = settings
         self.pane = pane
         self._order = settings.evaluator.order
-        self._limit = (
-            sys.maxsize if isinstance(settings.evaluator.window, AllEvents) else (settings.evaluator.window.k)
-        )
+        self._limit = size_of(settings.evaluator)
+        every = settings.evaluator.every
+        self._grid = 0 if isinstance(every, EveryEvents) else every.micros
         emissions = (settings.evaluator.every, settings.evaluator.curves)
         self._strides = [each.n for each in emissions if isinstance(each, EveryEvents)]
         self._evaluators: list[ModelEvaluator] = []
         self._numbers: dict[tuple[str, str], int] = {}
         self._seen: dict[tuple[str, ...], dict[tuple[str, ...], int]] = {}
         self._seqs = np.zeros(0, np.int64)
+        self._cells = np.zeros(0, np.int64)
         self._pending = PendingEvents()
-        self._has_classes = False
+        self._must_apply = False  # no event may wait: some have classes or weights
         self._turn = 0
         self._expected = 0
         self._partitions: int | None = None
@@ -209,15 +212,10 @@ class EvaluatorTable:
     # ---- evaluation
 
     def _apply_batch(self, batch: EventBatch) -> Iterator[Rows]:
-        if batch.weights is not None:
-            raise InputError(
-                f"a packet of {batch.source!r} has weights, and this version counts every event once; leave "
-                "the weight column out"
-            )
         if not len(batch):
             return
         self._applied += len(batch)
-        self._has_classes |= batch.label_classes is not None
+        self._must_apply |= batch.label_classes is not None or batch.weights is not None
         columns = dict(batch.slices)
         for names in ((), *self.settings.slices):
             if missing := [name for name in names if name not in columns]:
@@ -225,8 +223,8 @@ class EvaluatorTable:
                     f"a packet of {batch.source!r} has no slice column {missing[0]!r}; its reader must do so"
                 )
             numbers = self._numbers_of(batch.models, names, [columns[name] for name in names])
-            if self._has_classes:
-                yield from self._apply_classes(batch, numbers)
+            if self._must_apply:
+                yield from self._apply_now(batch, numbers)
             else:
                 yield from self._take_in(numbers, batch.scores, batch.labels, batch.times)
 
@@ -272,6 +270,7 @@ class EvaluatorTable:
         self._evaluators.append(evaluator)
         if number == len(self._seqs):
             self._seqs = np.concatenate([self._seqs, np.zeros(max(64, number), np.int64)])
+            self._cells = np.concatenate([self._cells, np.full(max(64, number), NO_TIME)])
         self._seqs[number] = evaluator.seq
         self._snapshot_bytes += evaluator.snapshot_bytes()
         self._live_bytes += evaluator.live_bytes()
@@ -290,8 +289,10 @@ class EvaluatorTable:
         before = self._seqs[present]
         after = before + counts
         self._seqs[present] = after
-        grown = int((np.minimum(after, self._limit) - np.minimum(before, self._limit)).sum())
-        self._snapshot_bytes += grown * _bytes_per_event(times)
+        grown = counts
+        if self._limit is not None:
+            grown = np.minimum(after, self._limit) - np.minimum(before, self._limit)
+        self._snapshot_bytes += int(grown.sum()) * _bytes_per_event(times)
         if not len(self._pending) and len(starts) == len(present) and len(numbers) >= _MANY * len(present):
             for number, start, size in zip(
                 numbers[starts].tolist(), starts.tolist(), sizes.tolist(), strict=True
@@ -307,8 +308,21 @@ class EvaluatorTable:
         due = np.zeros(len(present), np.bool_)
         for stride in self._strides:
             due |= after // stride > before // stride
+        if self._grid and times is not None:
+            due |= self._enters_cell(present, which, np.maximum.reduceat(times, starts))
         if due.any():
             yield from self._apply_pending(present[due])
+
+    def _enters_cell(
+        self, present: Int64Array, which: Int64Array, times: Int64Array
+    ) -> npt.NDArray[np.bool_]:
+        """Return which evaluators' clocks pass a grid point by times that come, `which` says whose."""
+        greatest = np.full(len(present), NO_TIME)
+        np.maximum.at(greatest, which, times)
+        cells = -(-greatest // self._grid)
+        entered = cells > self._cells[present]
+        self._cells[present] = np.maximum(cells, self._cells[present])
+        return entered
 
     @property
     def _enough(self) -> int:
@@ -327,7 +341,9 @@ class EvaluatorTable:
     def _apply_run(self, run: Run) -> Rows:
         """Apply events that were taken in: all that wait of an evaluator."""
         evaluator = self._evaluators[run.number]
-        waited = min(int(self._seqs[run.number]), self._limit) - len(evaluator)
+        waited = len(run.scores)
+        if self._limit is not None:
+            waited = min(int(self._seqs[run.number]), self._limit) - len(evaluator)
         self._snapshot_bytes -= waited * _bytes_per_event(run.times)
         return self._apply_to(evaluator, run.scores, run.labels, run.times)
 
@@ -340,8 +356,8 @@ class EvaluatorTable:
         self._live_bytes += evaluator.live_bytes()
         return rows
 
-    def _apply_classes(self, batch: EventBatch, numbers: Int64Array) -> Iterator[Rows]:
-        """Apply events with classes, or where some evaluators have them: each says if they fit."""
+    def _apply_now(self, batch: EventBatch, numbers: Int64Array) -> Iterator[Rows]:
+        """Apply events with classes or weights, or where some evaluators have them: each says if they fit."""
         yield from self._apply_pending(None)
         classes, predicted = batch.label_classes, batch.predicted
         order = np.argsort(numbers, kind="stable")
@@ -357,6 +373,7 @@ class EvaluatorTable:
                 None if batch.times is None else batch.times[rows],
                 None if classes is None else TextColumn(classes.codes[rows], classes.values),
                 None if predicted is None else TextColumn(predicted.codes[rows], predicted.values),
+                None if batch.weights is None else batch.weights[rows],
             )
             self._seqs[number] = evaluator.seq
             yield due
@@ -397,7 +414,7 @@ class EvaluatorTable:
             if (state.model, state.slice) in self._numbers:
                 raise CorruptBytesError(f"a snapshot holds {state.model!r} [{state.slice}] twice")
             self._add(evaluator)
-            self._has_classes |= state.multiclass
+            self._must_apply |= state.multiclass
         for partition, sequence, record in snapshot.held:
             self._held[partition, sequence] = record
             self._snapshot_bytes += len(record) + 16

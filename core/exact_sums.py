@@ -128,6 +128,21 @@ def carry(sums: Any) -> None:
 
 
 @kernel
+def add_sums(sums: Any, others: Any, sign: int) -> None:
+    """Put all that another sum holds into a sum (sign 1), or take it out (-1)."""
+    carry(others)
+    carry(sums)
+    if others[_END] == 0:
+        return
+    for i in range(_CHUNKS - others[_DEPTH], others[_END]):
+        sums[i] += sign * others[i]
+    sums[_END] = max(sums[_END], others[_END])
+    sums[_DEPTH] = max(sums[_DEPTH], others[_DEPTH])
+    sums[_UNCARRIED] = 1
+    carry(sums)
+
+
+@kernel
 def negate(sums: Any) -> None:
     """Turn the sign of a sum that is not 0 and whose carries are made; its infinities stay."""
     top = sums[_END] - 1

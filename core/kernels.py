@@ -36,7 +36,8 @@ Integer = int | np.integer[Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _WITH_KERNELS = re.compile(
-    r"score_tree|window_scan|window_sums|exact_sums|roc_curve|decisions|pending_events|ranking|kernels|row|settings"
+    r"adwin|score_tree|steps|window_scan|window_sums|exact_sums|roc_curve|decisions|pending_events|ranking|kernels"
+    r"|row|settings|weighted"
 )
 """Modules with kernels, and those whose constants are compiled into them."""
 

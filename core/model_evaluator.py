@@ -1,9 +1,11 @@
 """ModelEvaluator: one model, one window, exact measures. The notebook API and the unit of a shard's state.
 
 What it keeps
-    A ring of the decisions held (label code, predicted code, two hit bits, time), slot `HEAD` the oldest,
-    with class masses and counters (decisions.py); and the window in score order (ranking.py), by sorted
-    arrays or by a tree, whichever serves the window's size and the rows' stride better.
+    The course of its window (steps.py): who comes, who goes, when rows are due, and the times of the events
+    held. A ring of the decisions held (label code, predicted code, hit bits), slot `HEAD` the oldest, with
+    class masses and counters (decisions.py). And the window in score order (ranking.py), by sorted arrays or
+    by a tree, whichever serves the window's size and the rows' stride better. Rings hold the same events in
+    the same slots.
 
 What it promises
     A row is a pure function of the events applied and the settings: not of how the events were cut into
@@ -15,18 +17,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from . import display
+from .adaptive_signal import AdaptiveSignal
+from .adwin import Adwin
 from .decisions import (
     CLASSES,
     CORRECT,
     COUNTERS,
+    FED_HIT,
     HEAD,
-    HELD,
     LABELS,
     LAST_LABEL,
     LAST_SEEN,
@@ -36,29 +40,95 @@ from .decisions import (
     PERSISTENT_HIT,
     PERSISTENT_HITS,
     PREDICTIONS,
-    SEQ,
     apply_decisions,
     decision_measures,
     majority_class,
 )
 from .errors import InputError
-from .evaluator_inputs import as_binary, as_classes, as_numbers, as_times
+from .evaluator_inputs import as_binary, as_classes, as_numbers, as_times, as_weights
 from .evaluator_state import Codes, EvaluatorState, evaluator_bytes, packed_text
 from .events import NO_TIME, FloatArray, Int8Array, Int64Array, TextColumn
-from .ranking import Ranking, SortedRanking, TreeRanking, next_switch, switch_after, tree_sizes
-from .rings import unrolled, write_ring
+from .ranking import (
+    Ranking,
+    SortedRanking,
+    TreeRanking,
+    keeps_form,
+    size_of,
+    steps_until_switch,
+    tree_sizes,
+)
+from .rings import unrolled
 from .roc_curve import RocCurve, WindowCurve, curve_of_entries
 from .rows import INTEGER_COLUMNS, NO_POSITIVE_CLASS, NOT_ASKED, NUMBER_COLUMNS, Measures, Rows
-from .settings import CURVES_AT_END, MEASURES, RANKING_MEASURES, AllEvents, EvaluatorSettings, EveryEvents
+from .settings import CURVES_AT_END, MEASURES, RANKING_MEASURES, EvaluatorSettings
+from .steps import (
+    AT,
+    CHANGED,
+    CLOCK,
+    DRIFTED,
+    DURATION,
+    ENTERS,
+    GREATEST,
+    HELD,
+    NEXT_ROW,
+    ROW_DUE,
+    SEQ,
+    TIME_HEAD,
+    WINDOW_FIELDS,
+    Steps,
+    new_course,
+    plan_steps,
+    window_rule,
+)
+from .weighted_decisions import WeightedRing
+from .weighted_window import WeightedWindow
 from .window_scan import EXACT_EVENTS
+from .windows import Adaptive, EveryEvents, Fading
 
 _ROW, _SEQ_COLUMN, _EVENTS, _TIME, _, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
 _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
 _RANKING = slice(0, RANKING_MEASURES)
 _FIRST_CAPACITY = 64
+_FARTHEST = 2**61
+_STEPS_AT_ONCE = 65_536
 _NO_SCORES = np.empty(0)
 _NO_LABELS = np.empty(0, np.int8)
 _NO_COUNTS = np.empty(0, np.int64)
+
+
+class Columns(NamedTuple):
+    """Events, or what steps are about, in columns: scores, 1 for positives, codes of classes, times, weights.
+
+    `weights` are empty where every event counts once.
+    """
+
+    scores: FloatArray
+    labels: Int8Array
+    label_codes: Codes
+    predicted_codes: Codes
+    times: Int64Array | None
+    weights: FloatArray
+
+    def part(self, start: int, end: int) -> Columns:
+        """Return some of the events."""
+        if start == 0 and end == len(self.scores):
+            return self
+        return self._of(slice(start, end))
+
+    def take(self, events: Int64Array) -> Columns:
+        """Return these events; of an empty batch, as many that mean nothing."""
+        if len(self.scores):
+            return self._of(events)
+        size = len(events)
+        codes = np.zeros(size, self.label_codes.dtype)
+        return Columns(np.zeros(size), np.zeros(size, np.int8), codes, codes, None, np.zeros(size))
+
+    def _of(self, events: Any) -> Columns:
+        times = None if self.times is None else self.times[events]
+        return Columns(
+            self.scores[events], self.labels[events], self.label_codes[events], self.predicted_codes[events],
+            times, self.weights[events] if len(self.weights) else self.weights,
+        )  # fmt: skip
 
 
 class ModelEvaluator:
@@ -95,21 +165,29 @@ class ModelEvaluator:
         self.pane = pane
         self._no_rows, self._not_asked, self._tree_sizes = _of_settings(settings)
         self._config = self._no_rows.config
-        self._limit = None if isinstance(settings.window, AllEvents) else settings.window.k
+        self._limit = size_of(settings)
+        self._rule = window_rule(settings.window, settings.every)
+        self._needs_times = settings.needs_times
+        self._adapts = isinstance(settings.window, Adaptive)
+        self._signal = AdaptiveSignal(settings) if self._adapts else None
+        self._keeps_course = bool(self._rule.grid) or self._adapts
         self._name_bytes = len(packed_text(model)) + len(packed_text(slice)) - 8
         self._multiclass: bool | None = None
         self._class_codes: dict[str, int] = {}
         self._counters = np.zeros(COUNTERS, np.int64)
         self._counters[[LAST_LABEL, MAJORITY]] = -1
         self._classes = np.zeros((4, 2), np.int64)
-        self._next_row = 0
+        self._course = new_course()
+        self._first_class = 0
         self._reported_seq = 0
-        self._greatest_time = NO_TIME
         self._ring_labels: Codes = _NO_LABELS
         self._ring_predictions: Codes = _NO_LABELS
         self._ring_hits = _NO_LABELS
-        self._ring_times: Int64Array | None = None
+        self._ring_times: Int64Array = _NO_COUNTS
+        self._is_timed = False
         self._ranking: Ranking | None = None
+        self._weighted: WeightedWindow | None = None
+        self._fades = isinstance(settings.window, Fading)
         self._is_whole = True
         curves = settings.curves
         self._curve_stride = curves.n if isinstance(curves, EveryEvents) else 0
@@ -145,13 +223,11 @@ class ModelEvaluator:
                    classes of any kind
         scores     n finite numbers, higher for more likely positive
         times      n times: microseconds since 1970 UTC, or datetime64
-        weights    not in this version: every event counts once
+        weights    n finite numbers above 0, what each event counts; all are 1 by default
         predicted  n predicted classes; then the kappa family is multi-class
 
         Raises InputError, and applies nothing, when a value cannot be used.
         """
-        if weights is not None:
-            raise InputError("weights are not in this version: every event counts once; leave weights= out")
         score_array = np.atleast_1d(as_numbers(scores))
         n = len(score_array)
         if score_array.ndim != 1:
@@ -166,23 +242,25 @@ class ModelEvaluator:
                 "scores lie outside [0, 1], and probabilities=True says that they are probabilities"
             )
         time_array = None if times is None else as_times(times)
+        weight_array = None if weights is None else as_weights(weights)
         label_list = np.atleast_1d(np.asarray(labels))
         for name, column in (
             ("labels", label_list),
             ("times", time_array),
+            ("weights", weight_array),
             ("predicted", predicted),
         ):
             if column is not None and np.shape(np.atleast_1d(np.asarray(column))) != (n,):
                 raise InputError(f"{name} and scores differ in length: give one of each per event")
         if predicted is None and self.settings.positive is None:
-            return self.apply(score_array, as_binary(label_list), time_array)
+            return self.apply(score_array, as_binary(label_list), time_array, weights=weight_array)
         classes = as_classes("labels", label_list)
         positive = np.array([name == self.settings.positive for name in classes.values], np.int8)
         binary = positive[classes.codes] if n else _NO_LABELS
         if predicted is None:
-            return self.apply(score_array, binary, time_array)
+            return self.apply(score_array, binary, time_array, weights=weight_array)
         predictions = as_classes("predicted", np.atleast_1d(np.asarray(predicted)))
-        return self.apply(score_array, binary, time_array, classes, predictions)
+        return self.apply(score_array, binary, time_array, classes, predictions, weight_array)
 
     def apply(
         self,
@@ -191,20 +269,27 @@ class ModelEvaluator:
         times: Int64Array | None = None,
         label_classes: TextColumn | None = None,
         predicted: TextColumn | None = None,
+        weights: FloatArray | None = None,
     ) -> Rows:
         """Apply columns that were validated before (see `EventBatch`); return what `update` returns."""
         n = len(scores)
         if not n:
             return self._no_rows
         self._refuse_broken()
-        if self._draws and label_classes is not None and self.settings.positive is None:
-            self._refuse_without_positive()
+        if label_classes is not None and self.settings.positive is None:
+            if self._draws:
+                self._refuse_without_positive()
+            if self._signal is not None and self._signal.name == "placement":
+                raise InputError(
+                    f"the labels of {self.model!r} are classes and none of them is named as positive, so "
+                    "that nothing is placed; name it with positive=, or take Adaptive(signal='error')"
+                )
         self._settle_kind(label_classes is not None)
         stride = self._curve_stride
         if stride and self.seq % stride + n >= stride:
-            rows = self._apply_up_to_curves(scores, labels, times, label_classes, predicted)
+            rows = self._apply_up_to_curves(scores, labels, times, label_classes, predicted, weights)
         else:
-            rows = self._apply_run(scores, labels, times, label_classes, predicted)
+            rows = self._apply_run(scores, labels, times, label_classes, predicted, weights)
         self._is_whole = True
         return rows
 
@@ -215,6 +300,7 @@ class ModelEvaluator:
         times: Int64Array | None,
         label_classes: TextColumn | None,
         predicted: TextColumn | None,
+        weights: FloatArray | None,
     ) -> Rows:
         """Apply events in pieces that end where a curve is due."""
         parts, start, stride = [], 0, self._curve_stride
@@ -226,6 +312,7 @@ class ModelEvaluator:
                 None if times is None else times[piece],
                 _part_of(label_classes, piece),
                 _part_of(predicted, piece),
+                None if weights is None else weights[piece],
             )
             if self.seq % stride == 0:
                 part = part.with_curves((self._curve_due(),))
@@ -240,9 +327,10 @@ class ModelEvaluator:
         times: Int64Array | None,
         label_classes: TextColumn | None,
         predicted: TextColumn | None,
+        weights: FloatArray | None,
     ) -> Rows:
         """Apply events within which no curve is due; the caller says when all is whole again."""
-        n = len(scores)
+        self._check_times(times)
         scores = scores + 0.0  # -0.0 and 0.0 are one score
         if label_classes is None or predicted is None:
             labels = np.array(labels, np.int8)  # kept until the next row: a copy of the caller's
@@ -253,17 +341,46 @@ class ModelEvaluator:
             label_codes, predicted_codes = self._encode(label_classes), self._encode(predicted)
             first_class = -1 if self.settings.positive is None else -2
             labels = (label_codes == 0).view(np.int8)
-        every = self.settings.every.n
-        due = (self.seq + n) // every - self.seq // every
-        rows = Rows.blank(due, ((self.model, self.slice),), self._config) if due else self._no_rows
-        self._write_integers(rows, times)
+        self._first_class = first_class
         self._is_whole = False
-        self._rank(labels, scores, rows.numbers, rows.reasons)
-        self._decide(label_codes, predicted_codes, times, first_class, rows)
-        if due:
-            self._withhold(rows)
-            self._next_row += due
-            self._reported_seq = self.seq // every * every
+        if self._weighted is None and (self._fades or weights is not None):
+            self._weighted = self._begin_weighted()
+        if self._weighted is None:
+            weights = _NO_SCORES
+        elif weights is None:
+            weights = np.ones(len(scores))
+        columns = Columns(scores, labels, label_codes, predicted_codes, times, weights)
+        parts = self.follow(columns) if self._signal is None else self._signal.follow(self, columns)
+        rows = Rows.concat(parts) if len(parts) > 1 else parts[0] if parts else self._no_rows
+        if len(rows):
+            self._reported_seq = int(rows.integers[-1, _SEQ_COLUMN])
+        return rows
+
+    def _check_times(self, times: Int64Array | None) -> None:
+        """Refuse events that a window or a grid by time cannot place."""
+        needs = self._needs_times
+        if needs is None:
+            return
+        if times is None or (len(times) and times.min() == NO_TIME):
+            raise InputError(f"{needs} needs the time of every event; give times= (--time COL)")
+        if not (times.min() > -_FARTHEST and times.max() < _FARTHEST):
+            raise InputError(
+                f"{needs}: a time lies more than 70,000 years from 1970; check the unit of the times"
+            )
+
+    def advance(self, clock: int) -> Rows:
+        """Let time go on to a moment, microseconds UTC; return the rows of the grid points before it.
+
+        For rows on a grid of times alone: for all others it does nothing.
+        """
+        self._refuse_broken()
+        if not self._rule.grid or not self.seq:
+            return self._no_rows
+        codes: Codes = self._ring_labels[:0]
+        nothing = Columns(_NO_SCORES, _NO_LABELS, codes, codes, None, _NO_SCORES)
+        rows = Rows.concat(self.follow(nothing, clock=clock))
+        if len(rows):
+            self._reported_seq = int(rows.integers[-1, _SEQ_COLUMN])
         return rows
 
     def finish(self) -> Rows:
@@ -277,11 +394,12 @@ class ModelEvaluator:
             self._refuse_without_positive()
         seq, rows = self.seq, self._no_rows
         is_reported = self._reported_seq == seq
-        was_finished = is_reported and seq % self.settings.every.n != 0
+        was_finished = is_reported and not (self._rule.every and seq % self._rule.every == 0)
         if not is_reported:
             rows = self._row_now()
             self._reported_seq = seq
-            self._next_row += 1
+            self._course[NEXT_ROW] += 1
+            self._course[CHANGED] = self._course[DRIFTED] = 0
         stride = self._curve_stride
         if self._draws and seq and not was_finished and (not stride or seq % stride):
             return rows.with_curves((self._curve_due(),))
@@ -303,12 +421,15 @@ class ModelEvaluator:
         return self._drawn()
 
     def _drawn(self) -> RocCurve:
+        if self._weighted is not None:
+            return self._weighted.curve()
         if self._ranking is None:
             return curve_of_entries(_NO_SCORES, _NO_COUNTS, _NO_COUNTS)
         return curve_of_entries(*self._ranking.to_entries())
 
     def _curve_due(self) -> WindowCurve:
-        time = None if self._greatest_time == NO_TIME else self._greatest_time
+        greatest = int(self._course[GREATEST])
+        time = None if greatest == NO_TIME else greatest
         return WindowCurve(self.model, self.slice, self.pane, self.seq, time, self._config, self._drawn())
 
     def _refuse_without_positive(self) -> NoReturn:
@@ -363,65 +484,131 @@ class ModelEvaluator:
             )
 
     @property
-    def _until_row(self) -> int:
-        """Events until the next row is due."""
-        every = self.settings.every.n
-        return every - self.seq % every
-
-    @property
     def _is_ranked(self) -> bool:
         """Whether it is known which events are positive."""
         return self.settings.positive is not None or not self._multiclass
 
-    def _rank(self, labels: Int8Array, scores: FloatArray, numbers: FloatArray, reasons: Int8Array) -> None:
-        """Apply events to the ranking, before anything else counts them; write what it says in due rows."""
-        if not self._is_ranked:
-            reasons[:, _RANKING] = NO_POSITIVE_CLASS
-            return
-        if self._ranking is None:
-            self._ranking = self._new_ranking(_NO_LABELS, _NO_SCORES, 0, self._until_row)
-        every = self.settings.every.n
-        held, until_row, start, row = len(self), self._until_row, 0, 0
-        while start < len(scores):
-            switch = switch_after(self._tree_sizes, held)
-            end = len(scores) if switch is None else min(len(scores), start + switch - held)
-            taken = end - start
-            due = 0 if taken < until_row else 1 + (taken - until_row) // every
-            self._ranking.take(
-                labels[start:end], scores[start:end], numbers[row : row + due], reasons[row : row + due]
-            )
-            until_row = until_row + due * every - taken
-            held = held + taken if self._limit is None else min(held + taken, self._limit)
-            if held == switch:
-                self._ranking = self._new_ranking(*self._ranking.to_arrays(), held, until_row)
-            start, row = end, row + due
+    def follow(
+        self,
+        columns: Columns,
+        given: Int64Array = _NO_COUNTS,
+        fed: Int8Array = _NO_LABELS,
+        placements: FloatArray = _NO_SCORES,
+        clock: int = NO_TIME,
+    ) -> list[Rows]:
+        """Apply events, then let time go on to `clock`; return the rows that fall due.
 
-    def _new_ranking(self, labels: Int8Array, scores: FloatArray, held: int, until_row: int) -> Ranking:
+        given, fed  how many events stay at most with each, and 1 where the signal was fed with it: of windows
+                    that do not know by themselves (`plan_steps`)
+        placements  filled with the events' placement values where it is not empty; not on a grid
+        """
+        n, course, parts = len(columns.scores), self._course, []
+        times = _NO_COUNTS if columns.times is None else columns.times
+        course[AT] = 0
+        while True:
+            start = int(course[AT])
+            room = n - start if not self._rule.grid else min(n - start, _STEPS_AT_ONCE) + 16
+            self._make_room(len(self) + room, columns.times is not None)
+            greatest = int(course[GREATEST])
+            events, leaving, shifts = np.empty((3, room), np.int64)
+            steps = Steps(events, np.empty(room, np.int8), leaving, shifts)
+            due = self._rows_at_most(room)
+            integers, drift = np.full((due, len(INTEGER_COLUMNS)), NO_TIME), np.empty(due, np.int8)
+            count, due = plan_steps(
+                self._rule, times, given, fed, n, clock, course, self._ring_times, *steps, integers, drift
+            )
+            if count:
+                rows = Rows.blank(due, ((self.model, self.slice),), self._config) if due else self._no_rows
+                if due:
+                    rows.integers[:] = integers[:due]
+                    if self._adapts:
+                        rows.drift[:] = drift[:due]
+                    if self.pane is not None:
+                        rows.integers[:, [_PANE_START, _PANE_END]] = self.pane
+                self._take_steps(columns, steps.part(0, count), start, greatest, rows, placements)
+                if due:
+                    self._withhold(rows)
+                    parts.append(rows)
+            if int(course[AT]) == n and (count < room or not self._rule.grid):
+                return parts
+
+    def _rows_at_most(self, steps: int) -> int:
+        every = self._rule.every
+        return (self.seq + steps) // every - self.seq // every if every else steps
+
+    def masses(self) -> tuple[float, float]:
+        """Return the masses of negatives and positives in the window, in any scale."""
+        if self._weighted is not None:
+            return self._weighted.masses()
+        positives = int(self._classes[LABELS, self._positive_code])
+        return len(self) - positives, positives
+
+    def placement(self, label: int, score: float) -> float:
+        """Return the placement value of an event that would come now; NaN where the other class is empty."""
+        if self._weighted is not None:
+            return self._weighted.placement(label, score)
+        return np.nan if self._ranking is None else self._ranking.placement(label, score)
+
+    def events_since_fed(self, kept: int) -> int:
+        """Return how many held events there are from the `kept`-th last that was fed on."""
+        fed = np.flatnonzero(self._column("hits") & FED_HIT)
+        return len(self) - int(fed[-kept]) if 0 < kept <= len(fed) else len(self) * (kept > 0)
+
+    def _take_steps(
+        self, columns: Columns, steps: Steps, start: int, greatest: int, rows: Rows, placements: FloatArray
+    ) -> None:
+        """Let ranking and decisions follow steps, the first of which is event `start`; fill in the rows."""
+        events = int(self._course[AT]) - start
+        if events == len(steps.flags):
+            columns = columns.part(start, start + events)
+        else:  # some steps are no events, and what stands in their place is not looked at
+            columns = columns.take(np.maximum(steps.events, 0))
+        if self._rule.kind != DURATION or not steps.shifts.any():
+            steps = steps._replace(shifts=_NO_COUNTS)
+        placements = placements[start : start + events]
+        if self._weighted is not None:
+            self._weighted.take(columns, steps, self._first_class, self._classes, greatest, rows, placements)
+            self._course[HELD] = self._counters[HELD]
+            if not self._is_ranked:
+                rows.reasons[:, _RANKING] = NO_POSITIVE_CLASS
+            return
+        self._rank(columns, steps, rows, placements)
+        apply_decisions(
+            columns.label_codes, columns.predicted_codes, steps.flags, steps.leaving, steps.shifts,
+            self._first_class, self._counters, self._classes, self._ring_labels, self._ring_predictions,
+            self._ring_hits, self._positive_code, rows.numbers, rows.reasons,
+        )  # fmt: skip
+
+    def _rank(self, columns: Columns, steps: Steps, rows: Rows, placements: FloatArray) -> None:
+        """Let the ranking follow steps, before anything else counts them; write what it says in due rows."""
+        if not self._is_ranked:
+            rows.reasons[:, _RANKING] = NO_POSITIVE_CLASS
+            return
+        ranking = self._ranking
+        if ranking is None:
+            ranking = self._ranking = self._new_ranking(_NO_LABELS, _NO_SCORES, 0)
+        sizes, held, start, row = self._tree_sizes, len(self), 0, 0
+        while start < len(steps.flags):
+            has_tree = isinstance(ranking, TreeRanking)
+            end = min(len(steps.flags), start + steps_until_switch(sizes, held, has_tree))
+            part = steps.part(start, end)
+            due = int(np.count_nonzero(part.flags & ROW_DUE)) if len(rows) else 0
+            ranking.take(
+                columns.labels[start:end], columns.scores[start:end], part, rows.numbers[row : row + due],
+                rows.reasons[row : row + due], placements[start:end],
+            )  # fmt: skip
+            start, row = end, row + due
+            if not sizes:
+                continue
+            held += int(np.count_nonzero(part.flags & ENTERS)) - int(part.leaving.sum())
+            if not keeps_form(sizes, held, has_tree):
+                form = SortedRanking if has_tree else TreeRanking
+                ranking = self._ranking = form(self.settings, *ranking.to_arrays())
+
+    def _new_ranking(self, labels: Int8Array, scores: FloatArray, held: int) -> Ranking:
         """Return the ranking of a window, oldest event first, in the form that suits it."""
         form = TreeRanking if held in self._tree_sizes else SortedRanking
-        return form(self.settings, labels, scores, until_row)
-
-    def _decide(
-        self,
-        labels: Codes,
-        predictions: Codes,
-        times: Int64Array | None,
-        first_class: int,
-        rows: Rows,
-    ) -> None:
-        """Apply events to masses, baselines and ring; write what they say in due rows."""
-        n, held = len(labels), len(self)
-        self._make_room(held + n, times is not None)
-        if self._ring_times is not None:
-            following = np.full(n, NO_TIME) if times is None else times
-            write_ring(self._ring_times, int(self._counters[HEAD]) + held, following)
-        if times is not None:
-            self._greatest_time = max(self._greatest_time, int(times.max()))
-        apply_decisions(
-            labels, predictions, first_class, self._counters, self._classes, self._ring_labels,
-            self._ring_predictions, self._ring_hits, self._until_row, self.settings.every.n,
-            self._positive_code, rows.numbers, rows.reasons,
-        )  # fmt: skip
+        return form(self.settings, labels, scores)
 
     @property
     def _positive_code(self) -> int:
@@ -430,25 +617,58 @@ class ModelEvaluator:
         return 0 if self._multiclass else 1
 
     def _make_room(self, wanted: int, timed: bool) -> None:
-        """Grow the ring, up to the window's size; it wraps only once it has that size."""
-        capacity = len(self._ring_labels)
-        if timed and self._ring_times is None:
-            self._ring_times = np.full(capacity, NO_TIME, np.int64)
+        """Grow the rings, up to the window's size: one event of a full window goes before another comes."""
+        if timed and not self._is_timed and not self._fades:  # what fades keeps its times by itself
+            self._is_timed = True
+            self._ring_times = np.full(max(len(self._ring_labels), len(self)), NO_TIME, np.int64)
+            self._course[TIME_HEAD] = 0
+        if self._is_timed and (room := self._room_for(len(self._ring_times), wanted)):
+            self._ring_times = _grown(self._times_held(), room)
+            self._course[TIME_HEAD] = 0
+        if self._weighted is None and (room := self._room_for(len(self._ring_labels), wanted)):
+            self._ring_labels = _grown(self._column("labels"), room)
+            self._ring_predictions = _grown(self._column("predictions"), room)
+            self._ring_hits = _grown(self._column("hits"), room)
+            self._counters[HEAD] = 0
+
+    def _room_for(self, capacity: int, wanted: int) -> int:
+        """Return the slots that a ring of so many should have, 0 where it has enough."""
         if wanted <= capacity or capacity == self._limit:
-            return
+            return 0
         room = max(_FIRST_CAPACITY, 1 << (wanted - 1).bit_length())
-        if self._limit is not None:
-            room = min(room, self._limit)
-        self._ring_labels = _grown(self._ring_labels, room)
-        self._ring_predictions = _grown(self._ring_predictions, room)
-        self._ring_hits = _grown(self._ring_hits, room)
-        if self._ring_times is not None:
-            self._ring_times = _grown(self._ring_times, room)
+        return room if self._limit is None else min(room, self._limit)
+
+    def _begin_weighted(self) -> WeightedWindow:
+        """Return the window as it stands, of events that count 1 each, for weights to come."""
+        weighted = WeightedWindow(self.settings, self._counters, self._positive_code, self._ring_labels.dtype)
+        if len(self):
+            scores = np.zeros(len(self)) if self._ranking is None else self._ranking.to_arrays()[1]
+            columns = WeightedRing(
+                self._column("labels"), self._column("predictions"), self._column("hits"), scores,
+                np.ones(len(self)), _NO_COUNTS,
+            )  # fmt: skip
+            weighted.load(columns, 0, 1.0, self._classes)
+        self._ranking = None
+        self._ring_labels, self._ring_predictions = self._ring_labels[:0], self._ring_predictions[:0]
+        self._ring_hits = _NO_LABELS
+        return weighted
 
     # ---- rows
 
-    def _oldest_first(self, ring: Any) -> Any:
-        return unrolled(ring, int(self._counters[HEAD]), len(self))
+    def _column(self, name: str) -> Any:
+        """Return labels, predictions or hits of the events held, oldest first."""
+        if self._weighted is not None:
+            return self._weighted.column(name)
+        ring = {"labels": self._ring_labels, "predictions": self._ring_predictions, "hits": self._ring_hits}
+        return unrolled(ring[name], int(self._counters[HEAD]), len(self))
+
+    def _times_held(self) -> Int64Array:
+        """Return the times of the events held, oldest first; nothing where there are none."""
+        if self._weighted is not None and self._fades:
+            return self._weighted.column("times") if self._weighted.is_timed else _NO_COUNTS
+        if not self._is_timed:
+            return _NO_COUNTS
+        return unrolled(self._ring_times, int(self._course[TIME_HEAD]), len(self))
 
     def _row_now(self) -> Rows:
         """Return a row of what the window says now."""
@@ -457,68 +677,52 @@ class ModelEvaluator:
         numbers, reasons = rows.numbers[0], rows.reasons[0]
         if not self._is_ranked:
             reasons[_RANKING] = NO_POSITIVE_CLASS
-        elif self._ranking is None:
-            numbers[:3] = 0.0
-        else:
+        elif self._ranking is not None:
             self._ranking.write_row(numbers, reasons)
-        decision_measures(self._counters, self._classes, self._positive_code, numbers, reasons)
-        self._write_times(rows, np.array([self.seq]), None)
+        elif self._weighted is None:
+            numbers[:3] = 0.0
+        if self._weighted is None:
+            decision_measures(self._counters, self._classes, self._positive_code, numbers, reasons)
+        else:
+            self._weighted.write_row(numbers, reasons)
+        integers, course = rows.integers[0], self._course
+        integers[[_ROW, _SEQ_COLUMN, _EVENTS, _TIME]] = course[[NEXT_ROW, SEQ, HELD, GREATEST]]
+        if self.pane is not None:
+            integers[[_PANE_START, _PANE_END]] = self.pane
+        if len(times := self._times_held()):
+            integers[[_START, _END]] = times[[0, -1]]
+        if self._adapts:
+            rows.drift[0] = course[DRIFTED]
         self._withhold(rows)
-        rows.integers[0, _TIME] = self._greatest_time
         return rows
 
     def _withhold(self, rows: Rows) -> None:
         """Make null what was not asked for."""
         rows.numbers[:, _MEASURE:][:, self._not_asked] = np.nan
         rows.reasons[:, self._not_asked] = NOT_ASKED
-        if not self._is_ranked:
+        if not self._is_ranked and self._weighted is None:
             rows.numbers[:, 0] = rows.integers[:, _EVENTS]
-
-    def _write_integers(self, rows: Rows, times: Int64Array | None) -> None:
-        """Write the whole numbers of the rows that fall due within the events that are about to come."""
-        if not len(rows):
-            return
-        every = self.settings.every.n
-        seqs = self.seq + self._until_row + every * np.arange(len(rows))
-        self._write_times(rows, seqs, times)
-        rows.integers[:, _TIME] = self._greatest_time
-        if times is not None:
-            greatest = np.maximum.accumulate(times)[seqs - self.seq - 1]
-            rows.integers[:, _TIME] = np.maximum(greatest, self._greatest_time)
-
-    def _write_times(self, rows: Rows, seqs: Int64Array, times: Int64Array | None) -> None:
-        """Write identity, sizes and the window's ends of rows at these seqs; `times` are of what comes."""
-        integers = rows.integers
-        integers[:, _ROW] = self._next_row + np.arange(len(seqs))
-        integers[:, _SEQ_COLUMN] = seqs
-        integers[:, _EVENTS] = seqs if self._limit is None else np.minimum(seqs, self._limit)
-        if self.pane is not None:
-            integers[:, _PANE_START], integers[:, _PANE_END] = self.pane
-        held = None if self._ring_times is None else self._oldest_first(self._ring_times)
-        if (held is None and times is None) or not seqs[-1]:
-            return
-        if held is None:
-            held = np.full(len(self), NO_TIME)
-        coming = int(seqs[-1]) - self.seq
-        following = np.full(coming, NO_TIME) if times is None else times[:coming]
-        timeline = np.concatenate([held, following])
-        last = seqs - self.seq + len(self) - 1
-        integers[:, _END] = timeline[last]
-        integers[:, _START] = timeline[last - integers[:, _EVENTS] + 1]
 
     # ---- state
 
     def state(self) -> EvaluatorState:
         """Return everything that the future depends on. What is sorted is sorted again on loading."""
         self._refuse_broken()
-        scores = np.zeros(len(self)) if self._ranking is None else self._ranking.to_arrays()[1]
+        weighted, course, times = self._weighted, self._course, self._times_held()
+        if weighted is not None:
+            scores = weighted.column("scores")
+        else:
+            scores = np.zeros(len(self)) if self._ranking is None else self._ranking.to_arrays()[1]
         return EvaluatorState(
             self.model, self.slice, self.pane, bool(self._multiclass), tuple(self._class_codes),
             self._classes[LAST_SEEN, : self._counters[CLASSES]].copy(), int(self._counters[LAST_LABEL]),
-            self.seq, self._next_row, self._reported_seq, self._greatest_time, scores,
-            self._oldest_first(self._ring_labels), self._oldest_first(self._ring_predictions),
-            self._oldest_first(self._ring_hits),
-            None if self._ring_times is None else self._oldest_first(self._ring_times),
+            self.seq, int(course[NEXT_ROW]), self._reported_seq, int(course[GREATEST]), scores,
+            self._column("labels"), self._column("predictions"), self._column("hits"),
+            times if len(times) else None,
+            tuple(course[list(WINDOW_FIELDS)].tolist()) if self._keeps_course else None,
+            b"" if self._signal is None else self._signal.adwin.to_bytes(),
+            None if weighted is None else weighted.column("weights"),
+            (0, 1.0) if weighted is None else (weighted.shift, weighted.unit),
         )  # fmt: skip
 
     @classmethod
@@ -544,18 +748,33 @@ class ModelEvaluator:
         self._counters[PERSISTENT_HITS] = np.count_nonzero(state.hits & PERSISTENT_HIT)
         room = max(_FIRST_CAPACITY, 1 << (len(state.scores) - 1).bit_length())
         room = room if self._limit is None else min(room, self._limit)
-        self._ring_labels = _grown(state.labels, room)
-        self._ring_predictions = _grown(state.predictions, room)
-        self._ring_hits = _grown(state.hits, room)
-        self._ring_times = None if state.times is None else _grown(state.times, room)
-        self._next_row = state.next_row
+        if state.weights is None:
+            self._ring_labels = _grown(state.labels, room)
+            self._ring_predictions = _grown(state.predictions, room)
+            self._ring_hits = _grown(state.hits, room)
+        if state.times is not None and not self._fades:
+            self._is_timed = True
+            self._ring_times = _grown(state.times, room)
+        self._course[[SEQ, HELD, NEXT_ROW]] = state.seq, len(state.scores), state.next_row
+        self._course[[GREATEST, CLOCK]] = state.greatest_time
+        if state.course is not None:
+            self._course[list(WINDOW_FIELDS)] = state.course
+        if self._signal is not None:
+            self._signal.adwin = Adwin.from_bytes(state.signal)
         self._reported_seq = state.reported_seq
-        self._greatest_time = state.greatest_time
-        if self._is_ranked:
-            labels = (state.labels == 0).view(np.int8) if self._multiclass else state.labels
-            self._ranking = self._new_ranking(
-                labels.astype(np.int8), state.scores, len(state.scores), self._until_row
+        if state.weights is not None:
+            self._counters[CLASSES] = count
+            self._weighted = WeightedWindow(
+                settings, self._counters, self._positive_code, self._ring_labels.dtype
             )
+            columns = WeightedRing(
+                state.labels, state.predictions, state.hits, state.scores, state.weights,
+                _NO_COUNTS if state.times is None else state.times,
+            )  # fmt: skip
+            self._weighted.load(columns, *state.inflation, self._classes)
+        elif self._is_ranked:
+            labels = (state.labels == 0).view(np.int8) if self._multiclass else state.labels
+            self._ranking = self._new_ranking(labels.astype(np.int8), state.scores, len(state.scores))
         return self
 
     def to_bytes(self) -> bytes:
@@ -580,14 +799,16 @@ class ModelEvaluator:
         """Return how many bytes its part of a snapshot takes, in O(1)."""
         return evaluator_bytes(
             len(self), self._name_bytes, len(self._class_codes), bool(self._multiclass),
-            self._ring_times is not None,
+            self._is_timed or (self._fades and self._weighted is not None and self._weighted.is_timed),
+            self._keeps_course, 0 if self._signal is None else self._signal.adwin.snapshot_bytes(),
+            self._weighted is not None,
         )  # fmt: skip
 
     def live_bytes(self) -> int:
         """Return about how much memory it takes."""
-        per_event = 1 + 2 * self._ring_labels.itemsize + (8 if self._ring_times is not None else 0)
-        ranking = 0 if self._ranking is None else self._ranking.live_bytes()
-        return 1500 + len(self._ring_labels) * per_event + ranking
+        per_event = 1 + 2 * self._ring_labels.itemsize + (8 if self._is_timed else 0)
+        ranking = self._ranking or self._weighted
+        return 1500 + len(self._ring_labels) * per_event + (0 if ranking is None else ranking.live_bytes())
 
 
 @functools.cache
@@ -598,10 +819,10 @@ def warm_up(settings: EvaluatorSettings) -> None:
     """
     curves = None if settings.curves is None else CURVES_AT_END
     ev = ModelEvaluator(replace(settings, positive=None, curves=curves))
-    switch = next_switch(settings, 0)
-    events = 2 + (0 if switch is None or switch >= EXACT_EVENTS else switch)
+    sizes = tree_sizes(settings)
+    events = 2 + (sizes.start if sizes and sizes.start < EXACT_EVENTS else 0)
     labels = np.arange(events, dtype=np.int8) % 2
-    ev.apply(np.linspace(0.0, 1.0, events), labels)
+    ev.apply(np.linspace(0.0, 1.0, events), labels, np.arange(events) if settings.needs_times else None)
     ev.finish()
 
 

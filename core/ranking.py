@@ -24,18 +24,23 @@ from .events import FloatArray, Int8Array, Int64Array
 from .rings import unrolled, write_ring
 from .row_measures import curvature_of, made_at_row, write_at_row
 from .rows import NUMBER_COLUMNS, OUT_OF_RANGE
-from .score_tree_layout import fixed_point_scale, for_kernels
+from .score_tree_layout import LEAST_CAPACITY, fixed_point_scale, for_kernels
 from .score_tree_rows import ROW, Ask
 from .score_window import BRIDGES_FROM, ScoreWindow, keeps_hull_for
-from .settings import MEASURES, AllEvents, EvaluatorSettings
+from .settings import MEASURES, EvaluatorSettings
+from .steps import ENTERS, ROW_DUE, Steps
 from .window_scan import (
     EXACT_EVENTS,
+    count_placement,
+    fill_placements,
     group_ties,
+    insert_shifted,
     merge_sorted,
     probability_losses,
     scan_window,
     write_tree_rows,
 )
+from .windows import Adaptive, EveryEvents, LastEvents
 
 _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
 _H, _AUM = MEASURES.index("h"), MEASURES.index("aum")
@@ -44,8 +49,7 @@ _NO_LABELS = np.empty(0, np.int8)
 _NO_EDGES = (np.empty(0, np.int64), np.empty(0, np.int64))
 _FIRST_CAPACITY = 64
 _FEW = 1_000
-_TREE_CAPACITY = 1024
-"""A tree without a window size starts with this capacity and doubles it."""
+_STRIDE_OF_GRID = 100
 
 
 def tree_sizes(settings: EvaluatorSettings) -> range:
@@ -59,11 +63,23 @@ def tree_sizes(settings: EvaluatorSettings) -> range:
     160 / 180 and 1,180 / 620 with one per 100, 85 / 430 and 1,220 / 1,090 with one per 1,000; the area under
     the cost curve alone, at 10,000, 380 / 50, 480 / 190 and 480 / 700. It does not hold EXACT_EVENTS or more.
     """
-    limit = None if isinstance(settings.window, AllEvents) else settings.window.k
+    limit = size_of(settings)
     end = EXACT_EVENTS if limit is None else 0 if limit >= EXACT_EVENTS else limit + 1
-    stride = settings.every.n
+    stride = stride_of(settings)
     start = max(1_000, 20 * stride) if made_at_row(settings).anything else max(64, 2 * stride)
+    if isinstance(settings.window, Adaptive) and settings.window.signal == "placement":
+        start = _FIRST_CAPACITY  # every event is placed, O(k) by a scan
     return range(start, end)
+
+
+def size_of(settings: EvaluatorSettings) -> int | None:
+    """Return how many events the window holds when it is full; None for one that has no such size."""
+    return settings.window.k if isinstance(settings.window, LastEvents) else None
+
+
+def stride_of(settings: EvaluatorSettings) -> int:
+    """Return about how many events there are between rows: for rows on a grid a guess."""
+    return settings.every.n if isinstance(settings.every, EveryEvents) else _STRIDE_OF_GRID
 
 
 def suits_tree(settings: EvaluatorSettings, held: int) -> bool:
@@ -71,16 +87,18 @@ def suits_tree(settings: EvaluatorSettings, held: int) -> bool:
     return held in tree_sizes(settings)
 
 
-def next_switch(settings: EvaluatorSettings, held: int) -> int | None:
-    """Return the next larger number of held events at which the other form suits better; None = never."""
-    return switch_after(tree_sizes(settings), held)
+def steps_until_switch(sizes: range, held: int, has_tree: bool) -> int:
+    """Return how many steps may go by before it is to be asked anew which form suits a window."""
+    if has_tree:
+        return max(1, sizes.stop - held)
+    return max(1_024, sizes.start - held) if sizes else sys.maxsize
 
 
-def switch_after(sizes: range, held: int) -> int | None:
-    """Return `next_switch` by the sizes that suit a tree; where a window ends, it never grows past them."""
-    if sizes and held < sizes.start:
-        return sizes.start
-    return sizes.stop if held in sizes and sizes.stop == EXACT_EVENTS else None
+def keeps_form(sizes: range, held: int, has_tree: bool) -> bool:
+    """Return whether a window stays in its form. A switch costs O(k): going to and fro takes changes."""
+    if has_tree:
+        return sizes.start // 4 <= held < sizes.stop
+    return not (sizes.start <= held < sizes.stop - sizes.stop // 10 * (sizes.stop == EXACT_EVENTS))
 
 
 def z_of(settings: EvaluatorSettings) -> float:
@@ -91,8 +109,25 @@ def z_of(settings: EvaluatorSettings) -> float:
 class Ranking(Protocol):
     """The window in score order. Events come in order of arrival, the oldest go as the window says."""
 
-    def take(self, labels: Int8Array, scores: FloatArray, numbers: FloatArray, reasons: Int8Array) -> None:
-        """Apply events; write the rows that fall due, one of `numbers` and `reasons` each."""
+    def take(
+        self,
+        labels: Int8Array,
+        scores: FloatArray,
+        steps: Steps,
+        numbers: FloatArray,
+        reasons: Int8Array,
+        placements: FloatArray,
+    ) -> None:
+        """Follow steps; write the rows that fall due, one of `numbers` and `reasons` each.
+
+        labels, scores  one a step; without meaning where none enters
+        placements      one a step, or empty: filled with what enters is placed among what is there (MATH:
+                        placement value)
+        """
+        ...
+
+    def placement(self, label: int, score: float) -> float:
+        """Return the placement value of an event that would come now; NaN where the other class is empty."""
         ...
 
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
@@ -115,9 +150,7 @@ class Ranking(Protocol):
 class TreeRanking:
     """A ranking that is current after every event. O(log k) an event for AUC, O(log^2 k) with the hull."""
 
-    def __init__(
-        self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray, until_row: int
-    ) -> None:
+    def __init__(self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray) -> None:
         asked = settings.measures or ()
         self._settings = settings
         self._at_row = made_at_row(settings)
@@ -132,29 +165,40 @@ class TreeRanking:
             cost=settings.false_positive_cost,
             losses=int("brier" in asked or "log_loss" in asked),
         )
-        size = None if isinstance(settings.window, AllEvents) else settings.window.k
+        size = size_of(settings)
         self._needs_hull = bool(self._ask.h or self._ask.ks or self._ask.cost_threshold or self._at_row.hull)
-        self._stride = settings.every.n
+        self._stride = stride_of(settings)
         self._window = ScoreWindow(
             size,
-            capacity=_TREE_CAPACITY if size is None else size + 1,
-            stride=settings.every.n,
+            stride=self._stride,
             cost=(1, 1) if curvature == 0.0 else (2, 2),
             keeps_hull=self._needs_hull and keeps_hull_for(size or len(scores), self._stride),
         )
         self._sized = size is not None
         self._window.load(labels, scores)
-        self._window.until_row = until_row
 
-    def take(self, labels: Int8Array, scores: FloatArray, numbers: FloatArray, reasons: Int8Array) -> None:
+    def take(
+        self,
+        labels: Int8Array,
+        scores: FloatArray,
+        steps: Steps,
+        numbers: FloatArray,
+        reasons: Int8Array,
+        placements: FloatArray,
+    ) -> None:
         """See `Ranking`."""
         start = row = 0
+        stops = []  # where the tree itself is asked for a row
+        if self._at_row.anything and len(numbers):
+            stops = (np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist()
         while start < len(scores):
             end = min(len(scores), start + self._events_until_bridges())
-            if self._at_row.anything:  # the tree itself is asked then, so it stops at a row
-                end = min(end, start + self._window.until_row)
-            leaving = None if self._sized else np.zeros(end - start, np.int64)
-            rows = self._window.slide(labels[start:end], scores[start:end], leaving, self._ask)
+            if row < len(stops):
+                end = min(end, stops[row])
+            rows = self._window.slide(
+                labels[start:end], scores[start:end], None, self._ask,
+                placements[start:end] if len(placements) else None, steps.part(start, end),
+            )  # fmt: skip
             if row + len(rows) > len(numbers):  # never let a kernel find out: it checks no bounds
                 raise InputError(f"{row + len(rows)} rows fell due where {len(numbers)} were expected")
             written = slice(row, row + len(rows))
@@ -165,6 +209,10 @@ class TreeRanking:
             raise InputError(f"{row} rows fell due where {len(numbers)} were expected")
         if row:
             _refuse_infinite(numbers, reasons)
+
+    def placement(self, label: int, score: float) -> float:
+        """See `Ranking`. O(log k)."""
+        return float(self._window.tree.placement(np.array([label], np.int8), np.array([score]))[0])
 
     def _events_until_bridges(self) -> int:
         """Return how many events may come before a window without end has grown to where bridges pay off.
@@ -220,14 +268,10 @@ def _for_rows(settings: EvaluatorSettings) -> tuple[Int8Array, float, float | No
 class SortedRanking:
     """A ranking that is sorted when a row needs it, by a merge with what came and went since the last."""
 
-    def __init__(
-        self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray, until_row: int
-    ) -> None:
+    def __init__(self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray) -> None:
         self._settings = settings
         self._at_row = made_at_row(settings)
-        self._limit = None if isinstance(settings.window, AllEvents) else settings.window.k
-        self._every = settings.every.n
-        self._until_row = until_row
+        self._limit = size_of(settings)
         self._asked, self._z, self._curvature = _for_rows(settings)
         self._head, self._held = 0, len(scores)
         room = _room(self._held, self._limit)
@@ -238,51 +282,94 @@ class SortedRanking:
         self._removed: list[tuple[FloatArray, Int8Array]] = []
         self._pending = -1 if self._held else 0
 
-    def take(self, labels: Int8Array, scores: FloatArray, numbers: FloatArray, reasons: Int8Array) -> None:
-        """See `Ranking`."""
-        start = 0
-        for row in range(len(numbers)):
-            end = start + self._until_row
-            self._apply(labels[start:end], scores[start:end])
-            self.write_row(numbers[row], reasons[row])
-            self._until_row, start = self._every, end
-        self._apply(labels[start:], scores[start:])
-        self._until_row -= len(scores) - start
+    def take(
+        self,
+        labels: Int8Array,
+        scores: FloatArray,
+        steps: Steps,
+        numbers: FloatArray,
+        reasons: Int8Array,
+        placements: FloatArray,
+    ) -> None:
+        """See `Ranking`. Placements by counting, O(k) each."""
+        start = row = 0
+        ends = (np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist() if len(numbers) else []
+        for end in (*ends, len(scores)):
+            if end > start:
+                part = placements[start:end] if len(placements) else placements
+                self._apply(labels[start:end], scores[start:end], steps.part(start, end), part)
+            if row < len(ends):
+                self.write_row(numbers[row], reasons[row])
+            start, row = end, row + 1
 
-    def _apply(self, labels: Int8Array, scores: FloatArray) -> None:
-        """Apply events between which no row is due."""
-        n = len(scores)
-        if not n:
+    def placement(self, label: int, score: float) -> float:
+        """See `Ranking`. O(k)."""
+        scores, labels = self._scores, self._labels
+        return float(count_placement(scores, labels, self._head, self._held, label, score))
+
+    def _apply(self, labels: Int8Array, scores: FloatArray, steps: Steps, placements: FloatArray) -> None:
+        """Apply steps between which no row is due."""
+        n, gone = len(scores), int(steps.leaving.sum())
+        enters = steps.flags & ENTERS
+        if not enters.all():
+            entering = np.flatnonzero(enters)
+            labels, scores, n = labels[entering], scores[entering], len(entering)
+            steps = steps._replace(shifts=steps.shifts[entering] if len(steps.shifts) else steps.shifts)
+        if not n and not gone:
             return
-        self._make_room(self._held + n)
+        if len(steps.shifts) and steps.shifts.any():
+            self._apply_out_of_order(labels, scores, steps.shifts, gone)
+            return
+        evicted = min(gone, self._held)
+        stays = n - (gone - evicted)
+        self._note_changes(labels, scores, evicted, n - stays)
+        self._make_room(self._held - evicted + stays)
         capacity = len(self._scores)
-        evicted = max(0, self._held + n - capacity)
-        self._note_changes(labels, scores, evicted)
-        write_ring(self._scores, self._head + self._held, scores)
-        write_ring(self._labels, self._head + self._held, labels)
         self._head = (self._head + evicted) % capacity
-        self._held += n - evicted
+        self._held -= evicted
+        write_ring(self._scores, self._head + self._held, scores[n - stays :])
+        write_ring(self._labels, self._head + self._held, labels[n - stays :])
+        self._held += stays
+        if len(placements):
+            fill_placements(self._scores, self._labels, self._head, self._held, placements)
+
+    def _apply_out_of_order(
+        self, labels: Int8Array, scores: FloatArray, shifts: Int64Array, gone: int
+    ) -> None:
+        """Apply events that come in before others; sort anew at the next row."""
+        self._pending = -1
+        self._added.clear()
+        self._removed.clear()
+        self._make_room(self._held + len(scores))
+        insert_shifted(self._scores, self._labels, self._head, self._held, scores, labels, shifts)
+        self._head = (self._head + gone) % len(self._scores)
+        self._held += len(scores) - gone
 
     def _make_room(self, wanted: int) -> None:
-        """Grow the ring, up to the window's size; it wraps only once it has that size."""
+        """Grow the ring; its oldest event is in slot 0 then. A window of a size takes no more than that."""
         capacity = len(self._scores)
-        if wanted <= capacity or capacity == self._limit:
+        if wanted <= capacity:
             return
         room = _room(wanted, self._limit)
-        self._scores = np.concatenate([self._scores, np.zeros(room - capacity)])
-        self._labels = np.concatenate([self._labels, np.zeros(room - capacity, np.int8)])
+        scores, labels = np.zeros(room), np.zeros(room, np.int8)
+        labels[: self._held], scores[: self._held] = self.to_arrays()
+        self._scores, self._labels, self._head = scores, labels, 0
 
-    def _note_changes(self, labels: Int8Array, scores: FloatArray, evicted: int) -> None:
-        """Remember what the sorted window lacks; forget it all where sorting anew will be cheaper."""
+    def _note_changes(self, labels: Int8Array, scores: FloatArray, evicted: int, passing: int) -> None:
+        """Remember what the sorted window lacks; forget it all where sorting anew will be cheaper.
+
+        evicted  of those that are there, how many go; passing: of those that come, how many go again
+        """
         if self._pending < 0:
             return
-        self._pending += len(scores) + evicted
-        if evicted > self._held or self._pending > max(_FIRST_CAPACITY, self._held):
+        self._pending += len(scores) - passing + evicted
+        if self._pending > max(_FIRST_CAPACITY, self._held):
             self._added.clear()
             self._removed.clear()
             self._pending = -1
             return
-        self._added.append((scores.copy(), labels.copy()))  # a view would hold on to the whole call's
+        if passing < len(scores):  # a copy: a view would hold on to the whole call's
+            self._added.append((scores[passing:].copy(), labels[passing:].copy()))
         if evicted:
             oldest = unrolled(self._scores, self._head, evicted), unrolled(self._labels, self._head, evicted)
             self._removed.append(oldest)
@@ -347,7 +434,7 @@ class SortedRanking:
             return 0.0
         if self._limit is not None:
             return fixed_point_scale(self._limit + 1)
-        return fixed_point_scale(max(_TREE_CAPACITY, self._held))
+        return fixed_point_scale(max(LEAST_CAPACITY, self._held))
 
     def live_bytes(self) -> int:
         """See `Ranking`."""

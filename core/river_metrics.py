@@ -22,7 +22,8 @@ from .rows import ONE_CLASS, REASONS
 from .score_tree import NOTHING
 from .score_tree_inputs import checked_capacity
 from .score_window import ScoreWindow, keeps_hull_for
-from .settings import Cost, EvaluatorSettings, LastEvents, parse_cost
+from .settings import Cost, EvaluatorSettings, parse_cost
+from .windows import LastEvents
 
 try:
     import river  # noqa: F401  apart from its parts: one that lacks them is installed all the same

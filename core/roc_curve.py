@@ -148,17 +148,18 @@ class WindowCurve(NamedTuple):
 
 
 def curve_of_entries(
-    keys: FloatArray, negatives: Int64Array, positives: Int64Array, resolution: int = RESOLUTION
+    keys: FloatArray, negatives: Any, positives: Any, events: int | None = None, resolution: int = RESOLUTION
 ) -> RocCurve:
-    """Return the curve of a window given by its entries: distinct scores, ascending, with their counts.
+    """Return the curve of a window given by its entries: distinct scores, ascending, with counts or masses.
 
+    events      how many there are; their counts' sum by default
     resolution  see the head of this module; with one above the number of events no point is dropped
 
     O(entries).
     """
     threshold, tp, fp, on_hull, block_score = roc_points(keys, negatives, positives, resolution)
-    p, n = int(positives.sum()), int(negatives.sum())
-    return RocCurve(threshold, tp, fp, on_hull, block_score, p + n, float(p), float(n))
+    p, n = float(positives.sum()), float(negatives.sum())
+    return RocCurve(threshold, tp, fp, on_hull, block_score, int(p + n) if events is None else events, p, n)
 
 
 @scanning

@@ -232,7 +232,11 @@ def edges_of_flipped(entries: Entries) -> Edges:
     return np.add.reduceat(negatives, starts), np.add.reduceat(positives, starts)
 
 
-def h_measure(edge_negatives: Int64Array, edge_positives: Int64Array, settings: EvaluatorSettings) -> float:
+def h_measure(
+    edge_negatives: Int64Array | FloatArray,
+    edge_positives: Int64Array | FloatArray,
+    settings: EvaluatorSettings,
+) -> float:
     """Return the H-measure of a hull, given by the (negatives, positives) of its edges.
 
     Every edge adds h(n, p) = n G0(c) + p G1(c), c = p / (n + p); H = 1 - sum of them / h(N, P). Hand 2009;

@@ -52,6 +52,7 @@ from .score_tree_inputs import (
 )
 from .score_tree_layout import (
     BUCKET,
+    LEAST_CAPACITY,
     MAX_WEIGHT,
     NODE,
     STATE,
@@ -132,6 +133,8 @@ class ScoreTree:
     cost: (a, b) of the Beta density over misclassification costs, (2, 2) or (1, 1).
     keeps_hull: with bridges (every question O(log k), updates O(log^2 k)) or without (updates
     O(log k), questions about the hull one scan). The answers are the same.
+    follows_weight: losses are stated in the fixed point of the events held, whatever the capacity is, so
+    that they do not tell how many there were before. For windows that shrink.
 
     >>> tree = ScoreTree()
     >>> tree.insert([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8])
@@ -143,13 +146,19 @@ class ScoreTree:
     """
 
     def __init__(
-        self, capacity: int = 1024, *, cost: tuple[int, int] = (2, 2), keeps_hull: bool = True
+        self,
+        capacity: int = LEAST_CAPACITY,
+        *,
+        cost: tuple[int, int] = (2, 2),
+        keeps_hull: bool = True,
+        follows_weight: bool = False,
     ) -> None:
         if cost not in COST_CURVATURE:
             raise InputError(
                 f"cost: Beta{cost}; a tree keeps the loss of Beta(2, 2) or Beta(1, 1), sum others over hull()"
             )
         self._cost = cost
+        self._follows_weight = follows_weight
         empty = np.empty(0, np.int64)
         self._load(np.empty(0), empty, empty, checked_capacity(capacity), COST_CURVATURE[cost], keeps_hull)
 
@@ -160,9 +169,10 @@ class ScoreTree:
         positives: npt.ArrayLike,
         negatives: npt.ArrayLike,
         *,
-        capacity: int = 1024,
+        capacity: int = LEAST_CAPACITY,
         cost: tuple[int, int] = (2, 2),
         keeps_hull: bool = True,
+        follows_weight: bool = False,
     ) -> Self:
         """Build from distinct ascending scores and their counts. O(k), some 20 ns an entry.
 
@@ -181,7 +191,9 @@ class ScoreTree:
         for counts in (p, n):  # before a sum that could wrap
             refuse_beyond_limit(int(counts.max(initial=0)))
         total = int(p.sum() + n.sum())
-        tree = cls(checked_capacity(capacity), cost=cost, keeps_hull=keeps_hull)
+        tree = cls(
+            checked_capacity(capacity), cost=cost, keeps_hull=keeps_hull, follows_weight=follows_weight
+        )
         capacity = tree._capacity_for(total)
         tree._load(keys, p, n, capacity, COST_CURVATURE[cost], keeps_hull)
         return tree
@@ -465,6 +477,7 @@ class ScoreTree:
         state["scale"] = fixed_point_scale(capacity)
         state["curvature"] = curvature
         state["keeps_hull"] = keeps_hull
+        state["follows_weight"] = self._follows_weight
         sums = np.zeros((WINDOW_SUMS, SUM_CHUNKS), np.int64)
         tree = Tree(empty_records(room, NODE), empty_records(room, BUCKET), state, sums)
         spans = np.empty((room, 2), np.int64)
@@ -500,6 +513,8 @@ class ScoreTree:
         sign: int,
         ring: Ring,
         leaving: IntArray,
+        flags: LabelArray,
+        shifts: IntArray,
         ask: Ask,
         rows: Any,
         placements: FloatArray,
@@ -510,7 +525,10 @@ class ScoreTree:
         """
         while True:
             self._keep_sums(ask)
-            code = slide(self._tree, ring, labels, scores, leaving, sign, ask, self._chain, rows, placements)
+            code = slide(
+                self._tree, ring, labels, scores, leaving, flags, shifts, sign, ask, self._chain, rows,
+                placements,
+            )  # fmt: skip
             if code == NEEDS_CAPACITY:
                 self._rebuild(self._capacity_for(len(self) + 1), self.keeps_hull)
             elif code == NEEDS_ROOM:
@@ -528,6 +546,8 @@ class ScoreTree:
             scores,
             sign,
             ring,
+            np.empty(0, np.int64),
+            np.empty(0, np.int8),
             np.empty(0, np.int64),
             NOTHING,
             empty_rows(0),

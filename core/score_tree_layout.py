@@ -112,6 +112,7 @@ _STATE_FIELDS: list[Any] = [
     ("capacity", "i8"),
     ("keeps_hull", "i8"),  # 0: bridges and sums of loss are stale, buckets' hulls may be
     ("scale", "f8"),  # fixed point of every loss: 2^61 / capacity rounded up to a power of two
+    ("follows_weight", "i8"),  # 1: a row states losses in the fixed point of the weight, not of the capacity
     ("curvature", "f8"),  # the cost density, see `edge_loss`
     ("searches", "i8"),  # bridge searches so far
     ("keeps_area", "i8"),  # 1: `sums` holds what AUM is made of, with the next three (score_tree_sums)
@@ -163,6 +164,9 @@ def fixed_point_scale(capacity: int) -> float:
     return float(2 ** (61 - max(1, int(capacity - 1).bit_length())))
 
 
+LEAST_CAPACITY = 1024
+"""A tree without a window size starts with this capacity and doubles it."""
+
 # What kernels call casts, typed as what the casts mean (numba sees numpy's own):
 whole = cast(Callable[[Any], int], np.int64)
 at = cast(Callable[[Any], Any], np.uint64)  # unsigned: no code for negative indices
@@ -186,6 +190,17 @@ def score_of(key: int) -> float:
 def is_score(key: int) -> bool:
     """Whether a key comes from a number: no NaN folds into this range."""
     return (key <= INFINITE_KEY) & (key >= ~INFINITE_KEY)
+
+
+@inlined
+def scale_of_weight(weight: int) -> float:
+    """Return the fixed point of the capacity that a tree has which never held more than so many events."""
+    scale = 2.0**61 / LEAST_CAPACITY
+    room = whole(LEAST_CAPACITY)
+    while room < weight:
+        room *= 2
+        scale *= 0.5
+    return scale
 
 
 @inlined

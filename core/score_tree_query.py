@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .kernels import entry, inlined
+from .kernels import entry, inlined, kernel
 from .score_tree_bucket import slot_of, slot_slope
 from .score_tree_build import neighbour, outermost_bucket
 from .score_tree_layout import (
@@ -270,8 +270,8 @@ def vertex_after(tree: Tree, x: int) -> Vertex:
     return Vertex(origin_x + bucket.weight[slot], origin_y + bucket.positives[slot])
 
 
-@entry
-def list_hull(tree: Tree, x: Any, y: Any) -> int:
+@kernel
+def lay_out_hull(tree: Tree, x: Any, y: Any) -> int:
     """Write the hull's vertices, by their abscissas; return their number. O(vertices log k)."""
     weight = tree.state[0].weight
     x[0] = 0
@@ -283,6 +283,12 @@ def list_hull(tree: Tree, x: Any, y: Any) -> int:
         y[n] = vertex.y
         n += 1
     return n
+
+
+@entry
+def list_hull(tree: Tree, x: Any, y: Any) -> int:
+    """Write the hull's vertices for Python."""
+    return lay_out_hull(tree, x, y)
 
 
 @inlined

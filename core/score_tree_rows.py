@@ -17,9 +17,20 @@ import numpy as np
 from .kernels import entry, inlined, kernel
 from .score_tree_bucket import rebuild_hull
 from .score_tree_build import neighbour, outermost_bucket
-from .score_tree_layout import LEFT, NONE, RIGHT, Tree, at, edge_loss, hull_loss, whole
+from .score_tree_layout import (
+    LEFT,
+    NONE,
+    RIGHT,
+    Tree,
+    at,
+    edge_loss,
+    hull_loss,
+    loss_in_fixed_point,
+    scale_of_weight,
+    whole,
+)
 from .score_tree_machine import lowest_bit
-from .score_tree_query import Vertex, last_on_chord, score_at, tpr_at_fpr, vertex_at_slope
+from .score_tree_query import Vertex, last_on_chord, lay_out_hull, score_at, tpr_at_fpr, vertex_at_slope
 from .score_tree_sums import area_now, write_losses
 
 _ROW_FIELDS: list[Any] = [
@@ -140,6 +151,30 @@ def whole_loss(tree: Tree, chain: Chain, vertices: int) -> int:
     return loss
 
 
+@kernel
+def write_hull_losses(tree: Tree, chain: Chain, vertices: int, row: Any) -> None:
+    """Write the loss of the hull and that of its chord.
+
+    In a window without a size the capacity tells how many events it held at most. Rows must not: where its
+    fixed point is not that of the weight, the loss is summed anew over the hull, which has few edges.
+    """
+    state = tree.state[0]
+    scale = state.scale
+    if state.follows_weight != 0:
+        scale = scale_of_weight(state.weight)
+    if scale == state.scale:
+        row.h_loss = whole_loss(tree, chain, vertices)
+    else:
+        if state.keeps_hull != 0:
+            vertices = lay_out_hull(tree, chain.x, chain.y)
+        loss = whole(0)
+        for i in range(1, vertices):
+            dx, dy = chain.x[i] - chain.x[i - 1], chain.y[i] - chain.y[i - 1]
+            loss += loss_in_fixed_point(dx, dy, state.curvature, scale)
+        row.h_loss = loss
+    row.h_loss_of_all = loss_in_fixed_point(state.weight, state.positives, state.curvature, scale)
+
+
 @inlined
 def write_ks(tree: Tree, chain: Chain, vertices: int, row: Any) -> None:
     """Write the greatest TPR - FPR, at least 0, and the largest window score that attains it.
@@ -197,8 +232,7 @@ def write_row(tree: Tree, ask: Ask, chain: Chain, row: Any) -> None:
     if (state.keeps_hull == 0) & (ask.h + ask.ks + ask.cost_threshold > 0):
         vertices = scan_hull(tree, chain)
     if ask.h != 0:
-        row.h_loss = whole_loss(tree, chain, vertices)
-        row.h_loss_of_all = edge_loss(state.weight, positives, state)
+        write_hull_losses(tree, chain, vertices, row)
     if ask.ks != 0:
         write_ks(tree, chain, vertices, row)
     if ask.tpr_at_fpr != 0:

@@ -19,6 +19,7 @@ from .score_tree_layout import Tree, at, is_score, key_of, whole
 from .score_tree_machine import prefetch
 from .score_tree_rows import Ask, Chain, write_row
 from .score_tree_update import NO_HINT, NOT_FOUND, descend, update
+from .steps import ENTERS, ROW_DUE
 
 _HELD_FIELDS: list[Any] = [("key", "i8"), ("bucket", "i4"), ("label", "i4")]
 HELD = np.dtype(_HELD_FIELDS)
@@ -52,12 +53,21 @@ class Ring(NamedTuple):
 
 
 @inlined
-def hold(ring: Ring, key: int, label: int, bucket: int) -> None:
-    """Let the youngest event into the ring."""
+def hold(ring: Ring, key: int, label: int, bucket: int, shift: int) -> None:
+    """Let an event into the ring, before so many that are younger."""
     course = ring.course[0]
     place = course.oldest + course.held
     if place >= len(ring.events):
         place -= len(ring.events)
+    while shift > 0:
+        shift -= 1
+        before = place - 1 if place > 0 else len(ring.events) - 1
+        older = ring.events[at(before)]
+        held = ring.events[at(place)]
+        held.key = older.key
+        held.label = older.label
+        held.bucket = older.bucket
+        place = before
     held = ring.events[at(place)]
     held.key = key
     held.label = label
@@ -129,6 +139,8 @@ def slide(
     labels: Any,
     scores: Any,
     leaving: Any,
+    flags: Any,
+    shifts: Any,
     sign: int,
     ask: Ask,
     chain: Chain,
@@ -139,6 +151,8 @@ def slide(
 
     sign: 1 inserts, -1 removes. A window inserts, lets the oldest events go, and writes a row where
     one is due. `leaving`: how many go with each event, where the window does not say it.
+    `flags` and `shifts` (or nothing): the batch is one of steps (steps.py), at some of which nobody enters,
+    or one enters out of order; they say where a row is due, and the stride does not.
     `placements` (or nothing): each event's placement among those before it.
     """
     course = ring.course[0]
@@ -147,16 +161,23 @@ def slide(
         event = course.event
         key = key_of(scores[at(event)])
         label = whole(labels[at(event)])
-        stop = obstacle(tree, ring, key, sign)
-        if stop != DONE:
-            return stop
+        enters = (len(flags) == 0) | ((whole(flags[at(event)]) & ENTERS) != 0)
+        if enters:
+            stop = obstacle(tree, ring, key, sign)
+            if stop != DONE:
+                return stop
         step = whole(sign)
         hint = ahead
         ahead = look_ahead(tree, ring, scores, event + 1)
-        enters = True
         go = whole(0)
         pairs2 = tree.state[0].pairs2
-        while True:  # first the event itself, then those that go
+        if not enters:
+            go = whole(leaving[at(event)])
+            if go > 0:
+                go -= 1
+                key, label, hint = release(ring)
+                step = whole(-1)
+        while enters | (step < 0):  # first the event itself, then those that go
             index = update(tree, key, label, step, hint)
             if enters:
                 enters = False
@@ -165,7 +186,7 @@ def slide(
                 if len(placements) > 0:
                     placements[at(event)] = placement(tree, label, tree.state[0].pairs2 - pairs2)
                 if course.window != NO_WINDOW:
-                    hold(ring, key, label, index)
+                    hold(ring, key, label, index, whole(shifts[at(event)]) if len(shifts) > 0 else whole(0))
                     if course.window == LEAVING_GIVEN:
                         go = whole(leaving[at(event)])
                     else:
@@ -176,10 +197,15 @@ def slide(
             key, label, hint = release(ring)
             step = whole(-1)
         course.event = event + 1
-        if course.stride > 0:
+        is_due = False
+        if len(flags) > 0:
+            is_due = (whole(flags[at(event)]) & ROW_DUE) != 0
+        elif course.stride > 0:
             course.until_row -= 1
-            if course.until_row == 0:
-                write_row(tree, ask, chain, rows[at(course.row)])
-                course.row += 1
+            is_due = course.until_row == 0
+            if is_due:
                 course.until_row = course.stride
+        if is_due:
+            write_row(tree, ask, chain, rows[at(course.row)])
+            course.row += 1
     return DONE

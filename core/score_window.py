@@ -25,15 +25,17 @@ from .score_tree_inputs import (
     refuse_beyond_limit,
     refuse_stop,
 )
-from .score_tree_layout import SLOTS, empty_records, keys_of, scores_of, zero_record
+from .score_tree_layout import LEAST_CAPACITY, SLOTS, empty_records, keys_of, scores_of, zero_record
 from .score_tree_rows import Ask
 from .score_tree_slide import COURSE, HELD, LEAVING_GIVEN, NEEDS_RING, Ring
 from .score_tree_update import NO_HINT
+from .steps import ROW_DUE, Steps
 
 BRIDGES_FROM = 60
 """Strides that a window holds from which on bridges cost less than scans."""
 
 _NOBODY: IntArray = np.empty(0, np.int64)
+_NO_FLAGS = np.empty(0, np.int8)
 _NO_ROWS = empty_rows(0)
 _NO_PLACEMENTS: FloatArray = np.empty(0)
 
@@ -79,10 +81,10 @@ class ScoreWindow:
         if size is not None:
             checked_capacity(size + 1)
         if capacity is None:
-            capacity = 1024 if size is None else size + 1  # one comes before the oldest goes
+            capacity = LEAST_CAPACITY if size is None else size + 1  # one comes before the oldest goes
         if keeps_hull is None:
             keeps_hull = keeps_hull_for(size or capacity, stride)
-        self._tree = ScoreTree(capacity, cost=cost, keeps_hull=keeps_hull)
+        self._tree = ScoreTree(capacity, cost=cost, keeps_hull=keeps_hull, follows_weight=size is None)
         self._size = size
         held = 1024 if size is None else min(1024, size + 1)
         self._ring = Ring(empty_records(held, HELD), zero_record(COURSE))
@@ -126,6 +128,7 @@ class ScoreWindow:
         leaving: npt.ArrayLike | None = None,
         ask: Ask = RANKING,
         placements: FloatArray | None = None,
+        steps: Steps | None = None,
     ) -> Any:
         """Apply events in order of arrival; return a record of ROW after every `stride`-th one.
 
@@ -135,12 +138,19 @@ class ScoreWindow:
 
         placements: float64, one per event, filled with each event's placement value (see
         `ScoreTree.placement`) among the events before it: the signal of an adaptive window.
+
+        steps: labels and scores are those of steps, which say who enters and leaves and where rows are due;
+        the stride then does not. They must fit the window: they are not checked.
         """
         y = as_labels(labels)
         s = as_scores(scores, len(y))
-        gone = self._leaving(leaving, len(y))
-        stride, until_row = int(self._course["stride"]), self.until_row
-        due = 0 if len(y) < until_row else 1 + (len(y) - until_row) // stride
+        if steps is None:
+            flags, gone, shifts = _NO_FLAGS, self._leaving(leaving, len(y)), _NOBODY
+            stride, until_row = int(self._course["stride"]), self.until_row
+            due = 0 if len(y) < until_row else 1 + (len(y) - until_row) // stride
+        else:
+            flags, gone, shifts = steps.flags, steps.leaving, steps.shifts
+            due = int(np.count_nonzero(flags & ROW_DUE))
         rows = empty_rows(due)
         values = np.empty(0) if placements is None else placements
         if placements is not None and placements.shape != s.shape:
@@ -149,7 +159,9 @@ class ScoreWindow:
             raise InputError("placements: give an array of float64 that can be written")
         self._course["event"] = 0
         self._course["row"] = 0
-        while (code := self._tree.run(y, s, 1, self._ring, gone, ask, rows, values)) == NEEDS_RING:
+        while (
+            code := self._tree.run(y, s, 1, self._ring, gone, flags, shifts, ask, rows, values)
+        ) == NEEDS_RING:
             self._grow_ring()
         refuse_stop(code, s, int(self._course["event"]))
         return rows.view(np.recarray)
@@ -165,7 +177,9 @@ class ScoreWindow:
             raise InputError("take: for a window of a size, and where no row falls due; use slide")
         course["event"] = 0
         while True:
-            code = self._tree.run(labels, scores, 1, self._ring, _NOBODY, NOTHING, _NO_ROWS, _NO_PLACEMENTS)
+            code = self._tree.run(
+                labels, scores, 1, self._ring, _NOBODY, _NO_FLAGS, _NOBODY, NOTHING, _NO_ROWS, _NO_PLACEMENTS
+            )
             if code != NEEDS_RING:
                 break
             self._grow_ring()
@@ -194,6 +208,7 @@ class ScoreWindow:
             capacity=self._tree.capacity,
             cost=self._tree.cost,
             keeps_hull=self._tree.keeps_hull,
+            follows_weight=self._size is None,
         )
         self._fill_ring(y, s, max(len(y) + 1, len(self._ring.events)))
 

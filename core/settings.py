@@ -16,28 +16,20 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .errors import ConfigError
+from .windows import (
+    EMISSIONS,
+    WINDOWS,
+    Adaptive,
+    Emission,
+    EveryEvents,
+    LastEvents,
+    Window,
+    is_positive,
+    parse_every,
+    parse_window,
+)
 
 _LARGEST = sys.float_info.max
-
-
-def _count(text: str, what: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ConfigError(f"{what}: {text!r} is not a whole number") from None
-
-
-def _is_count(value: Any) -> bool:
-    """Return whether a value is a whole number, 1 or more, that a counter can hold; numpy's are, too."""
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, numbers.Integral) and 1 <= int(value) < 2**62
-
-
-def _is_positive(value: Any) -> bool:
-    """Return whether a value is a number above 0 that a float can hold."""
-    positive = type(value) is not bool and isinstance(value, numbers.Real)
-    return positive and bool(0 < value <= _LARGEST)
 
 
 def _number(text: str, what: str) -> float:
@@ -49,94 +41,6 @@ def _number(text: str, what: str) -> float:
 
 def _shortest(number: float) -> str:
     return repr(number).removesuffix(".0")
-
-
-@dataclass(frozen=True)
-class LastEvents:
-    """The window of the last k events of a (model, slice).
-
-    >>> str(LastEvents(10_000))
-    'last:10000'
-    """
-
-    k: int = 10_000
-
-    def __post_init__(self) -> None:
-        if not _is_count(self.k):
-            raise ConfigError(f"LastEvents(k={self.k!r}): a window holds a whole number of events, 1 or more")
-        object.__setattr__(self, "k", int(self.k))
-
-    def __str__(self) -> str:
-        return f"last:{self.k}"
-
-
-@dataclass(frozen=True)
-class AllEvents:
-    """The window that holds every event since the beginning. Memory grows with the stream.
-
-    >>> str(AllEvents())
-    'all'
-    """
-
-    def __str__(self) -> str:
-        return "all"
-
-
-Window = LastEvents | AllEvents
-
-
-def parse_window(text: str) -> Window:
-    """Read `last:10000` or `all`.
-
-    >>> parse_window("last:500")
-    LastEvents(k=500)
-    """
-    kind, _, rest = text.partition(":")
-    if text == "all":
-        return AllEvents()
-    if kind == "last" and rest and rest[-1] not in "smhd":
-        return LastEvents(_count(rest, f"window {text!r}"))
-    if kind in ("last", "fading", "adaptive"):
-        raise ConfigError(
-            f"window {text!r}: windows by time, fading and adaptive ones are not in this version; use last:N "
-            "(the last N events) or all"
-        )
-    raise ConfigError(f"window {text!r} is not known; use last:N (the last N events) or all")
-
-
-@dataclass(frozen=True)
-class EveryEvents:
-    """A row after every n-th applied event of a (model, slice).
-
-    >>> str(EveryEvents(100))
-    '100'
-    """
-
-    n: int = 100
-
-    def __post_init__(self) -> None:
-        if not _is_count(self.n):
-            raise ConfigError(
-                f"EveryEvents(n={self.n!r}): a row comes every whole number of events, 1 or more"
-            )
-        object.__setattr__(self, "n", int(self.n))
-
-    def __str__(self) -> str:
-        return str(self.n)
-
-
-def parse_every(text: str) -> EveryEvents:
-    """Read a number of events.
-
-    >>> parse_every("100")
-    EveryEvents(n=100)
-    """
-    if text and text[-1] in "smhd" and text[:-1].isdigit():
-        raise ConfigError(
-            f"every {text!r}: rows on a grid of times are not in this version; use a number of events, "
-            "such as 100"
-        )
-    return EveryEvents(_count(text, "every"))
 
 
 @dataclass(frozen=True)
@@ -153,7 +57,7 @@ class BetaCost:
     def __post_init__(self) -> None:
         for name in ("a", "b"):
             value = getattr(self, name)
-            if not _is_positive(value):
+            if not is_positive(value):
                 raise ConfigError(
                     f"BetaCost({name}={value!r}): a Beta distribution needs {name} > 0 and finite"
                 )
@@ -197,7 +101,7 @@ class SeverityCost:
     def __post_init__(self) -> None:
         if self.ratio is None or self.ratio == "balanced":
             return
-        if not _is_positive(self.ratio):
+        if not is_positive(self.ratio):
             raise ConfigError(
                 f"SeverityCost(ratio={self.ratio!r}): a severity ratio is a number > 0, 'balanced' or None"
             )
@@ -331,7 +235,7 @@ class EvaluatorSettings:
     """
 
     window: Window = field(default_factory=LastEvents)
-    every: EveryEvents = field(default_factory=EveryEvents)
+    every: Emission = field(default_factory=EveryEvents)
     measures: tuple[str, ...] | None = None
     cost: Cost = field(default_factory=BetaCost)
     priors: float | Literal["window"] = PRIORS_OF_WINDOW
@@ -347,10 +251,13 @@ class EvaluatorSettings:
     curves: EveryEvents | Literal["end"] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.window, LastEvents | AllEvents):
-            raise ConfigError(f"window={self.window!r}: give LastEvents(k) or AllEvents()")
-        if not isinstance(self.every, EveryEvents):
-            raise ConfigError(f"every={self.every!r}: give EveryEvents(n)")
+        if not isinstance(self.window, WINDOWS):
+            raise ConfigError(
+                f"window={self.window!r}: give LastEvents(k), LastDuration('7d'), Fading(half_life), "
+                "Adaptive(delta, signal) or AllEvents()"
+            )
+        if not isinstance(self.every, EMISSIONS):
+            raise ConfigError(f"every={self.every!r}: give EveryEvents(n) or EverySeconds('1h')")
         if not isinstance(self.cost, BetaCost | UniformCost | SeverityCost):
             raise ConfigError(f"cost={self.cost!r}: give BetaCost(a, b), UniformCost() or SeverityCost(...)")
         if self.priors != PRIORS_OF_WINDOW:
@@ -368,7 +275,19 @@ class EvaluatorSettings:
             raise ConfigError(f"curves={self.curves!r}: give EveryEvents(n), 'end', or None for no curves")
         if not isinstance(self.probabilities, bool) or not isinstance(self.flip_if_below_half, bool):
             raise ConfigError("probabilities and flip_if_below_half are switches: give True or False")
+        if isinstance(self.window, Adaptive) and self.window.signal == "brier" and not self.probabilities:
+            raise ConfigError(
+                f"window={str(self.window)!r}: the signal brier is the squared error of a probability; "
+                "say that scores are probabilities (probabilities=True, --probabilities), or take another signal"
+            )
         object.__setattr__(self, "measures", self._named_measures())
+
+    @property
+    def needs_times(self) -> str | None:
+        """Return the setting that makes no sense without event times, as on the command line; None = none."""
+        if self.window.by_time:
+            return f"window {self.window}"
+        return None if isinstance(self.every, EveryEvents) else f"every {self.every}"
 
     def _check_number(self, name: str, low: float, high: float, meaning: str) -> None:
         value = getattr(self, name)
@@ -443,6 +362,24 @@ class EvaluatorSettings:
     def config_hash(self) -> str:
         """Return the 12 hexadecimal digits that stand in the column `config` of every row."""
         return hashlib.blake2b(self.canonical().encode(), digest_size=6).hexdigest()
+
+
+def check_signal(settings: EvaluatorSettings, has_classes: bool, predicted: str, positive: str) -> None:
+    """Raise ConfigError for a window that adapts to the ranking of classes of which none is positive.
+
+    predicted, positive  how the caller's user names these settings
+    """
+    window = settings.window
+    if (
+        isinstance(window, Adaptive)
+        and window.signal == "placement"
+        and has_classes
+        and not settings.positive
+    ):
+        raise ConfigError(
+            f"window {window}: with {predicted} labels are classes, and nothing is placed among them; name "
+            f"the one that is positive with {positive}, or take adaptive:{window.delta!r}:error"
+        )
 
 
 def escape_slice(text: str) -> str:

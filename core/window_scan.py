@@ -86,6 +86,59 @@ def merge_sorted(
 
 
 @scanning
+def insert_shifted(
+    ring_scores: FloatArray,
+    ring_labels: Int8Array,
+    head: int,
+    held: int,
+    scores: FloatArray,
+    labels: Int8Array,
+    shifts: Int64Array,
+) -> None:
+    """Put events into a ring, each before so many of the youngest as its shift says."""
+    capacity = len(ring_scores)
+    for event in range(len(scores)):
+        place = (head + held) % capacity
+        for _ in range(shifts[event]):
+            before = place - 1 if place > 0 else capacity - 1
+            ring_scores[place], ring_labels[place] = ring_scores[before], ring_labels[before]
+            place = before
+        ring_scores[place], ring_labels[place] = scores[event], labels[event]
+        held += 1
+
+
+@scanning
+def count_placement(
+    ring_scores: FloatArray, ring_labels: Int8Array, head: int, held: int, label: int, score: float
+) -> float:
+    """Return the share of the other class on the right side of which an event is, ties half; NaN of none."""
+    others = doubled = 0
+    sign = 1.0 if label else -1.0
+    for position in range(held):
+        slot = (head + position) % len(ring_scores)
+        if ring_labels[slot] != label:
+            others += 1
+            if sign * ring_scores[slot] < sign * score:
+                doubled += 2
+            elif ring_scores[slot] == score:
+                doubled += 1
+    return doubled / (2.0 * others) if others else np.nan
+
+
+@scanning
+def fill_placements(
+    ring_scores: FloatArray, ring_labels: Int8Array, head: int, held: int, placements: FloatArray
+) -> None:
+    """Fill in the placements of the youngest events, each among those before it. O(k) each."""
+    for back in range(len(placements)):
+        position = held - len(placements) + back
+        slot = (head + position) % len(ring_scores)
+        placements[back] = count_placement(
+            ring_scores, ring_labels, head, position, ring_labels[slot], ring_scores[slot]
+        )
+
+
+@scanning
 def group_ties(
     scores: FloatArray,
     labels: Int8Array,
@@ -188,14 +241,14 @@ def write_interval(
 
 
 @scanning
-def lower_hull(negatives: Int64Array, positives: Int64Array, vertices: Int64Array) -> int:
+def lower_hull(negatives: Any, positives: Any, vertices: Int64Array) -> int:
     """Fill vertices with the hull's, as numbers of entries below; return how many there are.
 
     Vertex v lies at (X, Y) = (events, positives) of the first v entries; 0 and all are always vertices.
-    Graham's scan; integer cross products, so collinear points are told exactly.
+    Graham's scan; of counts by integer cross products, so that collinear points are told exactly.
     """
-    x = np.zeros(len(negatives) + 1, np.int64)
-    y = np.zeros(len(negatives) + 1, np.int64)
+    x = np.zeros(len(negatives) + 1, negatives.dtype)
+    y = np.zeros(len(negatives) + 1, negatives.dtype)
     top = 0
     vertices[0] = 0
     for entry in range(len(negatives)):

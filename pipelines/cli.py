@@ -31,7 +31,7 @@ _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
 
 NOT_YET = (
     "--labels", "--label-time", "--ttl", "--alert", "--alerts", "--deduplicate", "--second-label",
-    "--max-ahead", "--idle-ttl", "--weight", "--prometheus",
+    "--max-ahead", "--idle-ttl", "--prometheus",
 )  # fmt: skip
 """Options, and above commands, that are promised and not built: said so, rather than handed to Beam."""
 
@@ -56,6 +56,9 @@ _EVALUATE_EPILOG = """examples:
     rocsteady evaluate scores.csv.gz --score p --label y --window all --every 10000 --output rows.csv
   a row every 1,000 events over the last 10,000, per country and per country and device:
     rocsteady evaluate 'day-*.parquet' --slice country --slice country,device --every 1000 --output r.csv
+  a row every hour of event time over the last seven days; and a window that shrinks when ranking changes:
+    rocsteady evaluate s.csv --time sent --window last:7d --every 1h --output rows.parquet
+    rocsteady evaluate s.csv --time sent --window adaptive --output rows.parquet
   H-measure as in R's hmeasure, labels that are words, rejected records kept:
     rocsteady evaluate s.csv --positive bad --cost severity --dead-letters rejected.jsonl --output -
   ROC curves beside the rows, of each 5,000 events:
@@ -170,6 +173,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "order of --id, then of their own content, not of their place in the file",
     )
     add("--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="of numeric times [s]")
+    add("--weight", metavar="COL", help="what an event counts, a number > 0 [each counts 1]")
     add("--id", metavar="COL", help="orders events of one time; without it their order is arbitrary")
     add(
         "--predicted",
@@ -190,10 +194,18 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add(
         "--window",
         default="last:10000",
-        help="last:N or all [last:10000]; beyond 2.4 million events of a model in all, a row costs a pass "
-        "over them: give a large --every",
+        help="last:N events, last:7d (by --time; s, m, h, d), fading:N or fading:7d (a weight halves every N "
+        "events, or so often), adaptive[:DELTA[:placement|error|brier]] (ADWIN: shrinks when ranking, errors "
+        "or Brier score change), all [last:10000]. Beyond 2.4 million events held by a model a row costs a "
+        "pass over them: give a large --every",
     )
-    add("--every", default="100", metavar="N", help="a row every N events of a model and slice [100]")
+    add(
+        "--every",
+        default="100",
+        metavar="N|1h",
+        help="a row every N events of a model and slice, or at each point of a grid of --time at which its "
+        "window has changed [100]",
+    )
     add(
         "--order",
         metavar="ORDER",
@@ -222,7 +234,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "--curves-every",
         metavar="N",
         help="curves every N events of a model and slice and at its end, or end: at its end alone [as many "
-        "events as the window holds, but at least 10000; end with --window all]",
+        "events as the window holds, but at least 10000; end where the window is not last:N]",
     )
     add("--report", metavar="PATH", help="one self-contained page about it all, such as report.html [none]")
     add("--title", metavar="TEXT", help="stands above the page of --report")

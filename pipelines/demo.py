@@ -21,8 +21,9 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ..core.errors import InputError
-from ..core.settings import EvaluatorSettings, EveryEvents, LastEvents, TableSettings
+from ..core.settings import EvaluatorSettings, TableSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
+from ..core.windows import EveryEvents, LastEvents
 from ..runners.presets import choose_runner
 from ..transforms.read_files import list_sources
 from ..transforms.validate import EventFields

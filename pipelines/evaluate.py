@@ -29,20 +29,12 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
+from ..core.ranking import stride_of
 from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
-from ..core.settings import (
-    CURVES_AT_END,
-    EvaluatorSettings,
-    EveryEvents,
-    LastEvents,
-    TableSettings,
-    Window,
-    parse_cost,
-    parse_every,
-    parse_window,
-)
+from ..core.settings import CURVES_AT_END, EvaluatorSettings, TableSettings, check_signal, parse_cost
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
+from ..core.windows import EveryEvents, LastEvents, Window, parse_every, parse_window
 from ..runners.presets import Runner, RunnerError, choose_runner
 from ..transforms.dead_letters import DEAD_LETTER_METRICS
 from ..transforms.evaluate_shards import EvaluateShards
@@ -124,6 +116,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         time=options.time,
         time_unit=options.time_unit,
         id=options.id,
+        weight=options.weight,
         predicted=options.predicted,
         slices=tuple(_columns(names) for names in options.slice),
         probabilities=options.probabilities,
@@ -229,7 +222,7 @@ def _settings(options: argparse.Namespace, positive: str | None) -> EvaluatorSet
         raise ConfigError("--order time needs times; name their column with --time")
     priors = options.priors if options.priors == "window" else _number("--priors", options.priors)
     window = _parsed("--window", options.window, parse_window)
-    return EvaluatorSettings(
+    settings = EvaluatorSettings(
         window=window,
         every=_parsed("--every", options.every, parse_every),
         measures=None if options.measures is None else tuple(options.measures.split(",")),
@@ -245,6 +238,10 @@ def _settings(options: argparse.Namespace, positive: str | None) -> EvaluatorSet
         order=order,
         curves=_curves(options, window, positive),
     )
+    if options.time is None and (needs := settings.needs_times) is not None:
+        raise ConfigError(f"--{needs} goes by event time; name the column of times with --time")
+    check_signal(settings, options.predicted is not None, "--predicted", "--positive VALUE")
+    return settings
 
 
 def _curves(
@@ -355,8 +352,8 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         pipeline = beam.Pipeline(runner=job.runner.engine, options=job.runner.options)
     except ValueError as error:
         raise ConfigError(f"Beam refuses its options: {_one_line(error)}") from None
-    every = job.settings.evaluator.every.n
-    parquet_rows = min(_EVENTS_AT_ONCE, max(CHUNK_ROWS, _ROWS_AT_ONCE * every))
+    stride = stride_of(job.settings.evaluator)
+    parquet_rows = min(_EVENTS_AT_ONCE, max(CHUNK_ROWS, _ROWS_AT_ONCE * stride))
     events = pipeline | "Read" >> ReadEventFiles(
         job.sources, job.fields, job.settings.shards or 1, parquet_rows
     )

@@ -30,12 +30,11 @@ from ..core.settings import (
     BetaCost,
     Cost,
     EvaluatorSettings,
-    EveryEvents,
-    LastEvents,
     TableSettings,
-    Window,
+    check_signal,
 )
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
+from ..core.windows import Emission, EveryEvents, LastEvents, Window
 from .columns import json_record
 from .dead_letters import DeadLetter
 from .evaluate_shards import EvaluateShards
@@ -109,7 +108,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         self,
         *,
         window: Window | None = None,
-        every: EveryEvents | None = None,
+        every: Emission | None = None,
         measures: tuple[str, ...] | None = None,
         cost: Cost | None = None,
         priors: float | Literal["window"] = "window",
@@ -136,10 +135,6 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         curves: EveryEvents | Literal["end"] | None = None,
     ) -> None:
         super().__init__()
-        if weight is not None:
-            raise ConfigError(
-                f"weight={weight!r}: weights are not in this version, every event counts once; leave it out"
-            )
         crosses = (slices,) if isinstance(slices, str) else tuple(slices)
         self._fields = EventFields(
             score=score,
@@ -150,6 +145,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
             time=time,
             time_unit=time_unit,
             id=id,
+            weight=weight,
             predicted=predicted,
             slices=crosses,  # type: ignore[arg-type]  # one column may stand without a tuple
             probabilities=probabilities,
@@ -180,6 +176,10 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
             self._fields.slices,
             shards,
         )
+        settings = self._settings.evaluator
+        if time is None and (needs := settings.needs_times) is not None:
+            raise ConfigError(f"{needs} goes by event time; name the field of times with time=")
+        check_signal(settings, predicted is not None, "predicted=", "positive=")
         self._shards = EvaluateShards(self._settings, cache_bytes)
 
     def expand(self, events: beam.PCollection[Any]) -> Evaluation:

@@ -18,8 +18,12 @@ def fitting(batch: EventBatch, fields: EventFields) -> EventBatch:
 
     What `EventBatch.unpack` promises is taken for granted. O(n).
     """
-    if batch.weights is not None:
-        raise _unfit("it has weights, and in this version every event counts once; pack it without")
+    if (batch.weights is None) != (fields.weight is None):
+        raise _unfit(
+            "it has no weights, and weight= is given; pack them with it, or leave weight= out"
+            if batch.weights is None
+            else "it has weights; say so with weight=, or pack it without"
+        )
     if (batch.predicted is None) != (fields.predicted is None):
         raise _unfit(
             "it has no predicted classes, and predicted= is given; pack them with it, or leave predicted= out"

@@ -20,6 +20,7 @@ PROGRAM = """
 import numpy as np
 import rocsteady as rs
 from rocsteady.core import decisions, window_scan
+from rocsteady.core.adwin import Adwin
 
 compiled = hasattr(window_scan.scan_window, "signatures")
 rng = np.random.default_rng(8)
@@ -55,6 +56,9 @@ window_scan.auc_interval(
     1.96, measures, reasons,
 )
 print(measures.tolist())
+adwin = Adwin(0.05)
+print("Adwin", adwin.update(rng.random(2_000) < np.repeat([0.1, 0.9, 0.5, 0.2], 500)).tolist())
+print("Adwin", adwin.update(np.full(200, 1e17 + 4.0)).tolist(), adwin.arrays[1].tolist())
 assert compiled == @COMPILED@, "numba is on where it should be off, or the reverse"
 """
 

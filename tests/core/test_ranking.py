@@ -7,9 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
-from rocsteady.core.ranking import Ranking, SortedRanking, TreeRanking, next_switch, suits_tree
+from rocsteady.core import model_evaluator
+from rocsteady.core.ranking import (
+    Ranking,
+    SortedRanking,
+    TreeRanking,
+    keeps_form,
+    size_of,
+    steps_until_switch,
+    suits_tree,
+    tree_sizes,
+)
 from rocsteady.core.rows import NUMBER_COLUMNS
 from rocsteady.core.settings import MEASURES
+from rocsteady.core.steps import ROW_DUE, sliding_steps
 from rocsteady.core.window_scan import EXACT_EVENTS
 from score_tree_oracle import streams
 
@@ -22,11 +33,16 @@ def rows_of(
     ranking: Ranking, labels: np.ndarray, scores: np.ndarray, every: int, cuts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Feed a stream in pieces; return the matrix of numbers and that of reasons."""
-    due = len(labels) // every
+    due, size = len(labels) // every, size_of(ranking._settings)
     numbers, reasons = np.full((due, len(NUMBER_COLUMNS)), np.nan), np.zeros((due, len(MEASURES)), np.int8)
     for start, end in zip([0, *cuts], [*cuts, len(labels)], strict=True):
         rows = slice(start // every, end // every)
-        ranking.take(labels[start:end], scores[start:end], numbers[rows], reasons[rows])
+        held = start if size is None else min(start, size)
+        steps = sliding_steps(end - start, held, size)
+        flags = steps.flags.copy()
+        flags[np.arange(start + 1, end + 1) % every == 0] |= ROW_DUE
+        steps = steps._replace(flags=flags)
+        ranking.take(labels[start:end], scores[start:end], steps, numbers[rows], reasons[rows], NO_SCORES)
     return numbers, reasons
 
 
@@ -50,7 +66,7 @@ def test_scan_tree_and_evaluator_give_the_same_bits(
         results = []
         for form in (SortedRanking, TreeRanking):
             cuts = np.sort(rng.integers(0, events, 5))
-            ranking = form(settings, NO_LABELS, NO_SCORES, every)
+            ranking = form(settings, NO_LABELS, NO_SCORES)
             numbers, reasons = rows_of(ranking, labels, scores, every, cuts)
             results.append((masked(settings, numbers).tobytes(), reasons.tobytes()))
             held_labels, held_scores = ranking.to_arrays()
@@ -64,7 +80,7 @@ def test_scan_tree_and_evaluator_give_the_same_bits(
             numbers = np.concatenate([part.numbers for part in rows])
             ranked = [NUMBER_COLUMNS.index(name) for name in ("auc", "auc_low", "auc_high", "h", "ks", "aum")]
             scanned = rows_of(
-                SortedRanking(settings, NO_LABELS, NO_SCORES, every), labels, scores, every, np.array([], int)
+                SortedRanking(settings, NO_LABELS, NO_SCORES), labels, scores, every, np.array([], int)
             )[0]
             assert numbers[:, ranked].tobytes() == scanned[:, ranked].tobytes()
 
@@ -135,12 +151,21 @@ def test_an_evaluator_changes_its_form_and_its_rows_do_not_tell(monkeypatch: pyt
 def test_the_form_follows_from_settings_and_size_alone() -> None:
     dense = rs.EvaluatorSettings(window=rs.LastEvents(1_000), every=rs.EveryEvents(1))
     assert [suits_tree(dense, held) for held in (0, 63, 64, 1_000)] == [False, False, True, True]
-    assert next_switch(dense, 0) == 64
-    assert next_switch(dense, 64) is None
     sparse = rs.EvaluatorSettings(window=rs.LastEvents(1_000), every=rs.EveryEvents(1_000))
-    assert next_switch(sparse, 0) is None
-    endless = rs.EvaluatorSettings(window=rs.AllEvents(), every=rs.EveryEvents(100))
-    assert (next_switch(endless, 0), next_switch(endless, 200)) == (200, EXACT_EVENTS)
+    assert not tree_sizes(sparse)
+    endless = tree_sizes(rs.EvaluatorSettings(window=rs.AllEvents(), every=rs.EveryEvents(100)))
+    assert (endless.start, endless.stop) == (200, EXACT_EVENTS)
+    assert steps_until_switch(endless, 2_000_000, True) == EXACT_EVENTS - 2_000_000
+
+
+def test_a_window_that_shrinks_and_grows_does_not_change_its_form_to_and_fro() -> None:
+    sizes = tree_sizes(rs.EvaluatorSettings(window=rs.LastDuration(60), every=rs.EveryEvents(100)))
+    assert [keeps_form(sizes, held, False) for held in (0, 199, 200, EXACT_EVENTS - 1)] == [
+        True, True, False, True,
+    ]  # fmt: skip
+    assert [keeps_form(sizes, held, True) for held in (49, 50, 200, EXACT_EVENTS)] == [
+        False, True, True, False,
+    ]  # fmt: skip
     for choice in ({"cost": rs.SeverityCost()}, {"priors": 0.3}, {"measures": "all"}):
         settings = rs.EvaluatorSettings(every=rs.EveryEvents(100), **choice)
         assert [suits_tree(settings, held) for held in (1_999, 2_000)] == [False, True]
@@ -170,7 +195,9 @@ def test_an_interrupted_update_is_refused_from_then_on(monkeypatch: pytest.Monke
     ev.update(labels[:500], scores[:500])
     stored = ev.to_bytes()
     with monkeypatch.context() as interrupt:
-        interrupt.setattr(ev, "_decide", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        interrupt.setattr(
+            model_evaluator, "apply_decisions", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt())
+        )
         with pytest.raises(KeyboardInterrupt):
             ev.update(labels[500:557], scores[500:557])
     for attempt in (lambda: ev.update([1], [0.5]), ev.measures, ev.finish, ev.to_bytes):
@@ -187,7 +214,7 @@ def test_the_last_row_of_classes_without_a_positive_one_weighs_its_window() -> N
 
 
 def test_the_largest_exact_window_has_one_loss_in_both_forms(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rocsteady.core import model_evaluator, ranking
+    from rocsteady.core import ranking
 
     model_evaluator._of_settings.cache_clear()
     monkeypatch.setattr(ranking, "EXACT_EVENTS", 200)
@@ -207,12 +234,10 @@ def test_a_window_without_end_keeps_bridges_once_they_pay_off() -> None:
     settings = rs.EvaluatorSettings(window=rs.AllEvents(), every=rs.EveryEvents(10))
     results = []
     for cuts in (np.array([], int), np.arange(37, 2_000, 37)):
-        ranking = TreeRanking(settings, NO_LABELS, NO_SCORES, 10)
+        ranking = TreeRanking(settings, NO_LABELS, NO_SCORES)
         results.append(rows_of(ranking, labels, scores, 10, cuts)[0].tobytes())
         assert ranking._window.tree.keeps_hull
-    scanned = rows_of(
-        SortedRanking(settings, NO_LABELS, NO_SCORES, 10), labels, scores, 10, np.array([], int)
-    )
+    scanned = rows_of(SortedRanking(settings, NO_LABELS, NO_SCORES), labels, scores, 10, np.array([], int))
     names = [name in (settings.measures or ()) or name not in MEASURES for name in NUMBER_COLUMNS]
     tree = np.frombuffer(results[0]).reshape(-1, len(NUMBER_COLUMNS))
     assert results[0] == results[1]

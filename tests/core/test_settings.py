@@ -6,6 +6,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,13 +18,19 @@ from rocsteady.core.settings import (
     MEASURES,
     PROBABILITY_MEASURES,
     parse_cost,
-    parse_every,
     parse_partial_fpr,
-    parse_window,
 )
+from rocsteady.core.windows import parse_every, parse_window
 
 positive_numbers = st.floats(1e-6, 1e6)
-windows = st.one_of(st.just(rs.AllEvents()), st.builds(rs.LastEvents, st.integers(1, 10**12)))
+durations = st.one_of(st.integers(1, 10**9), st.timedeltas(timedelta(microseconds=1), timedelta(10**5)))
+windows = st.one_of(
+    st.just(rs.AllEvents()),
+    st.builds(rs.LastEvents, st.integers(1, 10**12)),
+    st.builds(rs.LastDuration, durations),
+    st.builds(rs.Fading, st.one_of(st.integers(1, 10**9), st.timedeltas(timedelta(seconds=1)))),
+    st.builds(rs.Adaptive, st.floats(1e-9, 0.999), st.sampled_from(["placement", "error"])),
+)
 costs = st.one_of(
     st.builds(rs.BetaCost, positive_numbers, positive_numbers),
     st.just(rs.UniformCost()),
@@ -36,6 +43,7 @@ def test_parsing_undoes_spelling(window: Any, cost: Any, n: int) -> None:
     assert parse_window(str(window)) == window
     assert parse_cost(str(cost)) == cost
     assert parse_every(str(rs.EveryEvents(n))) == rs.EveryEvents(n)
+    assert parse_every(str(rs.EverySeconds(n / 8))) == rs.EverySeconds(n / 8)
 
 
 def test_spellings_are_those_of_the_command_line() -> None:
@@ -44,7 +52,14 @@ def test_spellings_are_those_of_the_command_line() -> None:
         "beta:2,2": rs.BetaCost(2, 2), "beta:0.5,3": rs.BetaCost(0.5, 3), "uniform": rs.UniformCost(),
         "severity": rs.SeverityCost(), "severity:0.1": rs.SeverityCost(0.1),
         "severity:balanced": rs.SeverityCost("balanced"),
+        "last:7d": rs.LastDuration("7d"), "last:90m": rs.LastDuration(5400),
+        "last:250ms": rs.LastDuration(0.25), "last:2d": rs.LastDuration(timedelta(hours=48)),
+        "fading:100": rs.Fading(100), "fading:12h": rs.Fading("12h"),
+        "adaptive:0.002:placement": rs.Adaptive(), "adaptive:0.01:error": rs.Adaptive(0.01, "error"),
+        "1h": rs.EverySeconds("60m"),
     }  # fmt: skip
+    assert parse_window("adaptive") == rs.Adaptive()
+    assert parse_window("adaptive::brier") == rs.Adaptive(signal="brier")
     assert {text: str(choice) for text, choice in spelled.items()} == {text: text for text in spelled}
 
 
@@ -65,20 +80,34 @@ def test_spellings_are_those_of_the_command_line() -> None:
         (lambda: rs.SeverityCost("even"), ["SeverityCost", "ratio='even'", "> 0"]),
         (lambda: parse_window("last:0"), ["k=0"]),
         (lambda: parse_window("last:many"), ["window 'last:many'", "whole number"]),
-        (lambda: parse_window("last:7d"), ["window 'last:7d'", "not in this version", "last:N"]),
-        (lambda: parse_window("fading:100"), ["window 'fading:100'", "not in this version", "last:N"]),
-        (lambda: parse_window("adaptive"), ["window 'adaptive'", "not in this version"]),
+        (lambda: parse_window("last:7x"), ["LastDuration", "'7x'", "no duration", "'12h'"]),
+        (lambda: parse_window("last:0s"), ["LastDuration", "'0s'", "1 microsecond"]),
+        (lambda: parse_window("fading:0"), ["half_life=0", "1 or more"]),
+        (lambda: parse_window("fading:0d"), ["half_life", "'0d'"]),
+        (lambda: rs.Fading(0.5), ["half_life=0.5", "whole number of events", "'7d'"]),
+        (lambda: rs.Fading(-1), ["half_life=-1", "1 or more"]),
+        (lambda: parse_window("adaptive:0"), ["delta=0.0", "between 0 and 1"]),
+        (lambda: parse_window("adaptive:1"), ["delta=1.0", "between 0 and 1"]),
+        (lambda: parse_window("adaptive:nan"), ["delta=nan", "between 0 and 1"]),
+        (lambda: parse_window("adaptive:much"), ["'adaptive:much'", "not a number"]),
+        (lambda: parse_window("adaptive:0.1:auc"), ["signal='auc'", "'placement'", "'brier'"]),
+        (lambda: rs.EvaluatorSettings(window=rs.Adaptive(signal="brier")), ["brier", "probabilities=True"]),
+        (lambda: rs.LastDuration(0), ["LastDuration", "0", "number of seconds above 0"]),
+        (lambda: rs.LastDuration(float("nan")), ["nan", "number of seconds above 0"]),
+        (lambda: rs.LastDuration("1" * 19 + "d"), ["73,000 years"]),
+        (lambda: rs.EverySeconds(-1), ["EverySeconds", "-1", "'30m'"]),
+        (lambda: rs.EverySeconds(1e-9), ["EverySeconds", "1 microsecond"]),
         (lambda: parse_window("some"), ["window 'some'", "last:N", "all"]),
         (lambda: parse_window(""), ["window ''", "last:N"]),
-        (lambda: parse_every("1h"), ["every '1h'", "not in this version", "100"]),
+        (lambda: parse_every("1hour"), ["EverySeconds", "'1hour'", "no duration"]),
         (lambda: parse_every("often"), ["every", "'often'", "whole number"]),
         (lambda: parse_every("0"), ["n=0"]),
         (lambda: parse_cost("beta:2"), ["cost 'beta:2'", "beta:A,B"]),
         (lambda: parse_cost("beta:2,x"), ["cost 'beta:2,x'", "'x'", "number"]),
         (lambda: parse_cost("severity:much"), ["cost 'severity:much'", "'much'"]),
         (lambda: parse_cost("free"), ["cost 'free'", "severity:balanced"]),
-        (lambda: rs.EvaluatorSettings(window=100), ["window=100", "LastEvents(k)"]),
-        (lambda: rs.EvaluatorSettings(every=100), ["every=100", "EveryEvents(n)"]),
+        (lambda: rs.EvaluatorSettings(window=100), ["window=100", "LastEvents(k)", "Adaptive"]),
+        (lambda: rs.EvaluatorSettings(every=100), ["every=100", "EveryEvents(n)", "EverySeconds"]),
         (lambda: rs.EvaluatorSettings(curves=100), ["curves=100", "EveryEvents(n)", "'end'", "None"]),
         (lambda: rs.EvaluatorSettings(curves="often"), ["curves='often'", "EveryEvents(n)", "'end'"]),
         (lambda: rs.EvaluatorSettings(cost="beta:2,2"), ["cost='beta:2,2'", "BetaCost(a, b)"]),
@@ -146,6 +175,9 @@ def test_the_usual_measures_are_the_cheap_ones() -> None:
 
 CHANGES: list[dict[str, Any]] = [
     {"window": rs.LastEvents(9)}, {"window": rs.AllEvents()}, {"every": rs.EveryEvents(7)},
+    {"window": rs.LastDuration(9)}, {"window": rs.Fading(9)}, {"window": rs.Fading("9s")},
+    {"window": rs.Adaptive()}, {"window": rs.Adaptive(0.1)}, {"window": rs.Adaptive(signal="error")},
+    {"every": rs.EverySeconds(7)},
     {"cost": rs.UniformCost()}, {"cost": rs.SeverityCost()}, {"cost": rs.SeverityCost("balanced")},
     {"cost": rs.BetaCost(2, 2.0000000000000004)}, {"priors": 0.5}, {"threshold": 0.25},
     {"confidence": 0.9}, {"probabilities": True}, {"at_fpr": 0.02}, {"false_positive_cost": 0.5},

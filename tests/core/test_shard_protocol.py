@@ -17,13 +17,7 @@ from hash_chain import END, ChainFactory, ChainMachine, ChainRow, clock, events,
 from rocsteady.core import shard_protocol
 from rocsteady.core.errors import CorruptBytesError
 from rocsteady.core.events import EventBatch, TextColumn
-from rocsteady.core.settings import (
-    AllEvents,
-    EvaluatorSettings,
-    EveryEvents,
-    LastEvents,
-    TableSettings,
-)
+from rocsteady.core.settings import EvaluatorSettings, TableSettings
 from rocsteady.core.shard_protocol import (
     LiveMachine,
     MachineCache,
@@ -32,6 +26,7 @@ from rocsteady.core.shard_protocol import (
     ShardProtocol,
 )
 from rocsteady.core.state_machine import Pane
+from rocsteady.core.windows import AllEvents, EveryEvents, LastEvents
 from rocsteady.transforms.evaluate_shards import TableFactory
 from simulator import (
     Faults,

@@ -16,7 +16,8 @@ import pytest
 from command import call, evaluated, names, run
 from rocsteady.core.errors import InputError, RocsteadyError
 from rocsteady.core.model_evaluator import ModelEvaluator
-from rocsteady.core.settings import MEASURES, AllEvents, BetaCost
+from rocsteady.core.settings import MEASURES, BetaCost
+from rocsteady.core.windows import AllEvents
 from rocsteady.pipelines.cli import main
 from rocsteady.pipelines.evaluate import reason_of
 from sklearn.datasets import load_breast_cancer

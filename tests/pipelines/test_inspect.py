@@ -10,7 +10,8 @@ import pytest
 from command import call
 from rocsteady.core.evaluator_table import EvaluatorTable
 from rocsteady.core.events import EventBatch, TextColumn
-from rocsteady.core.settings import EvaluatorSettings, LastEvents, TableSettings
+from rocsteady.core.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.windows import LastEvents
 
 
 @pytest.fixture

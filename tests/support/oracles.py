@@ -376,9 +376,17 @@ class NaiveEvaluator:
     def row(self, seq: int) -> dict[str, Any]:
         """Everything that a row says after the first `seq` events, `reason` included."""
         held = slice(0 if self.window is None else max(0, seq - self.window), seq)
-        labels, scores, predicted = self.labels[held], self.scores[held], self.predicted[held]
-        columns = (labels, predicted, self.hits[0][held], self.hits[1][held])
-        values, why = decisions(*map(tuple, columns), self.positive)
+        events = zip(
+            self.labels[held], self.scores[held], self.predicted[held], self.hits[0][held],
+            self.hits[1][held], self.times[held], strict=True,
+        )  # fmt: skip
+        times = [time for time in self.times[:seq] if time is not None]
+        return {"seq": seq, "time": max(times, default=None), **self.row_of(list(events))}
+
+    def row_of(self, held: Sequence[tuple[Any, float, Any, bool, bool, int | None]]) -> dict[str, Any]:
+        """What a row says of events held: label, score, predicted class, the baselines' hits, time."""
+        labels, scores, predicted, *hits, times = map(list, zip(*held, strict=True))
+        values, why = decisions(*map(tuple, (labels, predicted, *hits)), self.positive)
         reasons = dict(why)
         if self.positive is None:
             masses: dict[str, Any] = {"positives": None, "negatives": None, "prevalence": None}
@@ -400,13 +408,10 @@ class NaiveEvaluator:
                 ranking[name] = None
                 reasons.pop(name, None)
         said = [f"{name}: {reasons[name]}" for name in (*RANKING, *DECISIONS) if name in reasons]
-        times = [time for time in self.times[:seq] if time is not None]
         return {
-            "seq": seq,
-            "time": max(times, default=None),
             "window_events": len(labels),
-            "window_start": self.times[held][0],
-            "window_end": self.times[held][-1],
+            "window_start": times[0],
+            "window_end": times[-1],
             "weight": len(labels),
             **masses,
             **ranking,

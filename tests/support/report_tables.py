@@ -7,7 +7,8 @@ import pyarrow as pa
 from rocsteady.core.evaluator_table import EvaluatorTable
 from rocsteady.core.events import EventBatch, TextColumn
 from rocsteady.core.rows_arrow import ROW_SCHEMA, rows_to_arrow
-from rocsteady.core.settings import EvaluatorSettings, EveryEvents, LastEvents, TableSettings
+from rocsteady.core.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.windows import EveryEvents, LastEvents
 from rocsteady.transforms.write_curves import CURVE_SCHEMA
 
 DAY = 86_400_000_000

@@ -21,13 +21,8 @@ from rocsteady.core.evaluator_table import EvaluatorTable
 from rocsteady.core.events import NO_TIME, EventBatch, IdColumn, TextColumn
 from rocsteady.core.records import EndOfInput
 from rocsteady.core.rows import MeasureRow, Rows
-from rocsteady.core.settings import (
-    BetaCost,
-    EvaluatorSettings,
-    EveryEvents,
-    LastEvents,
-    TableSettings,
-)
+from rocsteady.core.settings import BetaCost, EvaluatorSettings, TableSettings
+from rocsteady.core.windows import EveryEvents, LastEvents
 from rocsteady.transforms import evaluate_models
 from rocsteady.transforms.evaluate_models import EvaluateModels
 from rocsteady.transforms.evaluate_shards import RowsCoder

@@ -1,0 +1,191 @@
+"""False alarms of adaptive windows on streams that stand still, and how late they see one that does not.
+
+    python -m benchmarks.false_alarms [STREAMS]        writes docs/benchmarks/false_alarms.md
+
+A model's scores are those of two normal distributions, turned into probabilities that are calibrated while
+the AUC is .85. A still stream has 20,000 such events; in others the AUC falls to .70 at event 10,000, because
+positives get lower scores or because negatives get higher ones.
+The windows are simulated over the kernels in chunks that end where ADWIN makes a check, and held against the
+slow oracle of the tests first.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from rocsteady.core.adwin import Adwin
+from rocsteady.core.score_window import ScoreWindow
+from scipy.stats import norm
+
+from tests.support.adaptive_oracle import AdaptiveOracle
+
+EVENTS = 20_000
+CHANGE = EVENTS // 2
+AUC_BEFORE, AUC_AFTER = 0.85, 0.70
+PREVALENCES = (0.5, 0.2, 0.05, 0.02)
+STREAMS = 300
+FALLS = ("none", "positives", "negatives")
+"""Whose scores change."""
+
+DELTA = 0.002
+PAGE = Path("docs/benchmarks/false_alarms.md")
+
+Cuts = list[int]
+"""Indices of the events at which a window shrank."""
+
+
+def stream(rng: np.random.Generator, prevalence: float, falls: str, events: int = EVENTS) -> tuple[Any, Any]:
+    """Labels and scores; in the second half one class comes closer to the other. falls: see `FALLS`."""
+    distance, closer = np.sqrt(2) * norm.ppf([AUC_BEFORE, AUC_AFTER])
+    labels = (rng.random(events) < prevalence).astype(np.int8)
+    changed = np.arange(events) >= events // 2
+    means = np.where(labels == 1, distance, 0.0)
+    if falls == "positives":
+        means[changed & (labels == 1)] = closer
+    elif falls == "negatives":
+        means[changed & (labels == 0)] = distance - closer
+    logits = np.log(prevalence / (1 - prevalence)) + distance * rng.normal(means) - distance**2 / 2
+    return labels, 1 / (1 + np.exp(-logits))
+
+
+def placement_cuts(labels: Any, scores: Any, delta: float, fed_all: bool) -> Cuts:
+    """Cuts of the window that ADWIN keeps of placement values, of all events or of the rarer class."""
+    positives_before = np.concatenate([[0], np.cumsum(labels)])
+    window, adwin = ScoreWindow(None, stride=len(labels) + 1, keeps_hull=False), Adwin(delta)
+    oldest, at, cuts = 0, 0, []
+    fed = np.empty(0, np.int64)
+    while at < len(labels):
+        ahead = np.arange(at, min(at + 4_096, len(labels)))
+        positives = positives_before[ahead] - positives_before[oldest]
+        rarer = positives <= ahead - oldest - positives
+        feeding = ahead[rarer == (labels[ahead] == 1)] if not fed_all else ahead
+        feeding = feeding[: adwin.until_check]
+        end = int(feeding[-1] if len(feeding) == adwin.until_check else ahead[-1]) + 1
+        values = np.empty(end - at)
+        window.slide(labels[at:end], scores[at:end], np.zeros(end - at, np.int64), placements=values)
+        adwin.update(np.nan_to_num(values[feeding - at], nan=0.5))
+        fed = np.concatenate([fed, feeding])
+        if len(fed) > adwin.width:
+            fed = fed[len(fed) - adwin.width :]
+            oldest = int(fed[0])
+            window.load(labels[oldest:end], scores[oldest:end])
+            cuts.append(end - 1)
+        at = end
+    return cuts
+
+
+def plain_cuts(values: Any, delta: float) -> Cuts:
+    """Cuts of the window that ADWIN keeps of one value of every event."""
+    widths = Adwin(delta).update(values)
+    return np.flatnonzero(np.diff(widths, prepend=0) < 1).tolist()
+
+
+SIGNALS: dict[str, Callable[[Any, Any, float], Cuts]] = {
+    "placement of the rarer class": lambda y, s, delta: placement_cuts(y, s, delta, False),
+    "placement of all events": lambda y, s, delta: placement_cuts(y, s, delta, True),
+    "error": lambda y, s, delta: plain_cuts((s >= 0.5) != (y == 1), delta),
+    "brier": lambda y, s, delta: plain_cuts((s - y) ** 2, delta),
+}
+
+
+def share_of_alarms(cuts: list[Cuts]) -> str:
+    """Streams with a cut, and cuts per 100,000 events."""
+    share = sum(map(bool, cuts)) / len(cuts)
+    rate = sum(map(len, cuts)) / (len(cuts) * EVENTS / 100_000)
+    return f"{share:.1%} / {rate:.2f}"
+
+
+def delay(cuts: list[Cuts]) -> str:
+    """Events from the change to the first cut after it: median over streams, and how many have one."""
+    seen = [[cut for cut in of_stream if cut >= CHANGE] for of_stream in cuts]
+    share = sum(map(bool, seen)) / len(seen)
+    middle = median(after[0] - CHANGE + 1 if after else np.inf for after in seen)
+    return f"{middle:,.0f} ({share:.0%})" if middle < np.inf else f"- ({share:.0%})"
+
+
+def simulated(signal: str, prevalence: float, falls: str, streams: int) -> list[Cuts]:
+    """Cuts of each stream; the streams are the same for all signals."""
+    seeds = [[seed, round(1_000 * prevalence), FALLS.index(falls)] for seed in range(streams)]
+    return [SIGNALS[signal](*stream(np.random.default_rng(seed), prevalence, falls), DELTA) for seed in seeds]
+
+
+def check_against_oracle() -> None:
+    """Every simulated window shrinks where the oracle's does."""
+    for signal in SIGNALS:
+        if signal == "placement of all events":
+            continue
+        seen = 0
+        for prevalence in (0.5, 0.1):
+            labels, scores = stream(np.random.default_rng(3), prevalence, "positives", 3_000)
+            oracle = AdaptiveOracle(0.2, signal.split()[0])
+            cuts = [at for at in range(len(labels)) if oracle.add(int(labels[at]), float(scores[at]))]
+            assert cuts == SIGNALS[signal](labels, scores, 0.2), signal
+            seen += len(cuts)
+        assert seen, f"{signal}: a check without a cut says nothing"
+
+
+def table(falls: str, streams: int) -> str:
+    """A line for each prevalence, a column for each signal."""
+    lines = ["| prevalence | " + " | ".join(SIGNALS) + " |", "| --- " * (len(SIGNALS) + 1) + "|"]
+    cell = share_of_alarms if falls == "none" else delay
+    for prevalence in PREVALENCES:
+        cells = [cell(simulated(signal, prevalence, falls, streams)) for signal in SIGNALS]
+        lines.append(f"| {prevalence:.0%} | " + " | ".join(cells) + " |")
+    print(*lines, "", sep="\n", flush=True)
+    return "\n".join(lines)
+
+
+def main() -> None:
+    streams = int(sys.argv[1]) if len(sys.argv) > 1 else STREAMS
+    check_against_oracle()
+    PAGE.write_text(TEXT.format(streams=streams, **{falls: table(falls, streams) for falls in FALLS}))
+
+
+TEXT = f"""# False alarms of the adaptive window, and its delays
+
+`python -m benchmarks.false_alarms`, about 3 minutes of one core: {{streams}} streams of {EVENTS:,}
+events for each line, the same for every signal; delta {DELTA}. Scores are those of two normal
+distributions of one variance, as probabilities that are calibrated while the AUC is {AUC_BEFORE}.
+`Adaptive` feeds placements of the class that is rarer in the window; beside it what would be if all
+were fed, and its two other signals.
+
+## Streams that stand still
+
+Streams that see a cut / cuts per 100,000 events. All of them are false.
+
+{{none}}
+
+Placements of the common class are taken among the few rare events of the window, the same for all of
+them: one rare event that comes or goes moves every placement after it, and ADWIN, which takes its
+values for independent, sees a change. Placements of the rarer class share the other events, too, but of
+those there are many. So delta is nominal: it is no chance of an alarm per event or per stream, only a
+setting that orders windows from calm (small) to nervous (large).
+
+## Streams whose AUC falls from {AUC_BEFORE:.2f} to {AUC_AFTER:.2f} at event {CHANGE:,}
+
+Events from the change to the first cut after it, the median of all streams; a dash where half or more
+have none in {CHANGE:,} events. In brackets how many have one.
+
+Because positives get lower scores:
+
+{{positives}}
+
+Because negatives get higher scores:
+
+{{negatives}}
+
+This is the price. A change in the scores of the rarer class is seen as soon as enough of it has come. A
+change in those of the common class is not: the rarer one is placed among events most of which are old,
+and the mean moves only as fast as those are outnumbered, the more slowly the larger the window has
+grown. `error` and `brier` watch every event, but where positives are few they see little of what
+becomes of those. Whoever must know of such changes watches a window of fixed length beside the adaptive
+one.
+"""
+
+if __name__ == "__main__":
+    main()

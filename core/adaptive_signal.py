@@ -1,0 +1,126 @@
+"""What an adaptive window watches: a signal of each event, fed to ADWIN, and how many events stay.
+
+The one window of all measures begins at the oldest event whose value ADWIN still holds. Signals:
+
+placement  the placement value of the event among the window before it, whose mean is the AUC. Fed only for
+           events of the class of which the window, as it stands then, holds fewer (of as many, positives):
+           placements of the common class share the few rare events, and set off false alarms. 0.5 where the
+           other class is empty.
+error      1 where the decision was wrong
+brier      squared error of the score
+
+ADWIN cuts at every 32nd value at the most, so events in between are applied at once (Bifet & Gavalda 2007).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from .adwin import Adwin
+from .events import FloatArray, Int8Array, Int64Array
+from .settings import EvaluatorSettings
+from .windows import ADAPTIVE_EVENTS, Adaptive
+
+if TYPE_CHECKING:
+    from .model_evaluator import Columns
+    from .rows import Rows
+
+_LOOK_AHEAD = 4_096
+
+
+class Watched(Protocol):
+    """The window of an evaluator, as far as a signal needs it."""
+
+    def __len__(self) -> int:
+        """Return how many events the window holds."""
+        ...
+
+    def follow(
+        self, columns: Columns, given: Int64Array, fed: Int8Array, placements: FloatArray = ...
+    ) -> list[Rows]:
+        """Apply events; see `ModelEvaluator.follow`."""
+        ...
+
+    def masses(self) -> tuple[float, float]:
+        """Return the masses of negatives and positives in the window."""
+        ...
+
+    def placement(self, label: int, score: float) -> float:
+        """Return the placement value of an event that would come now."""
+        ...
+
+    def events_since_fed(self, kept: int) -> int:
+        """Return how many held events there are from the `kept`-th last that was fed on."""
+        ...
+
+
+class AdaptiveSignal:
+    """The signal of one window, and the ADWIN that it is fed to."""
+
+    def __init__(self, settings: EvaluatorSettings) -> None:
+        window = settings.window
+        if not isinstance(window, Adaptive):
+            raise TypeError(f"{window} has no signal")
+        self.name = window.signal
+        self.adwin = Adwin(window.delta)
+
+    def follow(self, watched: Watched, columns: Columns) -> list[Rows]:
+        """Apply events to the window, which shrinks where ADWIN says so; return the rows that fall due."""
+        if self.name == "placement":
+            return self._follow_placements(watched, columns)
+        if self.name == "error":
+            values = (columns.label_codes != columns.predicted_codes).astype(np.float64)
+        else:
+            values = (columns.scores - columns.labels) ** 2
+        return watched.follow(columns, self.adwin.update(values), np.ones(len(values), np.int8))
+
+    def _follow_placements(self, watched: Watched, columns: Columns) -> list[Rows]:
+        parts: list[Rows] = []
+        start = 0
+        while start < len(columns.scores):
+            negatives, positives = watched.masses()
+            until = self.adwin.until_check
+            share = min(negatives, positives) / max(1.0, negatives + positives)
+            ahead = min(_LOOK_AHEAD, 32 + int(1.5 * until / max(share, 1e-3)))  # that much is looked at anew
+            room = max(1, ADAPTIVE_EVENTS - len(watched))
+            block = columns.part(start, start + min(ahead, room))
+            fed = _rarer(block.labels, block.weights, negatives, positives)
+            feeding = np.flatnonzero(fed)
+            end = len(block.scores) if len(feeding) < until else int(feeding[until - 1])
+            if end:
+                placements = np.empty(end)
+                parts += watched.follow(block.part(0, end), _NOTHING, fed[:end], placements)
+                self.adwin.update(_defined(placements[fed[:end] == 1]))
+            if end < len(block.scores):
+                parts += self._check(watched, block.part(end, end + 1))
+                end += 1
+            start += end
+        return parts
+
+    def _check(self, watched: Watched, event: Columns) -> list[Rows]:
+        """Apply the one event with which ADWIN may cut."""
+        value = watched.placement(int(event.labels[0]), float(event.scores[0]))
+        before = self.adwin.width
+        width = int(self.adwin.update(_defined(np.array([value])))[0])
+        stay = _NOTHING
+        if width <= before:
+            stay = np.array([1 + watched.events_since_fed(width - 1)])
+        return watched.follow(event, stay, np.ones(1, np.int8))
+
+
+_NOTHING: Int64Array = np.empty(0, np.int64)
+
+
+def _rarer(labels: Int8Array, weights: FloatArray, negatives: float, positives: float) -> Int8Array:
+    """Return 1 for each event of the class of less mass before it; of as much, for a positive."""
+    weigh = weights if len(weights) else np.ones(len(labels))
+    of_positives, of_negatives = weigh * labels, weigh * (1 - labels)
+    before = np.cumsum(of_positives) - of_positives + positives
+    others = np.cumsum(of_negatives) - of_negatives + negatives
+    return np.where(labels == 1, before <= others, others < before).astype(np.int8)
+
+
+def _defined(placements: FloatArray) -> FloatArray:
+    return np.where(np.isnan(placements), 0.5, placements)

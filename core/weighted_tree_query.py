@@ -1,0 +1,297 @@
+"""Questions to a WeightedTree, each one descent. O(log k) once its sums are fresh.
+
+Ends of runs are read where masses are summed from: from above where a threshold falls, from below where it
+rises, so that small masses are not differences of large ones. Masses are those held (see the layout).
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .kernels import inlined, kernel
+from .score_tree_layout import at, whole
+from .weighted_tree_layout import FLAT, NONE, Forest, child_of, root_run, slot_of
+
+
+@kernel
+def masses_around(tree: Forest, score: float) -> tuple[float, float, float, float, float]:
+    """Return negatives below a score, positives below, positives above, and those of each class tied.
+
+    Needs fresh masses.
+    """
+    state = tree.state[0]
+    below_n = below_p = above_p = 0.0
+    place = state.root
+    for level in range(state.height, 0, -1):
+        node = tree.nodes[at(place)]
+        runs = tree.node_runs if level > 1 else tree.leaf_runs
+        index = child_of(node, score)
+        for i in range(index):
+            child = runs[at(node.child[i])]
+            below_n += child.mass[0]
+            below_p += child.mass[1]
+        for i in range(index + 1, node.count):
+            above_p += runs[at(node.child[i])].mass[1]
+        place = whole(node.child[at(index)])
+    leaf = tree.leaves[at(place)]
+    slot = slot_of(leaf, score)
+    for i in range(slot):
+        below_n += leaf.mass[0, i]
+        below_p += leaf.mass[1, i]
+    tied_n = tied_p = 0.0
+    if slot < leaf.count and leaf.key[at(slot)] == score:
+        tied_n = leaf.mass[0, at(slot)]
+        tied_p = leaf.mass[1, at(slot)]
+        slot += 1
+    for i in range(slot, leaf.count):
+        above_p += leaf.mass[1, i]
+    return below_n, below_p, above_p, tied_n, tied_p
+
+
+@kernel
+def placement(tree: Forest, label: int, score: float) -> float:
+    """Return the share of the other class that an event is on the right side of, ties half."""
+    below_n, _, above_p, tied_n, tied_p = masses_around(tree, score)
+    if label != 0:
+        others = root_run(tree).mass[0]
+        return min(1.0, (below_n + 0.5 * tied_n) / others) if others > 0.0 else np.nan
+    others = root_run(tree).mass[1]
+    return min(1.0, (above_p + 0.5 * tied_p) / others) if others > 0.0 else np.nan
+
+
+@kernel
+def point_of_roc(tree: Forest, share: float, of: int) -> float:
+    """Return the TPR at a FPR (of = 0), or the FPR at a TPR (of = 1), of a window with both classes.
+
+    Linear between ROC points. At a FPR: the upper end of a vertical step; at a TPR: the left end.
+    """
+    state = tree.state[0]
+    root = root_run(tree)
+    whole_of, whole_other = root.mass[at(of)], root.mass[at(1 - of)]
+    if (of == 1) & (share <= 0.0):
+        return 0.0
+    reached = other = 0.0
+    place = state.root
+    for level in range(state.height, 0, -1):
+        node = tree.nodes[at(place)]
+        runs = tree.node_runs if level > 1 else tree.leaf_runs
+        index = whole(node.count) - 1
+        while index > 0:
+            child = runs[at(node.child[at(index)])]
+            if is_beyond((reached + child.mass[at(of)]) / whole_of, share, of):
+                break
+            reached += child.mass[at(of)]
+            other += child.mass[at(1 - of)]
+            index -= 1
+        place = whole(node.child[at(index)])
+    leaf = tree.leaves[at(place)]
+    for slot in range(whole(leaf.count) - 1, -1, -1):
+        mass = leaf.mass[at(of), at(slot)]
+        if is_beyond((reached + mass) / whole_of, share, of) and mass > 0.0:
+            part = min(1.0, max(0.0, (share * whole_of - reached) / mass))
+            return min(1.0, (other + part * leaf.mass[at(1 - of), at(slot)]) / whole_other)
+        reached += mass
+        other += leaf.mass[at(1 - of), at(slot)]
+    return min(1.0, other / whole_other)
+
+
+@inlined
+def is_beyond(value: float, share: float, of: int) -> bool:
+    """Whether a point ends the search: past a FPR, or at a TPR; rounded sums of equal masses are equal."""
+    return value * FLAT > share if of == 0 else value >= share * FLAT
+
+
+@inlined
+def best_advantage(pool: Any, run: Any, tp: float, fp: float, n: float, p: float) -> float:
+    """Return the greatest TP N - FP P of thresholds at vertices of a run, with tp and fp above it."""
+    best = -np.inf
+    for i in range(whole(run.edge_count) - 1, -1, -1):
+        edge = pool[at(run.edges + i)]
+        tp += edge.mass[1]
+        fp += edge.mass[0]
+        best = max(best, tp * n - fp * p)
+    return best
+
+
+@kernel
+def last_on_chord(tree: Forest) -> float:
+    """Return the largest score at which TPR = FPR, of a window whose hull is its chord: there KS is 0."""
+    state = tree.state[0]
+    n, p = root_run(tree).mass[0], root_run(tree).mass[1]
+    enough = (FLAT - 1.0) * n * p
+    tp = fp = 0.0
+    place = state.root
+    for level in range(state.height, 0, -1):
+        node = tree.nodes[at(place)]
+        runs = tree.node_runs if level > 1 else tree.leaf_runs
+        index = whole(node.count) - 1
+        while index > 0:
+            child = runs[at(node.child[at(index)])]
+            if best_advantage(tree.pool, child, tp, fp, n, p) >= enough:
+                break
+            tp += child.mass[1]
+            fp += child.mass[0]
+            index -= 1
+        place = whole(node.child[at(index)])
+    leaf = tree.leaves[at(place)]
+    for slot in range(whole(leaf.count) - 1, 0, -1):
+        tp += leaf.mass[1, at(slot)]
+        fp += leaf.mass[0, at(slot)]
+        if tp * n - fp * p >= enough:
+            return leaf.key[at(slot)]
+    return leaf.key[0]
+
+
+@kernel
+def kolmogorov_smirnov(tree: Forest) -> tuple[float, float]:
+    """Return the greatest TPR - FPR, at least 0, and the largest score that attains it. Fresh sums."""
+    run = root_run(tree)
+    n, p = run.mass[0], run.mass[1]
+    tp = fp = 0.0
+    threshold = np.nan
+    for i in range(whole(run.edge_count) - 1, -1, -1):
+        edge = tree.pool[at(run.edges + i)]
+        if edge.mass[0] * p >= FLAT * (edge.mass[1] * n):
+            break
+        tp += edge.mass[1]
+        fp += edge.mass[0]
+        threshold = edge.key
+    if np.isnan(threshold):
+        return 0.0, last_on_chord(tree)
+    return min(1.0, tp / p - fp / n), threshold
+
+
+@kernel
+def cost_threshold(tree: Forest, cost: float, scale_n: float, scale_p: float) -> float:
+    """Return the smallest score whose calibrated probability reaches a cost, else +inf.
+
+    scale_n, scale_p: what brings the masses of both classes to one scale.
+    """
+    run = root_run(tree)
+    for i in range(whole(run.edge_count)):
+        edge = tree.pool[at(run.edges + i)]
+        n, p = edge.mass[0] * scale_n, edge.mass[1] * scale_p
+        if p >= FLAT * (cost * (n + p)):
+            return edge.key
+    return np.inf
+
+
+@kernel
+def crossing(tree: Forest, scale_n: float, scale_p: float) -> float:
+    """Return the smallest score with positives up to it >= negatives above it, else the largest score.
+
+    What lies above is summed from above, into the scratch: taken from the whole, it would be lost beside
+    large weights below.
+    """
+    state = tree.state[0]
+    above = below = 0.0
+    place = state.root
+    for level in range(state.height, 0, -1):
+        node = tree.nodes[at(place)]
+        runs = tree.node_runs if level > 1 else tree.leaf_runs
+        last = whole(node.count) - 1
+        for i in range(last, -1, -1):
+            tree.scratch[at(i)].key = above
+            above += runs[at(node.child[at(i)])].mass[0]
+        index = whole(0)
+        while index < last:
+            more = runs[at(node.child[at(index)])].mass[1]
+            if (below + more) * scale_p >= tree.scratch[at(index)].key * scale_n:
+                break
+            below += more
+            index += 1
+        above = tree.scratch[at(index)].key
+        place = whole(node.child[at(index)])
+    leaf = tree.leaves[at(place)]
+    for slot in range(whole(leaf.count) - 1, -1, -1):
+        tree.scratch[at(slot)].key = above
+        above += leaf.mass[0, at(slot)]
+    for slot in range(leaf.count):
+        below += leaf.mass[1, slot]
+        if below * scale_p >= tree.scratch[at(slot)].key * scale_n:
+            return leaf.key[slot]
+    return leaf.key[at(leaf.count - 1)]
+
+
+@kernel
+def area_under_min(tree: Forest, scale_n: float, scale_p: float) -> float:
+    """Return AUM, the area under min(FP, FN) over thresholds (Hocking & Hillman 2021). Fresh sums.
+
+    The curves cross at one score: positives below it add their distance, negatives above it theirs.
+    """
+    state = tree.state[0]
+    middle = crossing(tree, scale_n, scale_p)
+    area_n = area_p = 0.0
+    place = state.root
+    for level in range(state.height, 0, -1):
+        node = tree.nodes[at(place)]
+        runs = tree.node_runs if level > 1 else tree.leaf_runs
+        index = child_of(node, middle)
+        for i in range(node.count):
+            child = runs[at(node.child[i])]
+            if i < index:
+                area_p += child.reach[1]
+                if child.mass[1] > 0.0:
+                    area_p += child.mass[1] * (middle - child.high)
+            elif i > index:
+                area_n += child.reach[0]
+                if child.mass[0] > 0.0:
+                    area_n += child.mass[0] * (child.low - middle)
+        place = whole(node.child[at(index)])
+    leaf = tree.leaves[at(place)]
+    for slot in range(leaf.count):
+        distance = leaf.key[slot] - middle
+        if distance < 0.0 and leaf.mass[1, slot] > 0.0:
+            area_p -= leaf.mass[1, slot] * distance
+        elif distance > 0.0 and leaf.mass[0, slot] > 0.0:
+            area_n += leaf.mass[0, slot] * distance
+    return area_n * scale_n + area_p * scale_p
+
+
+@kernel
+def score_at_positives(tree: Forest, mass: float, from_above: bool, strictly: bool) -> float:
+    """Return the first score, from one end, with whose positives their sum reaches a mass; else NaN.
+
+    strictly: exceeds it. Only scores of positives. Needs fresh masses.
+    """
+    state = tree.state[0]
+    total = root_run(tree).mass[1]
+    if (total < mass) | (total == 0.0) | (strictly & (total == mass)):
+        return np.nan
+    step = whole(-1) if from_above else whole(1)
+    reached = 0.0
+    place = state.root
+    for level in range(state.height, 0, -1):
+        node = tree.nodes[at(place)]
+        runs = tree.node_runs if level > 1 else tree.leaf_runs
+        index = whole(node.count) - 1 if from_above else whole(0)
+        last = whole(node.count) - 1 - index
+        found = whole(NONE)
+        while True:
+            more = runs[at(node.child[at(index)])].mass[1]
+            if more > 0.0:
+                found = index
+                if (reached + more > mass) | ((reached + more == mass) & (not strictly)):
+                    break
+            if index == last:  # the parent's sum reached it, this one by rounding does not: the last, then
+                mass = np.inf
+                break
+            reached += more
+            index += step
+        place = whole(node.child[at(found)])
+    leaf = tree.leaves[at(place)]
+    slot = whole(leaf.count) - 1 if from_above else whole(0)
+    score = np.nan
+    while (slot >= 0) & (slot < leaf.count):
+        more = leaf.mass[1, at(slot)]
+        if more > 0.0:
+            reached += more
+            score = leaf.key[at(slot)]
+            if (reached > mass) | ((reached == mass) & (not strictly)):
+                break
+        slot += step
+    return score

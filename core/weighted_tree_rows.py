@@ -1,0 +1,341 @@
+"""Batches of weighted events with the rows that fall due among them, in one compiled loop.
+
+A row is written from the sums and the hull of the root, and by a descent or two: O(hull) and O(log k), once
+the stale part of the tree has been summed anew.
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .kernels import entry, inlined, kernel
+from .rows import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
+from .score_tree_layout import at, whole
+from .settings import MEASURES
+from .weighted_tree_layout import (
+    FRESH,
+    LOSS_ALLOWED,
+    MASSES,
+    TINY_TOTAL,
+    Forest,
+    root_run,
+)
+from .weighted_tree_query import (
+    area_under_min,
+    cost_threshold,
+    kolmogorov_smirnov,
+    masses_around,
+    placement,
+    point_of_roc,
+    score_at_positives,
+)
+from .weighted_tree_sums import refresh
+from .weighted_tree_update import DONE, NEEDS_REBUILD, insert, remove
+
+_MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
+_WEIGHT, _POSITIVES, _NEGATIVES, _PREVALENCE = range(_MEASURE)
+_AUC = MEASURES.index("auc")
+_AUC_LOW = MEASURES.index("auc_low")
+_AUC_HIGH = MEASURES.index("auc_high")
+_H = MEASURES.index("h")
+_KS = MEASURES.index("ks")
+_KS_THRESHOLD = MEASURES.index("ks_threshold")
+_BRIER = MEASURES.index("brier")
+_LOG_LOSS = MEASURES.index("log_loss")
+_TPR_AT_FPR = MEASURES.index("tpr_at_fpr")
+_COST_THRESHOLD = MEASURES.index("cost_threshold")
+_AUM = MEASURES.index("aum")
+_COST_CURVE_AREA = MEASURES.index("cost_curve_area")
+_RANKING_MEASURES = MEASURES.index("tp")
+"""Those before it are of the ranking."""
+
+RAREST = 2.0**-900
+"""A class of a smaller share of the window has no mass left beside the other one."""
+STEADY = 2.0**-90
+"""A relative variance of placements below it is rounding: they are all the same."""
+ONE_EVENT = 1.0 + 1e-9
+"""An effective size up to it is that of one event; sums of squares tell no finer."""
+
+
+class RowAsk(NamedTuple):
+    """What a row shall hold beyond what is there anyway, and at which points."""
+
+    z: float  # the quantile that the AUC interval reaches to
+    fpr: float
+    cost: float
+    h: int  # 1: of the density with this curvature (`loss_in_fixed_point`): Beta(2, 2) 1, Beta(1, 1) 0
+    curvature: float
+    prior: float  # share of positives; below 0: that of the window
+    area: int  # 1: the area under the cost curve
+
+
+class RowPlan(NamedTuple):
+    """Where rows fall due in a batch, in which scale, and what they are written to."""
+
+    ends: Any  # int64[rows], ascending: events of the batch applied before each row
+    scales: Any  # float64[rows], and
+    exponents: Any  # int64[rows]: a mass is that of the weights given * scale * 2^exponent
+    numbers: Any  # float64[rows, len(NUMBER_COLUMNS)]
+    reasons: Any  # int8[rows, len(MEASURES)]
+
+
+class Batch(NamedTuple):
+    """Events in order, one array each: int8 labels, float64 scores and weights, int8 signs."""
+
+    labels: Any
+    scores: Any
+    weights: Any
+    signs: Any
+
+
+@inlined
+def times_power(value: float, exponent: int) -> float:
+    """Return value * 2^exponent; infinite or 0 where that is out of range."""
+    exponent = min(whole(2000), max(whole(-2000), whole(exponent)))
+    half = exponent >> 1
+    return value * math.ldexp(1.0, half) * math.ldexp(1.0, exponent - half)
+
+
+@inlined
+def common_exponent(tree: Forest) -> int:
+    """Return the exponent of the scale that both classes are brought to."""
+    state = tree.state[0]
+    if state.events[0] == 0:
+        return state.exponent[1]
+    if state.events[1] == 0:
+        return state.exponent[0]
+    return max(state.exponent[0], state.exponent[1])
+
+
+@inlined
+def wants_rebuild(tree: Forest) -> bool:
+    """Whether sums had better be made anew from the events. Needs fresh masses."""
+    state = tree.state[0]
+    run = root_run(tree)
+    for c in range(2):
+        if state.events[c] > 0 and (run.mass[c] < TINY_TOTAL or state.lost[c] > LOSS_ALLOWED * run.mass[c]):
+            return True
+    return False
+
+
+@kernel
+def edge_loss(n: float, p: float, curvature: float) -> float:
+    """Return h(n, p) of Hand's measure for one edge."""
+    t = n + p
+    if not t > 0.0:
+        return 0.0
+    share = p / t
+    w = n * share
+    return 0.5 * w * (1.0 + curvature * share * (n / t))
+
+
+@kernel
+def write_interval(tree: Forest, z: float, measures: Any, reasons: Any) -> None:
+    """Write the AUC and DeLong's interval, by effective sample sizes (MATH: weights are no counts).
+
+    The variance is sum over classes of spread / (mass others^2) / (size - 1), size = mass^2 / squares.
+    """
+    run = root_run(tree)
+    n, p = run.mass[0], run.mass[1]
+    auc = min(1.0, run.pairs / n / p)
+    measures[_AUC] = auc
+    size_n, size_p = n * n / run.squares[0], p * p / run.squares[1]
+    if (size_n <= ONE_EVENT) | (size_p <= ONE_EVENT):
+        reasons[_AUC_LOW] = TOO_FEW
+        reasons[_AUC_HIGH] = TOO_FEW
+        return
+    share_p = run.spread[1] / p / n / n
+    share_n = run.spread[0] / n / p / p
+    variance = 0.0
+    if share_p > STEADY:
+        variance += share_p / (size_p - 1.0)
+    if share_n > STEADY:
+        variance += share_n / (size_n - 1.0)
+    half_width = z * math.sqrt(variance)
+    measures[_AUC_LOW] = max(0.0, auc - half_width)
+    measures[_AUC_HIGH] = min(1.0, auc + half_width)
+    if variance == 0.0:
+        reasons[_AUC_LOW] = DEGENERATE
+
+
+@kernel
+def write_hull_measures(tree: Forest, ask: RowAsk, scale_n: float, scale_p: float, measures: Any) -> None:
+    """Write H and the area under the cost curve, O(hull)."""
+    run = root_run(tree)
+    n, p = run.mass[0], run.mass[1]
+    if ask.prior >= 0.0:
+        scale_n, scale_p = (1.0 - ask.prior) / n, ask.prior / p
+    loss = area = 0.0
+    begin = run.edges
+    for i in range(begin, begin + run.edge_count):
+        edge = tree.pool[at(i)]
+        loss += edge_loss(edge.mass[0] * scale_n, edge.mass[1] * scale_p, ask.curvature)
+        if ask.area != 0:
+            area += edge_loss(edge.mass[0] / n, edge.mass[1] / p, 0.0)
+    if ask.h != 0:
+        measures[_H] = 1.0 - loss / edge_loss(n * scale_n, p * scale_p, ask.curvature)
+    if ask.area != 0:
+        measures[_COST_CURVE_AREA] = area
+
+
+@kernel
+def write_row(tree: Forest, ask: RowAsk, scale: float, exponent: int, numbers: Any, reasons: Any) -> int:
+    """Write masses and ranking measures; DONE, or what is needed first.
+
+    Not written: what needs scores one by one, and H of other costs (`WeightedRanking`).
+    """
+    code = refresh(tree, FRESH)
+    if code != DONE:
+        return code
+    if wants_rebuild(tree):
+        return NEEDS_REBUILD
+    state = tree.state[0]
+    run = root_run(tree)
+    top = common_exponent(tree)
+    scale_n = times_power(1.0, state.exponent[0] - top) if state.events[0] > 0 else 0.0
+    scale_p = times_power(1.0, state.exponent[1] - top) if state.events[1] > 0 else 0.0
+    n, p = run.mass[0] * scale_n, run.mass[1] * scale_p
+    numbers[_WEIGHT] = times_power((n + p) * scale, top + exponent)
+    numbers[_POSITIVES] = times_power(run.mass[1] * scale, state.exponent[1] + exponent)
+    numbers[_NEGATIVES] = times_power(run.mass[0] * scale, state.exponent[0] + exponent)
+    for i in range(_PREVALENCE):
+        if np.isinf(numbers[i]):
+            numbers[i] = np.nan
+    if state.entries == 0:
+        return DONE
+    numbers[_PREVALENCE] = p / (n + p)
+    if (state.events[0] == 0) | (state.events[1] == 0):
+        for measure in range(_RANKING_MEASURES):
+            if measure not in (_BRIER, _LOG_LOSS):
+                reasons[measure] = ONE_CLASS
+        return DONE
+    measures = numbers[_MEASURE:]
+    write_interval(tree, ask.z, measures, reasons)
+    write_hull_measures(tree, ask, scale_n, scale_p, measures)
+    ks, threshold = kolmogorov_smirnov(tree)
+    measures[_KS] = ks
+    measures[_KS_THRESHOLD] = threshold
+    measures[_TPR_AT_FPR] = point_of_roc(tree, ask.fpr, 0)
+    if min(n, p) < RAREST:
+        if ask.prior < 0.0:
+            measures[_H] = np.nan
+            reasons[_H] = OUT_OF_RANGE
+        reasons[_COST_THRESHOLD] = OUT_OF_RANGE
+        reasons[_AUM] = OUT_OF_RANGE
+        return DONE
+    if run.faint != 0:  # nobody knows the share of positives among what has no mass left
+        reasons[_COST_THRESHOLD] = OUT_OF_RANGE
+    else:
+        measures[_COST_THRESHOLD] = cost_threshold(tree, ask.cost, scale_n, scale_p)
+    aum = times_power(area_under_min(tree, scale_n, scale_p) * scale, top + exponent)
+    if np.isfinite(aum):
+        measures[_AUM] = aum
+    else:
+        reasons[_AUM] = OUT_OF_RANGE
+    return DONE
+
+
+@entry
+def run_batch(tree: Forest, batch: Batch, ask: RowAsk, plan: RowPlan, placements: Any, course: Any) -> int:
+    """Apply a batch from where `course` (next event, next row) stands; DONE, or why it stopped there.
+
+    placements: float64, one an event, or empty: where an event enters, its placement among those before it.
+    """
+    while True:
+        while course[1] < len(plan.ends) and plan.ends[at(course[1])] == course[0]:
+            row = course[1]
+            code = write_row(
+                tree, ask, plan.scales[at(row)], plan.exponents[at(row)], plan.numbers[at(row)],
+                plan.reasons[at(row)],
+            )  # fmt: skip
+            if code != DONE:
+                return code
+            course[1] = row + 1
+        event = course[0]
+        if event == len(batch.scores):
+            return DONE
+        label = whole(batch.labels[at(event)])
+        score = batch.scores[at(event)] + 0.0  # -0.0 is 0.0
+        weight = batch.weights[at(event)]
+        if batch.signs[at(event)] > 0:
+            if len(placements) > 0:
+                refresh(tree, MASSES)
+                placements[at(event)] = placement(tree, label, score)
+            code = insert(tree, label, score, weight)
+        else:
+            code = remove(tree, label, score, weight)
+        if code != DONE:
+            return code
+        course[0] = event + 1
+
+
+ASK_AUC, ASK_TPR, ASK_FPR, ASK_COST, ASK_AUM, ASK_KS, ASK_REBUILD = range(7)
+
+
+@entry
+def answer(tree: Forest, question: int, values: Any, out: Any) -> int:
+    """Answer one question for each value; DONE, or what is needed first."""
+    code = refresh(tree, MASSES if question == ASK_REBUILD else FRESH)
+    if code != DONE:
+        return code
+    state = tree.state[0]
+    run = root_run(tree)
+    if question == ASK_REBUILD:
+        out[0] = 1.0 if wants_rebuild(tree) else 0.0
+        return DONE
+    top = common_exponent(tree)
+    scale_n = times_power(1.0, state.exponent[0] - top)
+    scale_p = times_power(1.0, state.exponent[1] - top)
+    if question == ASK_AUC:
+        out[0] = min(1.0, run.pairs / run.mass[0] / run.mass[1])
+    elif question == ASK_KS:
+        out[0], out[1] = kolmogorov_smirnov(tree)
+    elif question == ASK_AUM:
+        out[0] = times_power(area_under_min(tree, scale_n, scale_p), top)
+    else:
+        for i in range(len(values)):
+            if question == ASK_COST:
+                out[i] = cost_threshold(tree, values[i], scale_n, scale_p)
+            else:
+                out[i] = point_of_roc(tree, values[i], whole(1) if question == ASK_FPR else whole(0))
+    return DONE
+
+
+@entry
+def place_scores(tree: Forest, labels: Any, scores: Any, out: Any) -> int:
+    """Fill the placement of each event among those held; DONE."""
+    refresh(tree, MASSES)
+    for i in range(len(scores)):
+        out[i] = placement(tree, whole(labels[i]), scores[i] + 0.0)
+    return DONE
+
+
+@entry
+def sum_below(tree: Forest, scores: Any, out: Any) -> int:
+    """Fill the masses held of negatives and positives strictly below each score; DONE."""
+    refresh(tree, MASSES)
+    for i in range(len(scores)):
+        below_n, below_p, _, _, _ = masses_around(tree, scores[i] + 0.0)
+        out[i, 0] = below_n
+        out[i, 1] = below_p
+    return DONE
+
+
+@entry
+def reach_positives(tree: Forest, masses: Any, from_above: bool, strictly: bool, out: Any) -> int:
+    """Fill the first score at which the positives reach each mass held; DONE."""
+    refresh(tree, MASSES)
+    for i in range(len(masses)):
+        out[i] = score_at_positives(tree, masses[i], from_above, strictly)
+    return DONE
+
+
+@entry
+def sum_all(tree: Forest) -> int:
+    """Bring everything up to date; DONE, or what is needed first."""
+    return refresh(tree, FRESH)

@@ -1,0 +1,336 @@
+"""The window of an evaluator whose events have weights of their own, or fade.
+
+Invariant: ring, masses and ranking hold the same events with the same weights. Weights of fading events
+are inflated: an event of tick i (its number, or its time) weighs w 2^(i / T - shift), T the half-life, so
+that what comes later outweighs what is there and nothing held ever changes; masses are brought back by what
+1 weighs now. The common factor cancels in every ratio (docs/windows.md). `shift` is raised by whole
+half-lives before weights grow beyond 1: by powers of two, which round nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .decisions import HEAD, LAST_SEEN, MAJORITY_HITS, PERSISTENT_HITS
+from .events import NO_TIME, FloatArray, Int8Array, Int64Array
+from .exact_sums import SUM_CHUNKS
+from .roc_curve import RocCurve, curve_of_entries
+from .rows import INTEGER_COLUMNS, Rows
+from .settings import EvaluatorSettings
+from .steps import ENTERS, HELD, ROW_DUE, SEQ, Steps
+from .weighted_decisions import (
+    GONE,
+    Changes,
+    Masses,
+    WeightedRing,
+    apply_weighted,
+    weigh_all,
+    weighted_measures,
+)
+from .weighted_ranking import WeightedRanking
+from .windows import Fading
+
+if TYPE_CHECKING:
+    from .model_evaluator import Columns
+
+_EVENTS = INTEGER_COLUMNS.index("window_events")
+_START, _END = INTEGER_COLUMNS.index("window_start"), INTEGER_COLUMNS.index("window_end")
+
+_HEADROOM = 64
+"""Half-lives by which `shift` is ahead of the newest event when it is raised."""
+
+_OLDEST = 600
+"""Half-lives after which an event goes although its class has nothing newer: a float holds 1,074 of them."""
+
+_FIRST_CAPACITY = 64
+_NO_PLACEMENTS: FloatArray = np.empty(0)
+
+
+class WeightedWindow:
+    """Ring, masses and ranking of a window with weights.
+
+    counters  the evaluator's (decisions.py): counts of events, the last label, the majority; changed, as are
+              the counts of classes that each call brings
+    positive  code of the positive class; -1: none is named, and nothing is ranked
+    """
+
+    def __init__(self, settings: EvaluatorSettings, counters: Int64Array, positive: int, dtype: Any) -> None:
+        window = settings.window
+        self._half_life = window.ticks if isinstance(window, Fading) else 0
+        self._by_time = isinstance(window, Fading) and window.by_time
+        self._counters = counters
+        self._positive = positive
+        self._ranking = WeightedRanking(settings)
+        self.shift = 0
+        self.unit = 1.0
+        self._span = 0
+        self.is_timed = False
+        self._ring = WeightedRing(
+            np.empty(0, dtype), np.empty(0, dtype), np.empty(0, np.int8), np.empty(0), np.empty(0),
+            np.empty(0, np.int64),
+        )  # fmt: skip
+        self._masses = _no_masses(2)
+        self._label_masses = np.zeros(2)
+        self._heads = np.zeros(2 if self._half_life else 0, np.int64)
+
+    # ---- events
+
+    def take(
+        self,
+        columns: Columns,
+        steps: Steps,
+        first_class: int,
+        classes: Int64Array,
+        greatest: int,
+        rows: Rows,
+        placements: FloatArray,
+    ) -> None:
+        """Follow steps, each with its weight, and write what is due into rows.
+
+        greatest    the greatest time before the steps
+        placements  filled with those of the events, as steps have none besides, where it is not empty
+        """
+        self._make_classes(classes.shape[1])
+        if self._half_life:
+            self._take_fading(columns, steps, first_class, classes, greatest, rows)
+            return
+        units = np.ones(len(steps.flags))
+        if not len(steps.shifts):
+            self._follow(columns, columns.weights, units, steps, first_class, classes, rows, placements)
+            return
+        row = 0
+        for step in range(len(steps.flags)):  # slots of the ring move: what came and went is read at once
+            part, due = steps.part(step, step + 1), int(steps.flags[step] & ROW_DUE != 0)
+            event = columns.part(step, step + 1)
+            self._follow(
+                event, event.weights, units[:1], part, first_class, classes, rows[row : row + due],
+                placements[step : step + 1],
+            )  # fmt: skip
+            row += due
+
+    def _take_fading(
+        self,
+        columns: Columns,
+        steps: Steps,
+        first_class: int,
+        classes: Int64Array,
+        greatest: int,
+        rows: Rows,
+    ) -> None:
+        if columns.times is not None and not self.is_timed:
+            self.is_timed = True
+            self._ring = self._ring._replace(times=np.full(len(self._ring.labels), NO_TIME))
+        enters = steps.flags & ENTERS != 0
+        if self._by_time and columns.times is not None:
+            ticks = np.where(enters, columns.times, greatest)
+            now = np.maximum(np.maximum.accumulate(ticks), greatest)
+        else:
+            now = ticks = self._counters[SEQ] + np.cumsum(enters) - 1
+        start = row = 0
+        while start < len(ticks):
+            periods = now[start:] // self._half_life
+            if periods[0] > self.shift or not self._counters[SEQ]:
+                self._raise_shift(int(periods[0]) + _HEADROOM, classes)
+            ahead = np.flatnonzero(periods > self.shift)
+            end = start + int(ahead[0]) if len(ahead) else len(ticks)
+            part, piece = steps.part(start, end), columns.part(start, end)
+            due = int(np.count_nonzero(part.flags & ROW_DUE)) if len(rows) else 0
+            self._follow(
+                piece, piece.weights * self._inflation(ticks[start:end]), self._inflation(now[start:end]),
+                part, first_class, classes, rows[row : row + due], _NO_PLACEMENTS,
+            )  # fmt: skip
+            start, row = end, row + due
+
+    def _inflation(self, ticks: Int64Array) -> FloatArray:
+        """Return what an event of weight 1 weighs that came at each tick; 0 long ago."""
+        periods, rest = np.divmod(ticks, self._half_life)
+        exponents = np.maximum(periods - self.shift, -2_000).astype(np.int32)
+        return np.asarray(np.ldexp(np.exp2(rest / self._half_life), exponents))
+
+    def _raise_shift(self, shift: int, classes: Int64Array) -> None:
+        """Let all weights shrink alike, exactly, and drop what has faded for good."""
+        down, self.shift = max(self.shift - shift, -2_000), shift
+        if not self._span:
+            return
+        ring = self._ring
+        ring.weights[: self._span] = np.ldexp(ring.weights[: self._span], down)
+        self.unit = float(np.ldexp(self.unit, down))
+        held = self._held_slots()
+        self._load(held[ring.weights[held] > 2.0 ** -(_OLDEST + _HEADROOM)], classes)
+
+    def _follow(
+        self,
+        columns: Columns,
+        weights: FloatArray,
+        units: FloatArray,
+        steps: Steps,
+        first_class: int,
+        classes: Int64Array,
+        rows: Rows,
+        placements: FloatArray,
+    ) -> None:
+        """Follow steps by weights as they are held; `units` is what counts 1 in a row after each."""
+        entering = int(np.count_nonzero(steps.flags & ENTERS))
+        self._make_room(entering)
+        room = entering + (self._span + entering if self._half_life else int(steps.leaving.sum()))
+        of_rows = np.zeros((4, len(rows)), np.int64)
+        changes = Changes(np.empty(room, np.int64), np.empty(room, np.int8), *of_rows)
+        times = columns.times
+        if times is None:
+            times = np.full(len(units), NO_TIME)
+        made, self._span = apply_weighted(
+            columns.label_codes, columns.predicted_codes, columns.scores, weights, times, units, steps.flags,
+            steps.leaving, steps.shifts, first_class, self._counters, classes, self._label_masses,
+            self._masses, self._ring, self._heads, self._span, self._positive, rows.numbers, rows.reasons,
+            changes,
+        )  # fmt: skip
+        slots, signs = changes.slots[:made], changes.signs[:made]
+        self.unit = float(units[-1])
+        if self._half_life and len(rows):
+            rows.integers[:, _EVENTS] = changes.held
+            if self.is_timed:
+                rows.integers[:, _START] = self._ring.times[changes.oldest]
+                rows.integers[:, _END] = self._ring.times[changes.newest]
+        if self._positive < 0:
+            return
+        if len(placements):
+            found = self._ranking.take_with_placements(*self._events(slots), signs)
+            placements[:] = found[signs > 0]
+            slots, signs = slots[made:], signs[made:]
+        due = units[steps.flags & ROW_DUE != 0] if len(rows) else _NO_PLACEMENTS
+        self._write_rows(slots, signs, changes.ends - (made - len(slots)), rows, due)
+
+    def _write_rows(
+        self, slots: Int64Array, signs: Int8Array, ends: Int64Array, rows: Rows, units: FloatArray
+    ) -> None:
+        """Let changes come to the ranking, and write rows after those at `ends`."""
+        row = 0
+        while True:
+            progress = self._ranking.take_rows(
+                *self._events(slots), signs, ends[row:], rows.numbers[row:], rows.reasons[row:],
+                1.0 / units[row:],
+            )  # fmt: skip
+            if not progress.needs_rebuild:
+                return
+            slots, signs, row = slots[progress.events :], signs[progress.events :], row + progress.rows
+            ends = ends - progress.events
+            held = self._held_before(slots, signs)
+            self._ranking.rebuild(*self._events(np.flatnonzero(held)))
+
+    def _held_before(self, slots: Int64Array, signs: Int8Array) -> Any:
+        """Return which slots held events before the last changes, these."""
+        held = np.zeros(len(self._ring.labels), np.bool_)
+        held[self._held_slots()] = True
+        for slot, sign in zip(slots[::-1].tolist(), signs[::-1].tolist(), strict=True):
+            held[slot] = sign < 0
+        return held
+
+    def _events(self, slots: Int64Array) -> tuple[Int8Array, FloatArray, FloatArray]:
+        """Return label, score and weight of the events in some slots."""
+        ring = self._ring
+        labels = (ring.labels[slots] == self._positive).view(np.int8)
+        return labels, ring.scores[slots], ring.weights[slots]
+
+    def _held_slots(self) -> Int64Array:
+        """Return the slots of the events held, oldest first."""
+        if self._half_life:
+            return np.flatnonzero(self._ring.hits[: self._span] & GONE == 0)
+        capacity = max(1, len(self._ring.labels))
+        return (int(self._counters[HEAD]) + np.arange(int(self._counters[HELD]))) % capacity
+
+    # ---- what the window says
+
+    def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
+        """Write masses and all measures of the window as it stands."""
+        weighted_measures(self._counters, self._masses, self._positive, self.unit, numbers, reasons)
+        if self._positive >= 0:
+            while not self._ranking.write_row(numbers, reasons, 1.0 / self.unit):
+                self._ranking.rebuild(*self._events(self._held_slots()))
+
+    def masses(self) -> tuple[float, float]:
+        """Return the masses of negatives and positives, in one scale of their own."""
+        positives = float(self._label_masses[self._positive])
+        return float(self._label_masses.sum()) - positives, positives
+
+    def curve(self) -> RocCurve:
+        """Return the ROC curve of the window; masses in units of an event of weight 1 that comes now."""
+        entries = self._ranking.to_entries()
+        there = float(entries.negatives.sum() + entries.positives.sum())
+        scale = float(self._label_masses.sum()) / self.unit / there if there else 1.0
+        return curve_of_entries(
+            entries.scores, entries.negatives * scale, entries.positives * scale, int(self._counters[HELD])
+        )
+
+    def placement(self, label: int, score: float) -> float:
+        """Return the placement value of an event that would come now; NaN where the other class is empty."""
+        return float(self._ranking.tree.placement([label], [score])[0])
+
+    def column(self, name: str) -> Any:
+        """Return one column of the events held, in order of arrival."""
+        return getattr(self._ring, name)[self._held_slots()]
+
+    def live_bytes(self) -> int:
+        """Return about how much memory it takes."""
+        arrays = (*self._ring, *self._masses)
+        return 2_000 + sum(int(array.nbytes) for array in arrays) + self._ranking.live_bytes()
+
+    # ---- room
+
+    def load(self, columns: WeightedRing, shift: int, unit: float, classes: Int64Array) -> None:
+        """Hold these events, in order of arrival, and no others; their counts are added up in `classes`."""
+        self.shift, self.unit = shift, unit
+        self.is_timed = bool(self._half_life) and len(columns.times) > 0
+        self._ring = columns if self.is_timed else columns._replace(times=np.empty(0, np.int64))
+        self._load(np.arange(len(columns.labels)), classes)
+
+    def _load(self, slots: Int64Array, classes: Int64Array) -> None:
+        """Keep the events of some slots, at the start of the ring; sum everything anew."""
+        self._make_classes(classes.shape[1])
+        self._move(slots, len(slots) + 1)
+        counters = self._counters
+        counters[[HELD, MAJORITY_HITS, PERSISTENT_HITS]] = 0
+        classes[:LAST_SEEN] = 0
+        self._masses = _no_masses(classes.shape[1])
+        weigh_all(self._ring, len(slots), counters, classes, self._label_masses, self._masses)
+        if self._positive >= 0:
+            self._ranking.rebuild(*self._events(np.arange(len(slots))))
+
+    def _make_room(self, entering: int) -> None:
+        """Grow the ring, or close its gaps, so that what comes has slots beside all that is there."""
+        used = self._span if self._half_life else int(self._counters[HELD])
+        if used + entering > len(self._ring.labels):
+            held = self._held_slots()
+            self._move(held, max(_FIRST_CAPACITY, 1 << (len(held) + len(held) // 2 + entering).bit_length()))
+
+    def _move(self, slots: Int64Array, room: int) -> None:
+        """Make a ring of so many slots that begins with the events of these."""
+        columns: list[Any] = []
+        for column in self._ring:
+            moved = np.zeros(room if len(column) or column is not self._ring.times else 0, column.dtype)
+            moved[: len(slots)] = column[slots] if len(moved) else column
+            columns.append(moved)
+        if self.is_timed and not len(columns[-1]):
+            columns[-1] = np.full(room, NO_TIME)
+        self._ring = WeightedRing(*columns)
+        self._span = len(slots)
+        self._counters[HEAD] = 0
+        self._heads[:] = 0
+
+    def _make_classes(self, count: int) -> None:
+        more = count - len(self._label_masses)
+        if more <= 0:
+            return
+        new = np.zeros((3, more, SUM_CHUNKS), np.int64)
+        self._masses = self._masses._replace(
+            of_classes=np.concatenate([self._masses.of_classes, new], axis=1)
+        )
+        self._label_masses = np.concatenate([self._label_masses, np.zeros(more)])
+        if self._half_life:
+            self._heads = np.concatenate([self._heads, np.zeros(more, np.int64)])
+
+
+def _no_masses(classes: int) -> Masses:
+    """Return the sums of a window without events."""
+    return Masses(np.zeros((3, classes, SUM_CHUNKS), np.int64), np.zeros((3, SUM_CHUNKS), np.int64))
