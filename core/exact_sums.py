@@ -44,7 +44,7 @@ _TINY = 5e-324
 _whole: Any = cast(Any, np.int64)
 
 
-@inlined
+@kernel
 def clear(sums: Any) -> None:
     """Make it the empty sum."""
     sums[:] = 0
@@ -73,31 +73,33 @@ def deposit(sums: Any, magnitude: int, bit: int, sign: int) -> None:
     sums[_END] = max(sums[_END], chunk + 3)
     sums[_DEPTH] = max(sums[_DEPTH], _CHUNKS - chunk)
     sums[_UNCARRIED] += 1
-    if sums[_UNCARRIED] >= _MOST_UNCARRIED:
-        carry(sums)
 
 
-@inlined
+@kernel
 def add(sums: Any, x: float, sign: int) -> None:
     """Put a number into a sum (sign 1) or take it out (-1), exactly. A few nanoseconds."""
     if np.isinf(x):
         sums[_INFINITE if x > 0.0 else _NEGATIVE_INFINITE] += sign
-    else:
-        magnitude, bit = magnitude_of(x)
-        deposit(sums, magnitude, bit, sign if x > 0.0 else -sign)
+        return
+    magnitude, bit = magnitude_of(x)
+    deposit(sums, magnitude, bit, sign if x > 0.0 else -sign)
+    if sums[_UNCARRIED] >= _MOST_UNCARRIED:
+        carry(sums)
 
 
-@inlined
+@kernel
 def add_times(sums: Any, x: float, times: int) -> None:
     """Put a number into a sum so many times, or take it out where that is negative; |times| < 2^32."""
     if np.isinf(x):
         sums[_INFINITE if x > 0.0 else _NEGATIVE_INFINITE] += times
-    else:
-        magnitude, bit = magnitude_of(x)
-        count = abs(times)
-        sign = _whole(1) if (x > 0.0) == (times > 0) else _whole(-1)
-        deposit(sums, (magnitude & ((1 << 27) - 1)) * count, bit, sign)  # both products below 2^59
-        deposit(sums, (magnitude >> 27) * count, bit + 27, sign)
+        return
+    magnitude, bit = magnitude_of(x)
+    count = abs(times)
+    sign = _whole(1) if (x > 0.0) == (times > 0) else _whole(-1)
+    deposit(sums, (magnitude & ((1 << 27) - 1)) * count, bit, sign)  # both products below 2^59
+    deposit(sums, (magnitude >> 27) * count, bit + 27, sign)
+    if sums[_UNCARRIED] >= _MOST_UNCARRIED:
+        carry(sums)
 
 
 @kernel
@@ -142,10 +144,17 @@ def add_sums(sums: Any, others: Any, sign: int) -> None:
 
 @kernel
 def negate(sums: Any) -> None:
-    """Turn a sum's sign; its infinities stay."""
-    for i in range(_CHUNKS):
-        sums[i] = -sums[i]
-    carry(sums)
+    """Turn the sign of a sum that is not 0 and whose carries are made; its infinities stay."""
+    top = sums[_END] - 1
+    borrow = _whole(0)
+    for i in range(_CHUNKS - sums[_DEPTH], top):
+        digit = borrow - sums[i]
+        sums[i] = digit & _MASK
+        borrow = digit >> 32
+    sums[top] = borrow - sums[top]
+    while sums[top] == 0:
+        top -= 1
+    sums[_END] = top + 1
 
 
 @kernel
@@ -194,9 +203,11 @@ def rounded(sums: Any) -> float:
     end = sums[_END]
     if end == 0:
         return 0.0
-    if sums[end - 1] > 0:
-        return nearest(sums)
-    negate(sums)
-    result = -nearest(sums)
-    negate(sums)
+    is_negative = sums[end - 1] < 0
+    if is_negative:
+        negate(sums)
+    result = nearest(sums)
+    if is_negative:
+        negate(sums)
+        result = -result
     return result

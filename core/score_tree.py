@@ -15,10 +15,12 @@ Invariants, each recomputed by `check_invariants()`:
    that crosses from its left child to its right one; the slopes and losses a node keeps are those
    of its children's hulls. (Not in a tree that keeps no hull.)
 5. The fixed point belongs to the capacity, and the capacity never falls below the weight.
+6. Sums of scores and of losses, where they are kept, are those of the entries to the last bit: for AUM of
+   the negatives above the reference less the positives below it, whatever score that is.
 
 How it works and why it is fast: docs/kernel.md. The parts, in the order in which to read them:
-score_tree_layout (the records), _bucket, _bridge, _balance, _update; then _build, _query, _rows and
-_slide; _kernels and _machine are how all that is compiled.
+score_tree_layout (the records), _bucket, _bridge, _balance, _update; then _build, _query, _sums, _rows and
+_slide; kernels and _machine are how all that is compiled.
 
 Sources: Overmars & van Leeuwen 1981 (bridges); DeLong, DeLong & Clarke-Pearson 1988 and Sun & Xu
 2014 (squared ranks); Hand 2009 (H); Tatti 2021, section 5 (the hull in a tree; his labels are the
@@ -74,6 +76,7 @@ from .score_tree_slide import (
     Ring,
     slide,
 )
+from .score_tree_sums import begin_sums
 from .window_sums import WINDOW_SUMS
 
 COST_CURVATURE = {(2, 2): 1.0, (1, 1): 0.0}
@@ -426,6 +429,7 @@ class ScoreTree:
     def rows_now(self, ask: Ask = RANKING) -> Any:
         """Return the same as an array of one, as kernels take it."""
         rows = empty_rows(1)
+        self._keep_sums(ask)
         read_row(self._tree, ask, self._chain, rows)
         return rows
 
@@ -480,10 +484,18 @@ class ScoreTree:
         if build(tree, keys_of(scores), positives, negatives, spans) == NOT_SORTED:
             raise InputError("from_sorted: scores are not ascending and distinct; sort and group")
         self._tree = tree
+        self._kept_sums = (0, 0)  # whether AUM is, and the losses of probabilities
         self._chain = Chain(*np.empty((2, chain_room(capacity)), np.int64))
 
     def _rebuild(self, capacity: int, keeps_hull: bool) -> None:
         self._load(*self.to_sorted(), capacity, float(self._state["curvature"]), keeps_hull)
+
+    def _keep_sums(self, ask: Ask) -> None:
+        """See that the exact sums that are asked for are kept from here on. O(k), once."""
+        has_area, has_losses = self._kept_sums
+        if (ask.aum and not has_area) or (ask.losses and not has_losses):
+            begin_sums(self._tree, int(ask.aum and not has_area), int(ask.losses and not has_losses))
+            self._kept_sums = (has_area or ask.aum, has_losses or ask.losses)
 
     def _grow_room(self) -> None:
         """More buckets and nodes; nothing moves but memory."""
@@ -512,6 +524,7 @@ class ScoreTree:
         Makes room in the tree where it is asked to; returns DONE, or what else is in the way.
         """
         while True:
+            self._keep_sums(ask)
             code = slide(
                 self._tree, ring, labels, scores, leaving, flags, shifts, sign, ask, self._chain, rows,
                 placements,

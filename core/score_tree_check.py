@@ -155,17 +155,18 @@ class Checker:
         require(state.bucket_count == len(self.buckets), "number of buckets")
         require(self.nodes == len(self.buckets) - 1, "one node less than buckets")
         self.free_chains()
-        entries = list(zip(scores_of(np.array(run.keys[1:], np.int64)).tolist(), steps[1:], strict=True))
+        scores = scores_of(np.array(run.keys[1:], np.int64)).tolist()
+        entries = list(zip(scores, steps[1:], strict=True))
         if state.keeps_area:
-            self.area(entries)
+            self.area(run.keys[1:], entries)
         if state.keeps_losses:
             self.losses(entries)
 
-    def area(self, entries: list[tuple[float, Point]]) -> None:
+    def area(self, keys: list[int], entries: list[tuple[float, Point]]) -> None:
         """Check what AUM is made of: on either side of the reference, wherever that is."""
-        reference = float(scores_of(np.array([self.state.reference]))[0])
-        above = [(s, weight - p) for s, (weight, p) in entries if s > reference]
-        below = [(s, p) for s, (_, p) in entries if s < reference]
+        sides = [int(key > self.state.reference) - int(key < self.state.reference) for key in keys]
+        above = [(s, w - p) for side, (s, (w, p)) in zip(sides, entries, strict=True) if side > 0]
+        below = [(s, p) for side, (s, (_, p)) in zip(sides, entries, strict=True) if side < 0]
         counts = (sum(n for _, n in above), sum(p for _, p in below))
         require((self.state.negatives_above, self.state.positives_below) == counts, "counts of AUM", counts)
         found = stored_sum(self.tree.sums[AREA])

@@ -1,7 +1,7 @@
 """Sums that a tree keeps exactly: the area of AUM, the losses of probabilities.
 
-A sum is begun at the first row that asks for it, by one pass over the entries; from then on every event
-that comes or goes adds or takes its term, a few nanoseconds, and a row rounds what is there.
+A sum is begun by the first call that asks for it, by one pass over the entries (`begin_sums`); from then on
+every event that comes or goes adds or takes its term, a few nanoseconds, and a row rounds what is there.
 
 AUM is a sum over the negatives above the score t where FP and FN cross and over the positives below it, and
 t moves. The tree keeps the sums on either side of a reference, which is t as of the last row that asked. A
@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .exact_sums import add, add_times, clear, rounded
-from .kernels import inlined, kernel
+from .exact_sums import add, add_times, rounded
+from .kernels import entry, inlined, kernel
 from .score_tree_build import neighbour, outermost_bucket
-from .score_tree_layout import LEFT, NONE, RIGHT, Tree, at, score_of, whole
+from .score_tree_layout import FIRST_KEY, LEFT, NONE, RIGHT, Tree, at, score_of, whole
 from .score_tree_query import entry_at
 from .window_sums import AREA, BRIER, LOG_LOSS, area_under_min, brier_term, log_loss_term
 
@@ -46,33 +46,6 @@ def classes_at(bucket: Any, slot: int) -> tuple[int, int]:
     """Return negatives and positives of an entry."""
     positives = whole(bucket.positives[slot]) - bucket.positives[slot - 1]
     return whole(bucket.weight[slot]) - bucket.weight[slot - 1] - positives, positives
-
-
-@kernel
-def begin_area(tree: Tree, crossing: int) -> None:
-    """Sum the terms of AUM from nothing, with the reference at a key. O(k)."""
-    state = tree.state[0]
-    sums = tree.sums[AREA]
-    clear(sums)
-    above = whole(0)
-    below = whole(0)
-    index = outermost_bucket(tree, state.root, LEFT)
-    while index != NONE:
-        bucket = tree.buckets[at(index)]
-        for slot in range(1, bucket.count + 1):
-            key = bucket.key[slot]
-            negatives, positives = classes_at(bucket, slot)
-            if (key > crossing) & (negatives > 0):
-                add_times(sums, score_of(key), negatives)
-                above += negatives
-            elif (key < crossing) & (positives > 0):
-                add_times(sums, -score_of(key), positives)
-                below += positives
-        index = neighbour(tree, index, RIGHT)
-    state.negatives_above = above
-    state.positives_below = below
-    state.reference = crossing
-    state.keeps_area = 1
 
 
 @kernel
@@ -108,45 +81,51 @@ def move_reference(tree: Tree, index: int, slot: int) -> None:
         slot = whole(1) if step > 0 else whole(tree.buckets[at(index)].count)
 
 
-@inlined
+@kernel
 def area_now(tree: Tree) -> float:
-    """Return AUM of a window with both classes. O(log k) amortised, once it is kept."""
+    """Return AUM of a window with both classes, of a tree that keeps it. O(log k) amortised."""
     state = tree.state[0]
     index, slot = entry_at(tree, state.weight - state.positives - 1)
     crossing = tree.buckets[at(index)].key[slot]
-    if state.keeps_area == 0:
-        begin_area(tree, crossing)
-    elif crossing != state.reference:
+    if crossing != state.reference:
         move_reference(tree, index, slot)
     return area_under_min(tree.sums[AREA], state.positives_below, state.negatives_above, score_of(crossing))
 
 
 @kernel
-def begin_losses(tree: Tree) -> None:
-    """Sum the losses of probabilities from nothing. O(k)."""
+def write_losses(tree: Tree, row: Any) -> None:
+    """Write the mean losses of a window that is not empty, of a tree that keeps them. O(1)."""
     state = tree.state[0]
-    clear(tree.sums[BRIER])
-    clear(tree.sums[LOG_LOSS])
+    row.brier = rounded(tree.sums[BRIER]) / state.weight
+    row.log_loss = rounded(tree.sums[LOG_LOSS]) / state.weight
+
+
+@entry
+def begin_sums(tree: Tree, with_area: int, with_losses: int) -> None:
+    """Begin to keep sums (1: yes), from the entries. O(k). The reference of AUM is then below all of them.
+
+    A kernel of its own: within the loop of all events it would take seconds to compile.
+    """
+    state = tree.state[0]
+    state.keeps_area |= with_area
+    state.keeps_losses |= with_losses
     index = outermost_bucket(tree, state.root, LEFT)
     while index != NONE:
         bucket = tree.buckets[at(index)]
         for slot in range(1, bucket.count + 1):
-            negatives, positives = classes_at(bucket, slot)
             score = score_of(bucket.key[slot])
+            negatives, positives = classes_at(bucket, slot)
             for label in range(2):
                 events = positives if label != 0 else negatives
-                if events > 0:
+                if events == 0:
+                    continue
+                if (with_area != 0) & (label == 0):
+                    add_times(tree.sums[AREA], score, events)
+                if with_losses != 0:
                     add_times(tree.sums[BRIER], brier_term(score, label), events)
                     add_times(tree.sums[LOG_LOSS], log_loss_term(score, label), events)
         index = neighbour(tree, index, RIGHT)
-    state.keeps_losses = 1
-
-
-@inlined
-def write_losses(tree: Tree, row: Any) -> None:
-    """Write the mean losses of a window that is not empty, of any classes. O(1), once they are kept."""
-    state = tree.state[0]
-    if state.keeps_losses == 0:
-        begin_losses(tree)
-    row.brier = rounded(tree.sums[BRIER]) / state.weight
-    row.log_loss = rounded(tree.sums[LOG_LOSS]) / state.weight
+    if with_area != 0:
+        state.reference = FIRST_KEY
+        state.negatives_above = state.weight - state.positives
+        state.positives_below = 0

@@ -17,6 +17,7 @@ from rocsteady.core import (
     score_tree_query,
     score_tree_rows,
     score_tree_slide,
+    score_tree_sums,
 )
 from rocsteady.core.score_tree import ScoreTree
 from rocsteady.core.score_window import ScoreWindow, warm_up
@@ -26,6 +27,7 @@ ENTRIES = {
     score_tree_query: ["list_hull", "rank_scores", "select_scores", "roc_points"],
     score_tree_rows: ["read_row", "scan"],
     score_tree_slide: ["slide"],
+    score_tree_sums: ["begin_sums"],
 }
 compiled_only = pytest.mark.skipif(not kernels.COMPILED, reason="interpreted")
 
