@@ -195,8 +195,8 @@ def lower_hull(negatives: Int64Array, positives: Int64Array, vertices: Int64Arra
     Vertex v lies at (X, Y) = (events, positives) of the first v entries; 0 and all are always vertices.
     Graham's scan; integer cross products, so collinear points are told exactly.
     """
-    x = np.zeros(len(negatives) + 1, np.int64)
-    y = np.zeros(len(negatives) + 1, np.int64)
+    x = np.zeros(len(negatives) + 1, negatives.dtype)
+    y = np.zeros(len(negatives) + 1, negatives.dtype)
     top = 0
     vertices[0] = 0
     for entry in range(len(negatives)):
