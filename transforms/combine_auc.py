@@ -63,7 +63,7 @@ class AucCombineFn(beam.CombineFn):
     positive; every event counts once. Any windows and triggers, sessions included; neither the order of
     events nor that of merges matters.
 
-    max_bytes  of the sketch of one group (64 KB: exact up to some 7,000 distinct scores)
+    max_bytes  of the sketch of one group (64 KB: exact up to some 7,700 distinct scores)
     cost       of the H-measure; BetaCost(2, 2) if None
     priors     "window" (the group's), or the share of positives
 
@@ -71,6 +71,10 @@ class AucCombineFn(beam.CombineFn):
     A CombineFn has no second output; where events may be malformed, filter them before.
 
         events | beam.WindowInto(beam.window.Sessions(600)) | beam.CombinePerKey(rs.AucCombineFn())
+
+    >>> result = AucCombineFn().apply([(0, 0.1), (1, 0.9), ([0, 1], [0.4, 0.3])])
+    >>> result.auc, result.positives, result.exact
+    (0.75, 2, True)
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import random
 from collections import defaultdict
 from itertools import pairwise
@@ -24,6 +25,7 @@ from apache_beam.transforms.window import (
 )
 from beam_runs import InOrder, Keep, kept, pipeline
 from rocsteady.core.auc_sketch import AucSketch
+from rocsteady.transforms import combine_auc
 from rocsteady.transforms.combine_auc import AucCombineFn, CombinedAuc
 from sklearn.metrics import roc_auc_score
 
@@ -274,6 +276,10 @@ def test_what_is_no_event_is_refused_with_the_remedy(element: Any, words: str) -
     combine = AucCombineFn()
     with pytest.raises(rs.InputError, match=f"^AucCombineFn: .*{words}"):
         combine.add_input(combine.create_accumulator(), element)
+
+
+def test_the_example_is_true() -> None:
+    assert doctest.testmod(combine_auc).failed == 0
 
 
 def test_a_pipeline_fails_with_that_sentence() -> None:
