@@ -47,7 +47,10 @@ def as_classes(name: str, values: npt.NDArray[Any]) -> TextColumn:
     return TextColumn.of([class_text(value) for value in classes])
 
 
-def as_binary(labels: npt.NDArray[Any]) -> Int8Array:
+def as_binary(
+    labels: npt.NDArray[Any],
+    remedy: str = "name the positive class with positive= where labels are classes",
+) -> Int8Array:
     """Return 1/0 labels from 1/0, 1/-1 or booleans."""
     try:
         numbers = labels.astype(np.float64)
@@ -56,8 +59,7 @@ def as_binary(labels: npt.NDArray[Any]) -> Int8Array:
     bad = np.flatnonzero(~np.isin(numbers, (0.0, 1.0, -1.0)))
     if len(bad):
         raise InputError(
-            f"labels[{bad[0]}] is {labels[bad[0]]!r}: a label is 1, 0, -1, True or False; name the positive "
-            "class with positive= where labels are classes"
+            f"labels[{bad[0]}] is {labels[bad[0]]!r}: a label is 1, 0, -1, True or False; {remedy}"
         )
     return np.asarray(numbers == 1.0, np.int8)
 

@@ -69,7 +69,8 @@ def refuse_merging_windows(events: beam.PCollection[Any], whose: str) -> None:
         raise ConfigError(
             f"{whose}: the input is in {type(windowfn).__name__}, windows that merge, and an exact "
             "evaluation of two panes cannot be merged into one; use FixedWindows or SlidingWindows, or "
-            "put the session into the model's name, or combine each session with a CombineFn of your own"
+            "put the session into the model's name, or combine each session's (label, score) pairs with "
+            "beam.CombinePerKey(rocsteady.AucCombineFn()), which gives its AUC and H"
         )
 
 

@@ -21,6 +21,7 @@ import numpy as np
 import rocsteady as rs
 from rocsteady.core import decisions, window_scan
 from rocsteady.core.adwin import Adwin
+from rocsteady.core.auc_sketch import AucSketch
 
 compiled = hasattr(window_scan.scan_window, "signatures")
 rng = np.random.default_rng(8)
@@ -49,6 +50,14 @@ for k in (1, 2, 7, 100, None):
     ev = rs.ModelEvaluator(window=window, every=rs.EveryEvents(31), positive="up")
     for row in ev.update(named[labels * 2], scores, predicted=named[rng.integers(0, 3, 400)]):
         print(tuple(row))
+for spread in (0.0, 1.0, 9.0):
+    sketch = AucSketch(1024)
+    for _ in range(2):
+        part = AucSketch(1024)
+        y = rng.integers(0, 2, 700)
+        part.add(y, 1 / (1 + np.exp(-spread * rng.normal(size=700))) - y)
+        sketch.merge(AucSketch.from_bytes(part.to_bytes()))
+    print("Sketch", sketch.to_bytes().hex(), sketch.bounds(), sketch.h_bounds())
 negatives, positives = rng.integers(0, 3, (2, 20))
 measures, reasons = np.zeros(40), np.zeros(40, np.int8)
 window_scan.auc_interval(
