@@ -31,7 +31,7 @@ MOST_WORDS = 1000
 
 @dataclass(frozen=True)
 class Stream:
-    """Scores, float64 (n,), and labels, int8 (n,) of 0 and 1, in the order of the stream; and what they are."""
+    """Scores, float64 (n,), and labels, int8 (n,), 0 or 1, in the order of the stream; and what they are."""
 
     name: str
     about: str
@@ -107,7 +107,7 @@ _SOURCES = {
     ),
     "aps": _Source(
         "aps_failure_6k_sample.csv.gz",
-        "APS failure in Scania trucks, a sample of 2,002, each of them three times; logistic regression",
+        "APS failure in Scania trucks, a sample of 6,006 of which 2,002 are distinct; logistic regression",
         _equals("class", 1),
         "class",
     ),
