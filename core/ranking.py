@@ -349,7 +349,11 @@ class SortedRanking:
         return pending + 9 * (len(self._scores) + len(self._sorted_scores))
 
 
-def h_measure(edge_negatives: Int64Array, edge_positives: Int64Array, settings: EvaluatorSettings) -> float:
+def h_measure(
+    edge_negatives: Int64Array | FloatArray,
+    edge_positives: Int64Array | FloatArray,
+    settings: EvaluatorSettings,
+) -> float:
     """Return the H-measure of a hull, given by the (negatives, positives) of its edges.
 
     Every edge adds h(n, p) = n G0(c) + p G1(c), c = p / (n + p); H = 1 - sum of them / h(N, P). Hand 2009;

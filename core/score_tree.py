@@ -72,6 +72,7 @@ from .score_tree_slide import (
     Ring,
     slide,
 )
+from .score_tree_subset import list_subset, thin_hull
 
 COST_CURVATURE = {(2, 2): 1.0, (1, 1): 0.0}
 """The cost densities Beta(a, b) whose loss the tree keeps; others are summed over `hull()`."""
@@ -296,6 +297,24 @@ class ScoreTree:
         x, y = self._chain
         count = list_hull(self._tree, x, y) if self.keeps_hull else scan(self._tree, self._chain)
         return Hull(x[:count].copy(), y[:count].copy())
+
+    def hull_subset(self, growth: float) -> tuple[Hull, float]:
+        """Return vertices of the hull near which all others lie, and the growth of losses they need.
+
+        A loss that is minimised over them is at most `growth` times that of the hull, or the factor
+        returned, which is not larger. 1 keeps every vertex. O(log k) a vertex kept; O(k) without bridges.
+        See `score_tree_subset`, and `approximate_h` for its use.
+        """
+        if not 1.0 <= growth < np.inf:
+            raise InputError(f"growth: {growth}; give a factor, 1 or more")
+        growth = float(growth)
+        if not self.keeps_hull:
+            x, y = (of_all.astype(np.float64) for of_all in self.hull())
+            count, needed = thin_hull(x, y, growth)
+            return Hull(x[:count].astype(np.int64), y[:count].astype(np.int64)), needed
+        chain = self._chain
+        count, needed = list_subset(self._tree, growth, chain.x, chain.y)
+        return Hull(chain.x[:count].copy(), chain.y[:count].copy()), needed
 
     def h_sum(self) -> tuple[int, int]:
         """Loss in fixed point over the hull, and over its chord: H = 1 - the one / the other. O(1).
