@@ -36,7 +36,7 @@ Integer = int | np.integer[Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _WITH_KERNELS = re.compile(
-    r"score_tree|window_scan|roc_curve|decisions|pending_events|ranking|kernels|rows|settings"
+    r"score_tree|compressed_list|window_scan|roc_curve|decisions|pending_events|ranking|kernels|rows|settings"
 )
 """Modules with kernels, and those whose constants are compiled into them."""
 
