@@ -35,13 +35,14 @@ class CompressedAuc:
     """The AUC of a changing set of events, to within a relative error of epsilon / 2 (Tatti 2018).
 
     epsilon: |estimate - auc| <= auc epsilon / 2 after every event; 0 is exact, and slow.
-    reverse: |estimate - auc| <= (1 - auc) epsilon / 2 instead, the better bound above an AUC of a half.
+    reverse: |estimate - auc| <= (1 - auc) epsilon / 2 instead, the better bound above an AUC of a half. The
+    error is then smaller than the bounds' ratio says: without, most negatives of a good classifier lie in
+    the last and largest group, all with an error of one sign.
 
     An event costs O(log k + s) of k events and s = `size` nodes, which are O((log k) / epsilon), and a
-    further O(log k) for each node that joins the list (`nodes_added`): at most one when an event comes,
-    when one goes at worst as many as there are groups, in a window of 1,000 every seventh event one, of
-    10,000 every fiftieth. (The paper's list P would make those O(1), at the cost of a second descent for
-    every negative.)
+    further O(log k) for each node that joins the list (`nodes_added`): one at most when an event comes; when
+    one goes at worst one in every group, in a window of 1,000 every seventh event one, of 10,000 every
+    fiftieth. (The paper's list P would make that O(1), at the cost of a second descent for every negative.)
 
     When to use it: to see what the paper's method does, and for its list, a ROC curve of `size` points
     with certified error (`nodes`). For the AUC alone the exact tree (`ScoreTree`, `ModelEvaluator`) is the
