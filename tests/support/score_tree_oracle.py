@@ -68,6 +68,25 @@ class Oracle:
             y.append(y[-1] + positives)
         return x, y
 
+    def hull_subset(self, growth: float) -> tuple[list[int], list[int], float]:
+        """The hull, each vertex kept the last that is near the one before; and the growth that needs."""
+        x, y = self.hull()
+        alarms = [self.negatives - (a - b) for a, b in zip(x, y, strict=True)]
+        kept, needed = [0], Fraction(1)
+        while kept[-1] < len(x) - 1:
+            u = kept[-1]
+            near = [
+                v
+                for v in range(u + 2, len(x))
+                if alarms[u] <= Fraction(growth) * alarms[v] or y[v] <= Fraction(growth) * y[u]
+            ]
+            kept.append(max(near, default=u + 1))
+            if near:
+                v = kept[-1]
+                ratios = [Fraction(a, b) for a, b in ((alarms[u], alarms[v]), (y[v], y[u])) if b]
+                needed = max(needed, min(ratios))
+        return [x[i] for i in kept], [y[i] for i in kept], float(needed)
+
     def pav(self) -> list[float]:
         """The calibrated value of every entry."""
         return [p / events for events, p, entries in self.blocks for _ in range(entries)]
