@@ -91,6 +91,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
+def prose(text: str) -> str:
+    """Return text as a paragraph: in one line, whatever its lines were."""
+    return " ".join(text.split()) + "\n"
+
+
 def machine() -> str:
     """Say what the figures were measured on."""
     cpu = platform.processor() or platform.machine()

@@ -17,7 +17,7 @@ from rocsteady.core.model_evaluator import ModelEvaluator
 from rocsteady.core.row_measures import h_measure
 from rocsteady.core.score_tree import ScoreTree
 from rocsteady.core.settings import BetaCost, Cost, EvaluatorSettings, SeverityCost, UniformCost
-from score_tree_oracle import Oracle, streams
+from score_tree_oracle import Oracle, steepening, streams
 
 EPSILONS = (0.01, 0.1, 0.5, 3.0)
 COSTS: list[tuple[Cost, Any]] = [
@@ -28,29 +28,6 @@ COSTS: list[tuple[Cost, Any]] = [
     (SeverityCost("balanced"), "window"),
 ]
 ROUNDING = 1e-12
-
-
-def steepening(events: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and scores in random order whose hull has about as many vertices as one can have.
-
-    Every score has so many events and so many positives that its slope p/q is in lowest terms, and all
-    fractions of a denominator are there before the next denominator begins.
-    """
-    slopes = sorted({(p / q, p, q) for q in range(1, 40) for p in range(q + 1) if math.gcd(p, q) == 1})
-    counts = {(p, q): 0 for _, p, q in slopes}
-    used = 0
-    for p, q in sorted(counts, key=lambda step: step[1]):
-        used += q
-        if used > events:
-            break
-        counts[p, q] = 1
-    labels, scores = [], []
-    for score, (_, p, q) in enumerate(slopes):
-        if counts[p, q]:
-            labels += [1] * p + [0] * (q - p)
-            scores += [float(score)] * q
-    order = np.random.default_rng(3).permutation(len(labels))
-    return np.array(labels, np.int8)[order], np.array(scores)[order]
 
 
 def all_streams(events: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
