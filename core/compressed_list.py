@@ -276,7 +276,7 @@ def run(tree: Tree, ring: Ring, nodes: Nodes, labels: Any, scores: Any, sign: in
         if not leaves:
             course.event += 1
             if course.window != NO_WINDOW:
-                hold(ring, key, label, index)
+                hold(ring, key, label, index, whole(0))
         if (course.event > 0) & (course.window != NO_WINDOW) & (course.held <= course.window):
             estimates[at(course.event - 1)] = estimate(tree, nodes)
     nodes.state[0].pairs2 = approximate_pairs2(nodes)
