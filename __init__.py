@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .core import river_metrics as river  # noqa: F401  handed on below
     from .core.approximate_h import Approximation, approximate_cost_curve_area, approximate_h
-    from .core.auc_sketch import AucSketch
+    from .core.auc_sketch import AucBounds, AucSketch, HBounds
     from .core.compressed_auc import CompressedAuc
     from .core.errors import (
         ConfigError,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         LastDuration,
         LastEvents,
     )
-    from .transforms.combine_auc import AucCombineFn
+    from .transforms.combine_auc import AucCombineFn, CombinedAuc
     from .transforms.evaluate_models import EvaluateModels
 
 __version__ = "0.1.0"
@@ -61,14 +61,14 @@ _HOMES = {
         "BetaCost", "EvaluatorSettings", "SeverityCost", "TableSettings", "UniformCost",
     ),
     "core.approximate_h": ("Approximation", "approximate_cost_curve_area", "approximate_h"),
-    "core.auc_sketch": ("AucSketch",),
+    "core.auc_sketch": ("AucBounds", "AucSketch", "HBounds"),
     "core.compressed_auc": ("CompressedAuc",),
     "core.threshold_queries": ("SortedMasses", "estimate_auc"),
     "core.weighted_tree": ("WeightedTree",),
     "core.windows": (
         "Adaptive", "AllEvents", "EveryEvents", "EverySeconds", "Fading", "LastDuration", "LastEvents",
     ),
-    "transforms.combine_auc": ("AucCombineFn",),
+    "transforms.combine_auc": ("AucCombineFn", "CombinedAuc"),
     "transforms.evaluate_models": ("EvaluateModels",),
 }  # fmt: skip
 """Where the public names live. They are handed on when first used: importing Beam takes a second, numba a
@@ -77,14 +77,14 @@ third of one, and `rocsteady --help` needs neither."""
 _HOME_OF = {name: f".{home}" for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Adaptive", "AllEvents", "Approximation", "AucCombineFn", "AucSketch", "BetaCost", "CompressedAuc",
-    "ConfigError", "CorruptBytesError", "EvaluateModels", "EvaluatorSettings", "EvaluatorTable",
-    "EventBatch", "EveryEvents", "EverySeconds", "Fading", "ForeignBytesError", "FutureVersionError",
-    "IdColumn", "InputError", "LastDuration", "LastEvents", "MeasureRow", "Measures",
-    "MissingPackageError", "ModelEvaluator", "OtherConfigurationError", "RocCurve", "RocsteadyError",
-    "Rows", "ScoreTree", "SeverityCost", "SortedMasses", "TableSettings", "TextColumn",
-    "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve", "WireError",
-    "approximate_cost_curve_area", "approximate_h", "estimate_auc",
+    "Adaptive", "AllEvents", "Approximation", "AucBounds", "AucCombineFn", "AucSketch", "BetaCost",
+    "CombinedAuc", "CompressedAuc", "ConfigError", "CorruptBytesError", "EvaluateModels",
+    "EvaluatorSettings", "EvaluatorTable", "EventBatch", "EveryEvents", "EverySeconds", "Fading",
+    "ForeignBytesError", "FutureVersionError", "HBounds", "IdColumn", "InputError", "LastDuration",
+    "LastEvents", "MeasureRow", "Measures", "MissingPackageError", "ModelEvaluator",
+    "OtherConfigurationError", "RocCurve", "RocsteadyError", "Rows", "ScoreTree", "SeverityCost",
+    "SortedMasses", "TableSettings", "TextColumn", "TruncatedBytesError", "UniformCost", "WeightedTree",
+    "WindowCurve", "WireError", "approximate_cost_curve_area", "approximate_h", "estimate_auc",
 ]  # fmt: skip
 
 

@@ -89,8 +89,8 @@ def suits_tree(settings: EvaluatorSettings, held: int) -> bool:
 
 def steps_until_switch(sizes: range, held: int, has_tree: bool) -> int:
     """Return how many steps may go by before it is to be asked anew which form suits a window."""
-    if has_tree:
-        return max(1, sizes.stop - held)
+    if has_tree:  # of a size, it never grows beyond what suits it
+        return sizes.stop - held if sizes.stop == EXACT_EVENTS else sys.maxsize
     return max(1_024, sizes.start - held) if sizes else sys.maxsize
 
 
