@@ -22,7 +22,7 @@ import numpy.typing as npt
 from .errors import ConfigError, CorruptBytesError, InputError
 from .evaluator_inputs import as_binary, as_numbers
 from .events import FloatArray, Int8Array, Int64Array
-from .ranking import h_measure
+from .row_measures import h_measure
 from .score_cells import (
     EXACT,
     FINEST,
