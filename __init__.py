@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .core import river_metrics as river  # noqa: F401  handed on below
+    from .core.approximate_h import Approximation, approximate_cost_curve_area, approximate_h
+    from .core.auc_sketch import AucSketch
+    from .core.compressed_auc import CompressedAuc
     from .core.errors import (
         ConfigError,
         CorruptBytesError,
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from .core.rows import MeasureRow, Measures, Rows
     from .core.score_tree import ScoreTree
     from .core.settings import BetaCost, EvaluatorSettings, SeverityCost, TableSettings, UniformCost
+    from .core.threshold_queries import SortedMasses, estimate_auc
+    from .core.weighted_tree import WeightedTree
     from .core.windows import (
         Adaptive,
         AllEvents,
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
         LastDuration,
         LastEvents,
     )
+    from .transforms.combine_auc import AucCombineFn
     from .transforms.evaluate_models import EvaluateModels
 
 __version__ = "0.1.0"
@@ -54,9 +60,15 @@ _HOMES = {
     "core.settings": (
         "BetaCost", "EvaluatorSettings", "SeverityCost", "TableSettings", "UniformCost",
     ),
+    "core.approximate_h": ("Approximation", "approximate_cost_curve_area", "approximate_h"),
+    "core.auc_sketch": ("AucSketch",),
+    "core.compressed_auc": ("CompressedAuc",),
+    "core.threshold_queries": ("SortedMasses", "estimate_auc"),
+    "core.weighted_tree": ("WeightedTree",),
     "core.windows": (
         "Adaptive", "AllEvents", "EveryEvents", "EverySeconds", "Fading", "LastDuration", "LastEvents",
     ),
+    "transforms.combine_auc": ("AucCombineFn",),
     "transforms.evaluate_models": ("EvaluateModels",),
 }  # fmt: skip
 """Where the public names live. They are handed on when first used: importing Beam takes a second, numba a
@@ -65,13 +77,14 @@ third of one, and `rocsteady --help` needs neither."""
 _HOME_OF = {name: f".{home}" for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Adaptive", "AllEvents", "BetaCost", "ConfigError", "CorruptBytesError", "EvaluateModels",
-    "EvaluatorSettings", "EvaluatorTable", "EventBatch", "EveryEvents", "EverySeconds", "Fading",
-    "ForeignBytesError", "FutureVersionError", "IdColumn", "InputError", "LastDuration", "LastEvents",
-    "MeasureRow", "Measures", "MissingPackageError",
-    "ModelEvaluator", "OtherConfigurationError", "RocCurve", "RocsteadyError", "Rows", "ScoreTree",
-    "SeverityCost", "TableSettings", "TextColumn", "TruncatedBytesError", "UniformCost", "WindowCurve",
-    "WireError",
+    "Adaptive", "AllEvents", "Approximation", "AucCombineFn", "AucSketch", "BetaCost", "CompressedAuc",
+    "ConfigError", "CorruptBytesError", "EvaluateModels", "EvaluatorSettings", "EvaluatorTable",
+    "EventBatch", "EveryEvents", "EverySeconds", "Fading", "ForeignBytesError", "FutureVersionError",
+    "IdColumn", "InputError", "LastDuration", "LastEvents", "MeasureRow", "Measures",
+    "MissingPackageError", "ModelEvaluator", "OtherConfigurationError", "RocCurve", "RocsteadyError",
+    "Rows", "ScoreTree", "SeverityCost", "SortedMasses", "TableSettings", "TextColumn",
+    "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve", "WireError",
+    "approximate_cost_curve_area", "approximate_h", "estimate_auc",
 ]  # fmt: skip
 
 

@@ -28,8 +28,8 @@ class EndOfPartition:
     """A source partition has ended, and this shard was sent `packets` packets of it.
 
     The input has `partitions` of them in all, and this is number `partition`, from 0, in the order in
-    which they apply: with this, a machine knows whose turn it is, and when it has had everything. The clock of
-    the partition stands at `high_water`, its greatest event time (NO_TIME: it has no times).
+    which they apply: with this, a machine knows whose turn it is, and when it has had everything. The clock
+    of the partition stands at `high_water`, its greatest event time (NO_TIME: it has no times).
     """
 
     source: str

@@ -140,7 +140,12 @@ def write_measures(
 
 
 @scanning
-def cost_curve_area(edge_negatives: Int64Array, edge_positives: Int64Array, n: Integer, p: Integer) -> float:
+def cost_curve_area(
+    edge_negatives: Int64Array | FloatArray,
+    edge_positives: Int64Array | FloatArray,
+    n: Integer | float,
+    p: Integer | float,
+) -> float:
     """Return the area under the cost curve, in [0, 1/4] (Tatti 2021, section 2)."""
     area = 0.0
     for edge in range(len(edge_negatives)):

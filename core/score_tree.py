@@ -64,7 +64,7 @@ from .score_tree_layout import (
     scores_of,
     zero_record,
 )
-from .score_tree_query import list_hull, rank_scores, roc_points, select_scores
+from .score_tree_query import find_crossing, list_hull, rank_scores, roc_points, select_scores
 from .score_tree_rows import ROW, Ask, Chain, chain_room, read_row, scan
 from .score_tree_slide import (
     COURSE,
@@ -76,7 +76,9 @@ from .score_tree_slide import (
     Ring,
     slide,
 )
+from .score_tree_subset import list_subset, thin_hull
 from .score_tree_sums import begin_sums
+from .threshold_queries import MassCrossing
 from .window_sums import WINDOW_SUMS
 
 COST_CURVATURE = {(2, 2): 1.0, (1, 1): 0.0}
@@ -314,6 +316,24 @@ class ScoreTree:
         count = list_hull(self._tree, x, y) if self.keeps_hull else scan(self._tree, self._chain)
         return Hull(x[:count].copy(), y[:count].copy())
 
+    def hull_subset(self, growth: float) -> tuple[Hull, float]:
+        """Return vertices of the hull near which all others lie, and the growth of losses they need.
+
+        A loss that is minimised over them is at most `growth` times that of the hull, or the factor
+        returned, which is not larger. 1 keeps every vertex. O(log k) a vertex kept; O(k) without bridges.
+        See `score_tree_subset`, and `approximate_h` for its use.
+        """
+        if not 1.0 <= growth < np.inf:
+            raise InputError(f"growth: {growth}; give a factor, 1 or more")
+        growth = float(growth)
+        if not self.keeps_hull:
+            x, y = (of_all.astype(np.float64) for of_all in self.hull())
+            count, needed = thin_hull(x, y, growth)
+            return Hull(x[:count].astype(np.int64), y[:count].astype(np.int64)), needed
+        chain = self._chain
+        count, needed = list_subset(self._tree, growth, chain.x, chain.y)
+        return Hull(chain.x[:count].copy(), chain.y[:count].copy()), needed
+
     def h_sum(self) -> tuple[int, int]:
         """Loss in fixed point over the hull, and over its chord: H = 1 - the one / the other. O(1).
 
@@ -405,6 +425,22 @@ class ScoreTree:
             return None
         index = max(0, int(np.ceil(share * len(self))) - 1)
         return float(self.select([index])[0])
+
+    def crossing(self, label: int, mass: float) -> MassCrossing | None:
+        """Find the highest score s such that more than `mass` events of `label` have a score >= s.
+
+        None if there are no more than that. O(log k). See `threshold_queries`.
+
+        >>> ScoreTree.from_sorted([1.0, 2.0, 3.0], [0, 1, 1], [2, 1, 0]).crossing(1, 1.5)
+        MassCrossing(score=2.0, own_above=1.0, other_above=0.0, own=1.0, other=1.0)
+        """
+        out = np.empty(5, np.int64)
+        find_crossing(self._tree, int(label), int(min(np.floor(mass), MAX_WEIGHT)), out)
+        own_above, other_above, own, other, key = out
+        if not own:
+            return None
+        score = float(scores_of(np.array([key]))[0])
+        return MassCrossing(score, float(own_above), float(other_above), float(own), float(other))
 
     def placement(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> FloatArray:
         """Share of the other class that each event is on the right side of, ties half.
@@ -529,12 +565,23 @@ class ScoreTree:
                 self._tree, ring, labels, scores, leaving, flags, shifts, sign, ask, self._chain, rows,
                 placements,
             )  # fmt: skip
-            if code == NEEDS_CAPACITY:
-                self._rebuild(self._capacity_for(len(self) + 1), self.keeps_hull)
-            elif code == NEEDS_ROOM:
-                self._grow_room()
-            else:
+            if not self.make_room(code):
                 return code
+
+    @property
+    def records(self) -> Tree:
+        """What a kernel of another module takes. Not to be kept: `make_room` makes them anew."""
+        return self._tree
+
+    def make_room(self, code: int) -> bool:
+        """Give a batch kernel what it stopped for; False if that is not room in the tree."""
+        if code == NEEDS_CAPACITY:
+            self._rebuild(self._capacity_for(len(self) + 1), self.keeps_hull)
+        elif code == NEEDS_ROOM:
+            self._grow_room()
+        else:
+            return False
+        return True
 
     def _apply(self, labels: LabelArray, scores: FloatArray, sign: int) -> int:
         """Insert or remove a batch; return how many events that worked for."""

@@ -16,6 +16,7 @@ from .kernels import entry, inlined, kernel
 from .score_tree_bucket import slot_of, slot_slope
 from .score_tree_build import neighbour, outermost_bucket
 from .score_tree_layout import (
+    FIRST_KEY,
     LEFT,
     NONE,
     RIGHT,
@@ -40,13 +41,14 @@ class Crossing(NamedTuple):
     """The entry at which a class, counted from the HIGHEST score, exceeds a quota.
 
     `own`, `other`: events above the entry of that class and of the other one; `own_tied`,
-    `other_tied`: those of the entry, all 0 if the quota is never exceeded.
+    `other_tied`: those of the entry, all 0 if the quota is never exceeded; `key`: its key.
     """
 
     own: int
     other: int
     own_tied: int
     other_tied: int
+    key: int
 
 
 @inlined
@@ -119,7 +121,7 @@ def crossing(tree: Tree, label: int, quota: int) -> Crossing:
     all_own = state.positives if label != 0 else state.weight - state.positives
     all_other = state.weight - all_own
     if all_own <= quota:
-        return Crossing(all_own, all_other, whole(0), whole(0))
+        return Crossing(all_own, all_other, whole(0), whole(0), whole(FIRST_KEY))
     own = whole(0)
     other = whole(0)
     place = state.root
@@ -145,7 +147,13 @@ def crossing(tree: Tree, label: int, quota: int) -> Crossing:
     own_tied = in_bucket - own_above - class_through(bucket, slot - 1, label)
     weight_above = whole(bucket.weight[count]) - bucket.weight[slot]
     weight_tied = whole(bucket.weight[slot]) - bucket.weight[slot - 1]
-    return Crossing(own + own_above, other + weight_above - own_above, own_tied, weight_tied - own_tied)
+    return Crossing(
+        own + own_above,
+        other + weight_above - own_above,
+        own_tied,
+        weight_tied - own_tied,
+        whole(bucket.key[at(slot)]),
+    )
 
 
 @inlined
@@ -331,6 +339,19 @@ def select_scores(tree: Tree, indices: Any, scores: Any) -> None:
     """For each index, 0 to the weight less 1: the score at it, in ascending order with repeats."""
     for i in range(len(indices)):
         scores[i] = score_at(tree, whole(indices[i]))
+
+
+@entry
+def find_crossing(tree: Tree, label: int, quota: int, out: Any) -> None:
+    """Write a Crossing's five numbers (see there)."""
+    found = crossing(tree, label, quota)
+    out[0], out[1], out[2], out[3], out[4] = (
+        found.own,
+        found.other,
+        found.own_tied,
+        found.other_tied,
+        found.key,
+    )
 
 
 @entry

@@ -28,6 +28,7 @@ from score_tree_oracle import Oracle, streams
 SMALL_BUCKETS = SLOTS == 8
 STREAMS = [name for name, _, _ in streams(1, 0)]
 SHARES = [0.0, 0.01, 0.1, 0.29, 0.5, 0.9, 1.0]
+GROWTHS = [1.0, 1.125, 1.5, 4.0]
 COSTS = [0.05, 0.2, 0.3, 0.5, 0.9]
 
 
@@ -62,6 +63,9 @@ def agree_on_questions(tree: ScoreTree, oracle: Oracle) -> None:
     """Everything that is computed when asked for."""
     x, y = tree.hull()
     assert (x.tolist(), y.tolist()) == oracle.hull()
+    for growth in GROWTHS:
+        (x, y), needed = tree.hull_subset(growth)
+        assert (x.tolist(), y.tolist(), needed) == oracle.hull_subset(growth)
     entries = tree.to_sorted()
     assert entries.scores.tolist() == oracle.scores
     assert entries.positives.tolist() == oracle.p
@@ -231,6 +235,9 @@ def test_bad_input_is_refused_in_words() -> None:
         ScoreTree(cost=(3, 1))
     with pytest.raises(InputError, match="give a share"):
         tree.tpr_at_fpr(1.5)
+    for growth in (0.99, np.nan, np.inf):
+        with pytest.raises(InputError, match="give a factor, 1 or more"):
+            tree.hull_subset(growth)
     with pytest.raises(InputError, match="of 0 events"):
         tree.select([0])
     assert len(tree) == 0

@@ -17,6 +17,7 @@ from rocsteady.core import (
     score_tree_query,
     score_tree_rows,
     score_tree_slide,
+    score_tree_subset,
     score_tree_sums,
 )
 from rocsteady.core.score_tree import ScoreTree
@@ -27,6 +28,7 @@ ENTRIES = {
     score_tree_query: ["list_hull", "rank_scores", "select_scores", "roc_points"],
     score_tree_rows: ["read_row", "scan"],
     score_tree_slide: ["slide"],
+    score_tree_subset: ["list_subset", "thin_hull"],
     score_tree_sums: ["begin_sums"],
 }
 compiled_only = pytest.mark.skipif(not kernels.COMPILED, reason="interpreted")
@@ -55,6 +57,10 @@ def test_every_entry_has_one_specialisation_whatever_it_is_called_with() -> None
         tree.rank(s)
         tree.select(np.array([0], np.int32))
         tree.tpr_at_fpr(1)
+        tree.hull_subset(2)
+        without_bridges = ScoreTree(keeps_hull=False)
+        without_bridges.insert(y, s)
+        without_bridges.hull_subset(1.5)
         ScoreWindow(None).slide(y, s, np.zeros(2, np.int32))
         ScoreWindow(2, stride=2, keeps_hull=False).slide(y, s)
     for module, names in ENTRIES.items():

@@ -68,6 +68,25 @@ class Oracle:
             y.append(y[-1] + positives)
         return x, y
 
+    def hull_subset(self, growth: float) -> tuple[list[int], list[int], float]:
+        """The hull, each vertex kept the last that is near the one before; and the growth that needs."""
+        x, y = self.hull()
+        alarms = [self.negatives - (a - b) for a, b in zip(x, y, strict=True)]
+        kept, needed = [0], Fraction(1)
+        while kept[-1] < len(x) - 1:
+            u = kept[-1]
+            near = [
+                v
+                for v in range(u + 2, len(x))
+                if alarms[u] <= Fraction(growth) * alarms[v] or y[v] <= Fraction(growth) * y[u]
+            ]
+            kept.append(max(near, default=u + 1))
+            if near:
+                v = kept[-1]
+                ratios = [Fraction(a, b) for a, b in ((alarms[u], alarms[v]), (y[v], y[u])) if b]
+                needed = max(needed, min(ratios))
+        return [x[i] for i in kept], [y[i] for i in kept], float(needed)
+
     def pav(self) -> list[float]:
         """The calibrated value of every entry."""
         return [p / events for events, p, entries in self.blocks for _ in range(entries)]
@@ -232,3 +251,26 @@ def streams(events: int, seed: int) -> Iterator[tuple[str, np.ndarray, np.ndarra
     yield "special numbers", y, special[rng.integers(0, 8, events)]
     # As many positives as negatives at every score but two: hulls of one edge, KS of 0
     yield "flat", (t // 2 % 2).astype(np.int8), (t // 4 % 9) * 1.0
+
+
+def steepening(events: int) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and scores in random order whose hull has about as many vertices as one can have.
+
+    Every score has so many events and so many positives that its slope p/q is in lowest terms, and all
+    fractions of a denominator are there before the next denominator begins.
+    """
+    slopes = sorted({(p / q, p, q) for q in range(1, 40) for p in range(q + 1) if math.gcd(p, q) == 1})
+    counts = {(p, q): 0 for _, p, q in slopes}
+    used = 0
+    for p, q in sorted(counts, key=lambda step: step[1]):
+        used += q
+        if used > events:
+            break
+        counts[p, q] = 1
+    labels, scores = [], []
+    for score, (_, p, q) in enumerate(slopes):
+        if counts[p, q]:
+            labels += [1] * p + [0] * (q - p)
+            scores += [float(score)] * q
+    order = np.random.default_rng(3).permutation(len(labels))
+    return np.array(labels, np.int8)[order], np.array(scores)[order]
