@@ -120,7 +120,7 @@ def test_what_is_made_at_a_row_has_the_same_bits_from_scan_and_tree(
             continue
         results = []
         for form in (SortedRanking, TreeRanking):
-            ranking = form(settings, NO_LABELS, NO_SCORES, every)
+            ranking = form(settings, NO_LABELS, NO_SCORES)
             cuts = np.sort(rng.integers(0, events, 5))
             numbers, reasons = rows_of(ranking, labels.astype(np.int8), scores, every, cuts)
             last = np.full(len(NUMBER_COLUMNS), np.nan), np.zeros(len(MEASURES), np.int8)
@@ -156,6 +156,13 @@ def test_the_form_follows_from_settings_and_size_alone() -> None:
     endless = tree_sizes(rs.EvaluatorSettings(window=rs.AllEvents(), every=rs.EveryEvents(100)))
     assert (endless.start, endless.stop) == (200, EXACT_EVENTS)
     assert steps_until_switch(endless, 2_000_000, True) == EXACT_EVENTS - 2_000_000
+    for choice in ({"cost": rs.SeverityCost()}, {"priors": 0.3}, {"measures": "all"}):
+        settings = rs.EvaluatorSettings(every=rs.EveryEvents(100), **choice)
+        assert [suits_tree(settings, held) for held in (1_999, 2_000)] == [False, True]
+        dense = rs.EvaluatorSettings(every=rs.EveryEvents(1), **choice)
+        assert [suits_tree(dense, held) for held in (999, 1_000)] == [False, True]
+    for choice in ({"probabilities": True}, {"measures": ("brier", "aum"), "probabilities": True}):
+        assert suits_tree(rs.EvaluatorSettings(every=rs.EveryEvents(1), **choice), 64)
 
 
 def test_a_window_that_shrinks_and_grows_does_not_change_its_form_to_and_fro() -> None:
@@ -166,13 +173,6 @@ def test_a_window_that_shrinks_and_grows_does_not_change_its_form_to_and_fro() -
     assert [keeps_form(sizes, held, True) for held in (49, 50, 200, EXACT_EVENTS)] == [
         False, True, True, False,
     ]  # fmt: skip
-    for choice in ({"cost": rs.SeverityCost()}, {"priors": 0.3}, {"measures": "all"}):
-        settings = rs.EvaluatorSettings(every=rs.EveryEvents(100), **choice)
-        assert [suits_tree(settings, held) for held in (1_999, 2_000)] == [False, True]
-        dense = rs.EvaluatorSettings(every=rs.EveryEvents(1), **choice)
-        assert [suits_tree(dense, held) for held in (999, 1_000)] == [False, True]
-    for choice in ({"probabilities": True}, {"measures": ("brier", "aum"), "probabilities": True}):
-        assert suits_tree(rs.EvaluatorSettings(every=rs.EveryEvents(1), **choice), 64)
 
 
 def test_an_evaluator_goes_on_the_same_whichever_form_it_was_stored_in() -> None:
