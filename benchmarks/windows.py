@@ -30,34 +30,40 @@ MICROS = 1_000_000
 
 HEAD = """# Windows beside each other
 
-`python -m benchmarks.windows` wrote this page. Microseconds of processor time per event: minimum, median, p99 of
-calls of 1,000 events to one `ModelEvaluator` with every default measure, rows included. In bold the median ratio
-of turns that followed each other.
+`python -m benchmarks.windows` wrote this page. Microseconds of processor time per event: minimum, median, p99
+of calls of 1,000 events to one `ModelEvaluator` with every default measure, rows included. In bold the median
+ratio of turns that followed each other.
 """
 
 SAID = {
-    "At the same size": """To `last:k`, whose sums are whole numbers. `last:ks` is the last k seconds of events that
-come one a second; the grid's points lie as far apart as rows do beside it; fading by the half-life at which about k
-events are held.
+    "At the same size": """To `last:k`, whose sums are whole numbers. `last:ks` is the last k seconds of events
+that come one a second; the grid's points lie as far apart as rows do beside it; fading by the half-life at which
+about k events are held.
 """,
     "A row after every event": "",
-    "Adaptive": """A window that does not shrink, with a row every 100 events; the ratio is to `last:k` and river's
-ADWIN (its update alone, one value an event) together.
+    "Adaptive": """A window that does not shrink, with a row every 100 events; the ratio is to `last:k` and
+river's ADWIN (its update alone, one value an event) together.
 """,
-    "Beside river": """A row with every default measure after every event, against river's AUC alone, of counts,
-asked after every event. The ratio is of medians.
+    "Beside river": """A row after every event, with the AUC and its interval alone, and with every default
+measure, against river's AUC alone, of counts, asked after every event. The ratio is of medians.
 """,
 }
 
 
 def evaluator(
-    window: Window, every: Emission, events: Events, held: int, weights: np.ndarray | None = None
+    window: Window,
+    every: Emission,
+    events: Events,
+    held: int,
+    weights: np.ndarray | None = None,
+    measures: tuple[str, ...] | None = None,
 ) -> Chunk:
     """A ModelEvaluator with the usual measures, which has had `held` events."""
     labels, scores = events
     times = np.arange(len(labels)) * MICROS
-    warm_up(EvaluatorSettings(window=window, every=every))
-    ev = ModelEvaluator(window=window, every=every)
+    settings = EvaluatorSettings(window=window, every=every, measures=measures)
+    warm_up(settings)
+    ev = ModelEvaluator(settings)
     ev.apply(scores[:held], labels[:held], times[:held], weights=None if weights is None else weights[:held])
 
     def chunk(begin: int, end: int) -> float:
@@ -153,16 +159,20 @@ def against_river(sizes: list[int], chunks: int) -> str:
         events = make_events(k + chunks * CHUNK + 1)
         weights = np.random.default_rng(5).lognormal(size=len(events[0]))
         alone = slow(river(k, make_events(k + 100 * CHUNK)), k)
+        fading, one = Fading(half_life_of(k)), EveryEvents(1)
         contenders = {
-            "weighted": evaluator(LastEvents(k), EveryEvents(1), events, k, weights),
-            "fading": evaluator(Fading(half_life_of(k)), EveryEvents(1), events, k),
+            "weighted AUC": evaluator(LastEvents(k), one, events, k, weights, ("auc",)),
+            "fading AUC": evaluator(fading, one, events, k, None, ("auc",)),
+            "weighted": evaluator(LastEvents(k), one, events, k, weights),
+            "fading": evaluator(fading, one, events, k),
         }
         times = take_turns(contenders, k, chunks)
         cells = [f"{k:,}", numbers(alone)]
         cells += [f"{numbers(its)} **{np.median(its) / np.median(alone):.2f}x**" for its in times.values()]
         out.append(cells)
         print(cells, flush=True)
-    return table(["held", "river's RollingROCAUC", "last:k, weights", "fading"], out)
+    names = ["last:k, weights, AUC", "fading, AUC", "last:k, weights", "fading"]
+    return table(["held", "river's RollingROCAUC", *names], out)
 
 
 def main(arguments: list[str] | None = None) -> None:

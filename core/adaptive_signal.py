@@ -9,7 +9,7 @@ placement  the placement value of the event among the window before it, whose me
 error      1 where the decision was wrong
 brier      squared error of the score
 
-ADWIN cuts at every 32nd value at the most, so events in between are applied at once (Bifet & Gavalda 2007).
+ADWIN seldom cuts (Bifet & Gavalda 2007), so many events are placed ahead, fed, and then applied at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .model_evaluator import Columns
     from .rows import Rows
 
-_LOOK_AHEAD = 4_096
+_LOOK_AHEAD = 2_048
 
 
 class Watched(Protocol):
@@ -47,8 +47,17 @@ class Watched(Protocol):
         """Return the masses of negatives and positives in the window."""
         ...
 
+    @property
+    def has_weights(self) -> bool:
+        """Return whether events have weights."""
+        ...
+
     def placement(self, label: int, score: float) -> float:
-        """Return the placement value of an event that would come now."""
+        """Return the placement value of an event that would come now, of a window with weights."""
+        ...
+
+    def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
+        """Return the placements that some of these events will have if all come, and none goes."""
         ...
 
     def events_since_fed(self, kept: int) -> int:
@@ -77,40 +86,62 @@ class AdaptiveSignal:
         return watched.follow(columns, self.adwin.update(values), np.ones(len(values), np.int8))
 
     def _follow_placements(self, watched: Watched, columns: Columns) -> list[Rows]:
+        """Feed placements as long as nothing is dropped; go on from the event with which something is."""
         parts: list[Rows] = []
         start = 0
         while start < len(columns.scores):
-            negatives, positives = watched.masses()
-            until = self.adwin.until_check
-            share = min(negatives, positives) / max(1.0, negatives + positives)
-            ahead = min(_LOOK_AHEAD, 32 + int(1.5 * until / max(share, 1e-3)))  # that much is looked at anew
+            if watched.has_weights:
+                end, some = self._follow_to_check(watched, columns, start)
+                parts += some
+                start = end
+                continue
             room = max(1, ADAPTIVE_EVENTS - len(watched))
-            block = columns.part(start, start + min(ahead, room))
-            fed = _rarer(block.labels, block.weights, negatives, positives)
+            block = columns.part(start, start + min(_LOOK_AHEAD, room))
+            fed = _rarer(block.labels, block.weights, *watched.masses())
             feeding = np.flatnonzero(fed)
-            end = len(block.scores) if len(feeding) < until else int(feeding[until - 1])
+            values = watched.placements_ahead(block.labels, block.scores, feeding)
+            taken, dropped = self.adwin.update_until_drop(_defined(values))
+            end = int(feeding[taken - 1]) if dropped else len(block.scores)
             if end:
-                placements = np.empty(end)
-                parts += watched.follow(block.part(0, end), _NOTHING, fed[:end], placements)
-                self.adwin.update(_defined(placements[fed[:end] == 1]))
-            if end < len(block.scores):
-                parts += self._check(watched, block.part(end, end + 1))
+                parts += watched.follow(block.part(0, end), _NOTHING, fed[:end])
+            if dropped:
+                parts += self._shrink(watched, block.part(end, end + 1))
                 end += 1
             start += end
         return parts
 
-    def _check(self, watched: Watched, event: Columns) -> list[Rows]:
-        """Apply the one event with which ADWIN may cut."""
-        value = watched.placement(int(event.labels[0]), float(event.scores[0]))
-        before = self.adwin.width
-        width = int(self.adwin.update(_defined(np.array([value])))[0])
-        stay = _NOTHING
-        if width <= before:
-            stay = np.array([1 + watched.events_since_fed(width - 1)])
-        return watched.follow(event, stay, np.ones(1, np.int8))
+    def _follow_to_check(self, watched: Watched, columns: Columns, start: int) -> tuple[int, list[Rows]]:
+        """Follow events from one check of ADWIN to the next: sums of weights ahead would round otherwise."""
+        negatives, positives = watched.masses()
+        until = self.adwin.until_check
+        share = min(negatives, positives) / max(negatives + positives, 5e-324)
+        ahead = min(_LOOK_AHEAD, 32 + int(1.5 * until / max(share, 1e-3)))  # that much is looked at anew
+        room = max(1, ADAPTIVE_EVENTS - len(watched))
+        block = columns.part(start, start + min(ahead, room))
+        fed = _rarer(block.labels, block.weights, negatives, positives)
+        feeding = np.flatnonzero(fed)
+        end = len(block.scores) if len(feeding) < until else int(feeding[until - 1])
+        parts: list[Rows] = []
+        if end:
+            placements = np.empty(end)
+            parts += watched.follow(block.part(0, end), _NOTHING, fed[:end], placements)
+            self.adwin.update(_defined(placements[fed[:end] == 1]))
+        if end < len(block.scores):
+            event = block.part(end, end + 1)
+            value = watched.placement(int(event.labels[0]), float(event.scores[0]))
+            _, dropped = self.adwin.update_until_drop(_defined(np.array([value])))
+            parts += self._shrink(watched, event) if dropped else watched.follow(event, _NOTHING, _ONE)
+            end += 1
+        return start + end, parts
+
+    def _shrink(self, watched: Watched, event: Columns) -> list[Rows]:
+        """Apply the event with which ADWIN dropped values: what came before those it keeps goes."""
+        stay = np.array([1 + watched.events_since_fed(self.adwin.width - 1)])
+        return watched.follow(event, stay, _ONE)
 
 
 _NOTHING: Int64Array = np.empty(0, np.int64)
+_ONE: Int8Array = np.ones(1, np.int8)
 
 
 def _rarer(labels: Int8Array, weights: FloatArray, negatives: float, positives: float) -> Int8Array:

@@ -172,6 +172,18 @@ def adwin_feed(
         widths[index] = counters[WIDTH]
 
 
+@entry
+def adwin_feed_until_drop(
+    counters: Int64Array, moments: FloatArray, buckets: FloatArray, values: FloatArray
+) -> tuple[int, int]:
+    """Feed values up to the first that makes it drop some; return how many were fed, and were dropped."""
+    for index in range(len(values)):
+        dropped = adwin_update(counters, moments, buckets, values[index])
+        if dropped > 0:
+            return index + 1, dropped
+    return len(values), 0
+
+
 class Adwin:
     """A window of numbers that shrinks when their mean changes (Bifet and Gavalda 2007).
 
@@ -232,6 +244,21 @@ class Adwin:
         InputError, and nothing is fed: a value is not finite or beyond 1e140, or the window would be too
         large.
         """
+        fed = self._checked(values)
+        widths = np.empty(len(fed), np.int64)
+        adwin_feed(*self.arrays, fed, widths)
+        return widths
+
+    def update_until_drop(self, values: npt.ArrayLike) -> tuple[int, int]:
+        """Feed values up to the first with which some are dropped; return how many were fed, and dropped.
+
+        InputError as in `update`.
+        """
+        fed, dropped = adwin_feed_until_drop(*self.arrays, self._checked(values))
+        return int(fed), int(dropped)
+
+    def _checked(self, values: npt.ArrayLike) -> FloatArray:
+        """Return values as a kernel takes them; InputError where one cannot be fed."""
         fed = np.ascontiguousarray(values, np.float64)
         if fed.ndim != 1:
             raise InputError(f"values: shape {fed.shape}; give one dimension")
@@ -243,10 +270,8 @@ class Adwin:
             )
         if self.width + len(fed) > LARGEST_WIDTH:
             raise InputError(f"values: a window of more than {LARGEST_WIDTH:,}; start a new one")
-        widths = np.empty(len(fed), np.int64)
         # numba would compile anew for an array that may not be written to
-        adwin_feed(*self.arrays, fed if fed.flags.writeable else fed.copy(), widths)
-        return widths
+        return fed if fed.flags.writeable else fed.copy()
 
     def to_bytes(self) -> bytes:
         """Return a snapshot: an Adwin loaded from it goes on exactly as this one does. 16 bytes a bucket.

@@ -500,7 +500,7 @@ class ModelEvaluator:
 
         given, fed  how many events stay at most with each, and 1 where the signal was fed with it: of windows
                     that do not know by themselves (`plan_steps`)
-        placements  filled with the events' placement values where it is not empty; not on a grid
+        placements  filled with the events' placement values where it is not empty; of weighted windows
         """
         n, course, parts = len(columns.scores), self._course, []
         times = _NO_COUNTS if columns.times is None else columns.times
@@ -544,10 +544,19 @@ class ModelEvaluator:
         return len(self) - positives, positives
 
     def placement(self, label: int, score: float) -> float:
-        """Return the placement value of an event that would come now; NaN where the other class is empty."""
-        if self._weighted is not None:
-            return self._weighted.placement(label, score)
-        return np.nan if self._ranking is None else self._ranking.placement(label, score)
+        """Return the placement value of an event that would come now, of a window with weights."""
+        return np.nan if self._weighted is None else self._weighted.placement(label, score)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether events have weights, or fade."""
+        return self._weighted is not None
+
+    def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
+        """Return the placements that some of these events will have if all come, and none goes."""
+        if self._ranking is None:
+            self._ranking = self._new_ranking(_NO_LABELS, _NO_SCORES, 0)
+        return self._ranking.placements_ahead(labels, scores, chosen)
 
     def events_since_fed(self, kept: int) -> int:
         """Return how many held events there are from the `kept`-th last that was fed on."""
@@ -572,14 +581,14 @@ class ModelEvaluator:
             if not self._is_ranked:
                 rows.reasons[:, _RANKING] = NO_POSITIVE_CLASS
             return
-        self._rank(columns, steps, rows, placements)
+        self._rank(columns, steps, rows)
         apply_decisions(
             columns.label_codes, columns.predicted_codes, steps.flags, steps.leaving, steps.shifts,
             self._first_class, self._counters, self._classes, self._ring_labels, self._ring_predictions,
             self._ring_hits, self._positive_code, rows.numbers, rows.reasons,
         )  # fmt: skip
 
-    def _rank(self, columns: Columns, steps: Steps, rows: Rows, placements: FloatArray) -> None:
+    def _rank(self, columns: Columns, steps: Steps, rows: Rows) -> None:
         """Let the ranking follow steps, before anything else counts them; write what it says in due rows."""
         if not self._is_ranked:
             rows.reasons[:, _RANKING] = NO_POSITIVE_CLASS
@@ -595,7 +604,7 @@ class ModelEvaluator:
             due = int(np.count_nonzero(part.flags & ROW_DUE)) if len(rows) else 0
             ranking.take(
                 columns.labels[start:end], columns.scores[start:end], part, rows.numbers[row : row + due],
-                rows.reasons[row : row + due], placements[start:end],
+                rows.reasons[row : row + due],
             )  # fmt: skip
             start, row = end, row + due
             if not sizes:

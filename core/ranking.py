@@ -31,11 +31,10 @@ from .settings import MEASURES, EvaluatorSettings
 from .steps import ENTERS, ROW_DUE, Steps
 from .window_scan import (
     EXACT_EVENTS,
-    count_placement,
-    fill_placements,
     group_ties,
     insert_shifted,
     merge_sorted,
+    place,
     probability_losses,
     scan_window,
     write_tree_rows,
@@ -116,18 +115,18 @@ class Ranking(Protocol):
         steps: Steps,
         numbers: FloatArray,
         reasons: Int8Array,
-        placements: FloatArray,
     ) -> None:
         """Follow steps; write the rows that fall due, one of `numbers` and `reasons` each.
 
         labels, scores  one a step; without meaning where none enters
-        placements      one a step, or empty: filled with what enters is placed among what is there (MATH:
-                        placement value)
         """
         ...
 
-    def placement(self, label: int, score: float) -> float:
-        """Return the placement value of an event that would come now; NaN where the other class is empty."""
+    def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
+        """Return the placement values (MATH) of some of these events, if they come and none goes.
+
+        chosen  indices, ascending. NaN where the other class is empty.
+        """
         ...
 
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
@@ -184,7 +183,6 @@ class TreeRanking:
         steps: Steps,
         numbers: FloatArray,
         reasons: Int8Array,
-        placements: FloatArray,
     ) -> None:
         """See `Ranking`."""
         start = row = 0
@@ -196,9 +194,8 @@ class TreeRanking:
             if row < len(stops):
                 end = min(end, stops[row])
             rows = self._window.slide(
-                labels[start:end], scores[start:end], None, self._ask,
-                placements[start:end] if len(placements) else None, steps.part(start, end),
-            )  # fmt: skip
+                labels[start:end], scores[start:end], None, self._ask, steps=steps.part(start, end)
+            )
             if row + len(rows) > len(numbers):  # never let a kernel find out: it checks no bounds
                 raise InputError(f"{row + len(rows)} rows fell due where {len(numbers)} were expected")
             written = slice(row, row + len(rows))
@@ -210,9 +207,10 @@ class TreeRanking:
         if row:
             _refuse_infinite(numbers, reasons)
 
-    def placement(self, label: int, score: float) -> float:
-        """See `Ranking`. O(log k)."""
-        return float(self._window.tree.placement(np.array([label], np.int8), np.array([score]))[0])
+    def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
+        """See `Ranking`. O(log k) each of the chosen, and what `place` takes."""
+        tree = self._window.tree
+        return placed(labels, scores, chosen, tree.ranks(scores[chosen]), tree.negatives, tree.positives)
 
     def _events_until_bridges(self) -> int:
         """Return how many events may come before a window without end has grown to where bridges pay off.
@@ -289,25 +287,28 @@ class SortedRanking:
         steps: Steps,
         numbers: FloatArray,
         reasons: Int8Array,
-        placements: FloatArray,
     ) -> None:
-        """See `Ranking`. Placements by counting, O(k) each."""
+        """See `Ranking`."""
         start = row = 0
         ends = (np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist() if len(numbers) else []
         for end in (*ends, len(scores)):
             if end > start:
-                part = placements[start:end] if len(placements) else placements
-                self._apply(labels[start:end], scores[start:end], steps.part(start, end), part)
+                self._apply(labels[start:end], scores[start:end], steps.part(start, end))
             if row < len(ends):
                 self.write_row(numbers[row], reasons[row])
             start, row = end, row + 1
 
-    def placement(self, label: int, score: float) -> float:
-        """See `Ranking`. O(k)."""
-        scores, labels = self._scores, self._labels
-        return float(count_placement(scores, labels, self._head, self._held, label, score))
+    def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
+        """See `Ranking`. O(k) and what `place` takes."""
+        self._sort()
+        positives = np.concatenate([[0], np.cumsum(self._sorted_labels, dtype=np.int64)])
+        first, last = (
+            np.searchsorted(self._sorted_scores, scores[chosen], side) for side in ("left", "right")
+        )
+        ranks = np.column_stack([first, positives[first], last - first, positives[last] - positives[first]])
+        return placed(labels, scores, chosen, ranks, self._held - int(positives[-1]), int(positives[-1]))
 
-    def _apply(self, labels: Int8Array, scores: FloatArray, steps: Steps, placements: FloatArray) -> None:
+    def _apply(self, labels: Int8Array, scores: FloatArray, steps: Steps) -> None:
         """Apply steps between which no row is due."""
         n, gone = len(scores), int(steps.leaving.sum())
         enters = steps.flags & ENTERS
@@ -330,8 +331,6 @@ class SortedRanking:
         write_ring(self._scores, self._head + self._held, scores[n - stays :])
         write_ring(self._labels, self._head + self._held, labels[n - stays :])
         self._held += stays
-        if len(placements):
-            fill_placements(self._scores, self._labels, self._head, self._held, placements)
 
     def _apply_out_of_order(
         self, labels: Int8Array, scores: FloatArray, shifts: Int64Array, gone: int
@@ -440,6 +439,20 @@ class SortedRanking:
         """See `Ranking`."""
         pending = 18 * max(0, self._pending) + 500 * len(self._added)  # small arrays are mostly their heads
         return pending + 9 * (len(self._scores) + len(self._sorted_scores))
+
+
+def placed(
+    labels: Int8Array,
+    scores: FloatArray,
+    chosen: Int64Array,
+    ranks: Int64Array,
+    negatives: int,
+    positives: int,
+) -> FloatArray:
+    """Return placements by the ranks that the chosen have among what is there (`ScoreTree.ranks`)."""
+    values = np.empty(len(chosen))
+    place(labels, scores, chosen, ranks, negatives, positives, values)
+    return values
 
 
 def _plain(rows: Any) -> Any:

@@ -387,7 +387,7 @@ class ScoreTree:
         if not len(self):
             return np.full(len(s), np.nan)
         x, y = self.hull()
-        ranks = self._ranks(s)
+        ranks = self.ranks(s)
         last = np.maximum(ranks[:, 0] + ranks[:, 2], 1)  # events not above, so 1-based its block
         block = np.searchsorted(x, last, side="left")
         values: FloatArray = (y[block] - y[block - 1]) / (x[block] - x[block - 1])
@@ -401,7 +401,7 @@ class ScoreTree:
         """
         if side not in ("left", "right"):
             raise InputError(f"side: {side!r}; give 'left' or 'right'")
-        ranks = self._ranks(as_scores(scores))
+        ranks = self.ranks(as_scores(scores))
         return ranks[:, 0] + (ranks[:, 2] if side == "right" else 0)
 
     def select(self, indices: npt.ArrayLike) -> FloatArray:
@@ -449,7 +449,7 @@ class ScoreTree:
         other class is empty. Its mean is the AUC. O(log k) each.
         """
         y = as_labels(labels)
-        below, positives_below, tied, positives_tied = self._ranks(as_scores(scores, len(y))).T
+        below, positives_below, tied, positives_tied = self.ranks(as_scores(scores, len(y))).T
         negatives2 = 2 * (below - positives_below) + tied - positives_tied
         positives2 = 2 * (self.positives - positives_below - positives_tied) + positives_tied
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -485,7 +485,8 @@ class ScoreTree:
         roc_points(self._tree, at_tpr, np.array([float(share)]), out)
         return float(out[0])
 
-    def _ranks(self, scores: FloatArray) -> IntArray:
+    def ranks(self, scores: FloatArray) -> IntArray:
+        """Return of each score: events below, positives below, events tied, positives tied. O(log k) each."""
         ranks = np.empty((len(scores), 4), np.int64)
         rank_scores(self._tree, scores, ranks)
         return ranks

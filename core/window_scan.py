@@ -108,34 +108,53 @@ def insert_shifted(
 
 
 @scanning
-def count_placement(
-    ring_scores: FloatArray, ring_labels: Int8Array, head: int, held: int, label: int, score: float
-) -> float:
-    """Return the share of the other class on the right side of which an event is, ties half; NaN of none."""
-    others = doubled = 0
-    sign = 1.0 if label else -1.0
-    for position in range(held):
-        slot = (head + position) % len(ring_scores)
-        if ring_labels[slot] != label:
-            others += 1
-            if sign * ring_scores[slot] < sign * score:
-                doubled += 2
-            elif ring_scores[slot] == score:
-                doubled += 1
-    return doubled / (2.0 * others) if others else np.nan
-
-
-@scanning
-def fill_placements(
-    ring_scores: FloatArray, ring_labels: Int8Array, head: int, held: int, placements: FloatArray
+def place(
+    labels: Int8Array,
+    scores: FloatArray,
+    chosen: Int64Array,
+    ranks: Int64Array,
+    negatives: int,
+    positives: int,
+    placements: FloatArray,
 ) -> None:
-    """Fill in the placements of the youngest events, each among those before it. O(k) each."""
-    for back in range(len(placements)):
-        position = held - len(placements) + back
-        slot = (head + position) % len(ring_scores)
-        placements[back] = count_placement(
-            ring_scores, ring_labels, head, position, ring_labels[slot], ring_scores[slot]
-        )
+    """Write the placements of chosen events among those of a window and those that come before them.
+
+    The share of the other class on the right side of which an event is, ties half; NaN of none.
+
+    labels, scores       the events that come, in order
+    chosen               indices of those to be placed, ascending
+    ranks                of each, in the window: events below, positives below, tied, positives tied
+    negatives, positives of the window
+
+    O(m^2) moves of neighbours for m events, fast up to some thousands.
+    """
+    coming = np.empty((2, len(scores)))
+    counts = np.zeros(2, np.int64)
+    held = np.array([negatives, positives])
+    next_chosen = 0
+    for event in range(len(scores)):
+        if next_chosen == len(chosen):
+            return
+        label, score = np.int64(labels[event]), scores[event]
+        if event == chosen[next_chosen]:
+            other = 1 - label
+            below, positives_below, tied, positives_tied = ranks[next_chosen]
+            others = held[other] + counts[other]
+            came = coming[other, : counts[other]]
+            first, last = np.searchsorted(came, score), np.searchsorted(came, score, "right")
+            if label:
+                doubled = 2 * (below - positives_below + first) + tied - positives_tied + last - first
+            else:
+                above = positives - positives_below - positives_tied + counts[other] - last
+                doubled = 2 * above + positives_tied + last - first
+            placements[next_chosen] = doubled / (2.0 * others) if others > 0 else np.nan
+            next_chosen += 1
+        count = counts[label]
+        slot = np.searchsorted(coming[label, :count], score)
+        for after in range(count, slot, -1):
+            coming[label, after] = coming[label, after - 1]
+        coming[label, slot] = score
+        counts[label] += 1
 
 
 @scanning
