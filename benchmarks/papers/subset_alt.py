@@ -1,11 +1,11 @@
 """SubsetAlt of Tatti 2021, section 6.1: vertices that stand for the hull, in O((log n) / epsilon).
 
-The bound. Let a node v of |v| leaves begin behind o(v) leaves. It is expanded only if y(w) > (1 + epsilon)
-y(u), where u and w are vertices of its own part of the hull, y the positives below: so |v| >= y(w) - y(u) >
-epsilon y(u) >= epsilon (o(v) - 1). Let b = 4/3. A child has at most 1/b of its parent's leaves, so nodes of
-b^j to b^(j+1) leaves are disjoint; those expanded begin before b^(j+1) / epsilon + 1, so there are at most b
-/ epsilon + 2 of them. Hence of a tree with L leaves at most (1 + log_b L) (2 + b / epsilon) nodes are
-expanded: O((log n) / epsilon), each in O(1).
+The bound. Let a node v of |v| leaves begin behind o(v) leaves. It is expanded only if
+y(w) > (1 + epsilon) y(u), where u and w are vertices of its own part of the hull and y counts the positives
+below: so |v| >= y(w) - y(u) > epsilon y(u) >= epsilon (o(v) - 1). Let b = 4/3. A child has at most 1/b of its
+parent's leaves, so nodes of b^j to b^(j+1) leaves are disjoint; those expanded begin before
+b^(j+1) / epsilon + 1, so there are at most b / epsilon + 2 of them. Hence of a tree with L leaves at most
+(1 + log_b L) (2 + b / epsilon) nodes are expanded: O((log n) / epsilon), each in O(1).
 
 The paper walks a second, mirrored tree for the other class. It is not needed: a vertex dropped between u and
 w has no fewer false positives than w, and at least 1 / (1 + epsilon) of its false negatives, so it never

@@ -1,5 +1,4 @@
-"""What `tatti2021` measures: exact AUC and H, maintained and from scratch; H with fixed priors,
-approximately.
+"""What `tatti2021` measures: AUC and H, maintained and from scratch, and H with fixed priors, approximately.
 
 Contenders take turns of some events, so that a busy machine slows both, and must agree at every event.
 """
@@ -10,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -141,6 +140,33 @@ def windows(stream: Stream, measure: int, sizes: Sizes) -> Pair:
     return Pair(np.array(x), np.array(tree), np.array(scratch))
 
 
+class Scan(NamedTuple):
+    """Nanoseconds an event of a scan for H: the same events over and over, or others in between."""
+
+    events: int
+    same: float
+    other: float
+
+
+def scan_nanoseconds(events: int) -> Scan:
+    """Measure scans of random events, medians of 20 rounds."""
+    rng = np.random.default_rng(1)
+    lists = [SortedList(events, NO_MEASURE) for _ in range(10)]
+    for sorted_list in lists:
+        labels = (rng.random(events) < 0.5).astype(np.int8)
+        sorted_list.load(labels, rng.normal(size=events) + labels)
+    medians = []
+    for scanned in ([lists[0]] * len(lists), lists):
+        rounds = []
+        for _ in range(20):
+            start = time.thread_time()
+            for sorted_list in scanned:
+                sorted_list.h(PRIOR)
+            rounds.append(time.thread_time() - start)
+        medians.append(float(np.median(rounds)) / len(lists) / events * 1e9)
+    return Scan(events, *medians)
+
+
 @numba.njit(error_model="numpy")
 def ask_subset(tree: Any, factor: float, x: Any, y: Any, prior: float, times: int) -> float:
     """Happrox so many times."""
@@ -185,10 +211,6 @@ def fixed_priors(stream: Stream, sizes: Sizes) -> Priors:
     """Add the events of a stream, and ask for H as often, at every so many."""
     tree, sorted_list = ScoreTree(len(stream)), SortedList(len(stream), NO_MEASURE)
     x, y = np.empty((2, len(stream) + 2), np.int64)
-    (
-        ask_subset(tree._tree, 2.0, x, y, PRIOR, 1),
-        ask_hull(tree._tree, x, y, PRIOR, 1),
-    )  # compiled before the clock
     found = Priors(stream, 0, 0.0, 0.0, 0.0, 0.0, *(dict.fromkeys(EPSILONS, 0.0) for _ in range(3)))
     for begin in range(0, len(stream), sizes.stride):
         part = slice(begin, begin + sizes.stride)

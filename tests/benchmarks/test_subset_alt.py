@@ -39,6 +39,9 @@ def agrees(tree: WeightBalancedHull, held: list[tuple[int, float]]) -> None:
         assert set(zip(kept_x.tolist(), kept_y.tolist(), strict=True)) <= set(zip(x, y, strict=True))
         assert (kept_x[0], kept_x[-1]) == (x[0], x[-1])
         assert (np.diff(kept_x) > 0).all()
+        for events, missed in zip(x, y, strict=True):  # negatives not below: false positives
+            covers = (kept_y <= (1 + epsilon) * missed) & (kept_x - kept_y >= events - missed)
+            assert covers.any()
         leaves = oracle.positives + 1
         bound = (1 + math.log(leaves) / math.log(4 / 3)) * (2 + 4 / (3 * epsilon))
         assert expanded <= bound
