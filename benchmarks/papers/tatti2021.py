@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from rocsteady.core.approximate_h import approximate_h
 from rocsteady.core.errors import InputError
-from rocsteady.core.ranking import h_measure
+from rocsteady.core.row_measures import h_measure
 from rocsteady.core.score_tree import ScoreTree
 from rocsteady.core.score_window import warm_up
 from rocsteady.core.settings import BetaCost, EvaluatorSettings

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import InputError
-from rocsteady.core.ranking import h_measure
+from rocsteady.core.row_measures import h_measure
 from rocsteady.core.settings import BetaCost, EvaluatorSettings
 from score_tree_oracle import Oracle, steepening, streams
 
