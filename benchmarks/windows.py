@@ -36,9 +36,9 @@ ratio of turns that followed each other.
 """
 
 SAID = {
-    "At the same size": """To `last:k`, whose sums are whole numbers. `last:ks` is the last k seconds of events
-that come one a second; the grid's points lie as far apart as rows do beside it; fading by the half-life at which
-about k events are held.
+    "At the same size": """To `last:k`, whose sums are whole numbers. `last:ks` is the last k seconds of
+events that come one a second; the grid's points lie as far apart as rows do beside it; fading by the
+half-life at which about k events are held.
 """,
     "A row after every event": "",
     "Adaptive": """A window that does not shrink, with a row every 100 events; the ratio is to `last:k` and

@@ -215,14 +215,15 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add(
         "--measures",
         metavar="NAME,...",
-        help="names of measures, or all [all but the three costly ones: cost_curve_area, average_precision, "
-        "calibration_error; the last also needs --probabilities]",
+        help="names of measures, or all [all but the costly ones: cost_curve_area, average_precision, "
+        "calibration_error (also needs --probabilities), partial_auc, partial_auc_mcclish]",
     )
     add("--cost", default="beta:2,2", help="beta:A,B | severity[:RATIO|:balanced] | uniform [beta:2,2]")
     add("--priors", default="window", help="window, or the share of positives [window]")
     add("--threshold", default="0.5", help="predicted positive means score >= this [0.5]")
     add("--confidence", default="0.95", help="of the AUC interval [0.95]")
     add("--probabilities", action="store_true", help="scores are probabilities: Brier score, log loss")
+    add("--partial-fpr", default="0:0.1", metavar="LOW:HIGH", help="range of FPR of partial_auc [0:0.1]")
     add("--at-fpr", default="0.01", help="false positive rate of tpr_at_fpr [0.01]")
     add("--false-positive-cost", default="0.2", help="c of cost_threshold [0.2]")
     add("--flip-if-below-half", action="store_true", help="H of -score while AUC < 0.5, as R's hmeasure")

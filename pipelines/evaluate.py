@@ -32,7 +32,14 @@ from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.ranking import stride_of
 from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
-from ..core.settings import CURVES_AT_END, EvaluatorSettings, TableSettings, check_signal, parse_cost
+from ..core.settings import (
+    CURVES_AT_END,
+    EvaluatorSettings,
+    TableSettings,
+    check_signal,
+    parse_cost,
+    parse_partial_fpr,
+)
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..core.windows import EveryEvents, LastEvents, Window, parse_every, parse_window
 from ..runners.presets import Runner, RunnerError, choose_runner
@@ -232,6 +239,7 @@ def _settings(options: argparse.Namespace, positive: str | None) -> EvaluatorSet
         confidence=_number("--confidence", options.confidence),
         probabilities=options.probabilities,
         at_fpr=_number("--at-fpr", options.at_fpr),
+        partial_fpr=_parsed("--partial-fpr", options.partial_fpr, parse_partial_fpr),
         false_positive_cost=_number("--false-positive-cost", options.false_positive_cost),
         flip_if_below_half=options.flip_if_below_half,
         positive=positive,
