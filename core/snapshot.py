@@ -3,10 +3,12 @@
 Always a table of models. Nothing is pickled; what is rebuilt faster than read (sorted scores, class
 masses) is left out. A reader exists for every version ever released; anything else is a named error.
 
-Wire form, version 1, little-endian
+Wire form, versions 1 and 2, little-endian
     magic "RSST", version u16, reserved u16, fingerprint 16 bytes, payload length u64, crc32 of it u32;
     payload: settings (u32 length, JSON), progress of the input (u32 length, JSON), held packets (u32
     count; partition i32, sequence i64, u32 length, bytes each), evaluators (u32 count; evaluator_state.py).
+Version 2 is what the readers of version 1 do not know: other windows than those of the last events and of
+all, rows on a grid of times, weights. All else is written as version 1.
 The fingerprint is a hash of everything that decides what the state means: the settings that change
 values, the slices, and the number of shards.
 """
@@ -32,12 +34,13 @@ from .evaluator_state import EvaluatorState, Reader, packed_text, read_evaluator
 from .events import NO_TIME
 from .model_evaluator import ModelEvaluator
 from .settings import ADDED_SINCE, EvaluatorSettings, TableSettings
+from .windows import AllEvents, EveryEvents, LastEvents
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAGIC = b"RSST"
-VERSION = 1
+VERSION = 2
 _HEAD = struct.Struct("<4sHH16sQI")
 
 
@@ -104,8 +107,17 @@ class Snapshot:
         for state in self.evaluators:
             write_evaluator(state, parts)
         payload = b"".join(parts)
-        head = _HEAD.pack(MAGIC, VERSION, 0, self.settings.fingerprint(), len(payload), zlib.crc32(payload))
-        return head + payload
+        fingerprint, crc = self.settings.fingerprint(), zlib.crc32(payload)
+        return _HEAD.pack(MAGIC, self.version, 0, fingerprint, len(payload), crc) + payload
+
+    @property
+    def version(self) -> int:
+        """The least version that can say what it holds."""
+        settings = self.settings.evaluator
+        first = isinstance(settings.window, LastEvents | AllEvents) and isinstance(
+            settings.every, EveryEvents
+        )
+        return 1 if first and all(state.weights is None for state in self.evaluators) else 2
 
     @classmethod
     def unpack(cls, data: bytes) -> Snapshot:
@@ -160,9 +172,10 @@ def describe(snapshot: Snapshot) -> str:
     settings = snapshot.settings
     evaluator = settings.evaluator
     lines = [
-        f"rocsteady snapshot, version {VERSION}, fingerprint {settings.fingerprint().hex()}",
+        f"rocsteady snapshot, version {snapshot.version}, fingerprint {settings.fingerprint().hex()}",
         (
-            f"window {evaluator.window}, a row every {evaluator.every} events, order {evaluator.order}, "
+            f"window {evaluator.window}, a row every {evaluator.every}"
+            f"{' events' * isinstance(evaluator.every, EveryEvents)}, order {evaluator.order}, "
             f"cost {evaluator.cost}, priors {evaluator.priors}, threshold {evaluator.threshold:g} "
             f"(config {evaluator.config_hash()})"
         ),
