@@ -16,7 +16,7 @@ Invariants, each recomputed by `check_invariants()`:
    that is no longer nothing.
 
 Worst case: an update is O(log k). What is asked after u updates sums u leaves and the nodes above them,
-O(u (64 + log k) + edges of their hulls); a hull of k real weights can have k edges, where unit weights
+O(u (32 + log k) + edges of their hulls); a hull of k real weights can have k edges, where unit weights
 allow k^(2/3): no more than a scan, and 1.3 k^(1/3) on smooth curves.
 
 The parts, in the order in which to read them: weighted_tree_layout (the records), _update, _sums, _query,
@@ -42,12 +42,12 @@ from .score_tree_inputs import (
     as_labels,
     as_scores,
 )
-from .score_tree_layout import SLOTS, empty_records, for_kernels
+from .score_tree_layout import empty_records, for_kernels
 from .settings import MEASURES
-from .weighted_tree_build import build, group_events, leaves_needed, list_entries, ties_of
+from .weighted_tree_build import build, group_events, leaves_needed, list_entries, nodes_needed, ties_of
 from .weighted_tree_check import check
 from .weighted_tree_inputs import as_finite_scores, as_signs, as_weights
-from .weighted_tree_layout import ENTRY, ROOM_AHEAD, Forest, empty_forest
+from .weighted_tree_layout import ENTRY, ROOM_AHEAD, SLOTS, Forest, empty_forest
 from .weighted_tree_room import with_larger_pool, with_more_nodes, with_more_ties
 from .weighted_tree_rows import (
     ASK_AUC,
@@ -482,7 +482,7 @@ class WeightedTree:
         """Make all arrays anew and fill them."""
         count = len(entries)
         leaves = leaves_needed(count) * 5 // 4 + 4
-        nodes = leaves // 4 + ROOM_AHEAD + 4
+        nodes = nodes_needed(leaves) + ROOM_AHEAD
         forest = empty_forest(leaves, nodes, ties_of(entries) * 5 // 4 + 8, 8 * leaves, 4 * SLOTS)
         build(forest, entries, np.empty(leaves, np.int64), np.empty(leaves))
         self._forest = forest

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .kernels import inlined, kernel, scanning
-from .score_tree_layout import SLOTS, at, whole
+from .score_tree_layout import at, whole
 from .weighted_tree_layout import (
     FAN,
     LARGEST,
@@ -23,6 +23,7 @@ from .weighted_tree_layout import (
     MERGED_NODE,
     NONE,
     ROOM_AHEAD,
+    SLOTS,
     SMALLEST,
     STALE,
     TIE_ROUNDING,

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from rocsteady.core.errors import InputError
 from rocsteady.core.kernels import COMPILED
 from rocsteady.core.score_tree_inputs import MissingEventError
-from rocsteady.core.score_tree_layout import SLOTS
 from rocsteady.core.weighted_tree import WeightedTree
+from rocsteady.core.weighted_tree_layout import SLOTS
 from sklearn.metrics import roc_auc_score
 from weighted_oracle import Event, WeightedOracle, finite_streams, weightings
 
