@@ -98,7 +98,7 @@ def times_power(value: float, exponent: int) -> float:
     """Return value * 2^exponent; infinite or 0 where that is out of range."""
     exponent = min(whole(2000), max(whole(-2000), whole(exponent)))
     half = exponent >> 1
-    return value * math.ldexp(1.0, half) * math.ldexp(1.0, exponent - half)
+    return value * math.ldexp(1.0, int(half)) * math.ldexp(1.0, int(exponent - half))
 
 
 @inlined

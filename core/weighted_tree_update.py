@@ -58,7 +58,7 @@ def set_exponent(tree: Forest, label: int, exponent: int) -> None:
     """Hold the masses of a class, which has none now, as weight * 2^-exponent."""
     state = tree.state[0]
     state.exponent[label] = exponent
-    state.factor[label] = math.ldexp(1.0, -(exponent >> 1))
+    state.factor[label] = math.ldexp(1.0, int(-(exponent >> 1)))
     state.lost[label] = 0.0
 
 
