@@ -54,10 +54,12 @@ FRESH, MASSES, STALE = 0, 1, 2
 SMALLEST = 5e-324
 FAINT = 2.0**-1000
 """A mass below it has lost digits, down to SMALLEST: its score is there, what it weighs is not."""
-LARGEST = 2.0**300
-"""No mass of one event is held larger: three of them, summed over any window, stay below 2^1023."""
-TINY_TOTAL = 2.0**-100
-"""A class that has less in all is brought to another scale: what set the present one is gone."""
+LARGEST = 2.0**64
+"""No mass of one event is held larger; a class is brought to another scale, O(k), before. Products of three
+masses would have room for 2^300, a mass times a score near 1e300 has not."""
+TINY_TOTAL = 2.0**-250
+"""A class that has less in all wants to be summed anew: what set its scale is gone, and products of three
+masses would vanish."""
 FLAT = 1.0 - 2.0**-46
 """Slopes that differ by less count as equal: rounded sums of equal ones do. Slopes of counts below 2^23
 differ by more, so that unit weights are told apart exactly."""
@@ -65,6 +67,8 @@ TIE_ROUNDING = 2.0**-104
 """Bound on what one addition at a tied entry loses, as a share of its mass."""
 LOSS_ALLOWED = 1e-13
 """Share of a class that tied entries may have lost before they want to be summed anew."""
+SQUARES_ALLOWED = 1e-12
+"""The same of its squared weights."""
 
 _LEAF_FIELDS: list[Any] = [
     ("key", "f8", (SLOTS,)),  # ascending; +inf beyond count
@@ -133,7 +137,8 @@ _STATE_FIELDS: list[Any] = [
     ("events", "i8", (2,)),
     ("exponent", "i8", (2,)),  # even
     ("factor", "f8", (2,)),  # 2^-(exponent / 2), applied twice
-    ("lost", "f8", (2,)),  # bound on what tied entries lost to rounding
+    ("lost", "f8", (2,)),  # bounds on what tied entries lost to rounding, of mass
+    ("lost_squares", "f8", (2,)),  # and of squared weights
 ]
 STATE = np.dtype(_STATE_FIELDS)
 
