@@ -13,7 +13,7 @@ import numpy as np
 
 from .events import FloatArray
 from .kernels import scanning
-from .score_tree_layout import whole
+from .score_tree_layout import empty_records, whole
 from .weighted_tree_layout import EDGE
 from .weighted_tree_sums import push_edge
 
@@ -58,7 +58,7 @@ def error_of_blocks(
 
 def hull_edges(negatives: FloatArray, positives: FloatArray) -> Any:
     """Return the hull's edges as records of EDGE, their keys being numbers of entries. O(k)."""
-    edges = np.empty(len(negatives), EDGE)
+    edges = empty_records(len(negatives), EDGE)
     return edges[: pooled_edges(negatives, positives, edges)]
 
 

@@ -16,7 +16,7 @@ Invariants, each recomputed by `check_invariants()`:
    that is no longer nothing.
 
 Worst case: an update is O(log k). What is asked after u updates sums u leaves and the nodes above them,
-O(u (64 + log k) + edges of their hulls); a hull of k real weights can have k edges, where unit weights
+O(u (32 + log k) + edges of their hulls); a hull of k real weights can have k edges, where unit weights
 allow k^(2/3): no more than a scan, and 1.3 k^(1/3) on smooth curves.
 
 The parts, in the order in which to read them: weighted_tree_layout (the records), _update, _sums, _query,
@@ -42,12 +42,12 @@ from .score_tree_inputs import (
     as_labels,
     as_scores,
 )
-from .score_tree_layout import SLOTS, empty_records, for_kernels
+from .score_tree_layout import empty_records, for_kernels
 from .settings import MEASURES
-from .weighted_tree_build import build, group_events, leaves_needed, list_entries, ties_of
+from .weighted_tree_build import build, group_events, leaves_needed, list_entries, nodes_needed, ties_of
 from .weighted_tree_check import check
 from .weighted_tree_inputs import as_finite_scores, as_signs, as_weights
-from .weighted_tree_layout import ENTRY, ROOM_AHEAD, Forest, empty_forest
+from .weighted_tree_layout import ENTRY, ROOM_AHEAD, SLOTS, Forest, empty_forest
 from .weighted_tree_room import with_larger_pool, with_more_nodes, with_more_ties
 from .weighted_tree_rows import (
     ASK_AUC,
@@ -157,7 +157,7 @@ class WeightedTree:
             records["squares"][:, label] = squares[label] * (factor * factor) * (factor * factor)
             records["events"][:, label] = events[label]
             exponents.append(exponent)
-        tree._load(for_kernels(records), exponents, (0.0, 0.0))
+        tree._load(for_kernels(records), exponents)
         return tree
 
     def to_sorted(self) -> WeightedEntries:
@@ -189,7 +189,7 @@ class WeightedTree:
         entries = empty_records(max(1, len(y)), ENTRY)
         factors = [math.ldexp(1.0, -(exponent >> 1)) for exponent in exponents]
         count = group_events(y, s, w, factors[0], factors[1], entries)
-        self._load(entries[:count], exponents, (0.0, 0.0))
+        self._load(entries[:count], exponents)
 
     def apply(
         self,
@@ -407,6 +407,10 @@ class WeightedTree:
         reach_positives(self._forest, held, from_above, strictly, out)
         return None if math.isnan(out[0]) else float(out[0])
 
+    def make_room(self) -> None:
+        """Bring the hulls close together, with room to grow: what is done when they have none."""
+        self._forest = with_larger_pool(self._forest, 1)
+
     def check_invariants(self) -> None:
         """Recompute everything slowly; an AssertionError names the first claim that fails."""
         check(self._forest)
@@ -478,17 +482,16 @@ class WeightedTree:
         self._state["exponent"][label] = exponent
         self._state["factor"][label] = math.ldexp(1.0, -(exponent >> 1))
 
-    def _load(self, entries: Any, exponents: list[int], lost: tuple[float, float]) -> None:
+    def _load(self, entries: Any, exponents: list[int]) -> None:
         """Make all arrays anew and fill them."""
         count = len(entries)
         leaves = leaves_needed(count) * 5 // 4 + 4
-        nodes = leaves // 4 + ROOM_AHEAD + 4
+        nodes = nodes_needed(leaves) + ROOM_AHEAD
         forest = empty_forest(leaves, nodes, ties_of(entries) * 5 // 4 + 8, 8 * leaves, 4 * SLOTS)
         build(forest, entries, np.empty(leaves, np.int64), np.empty(leaves))
         self._forest = forest
         for label in (0, 1):
             self._set_exponent(label, exponents[label])
-            self._state["lost"][label] = lost[label]
 
     def _rescale(self, label: int, exponent: int) -> None:
         """Hold one class in another scale, for a weight beyond the present one. O(k)."""
@@ -499,10 +502,13 @@ class WeightedTree:
                 entries[name][:, label] = np.ldexp(entries[name][:, label], power * down)
         held = entries["events"][:, label] > 0
         entries["mass"][held, label] = np.maximum(entries["mass"][held, label], 5e-324)
-        exponents, lost = list(self._exponents), list(self._state["lost"])
+        exponents, old = list(self._exponents), self._state
         exponents[label] = exponent
-        lost[label] = math.ldexp(float(lost[label]), down)
-        self._load(entries, exponents, (float(lost[0]), float(lost[1])))
+        self._load(entries, exponents)
+        for name, power in (("lost", 1), ("lost_squares", 2)):
+            for c in (0, 1):
+                lost = float(old[name][c])
+                self._state[name][c] = math.ldexp(lost, power * down) if c == label else lost
 
 
 def _even_exponent(weights: FloatArray) -> int:

@@ -27,6 +27,15 @@ def leaves_needed(entries: int) -> int:
     return max(1, -(-entries // LEAF_FILL))
 
 
+def nodes_needed(leaves: int) -> int:
+    """Return how many nodes a bulk build hangs over so many leaves."""
+    nodes = 0
+    while leaves > 1:
+        leaves = -(-leaves // NODE_FILL)
+        nodes += leaves
+    return nodes
+
+
 @entry
 def group_events(
     labels: Any, scores: Any, weights: Any, factor_n: float, factor_p: float, entries: Any

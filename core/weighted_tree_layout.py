@@ -2,7 +2,7 @@
 
 A WeightedTree holds the multiset of (label, score, weight) of a window in score order. Events with equal
 scores are one ENTRY with a mass of each class (0: negatives, 1: positives). Consecutive entries lie in a
-LEAF, up to 64 of them; leaves hang under NODES of up to 16 children, all at the same depth (a B+-tree).
+LEAF, up to 32 of them; leaves hang under NODES of up to 8 children, all at the same depth (a B+-tree).
 
 Everything that is said of a run of entries is summed anew from below, never by adding to a running total
 and subtracting from it: sums have no history and no drift. Only the mass of one entry at which several
@@ -26,12 +26,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .kernels import inlined
-from .score_tree_layout import SLOTS, at, empty_records, whole, zero_record
+from .score_tree_layout import SLOTS as SLOTS_OF_COUNTS
+from .score_tree_layout import at, empty_records, whole, zero_record
 
-FAN = 16 if SLOTS == 64 else 4
+SLOTS = min(32, SLOTS_OF_COUNTS)
+"""Entries of a leaf; set to 8, with nodes of 4, in tests, where splits and merges are then common."""
+FAN = max(4, SLOTS // 4)
 """Children of a node."""
-# Microseconds an event at k = 1,000 / 10,000 / 100,000, a row per 100 events, by SLOTS and FAN: see
-# benchmarks/weighted.py.
+# Tried, in microseconds an event, a row after each, at k = 1,000 / 10,000 / 100,000 (a row per 100 events):
+# leaves of 32, nodes of 8: 1.58 / 2.31 / 4.11 (.26 / .68 / 1.71); 32, 16: 1.62 / 2.44 / 4.50 (.26 / .67 /
+# 1.85); 16, 8: 1.66 / 2.56 / 5.33 (.30 / .83 / 2.14); 48, 16: 1.70 / 2.60 / 4.55 (.27 / .75 / 1.95); 64, 16:
+# 1.78 / 2.77 / 5.21 (.28 / .80 / 2.4); 64, 32: 1.80 / 2.89 / 5.47 (.26 / .79 / 2.35). Memory: 77 bytes
+# an entry against 62 with leaves of 64.
 
 LEAF_FILL = 3 * SLOTS // 4
 NODE_FILL = 3 * FAN // 4
@@ -48,10 +54,12 @@ FRESH, MASSES, STALE = 0, 1, 2
 SMALLEST = 5e-324
 FAINT = 2.0**-1000
 """A mass below it has lost digits, down to SMALLEST: its score is there, what it weighs is not."""
-LARGEST = 2.0**300
-"""No mass of one event is held larger: three of them, summed over any window, stay below 2^1023."""
-TINY_TOTAL = 2.0**-100
-"""A class that has less in all is brought to another scale: what set the present one is gone."""
+LARGEST = 2.0**64
+"""No mass of one event is held larger; a class is brought to another scale, O(k), before. Products of three
+masses would have room for 2^300, a mass times a score near 1e300 has not."""
+TINY_TOTAL = 2.0**-250
+"""A class that has less in all wants to be summed anew: what set its scale is gone, and products of three
+masses would vanish."""
 FLAT = 1.0 - 2.0**-46
 """Slopes that differ by less count as equal: rounded sums of equal ones do. Slopes of counts below 2^23
 differ by more, so that unit weights are told apart exactly."""
@@ -59,6 +67,8 @@ TIE_ROUNDING = 2.0**-104
 """Bound on what one addition at a tied entry loses, as a share of its mass."""
 LOSS_ALLOWED = 1e-13
 """Share of a class that tied entries may have lost before they want to be summed anew."""
+SQUARES_ALLOWED = 1e-12
+"""The same of its squared weights."""
 
 _LEAF_FIELDS: list[Any] = [
     ("key", "f8", (SLOTS,)),  # ascending; +inf beyond count
@@ -127,7 +137,8 @@ _STATE_FIELDS: list[Any] = [
     ("events", "i8", (2,)),
     ("exponent", "i8", (2,)),  # even
     ("factor", "f8", (2,)),  # 2^-(exponent / 2), applied twice
-    ("lost", "f8", (2,)),  # bound on what tied entries lost to rounding
+    ("lost", "f8", (2,)),  # bounds on what tied entries lost to rounding, of mass
+    ("lost_squares", "f8", (2,)),  # and of squared weights
 ]
 STATE = np.dtype(_STATE_FIELDS)
 

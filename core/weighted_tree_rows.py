@@ -21,6 +21,7 @@ from .weighted_tree_layout import (
     FRESH,
     LOSS_ALLOWED,
     MASSES,
+    SQUARES_ALLOWED,
     TINY_TOTAL,
     Forest,
     root_run,
@@ -98,7 +99,7 @@ def times_power(value: float, exponent: int) -> float:
     """Return value * 2^exponent; infinite or 0 where that is out of range."""
     exponent = min(whole(2000), max(whole(-2000), whole(exponent)))
     half = exponent >> 1
-    return value * math.ldexp(1.0, half) * math.ldexp(1.0, exponent - half)
+    return value * math.ldexp(1.0, int(half)) * math.ldexp(1.0, int(exponent - half))
 
 
 @inlined
@@ -118,7 +119,13 @@ def wants_rebuild(tree: Forest) -> bool:
     state = tree.state[0]
     run = root_run(tree)
     for c in range(2):
-        if state.events[c] > 0 and (run.mass[c] < TINY_TOTAL or state.lost[c] > LOSS_ALLOWED * run.mass[c]):
+        mass = run.mass[c]
+        if state.events[c] == 0:
+            continue
+        if mass < TINY_TOTAL or state.lost[c] > LOSS_ALLOWED * mass:
+            return True
+        # The squares are at least what equal weights would have; their sum itself may be stale.
+        if state.lost_squares[c] * state.events[c] > SQUARES_ALLOWED * (mass * mass):
             return True
     return False
 

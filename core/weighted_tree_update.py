@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .kernels import inlined, kernel, scanning
-from .score_tree_layout import SLOTS, at, whole
+from .score_tree_layout import at, whole
 from .weighted_tree_layout import (
     FAN,
     LARGEST,
@@ -23,6 +23,7 @@ from .weighted_tree_layout import (
     MERGED_NODE,
     NONE,
     ROOM_AHEAD,
+    SLOTS,
     SMALLEST,
     STALE,
     TIE_ROUNDING,
@@ -57,8 +58,9 @@ def set_exponent(tree: Forest, label: int, exponent: int) -> None:
     """Hold the masses of a class, which has none now, as weight * 2^-exponent."""
     state = tree.state[0]
     state.exponent[label] = exponent
-    state.factor[label] = math.ldexp(1.0, -(exponent >> 1))
+    state.factor[label] = math.ldexp(1.0, int(-(exponent >> 1)))
     state.lost[label] = 0.0
+    state.lost_squares[label] = 0.0
 
 
 @inlined
@@ -305,6 +307,7 @@ def join_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> Non
     tie.events[at(label)] += 1
     if tie.events[at(label)] > 1:
         state.lost[at(label)] += TIE_ROUNDING * total
+        state.lost_squares[at(label)] += TIE_ROUNDING * squares
 
 
 @kernel
@@ -321,6 +324,7 @@ def leave_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> No
         tie.squares_rest[at(label)] = 0.0
     else:
         state.lost[at(label)] += TIE_ROUNDING * leaf.mass[at(label), at(slot)]
+        state.lost_squares[at(label)] += TIE_ROUNDING * tie.squares[at(label)]
         total, rest = add_to(leaf.mass[at(label), at(slot)], tie.rest[at(label)], -mass)
         squares, squares_rest = add_to(tie.squares[at(label)], tie.squares_rest[at(label)], -mass * mass)
         leaf.mass[at(label), at(slot)] = max(total, SMALLEST)

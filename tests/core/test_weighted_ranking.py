@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rocsteady.core import weighted_measures, weighted_tree_build, weighted_tree_rows, weighted_tree_sums
 from rocsteady.core.errors import InputError
 from rocsteady.core.kernels import COMPILED
 from rocsteady.core.ranking import SortedRanking
@@ -25,7 +26,8 @@ from rocsteady.core.settings import (
     UniformCost,
 )
 from rocsteady.core.weighted_measures import partial_auc
-from rocsteady.core.weighted_ranking import WeightedRanking
+from rocsteady.core.weighted_ranking import WeightedRanking, warm_up
+from rocsteady.core.weighted_tree import WeightedTree
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
 from weighted_oracle import WeightedOracle, finite_streams, weightings
 
@@ -328,3 +330,31 @@ def test_placements_are_those_among_the_events_before() -> None:
         else:
             expected = WeightedOracle(held).placement(int(labels[event]), float(scores[event]))
             assert value == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+def test_every_kernel_is_compiled_once_whatever_is_handed_in() -> None:
+    if not COMPILED:
+        pytest.skip("numba is switched off by NUMBA_DISABLE_JIT")
+    assert warm_up() > 0.0
+    labels, scores = probabilities(300, 8)
+    weights = np.random.default_rng(8).exponential(size=300)
+    frozen = scores.copy()
+    frozen.flags.writeable = False
+    for y in (labels, labels.astype(bool), labels.tolist(), labels[::-1]):
+        for s in (scores, frozen, scores[::-1], scores.astype(np.float32), scores.tolist()):
+            tree = WeightedTree(y, s, weights[::-1])
+            tree.apply(y, s, weights.astype(np.float32), np.ones(300))
+            tree.auc(), tree.ks(), tree.hull(), tree.placement(y, s), tree.masses_below(0.5)
+            WeightedTree.from_sorted(tree.to_sorted()).score_at_positive_mass(0.5)
+    for settings in SETTINGS.values():
+        row_of(WeightedRanking(settings, labels, scores, weights))
+    for kernel in (
+        *(weighted_tree_rows.run_batch, weighted_tree_rows.answer, weighted_tree_rows.place_scores),
+        *(weighted_tree_rows.sum_below, weighted_tree_rows.reach_positives, weighted_tree_rows.sum_all),
+        *(weighted_tree_build.group_events, weighted_tree_build.build, weighted_tree_build.list_entries),
+        *(weighted_tree_sums.hull_room, weighted_tree_sums.move_all_hulls),
+        *(weighted_measures.partial_auc, weighted_measures.average_precision),
+        *(weighted_measures.pooled_edges, weighted_measures.error_of_blocks),
+        weighted_measures.probability_losses,
+    ):
+        assert len(kernel.signatures) == 1, (kernel.__name__, kernel.signatures)  # type: ignore[attr-defined]
