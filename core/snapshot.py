@@ -136,7 +136,7 @@ class Snapshot:
             )
         if len(data) < _HEAD.size:
             raise TruncatedBytesError(f"a snapshot ends after {len(data)} bytes, inside its head")
-        _, _, reserved, fingerprint, size, crc = _HEAD.unpack_from(data)
+        _, version, reserved, fingerprint, size, crc = _HEAD.unpack_from(data)
         if reserved:
             raise CorruptBytesError("a snapshot has a head that no rocsteady writes; it was damaged")
         payload = memoryview(data)[_HEAD.size :]
@@ -150,6 +150,8 @@ class Snapshot:
             struct.error, ValueError, KeyError, TypeError, OverflowError, IndexError, AttributeError,
         ) as damage:  # fmt: skip
             raise CorruptBytesError(f"a snapshot contradicts itself: {damage}") from damage
+        if version != snapshot.version:
+            raise CorruptBytesError(f"a snapshot says version {version} and is one of {snapshot.version}")
         if snapshot.settings.fingerprint() != fingerprint:
             raise CorruptBytesError("a snapshot has a fingerprint that is not its own settings'")
         return snapshot
