@@ -44,6 +44,7 @@ from .score_tree_inputs import (
 )
 from .score_tree_layout import empty_records, for_kernels
 from .settings import MEASURES
+from .threshold_queries import MassCrossing
 from .weighted_tree_build import build, group_events, leaves_needed, list_entries, nodes_needed, ties_of
 from .weighted_tree_check import check
 from .weighted_tree_inputs import as_finite_scores, as_signs, as_weights
@@ -61,6 +62,7 @@ from .weighted_tree_rows import (
     RowAsk,
     RowPlan,
     answer,
+    find_mass_crossing,
     place_scores,
     reach_positives,
     run_batch,
@@ -410,6 +412,22 @@ class WeightedTree:
     def make_room(self) -> None:
         """Bring the hulls close together, with room to grow: what is done when they have none."""
         self._forest = with_larger_pool(self._forest, 1)
+
+    def crossing(self, label: int, mass: float) -> MassCrossing | None:
+        """Find the highest score s such that events of `label` with a score >= s have more than `mass`.
+
+        None if all have no more. O(log k). See `threshold_queries`.
+
+        >>> WeightedTree([1, 0, 1], [1.0, 2.0, 3.0], [1.0, 2.0, 4.0]).crossing(1, 4.0)
+        MassCrossing(score=1.0, own_above=4.0, other_above=2.0, own=1.0, other=0.0)
+        """
+        exponents = np.array([self._exponents[label], self._exponents[1 - label]] * 2)
+        out = np.empty(5)
+        find_mass_crossing(self._forest, int(label), float(np.ldexp(mass, -self._exponents[label])), out)
+        if math.isnan(out[0]):
+            return None
+        own_above, other_above, own, other = np.ldexp(out[1:], exponents).tolist()
+        return MassCrossing(float(out[0]), own_above, other_above, own, other)
 
     def check_invariants(self) -> None:
         """Recompute everything slowly; an AssertionError names the first claim that fails."""

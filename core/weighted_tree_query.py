@@ -295,3 +295,46 @@ def score_at_positives(tree: Forest, mass: float, from_above: bool, strictly: bo
                 break
         slot += step
     return score
+
+
+@kernel
+def crossing_of_class(tree: Forest, label: int, mass: float, out: Any) -> None:
+    """Write the first score, from the highest down, with which a class sums to more than `mass`.
+
+    And the mass of the class and of the other one above it, and with it (MassCrossing); NaN as the score
+    where there is no more. Summed from above: as exact for small masses as they are. Where the sums of a
+    node and of its parts round to both sides of `mass`, it is the last score of the class in the part.
+    Needs fresh masses.
+    """
+    state = tree.state[0]
+    out[0] = np.nan
+    if root_run(tree).mass[at(label)] <= mass:
+        return
+    own = other = 0.0
+    place = state.root
+    for level in range(state.height, 0, -1):
+        node = tree.nodes[at(place)]
+        runs = tree.node_runs if level > 1 else tree.leaf_runs
+        found = whole(NONE)
+        own_found = other_found = 0.0
+        for index in range(whole(node.count) - 1, -1, -1):
+            child = runs[at(node.child[at(index)])]
+            more = child.mass[at(label)]
+            if more > 0.0:
+                found, own_found, other_found = index, own, other
+                if own + more > mass:
+                    break
+            own += more
+            other += child.mass[at(1 - label)]
+        own, other = own_found, other_found
+        place = whole(node.child[at(found)])
+    leaf = tree.leaves[at(place)]
+    for slot in range(whole(leaf.count) - 1, -1, -1):
+        tied, other_tied = leaf.mass[at(label), at(slot)], leaf.mass[at(1 - label), at(slot)]
+        if tied > 0.0:
+            out[0] = leaf.key[at(slot)]
+            out[1], out[2], out[3], out[4] = own, other, tied, other_tied
+            if own + tied > mass:
+                return
+        own += tied
+        other += other_tied

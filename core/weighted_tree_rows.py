@@ -29,6 +29,7 @@ from .weighted_tree_layout import (
 from .weighted_tree_query import (
     area_under_min,
     cost_threshold,
+    crossing_of_class,
     kolmogorov_smirnov,
     masses_around,
     placement,
@@ -339,6 +340,14 @@ def reach_positives(tree: Forest, masses: Any, from_above: bool, strictly: bool,
     refresh(tree, MASSES)
     for i in range(len(masses)):
         out[i] = score_at_positives(tree, masses[i], from_above, strictly)
+    return DONE
+
+
+@entry
+def find_mass_crossing(tree: Forest, label: int, mass: float, out: Any) -> int:
+    """Write a MassCrossing of masses held (see `crossing_of_class`); DONE."""
+    refresh(tree, MASSES)
+    crossing_of_class(tree, label, mass, out)
     return DONE
 
 

@@ -18,6 +18,7 @@ from rocsteady.core.threshold_queries import (
     compressed_list,
     estimate_auc,
 )
+from rocsteady.core.weighted_tree import WeightedTree
 
 EPSILONS = [0.0, 0.01, 0.1, 0.5, 3.0]
 Arrays = tuple[Any, Any, Any]
@@ -124,6 +125,24 @@ def test_weights_of_any_size_give_an_estimate() -> None:
         estimate = estimate_auc(store, epsilon)
         assert estimate is not None
         assert abs(estimate - exact) <= epsilon / 2 * exact + 1e-12
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_a_weighted_tree_answers_the_same_queries(epsilon: float) -> None:
+    for weigh in ("unit", "random", "fading", "over 12 orders of magnitude", "heaviest first"):
+        events = random_events(6, True, weigh)
+        tree, arrays = WeightedTree(*events), SortedMasses.of_events(*events)
+        check(tree, events, epsilon)
+        tree.apply(*(column[:150] for column in events), np.full(150, -1))
+        check(tree, tuple(column[150:] for column in events), epsilon)  # type: ignore[arg-type]
+        arrays = SortedMasses.of_events(*(column[150:] for column in events))
+        for label in (0, 1):
+            assert tree.crossing(label, math.inf) is None
+            for share in (0.0, 0.3, 0.77):
+                mass = share * (arrays.positives if label else arrays.negatives)
+                found, expected = tree.crossing(label, mass), arrays.crossing(label, mass)
+                np.testing.assert_allclose(found, expected, rtol=1e-9)  # type: ignore[arg-type]
+    assert estimate_auc(WeightedTree()) is None
 
 
 class RoundsOtherwise(SortedMasses):

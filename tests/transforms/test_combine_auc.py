@@ -117,7 +117,7 @@ def test_no_events_have_counts_and_a_reason(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("windows", "size", "period"),
     [(FixedWindows(100), 100, 100), (SlidingWindows(120, 40), 120, 40)],
-    ids=str,
+    ids=["fixed", "sliding"],
 )
 def test_fixed_and_sliding_windows_have_an_auc_each(
     tmp_path: Path, windows: Any, size: float, period: float
