@@ -132,7 +132,7 @@ class Columns(NamedTuple):
 
 
 class ModelEvaluator:
-    """Evaluate one model over a window that slides with its events.
+    """Evaluate one model over a window of its events.
 
     Takes the fields of `EvaluatorSettings` by keyword (or one `settings=`), and the names that stand in
     its rows.

@@ -132,8 +132,9 @@ class Fading:
 
     half_life  a whole number of events, or a duration: "7d" or a timedelta
 
-    Events whose weight has fallen below 2^-53 of the mass of their own class are dropped; that changes AUC
-    by less than 1e-12. So it holds some 50 half-lives (docs/windows.md has the method and its proof).
+    Events whose weight has fallen to 2^-53 of the mass of their own class are dropped; that changes AUC by
+    less than 2^-53 (2.9 T + 2), 3e-12 for half-lives of T = 10,000 events. So it holds 40 to 50 half-lives.
+    (docs/windows.md has the method and its proof.) State: some 40 T events, or as many as come in that time.
 
     >>> str(Fading(10_000)), str(Fading("7d"))
     ('fading:10000', 'fading:7d')
