@@ -14,6 +14,7 @@ ADWIN cuts at every 32nd value at the most, so events in between are applied at 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -45,6 +46,13 @@ class Watched(Protocol):
 
     def masses(self) -> tuple[float, float]:
         """Return the masses of negatives and positives in the window."""
+        ...
+
+    def rarer(self, columns: Columns) -> Int8Array:
+        """Return 1 for each event of the class of less mass before it, of as much for a positive; else 0.
+
+        For events that would come now, and that nothing leaves for.
+        """
         ...
 
     def placement(self, label: int, score: float) -> float:
@@ -82,11 +90,12 @@ class AdaptiveSignal:
         while start < len(columns.scores):
             negatives, positives = watched.masses()
             until = self.adwin.until_check
-            share = min(negatives, positives) / max(1.0, negatives + positives)
+            total = negatives + positives
+            share = min(negatives, positives) / total if 0.0 < total < math.inf else 0.0
             ahead = min(_LOOK_AHEAD, 32 + int(1.5 * until / max(share, 1e-3)))  # that much is looked at anew
             room = max(1, ADAPTIVE_EVENTS - len(watched))
             block = columns.part(start, start + min(ahead, room))
-            fed = _rarer(block.labels, block.weights, negatives, positives)
+            fed = watched.rarer(block)
             feeding = np.flatnonzero(fed)
             end = len(block.scores) if len(feeding) < until else int(feeding[until - 1])
             if end:
@@ -111,15 +120,6 @@ class AdaptiveSignal:
 
 
 _NOTHING: Int64Array = np.empty(0, np.int64)
-
-
-def _rarer(labels: Int8Array, weights: FloatArray, negatives: float, positives: float) -> Int8Array:
-    """Return 1 for each event of the class of less mass before it; of as much, for a positive."""
-    weigh = weights if len(weights) else np.ones(len(labels))
-    of_positives, of_negatives = weigh * labels, weigh * (1 - labels)
-    before = np.cumsum(of_positives) - of_positives + positives
-    others = np.cumsum(of_negatives) - of_negatives + negatives
-    return np.where(labels == 1, before <= others, others < before).astype(np.int8)
 
 
 def _defined(placements: FloatArray) -> FloatArray:

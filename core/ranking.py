@@ -310,9 +310,10 @@ class SortedRanking:
     def _apply(self, labels: Int8Array, scores: FloatArray, steps: Steps, placements: FloatArray) -> None:
         """Apply steps between which no row is due."""
         n, gone = len(scores), int(steps.leaving.sum())
-        enters = steps.flags & ENTERS
+        enters, placed = steps.flags & ENTERS, placements
         if not enters.all():
             entering = np.flatnonzero(enters)
+            placed = placements[entering] if len(placements) else placements
             labels, scores, n = labels[entering], scores[entering], len(entering)
             steps = steps._replace(shifts=steps.shifts[entering] if len(steps.shifts) else steps.shifts)
         if not n and not gone:
@@ -331,7 +332,8 @@ class SortedRanking:
         write_ring(self._labels, self._head + self._held, labels[n - stays :])
         self._held += stays
         if len(placements):
-            fill_placements(self._scores, self._labels, self._head, self._held, placements)
+            fill_placements(self._scores, self._labels, self._head, self._held, placed)
+            placements[enters != 0] = placed
 
     def _apply_out_of_order(
         self, labels: Int8Array, scores: FloatArray, shifts: Int64Array, gone: int
