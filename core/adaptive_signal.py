@@ -14,6 +14,7 @@ ADWIN seldom cuts (Bifet & Gavalda 2007), so many events are placed ahead, fed, 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -50,6 +51,13 @@ class Watched(Protocol):
     @property
     def has_weights(self) -> bool:
         """Return whether events have weights."""
+        ...
+
+    def rarer(self, columns: Columns) -> Int8Array:
+        """Return 1 for each event of the class of less mass before it, of as much for a positive; else 0.
+
+        For events that would come now, and that nothing leaves for.
+        """
         ...
 
     def placement(self, label: int, score: float) -> float:
@@ -97,7 +105,7 @@ class AdaptiveSignal:
                 continue
             room = max(1, ADAPTIVE_EVENTS - len(watched))
             block = columns.part(start, start + min(_LOOK_AHEAD, room))
-            fed = _rarer(block.labels, block.weights, *watched.masses())
+            fed = watched.rarer(block)
             feeding = np.flatnonzero(fed)
             values = watched.placements_ahead(block.labels, block.scores, feeding)
             taken, dropped = self.adwin.update_until_drop(_defined(values))
@@ -114,11 +122,12 @@ class AdaptiveSignal:
         """Follow events from one check of ADWIN to the next: sums of weights ahead would round otherwise."""
         negatives, positives = watched.masses()
         until = self.adwin.until_check
-        share = min(negatives, positives) / max(negatives + positives, 5e-324)
+        total = negatives + positives
+        share = min(negatives, positives) / total if 0.0 < total < math.inf else 0.0
         ahead = min(_LOOK_AHEAD, 32 + int(1.5 * until / max(share, 1e-3)))  # that much is looked at anew
         room = max(1, ADAPTIVE_EVENTS - len(watched))
         block = columns.part(start, start + min(ahead, room))
-        fed = _rarer(block.labels, block.weights, negatives, positives)
+        fed = watched.rarer(block)
         feeding = np.flatnonzero(fed)
         end = len(block.scores) if len(feeding) < until else int(feeding[until - 1])
         parts: list[Rows] = []
@@ -142,15 +151,6 @@ class AdaptiveSignal:
 
 _NOTHING: Int64Array = np.empty(0, np.int64)
 _ONE: Int8Array = np.ones(1, np.int8)
-
-
-def _rarer(labels: Int8Array, weights: FloatArray, negatives: float, positives: float) -> Int8Array:
-    """Return 1 for each event of the class of less mass before it; of as much, for a positive."""
-    weigh = weights if len(weights) else np.ones(len(labels))
-    of_positives, of_negatives = weigh * labels, weigh * (1 - labels)
-    before = np.cumsum(of_positives) - of_positives + positives
-    others = np.cumsum(of_negatives) - of_negatives + negatives
-    return np.where(labels == 1, before <= others, others < before).astype(np.int8)
 
 
 def _defined(placements: FloatArray) -> FloatArray:

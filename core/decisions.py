@@ -85,9 +85,10 @@ def majority_class(classes: Int64Array, count: Integer) -> int:
 
 
 @scanning
-def _ratio(
+def write_ratio(
     top: float, bottom: float, measure: int, reason: int, measures: FloatArray, reasons: Int8Array
 ) -> None:
+    """Write a measure that is a ratio, or the reason why it is none: nothing to divide by."""
     if bottom == 0.0:
         reasons[measure] = reason
     else:
@@ -101,15 +102,18 @@ def write_binary(
     """Write what needs to know which class is positive."""
     measures[_TP], measures[_FP], measures[_TN], measures[_FN] = tp, fp, tn, fn
     measures[_CMD] = tp * tn - fp * fn
-    _ratio(tp, tp + fp, _PRECISION, NO_PREDICTED_POSITIVES, measures, reasons)
-    _ratio(tp, tp + fn, _RECALL, NO_POSITIVES, measures, reasons)
-    _ratio(tn, tn + fp, _SPECIFICITY, NO_NEGATIVES, measures, reasons)
-    _ratio(2.0 * tp, 2.0 * tp + fp + fn, _F1, NOTHING_TO_AVERAGE, measures, reasons)
+    write_ratio(tp, tp + fp, _PRECISION, NO_PREDICTED_POSITIVES, measures, reasons)
+    write_ratio(tp, tp + fn, _RECALL, NO_POSITIVES, measures, reasons)
+    write_ratio(tn, tn + fp, _SPECIFICITY, NO_NEGATIVES, measures, reasons)
+    write_ratio(2.0 * tp, 2.0 * tp + fp + fn, _F1, NOTHING_TO_AVERAGE, measures, reasons)
 
 
 @scanning
-def _write_recall_means(classes: Int64Array, count: int, measures: FloatArray, reasons: Int8Array) -> None:
-    """Write the arithmetic, geometric and harmonic mean of the recalls of the labels' classes."""
+def write_recall_means(classes: Any, count: int, measures: FloatArray, reasons: Int8Array) -> None:
+    """Write the arithmetic, geometric and harmonic mean of the recalls of the labels' classes.
+
+    classes  counts, or masses in the same places
+    """
     present = 0
     recalls = np.empty(count)
     for code in range(count):
@@ -134,13 +138,17 @@ def _write_recall_means(classes: Int64Array, count: int, measures: FloatArray, r
 
 
 @scanning
-def write_agreement(
-    counters: Any, classes: Any, positive: int, numbers: FloatArray, reasons: Int8Array
-) -> None:
-    """Write accuracy, the kappa family and what else needs no positive class; say so of what does.
+def refuse_binary(reasons: Int8Array) -> None:
+    """Say of what needs to know which class is positive that none is named."""
+    for measure in (_TP, _FP, _TN, _FN, _PRECISION, _RECALL, _SPECIFICITY, _F1, _CMD):
+        reasons[measure] = NO_POSITIVE_CLASS
 
-    counters, classes  counts, or masses in the same places, of a window with events
-    """
+
+@scanning
+def _write_agreement(
+    counters: Int64Array, classes: Int64Array, positive: int, numbers: FloatArray, reasons: Int8Array
+) -> None:
+    """Write accuracy, the kappa family and what else needs no positive class; say so of what does."""
     events = float(counters[HELD])
     measures = numbers[_MEASURE:]
     count = int(counters[CLASSES])
@@ -154,19 +162,18 @@ def write_agreement(
     accuracy = correct / events
     measures[_ACCURACY] = accuracy
     square = events * events
-    _ratio(correct * events - chance, square - chance, _KAPPA, CHANCE_IS_CERTAIN, measures, reasons)
+    write_ratio(correct * events - chance, square - chance, _KAPPA, CHANCE_IS_CERTAIN, measures, reasons)
     of_majority, of_persistent = counters[MAJORITY_HITS], counters[PERSISTENT_HITS]
-    _ratio(correct - of_majority, events - of_majority, _KAPPA_M, MAJORITY_IS_RIGHT, measures, reasons)
-    _ratio(
+    write_ratio(correct - of_majority, events - of_majority, _KAPPA_M, MAJORITY_IS_RIGHT, measures, reasons)
+    write_ratio(
         correct - of_persistent, events - of_persistent, _KAPPA_PER, PERSISTENT_IS_RIGHT,
         measures, reasons,
     )  # fmt: skip
     spread = np.sqrt(square - label_squares) * np.sqrt(square - prediction_squares)
-    _ratio(correct * events - chance, spread, _MCC, EMPTY_MARGIN, measures, reasons)
-    _write_recall_means(classes, count, measures, reasons)
+    write_ratio(correct * events - chance, spread, _MCC, EMPTY_MARGIN, measures, reasons)
+    write_recall_means(classes, count, measures, reasons)
     if positive < 0:
-        for measure in (_TP, _FP, _TN, _FN, _PRECISION, _RECALL, _SPECIFICITY, _F1, _CMD):
-            reasons[measure] = NO_POSITIVE_CLASS
+        refuse_binary(reasons)
 
 
 @scanning
@@ -185,7 +192,7 @@ def decision_measures(
     events = float(counters[HELD])
     if events == 0.0:
         return
-    write_agreement(counters, classes, positive, numbers, reasons)
+    _write_agreement(counters, classes, positive, numbers, reasons)
     if positive < 0:
         return
     tp = float(classes[CORRECT, positive])

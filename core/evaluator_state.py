@@ -5,7 +5,7 @@ row, seq of the last row, greatest time, pane, last label), names of classes (u3
 seq at which each class was a label (i64), scores in order of arrival (f64), then labels, predictions and
 hits (one byte an event; with classes two i32 and one byte), then times (i64) if there are any, then the
 course of a window that has one (four i64, `steps.WINDOW_FIELDS`), then the signal of an adaptive one (u32
-length, bytes), then the weights of a weighted one (what they are inflated by: i64 and f64; f64 each). Text
+length, bytes), then the weights of a weighted one (the power of two they are scaled by, i64; f64 each). Text
 is a u32 length and UTF-8. 9 bytes an event, 17 with times.
 """
 
@@ -22,7 +22,7 @@ from .events import FloatArray, Int8Array, Int64Array
 
 _HEAD = struct.Struct("<BQqqqqqqi")
 _COURSE = struct.Struct("<4q")
-_INFLATION = struct.Struct("<qd")
+_SHIFT = struct.Struct("<q")
 _MULTICLASS, _TIMED, _PANED, _COURSED, _SIGNALLED, _WEIGHED = 1, 2, 4, 8, 16, 32
 
 Codes = npt.NDArray[np.int8] | npt.NDArray[np.int32]
@@ -52,7 +52,7 @@ class EvaluatorState:
     course: tuple[int, ...] | None = None
     signal: bytes = b""
     weights: FloatArray | None = None
-    inflation: tuple[int, float] = (0, 1.0)
+    shift: int = 0
 
 
 class Reader:
@@ -142,7 +142,7 @@ def write_evaluator(state: EvaluatorState, parts: list[bytes]) -> None:
     if state.signal:
         parts += [struct.pack("<I", len(state.signal)), state.signal]
     if state.weights is not None:
-        parts += [_INFLATION.pack(*state.inflation), state.weights.astype("<f8").tobytes()]
+        parts += [_SHIFT.pack(state.shift), state.weights.astype("<f8").tobytes()]
 
 
 def read_evaluator(reader: Reader) -> EvaluatorState:
@@ -165,11 +165,11 @@ def read_evaluator(reader: Reader) -> EvaluatorState:
     times = reader.array("<i8", held) if kind & _TIMED else None
     course = reader.numbers(_COURSE.format) if kind & _COURSED else None
     signal = bytes(reader.take(reader.number("<I"))) if kind & _SIGNALLED else b""
-    weights, inflation = None, (0, 1.0)
+    weights, shift = None, 0
     if kind & _WEIGHED:
-        inflation = reader.numbers(_INFLATION.format)
+        shift = reader.number(_SHIFT.format)
         weights = reader.array("<f8", held)
-        if not ((weights > 0) & np.isfinite(weights)).all() or not 0 < inflation[1] <= 1:
+        if not ((weights > 0) & np.isfinite(weights)).all():
             raise ValueError(f"{model!r} has impossible weights")
     for codes in (labels, predictions):
         if held and not (codes.min() >= 0 and codes.max() < classes):
@@ -179,7 +179,7 @@ def read_evaluator(reader: Reader) -> EvaluatorState:
     return EvaluatorState(
         model, slice_, (pane_start, pane_end) if kind & _PANED else None, multiclass, class_names,
         last_seen, last_label, seq, next_row, reported_seq, greatest_time, scores, labels, predictions,
-        hits, times, course, signal, weights, inflation,
+        hits, times, course, signal, weights, shift,
     )  # fmt: skip
 
 
@@ -197,5 +197,5 @@ def evaluator_bytes(
     per_event = 8 + (9 if multiclass else 1) + (8 if timed else 0) + (8 if weighed else 0)
     per_class = 12 * classes if multiclass else 16
     extra = (_COURSE.size if coursed else 0) + (4 + signal if signal else 0)
-    extra += _INFLATION.size if weighed else 0
+    extra += _SHIFT.size if weighed else 0
     return 8 + _HEAD.size + 4 + names + per_class + per_event * held + extra

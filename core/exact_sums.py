@@ -158,6 +158,20 @@ def negate(sums: Any) -> None:
 
 
 @kernel
+def compare(sums: Any, others: Any) -> int:
+    """Return 1, 0 or -1: which of two sums is the larger one; both finite, and not below 0."""
+    carry(sums)
+    carry(others)
+    if sums[_END] != others[_END]:
+        return 1 if sums[_END] > others[_END] else -1
+    low = _CHUNKS - max(sums[_DEPTH], others[_DEPTH])
+    for i in range(sums[_END] - 1, low - 1, -1):
+        if sums[i] != others[i]:
+            return 1 if sums[i] > others[i] else -1
+    return 0
+
+
+@kernel
 def nearest(sums: Any) -> float:
     """Round a sum whose carries are made, above 0, to the nearest double, of two the even one."""
     low = _CHUNKS - sums[_DEPTH]

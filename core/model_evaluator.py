@@ -500,7 +500,7 @@ class ModelEvaluator:
 
         given, fed  how many events stay at most with each, and 1 where the signal was fed with it: of windows
                     that do not know by themselves (`plan_steps`)
-        placements  filled with the events' placement values where it is not empty; of weighted windows
+        placements  of weighted windows, filled with the events' placement values where it is not empty
         """
         n, course, parts = len(columns.scores), self._course, []
         times = _NO_COUNTS if columns.times is None else columns.times
@@ -543,6 +543,18 @@ class ModelEvaluator:
         positives = int(self._classes[LABELS, self._positive_code])
         return len(self) - positives, positives
 
+    def rarer(self, columns: Columns) -> Int8Array:
+        """Return 1 for each event of the class of less mass before it, of as much for a positive; else 0.
+
+        For events that would come now, and that nothing leaves for.
+        """
+        if self._weighted is not None:
+            return self._weighted.rarer(columns)
+        negatives, positives = self.masses()
+        of_one_class = np.cumsum(columns.labels, dtype=np.int64) - columns.labels
+        excess = positives - negatives + 2 * of_one_class - np.arange(len(columns.labels))
+        return np.where(columns.labels == 1, excess <= 0, excess > 0).astype(np.int8)
+
     def placement(self, label: int, score: float) -> float:
         """Return the placement value of an event that would come now, of a window with weights."""
         return np.nan if self._weighted is None else self._weighted.placement(label, score)
@@ -574,7 +586,17 @@ class ModelEvaluator:
             columns = columns.take(np.maximum(steps.events, 0))
         if self._rule.kind != DURATION or not steps.shifts.any():
             steps = steps._replace(shifts=_NO_COUNTS)
-        placements = placements[start : start + events]
+        placed = placements[start : start + events]
+        if len(placements) and events < len(steps.flags):
+            placed = np.empty(len(steps.flags))
+        self._let_follow(columns, steps, greatest, rows, placed)
+        if len(placements) and events < len(steps.flags):
+            placements[start : start + events] = placed[steps.events >= 0]
+
+    def _let_follow(
+        self, columns: Columns, steps: Steps, greatest: int, rows: Rows, placements: FloatArray
+    ) -> None:
+        """Let the window follow steps, of each of which columns and placements have one entry."""
         if self._weighted is not None:
             self._weighted.take(columns, steps, self._first_class, self._classes, greatest, rows, placements)
             self._course[HELD] = self._counters[HELD]
@@ -656,7 +678,7 @@ class ModelEvaluator:
                 self._column("labels"), self._column("predictions"), self._column("hits"), scores,
                 np.ones(len(self)), _NO_COUNTS,
             )  # fmt: skip
-            weighted.load(columns, 0, 1.0, self._classes)
+            weighted.load(columns, 0, 0, self._classes)
         self._ranking = None
         self._ring_labels, self._ring_predictions = self._ring_labels[:0], self._ring_predictions[:0]
         self._ring_hits = _NO_LABELS
@@ -693,7 +715,7 @@ class ModelEvaluator:
         if self._weighted is None:
             decision_measures(self._counters, self._classes, self._positive_code, numbers, reasons)
         else:
-            self._weighted.write_row(numbers, reasons)
+            self._weighted.write_row(numbers, reasons, self._classes)
         integers, course = rows.integers[0], self._course
         integers[[_ROW, _SEQ_COLUMN, _EVENTS, _TIME]] = course[[NEXT_ROW, SEQ, HELD, GREATEST]]
         if self.pane is not None:
@@ -731,7 +753,7 @@ class ModelEvaluator:
             tuple(course[list(WINDOW_FIELDS)].tolist()) if self._keeps_course else None,
             b"" if self._signal is None else self._signal.adwin.to_bytes(),
             None if weighted is None else weighted.column("weights"),
-            (0, 1.0) if weighted is None else (weighted.shift, weighted.unit),
+            0 if weighted is None else weighted.shift,
         )  # fmt: skip
 
     @classmethod
@@ -780,7 +802,7 @@ class ModelEvaluator:
                 state.labels, state.predictions, state.hits, state.scores, state.weights,
                 _NO_COUNTS if state.times is None else state.times,
             )  # fmt: skip
-            self._weighted.load(columns, *state.inflation, self._classes)
+            self._weighted.load(columns, state.shift, state.greatest_time, self._classes)
         elif self._is_ranked:
             labels = (state.labels == 0).view(np.int8) if self._multiclass else state.labels
             self._ranking = self._new_ranking(labels.astype(np.int8), state.scores, len(state.scores))

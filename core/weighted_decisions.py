@@ -1,8 +1,9 @@
 """Decisions of a window whose events have weights: the counterpart of `decisions` for real numbers.
 
 Masses are exact sums (exact_sums.py), so that they do not drift however many weights come and go, and rows
-are those of a window that was summed anew. For the measures they are taken as shares of the window's mass:
-products of masses neither overflow nor vanish.
+are those of a window that was summed anew. What a measure takes the difference of is taken between exact
+sums, too: where one event outweighs all others, errors and right decisions are still told apart. Products are
+of shares of the window's mass, which neither overflow nor vanish.
 
 The window lies in a ring as it does there. Where events fade (`fade`), an event leaves not in the order of
 arrival but when its weight has become nothing beside the mass of its own class: it is marked GONE where it
@@ -18,9 +19,9 @@ import numpy as np
 from .decisions import (
     CLASSES,
     CORRECT,
-    COUNTERS,
     FED_HIT,
     HEAD,
+    HELD,
     LABELS,
     LAST_LABEL,
     LAST_SEEN,
@@ -30,15 +31,26 @@ from .decisions import (
     PERSISTENT_HIT,
     PERSISTENT_HITS,
     PREDICTIONS,
-    write_agreement,
+    SEQ,
+    refuse_binary,
     write_binary,
+    write_ratio,
+    write_recall_means,
 )
 from .events import FloatArray, Int8Array, Int64Array
-from .exact_sums import SUM_CHUNKS, add, add_sums, negate, rounded
+from .exact_sums import SUM_CHUNKS, add, add_sums, compare, rounded
 from .kernels import Integer, scanning
-from .rows import NUMBER_COLUMNS, OUT_OF_RANGE
+from .rows import (
+    CHANCE_IS_CERTAIN,
+    EMPTY_MARGIN,
+    MAJORITY_IS_RIGHT,
+    NUMBER_COLUMNS,
+    OUT_OF_RANGE,
+    PERSISTENT_IS_RIGHT,
+)
 from .settings import MEASURES
-from .steps import ENTERS, EVENT, FED, HELD, ROW_DUE, SEQ
+from .steps import ENTERS, EVENT, FED, ROW_DUE
+from .weighted_tree_rows import times_power
 
 GONE = 8
 """Bit of an event's hits: it has faded, and lies in a gap of the ring."""
@@ -50,8 +62,11 @@ ALL, RIGHT_MAJORITY, RIGHT_PERSISTENT = range(3)
 """The exact sums of a window that are of no class: its mass, and those of the baselines' hits."""
 
 _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
+_WEIGHT = NUMBER_COLUMNS.index("weight")
 _TP, _FP = MEASURES.index("tp"), MEASURES.index("fp")
 _TN, _FN, _CMD = MEASURES.index("tn"), MEASURES.index("fn"), MEASURES.index("cmd")
+_ACCURACY, _KAPPA, _MCC = MEASURES.index("accuracy"), MEASURES.index("kappa"), MEASURES.index("mcc")
+_KAPPA_M, _KAPPA_PER = MEASURES.index("kappa_m"), MEASURES.index("kappa_per")
 
 
 class WeightedRing(NamedTuple):
@@ -111,64 +126,125 @@ def weigh(
 
 
 @scanning
-def heaviest_class(label_masses: FloatArray, classes: Int64Array, count: Integer) -> int:
+def heaviest_class(masses: Masses, classes: Int64Array, count: Integer) -> int:
     """Return the class with the largest label mass, of tied ones the one seen last; -1 for none."""
     best = -1
     for code in range(count):
-        mass = label_masses[code]
-        if classes[LABELS, code] > 0 and (
-            best < 0
-            or mass > label_masses[best]
-            or (mass == label_masses[best] and classes[LAST_SEEN, code] > classes[LAST_SEEN, best])
-        ):
+        if classes[LABELS, code] == 0:
+            continue
+        order = 1
+        if best >= 0:
+            order = compare(masses.of_classes[LABELS, code], masses.of_classes[LABELS, best])
+        if order > 0 or (order == 0 and classes[LAST_SEEN, code] > classes[LAST_SEEN, best]):
             best = code
     return best
 
 
 @scanning
-def weighted_measures(
+def difference(sums: Int64Array, others: Int64Array, rest: Int64Array) -> float:
+    """Return what one sum is more than another, rounded once; `rest` is a sum to work with."""
+    rest[:] = sums
+    add_sums(rest, others, -1)
+    return rounded(rest)
+
+
+@scanning
+def in_unit(mass: float, unit: float, exponent: int) -> float:
+    """Return a mass in units of unit * 2^exponent; infinite or 0 where that is out of range."""
+    return times_power(mass / unit, -exponent)
+
+
+@scanning
+def _write_agreement(
     counters: Int64Array,
+    classes: Int64Array,
     masses: Masses,
-    positive: int,
-    unit: float,
+    total: float,
     numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Write the measures of decisions; `unit` is what counts 1 in the row's masses."""
-    count = counters[CLASSES]
+    """Write accuracy, the kappa family and the means of recalls, from what is wrong rather than right."""
+    count, measures = counters[CLASSES], numbers[_MEASURE:]
+    rest, right = np.zeros(SUM_CHUNKS, np.int64), np.zeros(SUM_CHUNKS, np.int64)
+    of_classes = np.zeros((3, count))
+    disagreement = label_spread = predicted_spread = 0.0
+    labels = predictions = 0
+    for code in range(count):
+        label, predicted = masses.of_classes[LABELS, code], masses.of_classes[PREDICTIONS, code]
+        add_sums(right, masses.of_classes[CORRECT, code], 1)
+        of_classes[LABELS, code] = rounded(label)
+        of_classes[CORRECT, code] = rounded(masses.of_classes[CORRECT, code])
+        labels += classes[LABELS, code] > 0
+        predictions += classes[PREDICTIONS, code] > 0
+        share, predicted_share = of_classes[LABELS, code] / total, rounded(predicted) / total
+        others = difference(masses.of_all[ALL], predicted, rest) / total
+        disagreement += share * others
+        predicted_spread += predicted_share * others
+        label_spread += share * (difference(masses.of_all[ALL], label, rest) / total)
+    wrong = difference(masses.of_all[ALL], right, rest) / total
+    measures[_ACCURACY] = rounded(right) / total
+    is_certain = labels == 1 and predictions == 1 and disagreement == 0.0
+    reason = CHANCE_IS_CERTAIN if is_certain else OUT_OF_RANGE
+    write_ratio(disagreement - wrong, disagreement, _KAPPA, reason, measures, reasons)
+    reason = EMPTY_MARGIN if labels == 1 or predictions == 1 else OUT_OF_RANGE
+    spread = np.sqrt(label_spread) * np.sqrt(predicted_spread)
+    write_ratio(disagreement - wrong, spread, _MCC, reason, measures, reasons)
+    for measure, hits, reason in (
+        (_KAPPA_M, RIGHT_MAJORITY, MAJORITY_IS_RIGHT),
+        (_KAPPA_PER, RIGHT_PERSISTENT, PERSISTENT_IS_RIGHT),
+    ):
+        gain = difference(right, masses.of_all[hits], rest)
+        write_ratio(
+            gain,
+            difference(masses.of_all[ALL], masses.of_all[hits], rest),
+            measure,
+            reason,
+            measures,
+            reasons,
+        )
+    write_recall_means(of_classes, count, measures, reasons)
+
+
+@scanning
+def weighted_measures(
+    counters: Int64Array,
+    classes: Int64Array,
+    masses: Masses,
+    positive: int,
+    unit: float,
+    exponent: int,
+    numbers: FloatArray,
+    reasons: Int8Array,
+) -> None:
+    """Write the measures of decisions; unit * 2^exponent is what counts 1 in the row's masses."""
+    measures = numbers[_MEASURE:]
     total = rounded(masses.of_all[ALL])
+    if positive < 0:
+        weight = in_unit(total, unit, exponent)
+        numbers[_WEIGHT] = weight if np.isfinite(weight) else np.nan
     if counters[HELD] == 0:
         return
-    shares = np.zeros(COUNTERS)
-    shares[HELD] = 1.0
-    shares[CLASSES] = count
-    shares[MAJORITY_HITS] = rounded(masses.of_all[RIGHT_MAJORITY]) / total
-    shares[PERSISTENT_HITS] = rounded(masses.of_all[RIGHT_PERSISTENT]) / total
-    of_classes = np.zeros((3, count))
-    for kind in range(3):
-        for code in range(count):
-            of_classes[kind, code] = rounded(masses.of_classes[kind, code]) / total
-    write_agreement(shares, of_classes, positive, numbers, reasons)
-    if positive < 0:
+    if not np.isfinite(total):
+        reasons[_TP:] = OUT_OF_RANGE
+        if positive < 0:
+            refuse_binary(reasons)
         return
-    measures = numbers[_MEASURE:]
-    correct = masses.of_classes[CORRECT, positive]
-    rest = np.zeros(SUM_CHUNKS, np.int64)
+    _write_agreement(counters, classes, masses, total, numbers, reasons)
+    if positive < 0:
+        refuse_binary(reasons)
+        return
+    rest, correct = np.zeros(SUM_CHUNKS, np.int64), masses.of_classes[CORRECT, positive]
+    tp = rounded(correct)
+    fp = difference(masses.of_classes[PREDICTIONS, positive], correct, rest)
+    fn = difference(masses.of_classes[LABELS, positive], correct, rest)
     add_sums(rest, masses.of_classes[PREDICTIONS, positive], 1)
-    add_sums(rest, correct, -1)
-    fp = rounded(rest)
-    rest[:] = 0
-    add_sums(rest, masses.of_classes[LABELS, positive], 1)
-    add_sums(rest, correct, -1)
-    fn = rounded(rest)
-    add_sums(rest, masses.of_classes[PREDICTIONS, positive], 1)
-    negate(rest)
-    add_sums(rest, masses.of_all[ALL], 1)
-    tn, tp = rounded(rest), rounded(correct)
+    errors_and_hits = rest.copy()
+    tn = difference(masses.of_all[ALL], errors_and_hits, rest)
     write_binary(tp / total, fp / total, fn / total, tn / total, measures, reasons)
-    for measure, mass in ((_TP, tp), (_FP, fp), (_TN, tn), (_FN, fn)):
-        measures[measure] = mass / unit
-    measures[_CMD] = (tp / unit) * (tn / unit) - (fp / unit) * (fn / unit)
+    tp, fp = in_unit(tp, unit, exponent), in_unit(fp, unit, exponent)
+    fn, tn = in_unit(fn, unit, exponent), in_unit(tn, unit, exponent)
+    measures[_TP], measures[_FP], measures[_TN], measures[_FN] = tp, fp, tn, fn
+    measures[_CMD] = tp * tn - fp * fn
     for measure in (_TP, _FP, _TN, _FN, _CMD):
         if not np.isfinite(measures[measure]):
             measures[measure] = np.nan
@@ -176,8 +252,34 @@ def weighted_measures(
 
 
 @scanning
+def mass_of(masses: Masses, positive: int, is_positive: bool) -> float:
+    """Return the mass of positives, or of all others; infinite beyond floats."""
+    positives = masses.of_classes[LABELS, positive]
+    if is_positive:
+        return rounded(positives)
+    return difference(masses.of_all[ALL], positives, np.zeros(SUM_CHUNKS, np.int64))
+
+
+@scanning
+def rarer_before(
+    labels: Int8Array, weights: FloatArray, masses: Masses, positive: int, rarer: Int8Array
+) -> None:
+    """Fill 1 for each event of the class of less mass before it, of as much for a positive; else 0.
+
+    For events that come to a window which nothing leaves meanwhile; labels are 1 for positives.
+    """
+    sums = np.zeros((2, SUM_CHUNKS), np.int64)
+    sums[1] = masses.of_classes[LABELS, positive]
+    difference(masses.of_all[ALL], sums[1], sums[0])
+    for event in range(len(labels)):
+        is_positive = compare(sums[1], sums[0]) <= 0
+        rarer[event] = is_positive == (labels[event] == 1)
+        add(sums[np.int64(labels[event])], weights[event], 1)
+
+
+@scanning
 def ends_of_gaps(ring: WeightedRing, heads: Int64Array, span: int, classes: Int64Array) -> tuple[int, int]:
-    """Return the slots of the oldest and the newest event held, where events fade."""
+    """Return the slots of the oldest and the newest event held, where events fade and some are held."""
     oldest = span
     for code in range(len(heads)):
         if classes[LABELS, code] > 0:
@@ -197,13 +299,13 @@ def apply_weighted(
     weights: FloatArray,
     times: Int64Array,
     units: FloatArray,
+    exponents: Int64Array,
     flags: Int8Array,
     leaving: Int64Array,
     shifts: Int64Array,
     first_class: int,
     counters: Int64Array,
     classes: Int64Array,
-    label_masses: FloatArray,
     masses: Masses,
     ring: WeightedRing,
     heads: Int64Array,
@@ -217,8 +319,7 @@ def apply_weighted(
 
     weights       of the steps' events; where they fade, as large as the common factor makes them
     times         of them, or empty where the ring keeps none
-    units         what counts 1 in the masses of a row after each step
-    label_masses  float64 per class: its label mass, rounded; changed
+    units, exponents  of each step: unit * 2^exponent counts 1 in the masses of a row after it
     ring          with room for all that enters beside all that is there; changed
     heads         where events fade, of each class a slot before which none is left of it; else empty
     span          where events fade, slots used, gaps included; else anything
@@ -241,16 +342,16 @@ def apply_weighted(
                     hits |= MAJORITY_HIT
                 if label == last_label:
                     hits |= PERSISTENT_HIT
+        majority_shrank = False
         for _ in range(leaving[step]):
             slot = counters[HEAD]
-            old = np.int64(ring.labels[slot])
+            majority_shrank |= np.int64(ring.labels[slot]) == counters[MAJORITY]
             weigh(ring, slot, -1, counters, classes, masses)
-            label_masses[old] = rounded(masses.of_classes[LABELS, old])
             counters[HEAD] = slot + 1 if slot + 1 < capacity else 0
             changes.slots[made], changes.signs[made] = slot, -1
             made += 1
-        if leaving[step] > 0:
-            counters[MAJORITY] = heaviest_class(label_masses, classes, counters[CLASSES])
+        if majority_shrank:
+            counters[MAJORITY] = heaviest_class(masses, classes, counters[CLASSES])
         if enters:
             slot = span if fades else (counters[HEAD] + counters[HELD]) % capacity
             if len(shifts) > 0:
@@ -268,31 +369,38 @@ def apply_weighted(
             if len(ring.times) > 0:
                 ring.times[slot] = times[step]
             weigh(ring, slot, 1, counters, classes, masses)
-            label_masses[label] = rounded(masses.of_classes[LABELS, label])
             classes[LAST_SEEN, label] = counters[SEQ]
             counters[LAST_LABEL] = label
-            if counters[MAJORITY] < 0 or label_masses[label] >= label_masses[counters[MAJORITY]]:
+            majority = counters[MAJORITY]
+            if majority < 0 or (
+                compare(masses.of_classes[LABELS, label], masses.of_classes[LABELS, majority]) >= 0
+            ):
                 counters[MAJORITY] = label
             changes.slots[made], changes.signs[made] = slot, 1
             made += 1
         if enters and fades:
             span += 1
+            before = made
+            negligible = NEGLIGIBLE * rounded(masses.of_classes[LABELS, label])
             while True:
                 slot = heads[label]
                 while np.int64(ring.labels[slot]) != label or ring.hits[slot] & GONE:
                     slot += 1
                 heads[label] = slot
-                if slot == span - 1 or ring.weights[slot] > NEGLIGIBLE * label_masses[label]:
+                if slot == span - 1 or ring.weights[slot] > negligible:
                     break
                 weigh(ring, slot, -1, counters, classes, masses)
-                label_masses[label] = rounded(masses.of_classes[LABELS, label])
                 ring.hits[slot] |= GONE
                 changes.slots[made], changes.signs[made] = slot, -1
                 made += 1
+            if made > before and counters[MAJORITY] == label:
+                counters[MAJORITY] = heaviest_class(masses, classes, counters[CLASSES])
         if flags[step] & EVENT:
             counters[SEQ] += 1
         if flags[step] & ROW_DUE:
-            weighted_measures(counters, masses, positive, units[step], numbers[row], reasons[row])
+            weighted_measures(
+                counters, classes, masses, positive, units[step], exponents[step], numbers[row], reasons[row]
+            )
             changes.ends[row] = made
             changes.held[row] = counters[HELD]
             changes.oldest[row], changes.newest[row] = ends_of_gaps(ring, heads, span, classes)
@@ -302,16 +410,9 @@ def apply_weighted(
 
 @scanning
 def weigh_all(
-    ring: WeightedRing,
-    held: Integer,
-    counters: Int64Array,
-    classes: Int64Array,
-    label_masses: FloatArray,
-    masses: Masses,
+    ring: WeightedRing, held: Integer, counters: Int64Array, classes: Int64Array, masses: Masses
 ) -> None:
     """Sum the first events of a ring anew; counts and masses are empty before."""
     for slot in range(held):
         weigh(ring, slot, 1, counters, classes, masses)
-    for code in range(len(label_masses)):
-        label_masses[code] = rounded(masses.of_classes[LABELS, code])
-    counters[MAJORITY] = heaviest_class(label_masses, classes, counters[CLASSES])
+    counters[MAJORITY] = heaviest_class(masses, classes, counters[CLASSES])

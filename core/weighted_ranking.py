@@ -105,17 +105,6 @@ class WeightedRanking:
         """
         self._run(Batch(labels, scores, weights, signs), _NO_PLAN, _NO_FLOATS)
 
-    def take_with_placements(
-        self, labels: Int8Array, scores: FloatArray, weights: FloatArray, signs: Int8Array
-    ) -> FloatArray:
-        """Do as `take`; return the placement of each event that enters among those before it.
-
-        NaN where the other class is empty, and for events that leave.
-        """
-        placements = np.full(len(scores), np.nan)
-        self._run(Batch(labels, scores, weights, signs), _NO_PLAN, placements)
-        return placements
-
     def take_rows(
         self,
         labels: Int8Array,
@@ -127,11 +116,14 @@ class WeightedRanking:
         reasons: Int8Array,
         scales: FloatArray | None = None,
         exponents: Int64Array | None = None,
+        placements: FloatArray = _NO_FLOATS,
     ) -> Progress:
         """Do as `take`, and write a row after each of `ends` events, ascending, of the batch.
 
         numbers, reasons   one row of NaN and 0 for each of `ends`, filled as `write_row` does
         scales, exponents  of each row, see `write_row`
+        placements         one an event, or empty: filled with the placement of what enters among the events
+                           before it, NaN where the other class is empty
 
         Stops early where a row needs the events to be summed anew: call `rebuild` with those held by then,
         and go on with the rest of the batch. One compiled call, unless a measure needs Python at each row.
@@ -150,14 +142,14 @@ class WeightedRanking:
         )
         batch = Batch(labels, scores, weights, signs)
         if not self._python:
-            return self._run(batch, plan, _NO_FLOATS)
+            return self._run(batch, plan, placements)
         done = 0
         for row, end in enumerate(ends.tolist()):
-            self._run(Batch(*(column[done:end] for column in batch)), _NO_PLAN, _NO_FLOATS)
+            self._run(Batch(*(column[done:end] for column in batch)), _NO_PLAN, placements[done:end])
             done = end
             if not self.write_row(numbers[row], reasons[row], plan.scales[row], int(plan.exponents[row])):
                 return Progress(done, row, True)
-        self._run(Batch(*(column[done:] for column in batch)), _NO_PLAN, _NO_FLOATS)
+        self._run(Batch(*(column[done:] for column in batch)), _NO_PLAN, placements[done:])
         return Progress(len(scores), rows, False)
 
     def write_row(
@@ -280,7 +272,7 @@ def warm_up() -> float:
     label, one = np.array([0, 1, 1], np.int8), np.ones(3)
     score = np.array([0.0, 0.5, 0.75])
     ranking = WeightedRanking(settings, label, score, one)
-    ranking.take_with_placements(label, score, one, np.ones(3, np.int8))
+    ranking.take(label, score, one, np.ones(3, np.int8))
     numbers, reasons = np.full(len(NUMBER_COLUMNS), np.nan), np.zeros(len(MEASURES), np.int8)
     ranking.write_row(numbers, reasons)
     tree = ranking.tree

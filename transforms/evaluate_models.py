@@ -83,9 +83,9 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
     An event is a dict, a NamedTuple, a beam.Row, or bytes: many events, packed by `EventBatch.pack()`.
     Column arguments (score, label, model, time, id, weight, predicted, slices) are names in it. What is
     no event becomes a dead letter, and the rest goes on; packed events that do not fit the settings are
-    one dead letter. Events apply in the order in which they arrive, whatever time= says (clock="runner", which
-    would sort by it, is not in this version); windows and grids by time need it. weight= names what an event
-    counts; every event counts 1 without it.
+    one dead letter. Events apply in the order in which they arrive, whatever time= says (clock="runner",
+    which would sort by it, is not in this version); windows and grids by time need it. weight= names what an
+    event counts; every event counts 1 without it.
 
     positive     the label of positive events; without it 1/0, 1/-1 and true/false are understood
     model_name   the one model that all events are of, instead of a column

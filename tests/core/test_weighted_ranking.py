@@ -316,7 +316,11 @@ def test_placements_are_those_among_the_events_before() -> None:
     order = np.column_stack([i, i - 20]).ravel()
     signs = np.tile(np.array([1, -1], np.int8), len(labels))[order >= 0]
     order = order[order >= 0]
-    values = WeightedRanking(ALL).take_with_placements(labels[order], scores[order], weights[order], signs)
+    values = np.full(len(order), np.nan)
+    none = (np.empty(0, np.int64), *blank(0))
+    WeightedRanking(ALL).take_rows(
+        labels[order], scores[order], weights[order], signs, *none, placements=values
+    )
     for value, event, sign in zip(values, order.tolist(), signs, strict=True):
         if sign < 0:
             assert math.isnan(value)
