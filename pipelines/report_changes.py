@@ -98,8 +98,8 @@ def series_of(columns: dict[str, FloatArray], rows: slice) -> Series:
     else:
         begin, end = seq - events, seq
         full = begin > 0
-        if full.any():  # windows of a fixed size are full with their last event, too
-            full |= events == events[full].max()
+        if full.any() and np.ptp(events[full]) == 0:  # a window of a fixed size is full with its last event
+            full |= events == events[full][0]
     time = part["time"]
     until = np.where(np.isnan(part["window_end"]), time, part["window_end"])
     return Series(

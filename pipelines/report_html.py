@@ -93,7 +93,9 @@ def lead(rows: ReportRows, applied: int | None) -> str:
     if not len(rows):
         return "There are no rows to show: the files have their columns and nothing else."
     slices = len([name for name in rows.slices if name])
-    parts = [counted(len(rows.models), "model")]
+    parts = [counted(len({name for name, _ in rows.bases()}), "model")]
+    if rows.ways:
+        parts[0] += f" in {counted(len(rows.ways), 'way')} ({'; '.join(rows.ways)})"
     if slices:
         parts.append(counted(slices, "slice"))
     parts.append(counted(rows.total, "row") + " of measures")
