@@ -161,8 +161,8 @@ def write_report(
     curves      points of curves (CURVE_SCHEMA), or None: the page then says how to keep them
     counters    what became of the events, or None: the page then says how to know it
     confidence  the level that the rows' intervals were made with
-    settings    by the rows' `config`, as far as they are known: where a model was evaluated in several windows,
-                the page names and draws them apart
+    settings    by the rows' `config`, as far as they are known: where a model was evaluated in several
+                windows, the page names and draws them apart
     title       what stands above it; TITLE names the model where there is but one
     notes       sentences that stand above everything else
 
@@ -177,7 +177,11 @@ def write_report(
     """
     check_report_path(path)
     text = report_page(
-        report_rows(rows, notes, settings), curves=curves, counters=counters, title=title, confidence=confidence
+        report_rows(rows, notes, settings),
+        curves=curves,
+        counters=counters,
+        title=title,
+        confidence=confidence,
     ).encode()
     final = _final(os.fspath(path))
     try:

@@ -20,6 +20,12 @@ What the words rest on
     changed, level 95%), a change was claimed in 13% with 5 positives a window, 9% with 10, 3% with 20, 4%
     with 30, 6% with 50 and with 100.
 
+    An adaptive window begins where ADWIN saw a change, so its AUC is not that of a window chosen beforehand.
+    It claims no more for that: in 200 simulated streams of 20,000 events (AUC 0.80, 30% positive, nothing
+    changed, a row every 500) ADWIN on placements cut 0 of them at delta 0.002, 34 at 0.3 and 125 at 0.9, and
+    a change was claimed in 0, 1 and 3. Neighbouring events that are alike, as those of one day, are another
+    matter: they belie the intervals of every window.
+
 The search is O(n log n) in the rows of a series: for row j, the candidates i are a prefix, of which running
 extremes are kept.
 """

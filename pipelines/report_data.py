@@ -29,7 +29,7 @@ CURVE_POINTS = 400_000
 """Points of all curves that a page holds at the most."""
 
 _KEPT_OF_BUCKET = 3 * len(HEADLINES) + 1
-"""A bucket keeps of every headline measure the least, the greatest and the first null, and the first drift."""
+"""A bucket keeps of every headline measure the least, the greatest and the first null, and one drift."""
 
 
 def packed(values: np.ndarray) -> str:

@@ -353,7 +353,9 @@ def _in_words(configs: Sequence[str], settings: Mapping[str, Mapping[str, Any]])
     """
     held = [settings[config] for config in configs if config in settings]
     differ = sorted(
-        name for name in {name for one in held for name in one} if len({str(one.get(name)) for one in held}) > 1
+        name
+        for name in {name for one in held for name in one}
+        if len({str(one.get(name)) for one in held}) > 1
     )
     words = [
         ", ".join(

@@ -36,7 +36,7 @@ __all__ = [
 
 CONFIDENCE_KEY = b"rocsteady.confidence"
 SETTINGS_KEY = b"rocsteady.settings"
-"""In the metadata of a Parquet file of rows: the level of its intervals, and the text whose hash is `config`."""
+"""In the metadata of a Parquet file of rows: the level of its intervals, and the text hashed in `config`."""
 
 ROW_ORDER = ("model", "slice", "pane_start", "row")
 DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw")
