@@ -199,11 +199,11 @@ def _report(rows: pa.Table, adaptive: pa.Table, models: Sequence[str]) -> str:
         of_model = whole & (columns["model"] == model)
         lines.append(f"{_learner(columns, of_model)}  {_range(columns, np.flatnonzero(of_model & full))}")
     lines.append(f"\nThe landings since its AUC last changed, an adaptive window ({ADAPTIVE}):\n")
-    lines.append(f"{_HEAD}landings held, over 2013")
-    columns_of_adaptive = _columns(adaptive)
+    lines.append(f"{_HEAD}{'held':>7}  {'at most':>7}  drift")
+    changing = _columns(adaptive)
     for model in models:
-        of_model = columns_of_adaptive["model"] == model
-        lines.append(f"{_learner(columns_of_adaptive, of_model)}  {_held(columns_of_adaptive, of_model)}")
+        of_model = changing["model"] == model
+        lines.append(f"{_learner(changing, of_model)}  {_held(changing, of_model)}")
     lines.append(f"\nAUC per carrier, the last {MAJORITY_WINDOW:,} landings of each at the most:\n")
     lines.append(f"  {'carrier':<8} {'landings':>8} {'late':>6}  " + "".join(f"{m:>15}" for m in models))
     slices = sorted({str(name) for name in columns["slice"][~whole]})
@@ -232,11 +232,9 @@ def _learner(columns: dict[str, Any], rows: Any) -> str:
 
 
 def _held(columns: dict[str, Any], rows: Any) -> str:
-    """Say how many landings an adaptive window held last, and how often a row found that it had shrunk."""
-    held, shrank = columns["window_events"][rows], int(np.sum(columns["drift"][rows] == True))  # noqa: E712
-    if not shrank:
-        return f"{held[-1]:,}: it never shrank"
-    return f"{held[-1]:,}; up to {held.max():,}, cut in {shrank} of {len(held)} rows"
+    """Say how many landings a window held at the end and at the most, and in how many rows it had shrunk."""
+    held, shrank = columns["window_events"][rows], int(columns["drift"][rows].sum())
+    return f"{held[-1]:>7,}  {held.max():>7,}  " + (f"in {shrank} of {len(held)} rows" if shrank else "never")
 
 
 def _range(columns: dict[str, Any], rows: Any) -> str:

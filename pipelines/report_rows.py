@@ -146,7 +146,7 @@ def rows_settings(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def _metadata(paths: Sequence[str]) -> Iterator[Mapping[bytes, bytes]]:
-    for source in list_sources(paths) if paths else ():
+    for source in (source for path in paths for source in list_sources([path])):
         if source.format == "parquet":
             with source.open() as raw:
                 yield pa.parquet.read_schema(raw).metadata or {}
