@@ -361,7 +361,12 @@ class EvaluatorSettings:
 
     def config_hash(self) -> str:
         """Return the 12 hexadecimal digits that stand in the column `config` of every row."""
-        return hashlib.blake2b(self.canonical().encode(), digest_size=6).hexdigest()
+        return config_of(self.canonical())
+
+
+def config_of(canonical: str) -> str:
+    """Return the hash of settings that `EvaluatorSettings.canonical` put into words."""
+    return hashlib.blake2b(canonical.encode(), digest_size=6).hexdigest()
 
 
 def check_signal(settings: EvaluatorSettings, has_classes: bool, predicted: str, positive: str) -> None:

@@ -77,7 +77,8 @@ class Evaluation:
 
     output is a path; dead_letters too, or None: then they are only counted; curves too, or None: then
     none are drawn. When, the settings say. report is the path of a page about all that, or None; title and
-    notes, sentences, stand above it.
+    notes, sentences, stand above it. beside are files of rows of the same events under other settings,
+    shown on the same page.
     """
 
     sources: Sequence[SourceFile]
@@ -91,6 +92,7 @@ class Evaluation:
     report: str | None = None
     title: str | None = None
     notes: Sequence[str] = ()
+    beside: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -334,9 +336,10 @@ def run_evaluation(job: Evaluation) -> Outcome:
 
 
 def _write_report(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[str]) -> None:
-    from .report import TITLE, EventCounters, read_tables, write_report
+    from .report import TITLE, EventCounters, read_tables, rows_settings, write_report
 
-    rows, oddities = read_tables([job.output] if outcome.counts["rows_written"] else [], "rows")
+    files = [*([job.output] if outcome.counts["rows_written"] else []), *job.beside]
+    rows, oddities = read_tables(files, "rows")
     curves = None
     if job.curves is not None:
         curves, _ = read_tables([job.curves] if outcome.counts["curves_written"] else [], "curves")
@@ -351,6 +354,7 @@ def _write_report(job: Evaluation, outcome: Outcome, path: str, warnings: Iterab
         ),
         title=job.title or TITLE,
         confidence=job.settings.evaluator.confidence,
+        settings=rows_settings(files),
         notes=[*job.notes, *(f"{warning[0].upper()}{warning[1:]}." for warning in warnings), *oddities],
     )
 
@@ -366,7 +370,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         job.sources, job.fields, job.settings.shards or 1, parquet_rows
     )
     rows = events.packets | "Evaluate" >> EvaluateShards(job.settings, job.cache_bytes)
-    write = WriteRows(job.output, job.settings.evaluator.confidence)
+    write = WriteRows(job.output, job.settings.evaluator)
     _ = rows | "In columns" >> beam.ParDo(_InColumns()) | "Write rows" >> write
     if job.dead_letters is not None:
         _ = events.dead_letters | "Write dead letters" >> WriteDeadLetters(job.dead_letters)

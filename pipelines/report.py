@@ -11,7 +11,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from typing import Any
@@ -37,6 +37,7 @@ from .report_rows import (
     read_tables,
     report_rows,
     rows_confidence,
+    rows_settings,
 )
 from .report_text import all_dates, counted, share
 
@@ -87,6 +88,7 @@ def report_command(options: argparse.Namespace) -> int:
         counters=counters,
         title=options.title or TITLE,
         confidence=confidence,
+        settings=rows_settings(options.rows),
         notes=[*notes, *note],
     )
     print(
@@ -151,6 +153,7 @@ def write_report(
     counters: EventCounters | None = None,
     title: str = TITLE,
     confidence: float = 0.95,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
     notes: Sequence[str] = (),
 ) -> int:
     """Write the report of rows (ROW_SCHEMA) to an HTML file; return its size in bytes.
@@ -158,6 +161,8 @@ def write_report(
     curves      points of curves (CURVE_SCHEMA), or None: the page then says how to keep them
     counters    what became of the events, or None: the page then says how to know it
     confidence  the level that the rows' intervals were made with
+    settings    by the rows' `config`, as far as they are known: where a model was evaluated in several
+                windows, the page names and draws them apart
     title       what stands above it; TITLE names the model where there is but one
     notes       sentences that stand above everything else
 
@@ -172,7 +177,11 @@ def write_report(
     """
     check_report_path(path)
     text = report_page(
-        report_rows(rows, notes), curves=curves, counters=counters, title=title, confidence=confidence
+        report_rows(rows, notes, settings),
+        curves=curves,
+        counters=counters,
+        title=title,
+        confidence=confidence,
     ).encode()
     final = _final(os.fspath(path))
     try:
@@ -194,8 +203,10 @@ def report_page(
     confidence: float = 0.95,
 ) -> str:
     """Return the page as text."""
-    if title == TITLE and len(rows.models) == 1:
-        title = _TITLE_OF_ONE.format(rows.models[0])
+    bases = rows.bases()
+    base_of = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in bases))}
+    if title == TITLE and len(base_of) == 1:
+        title = _TITLE_OF_ONE.format(*base_of)
     whole = rows.whole_models()
     series = [series_of(rows.columns, slice(first, stop)) for _, _, first, stop in whole.tolist()]
     names = [rows.models[model] for model in whole[:, 0]]
@@ -213,6 +224,9 @@ def report_page(
     blocks["plotly"] = packed_text(html.plotly_source())
     meta: dict[str, Any] = {
         "models": rows.models,
+        "bases": [base_of[name] for name, _ in bases] if rows.ways else [],
+        "ways": rows.ways,
+        "wayOf": [way for _, way in bases] if rows.ways else [],
         "slices": rows.slices,
         "series": drawn.series.tolist(),
         "kept": len(drawn),
@@ -300,5 +314,6 @@ __all__ = [
     "read_tables",
     "report_command",
     "report_page",
+    "rows_settings",
     "write_report",
 ]

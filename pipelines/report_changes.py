@@ -20,6 +20,12 @@ What the words rest on
     changed, level 95%), a change was claimed in 13% with 5 positives a window, 9% with 10, 3% with 20, 4%
     with 30, 6% with 50 and with 100.
 
+    An adaptive window begins where ADWIN saw a change, so its AUC is not that of a window chosen beforehand.
+    It claims no more for that: in 200 simulated streams of 20,000 events (AUC 0.80, 30% positive, nothing
+    changed, a row every 500) ADWIN on placements cut 0 of them at delta 0.002, 34 at 0.3 and 125 at 0.9, and
+    a change was claimed in 0, 1 and 3. Neighbouring events that are alike, as those of one day, are another
+    matter: they belie the intervals of every window.
+
 The search is O(n log n) in the rows of a series: for row j, the candidates i are a prefix, of which running
 extremes are kept.
 """
@@ -98,8 +104,8 @@ def series_of(columns: dict[str, FloatArray], rows: slice) -> Series:
     else:
         begin, end = seq - events, seq
         full = begin > 0
-        if full.any():  # windows of a fixed size are full with their last event, too
-            full |= events == events[full].max()
+        if full.any() and np.ptp(events[full]) == 0:  # a window of a fixed size is full with its last event
+            full |= events == events[full][0]
     time = part["time"]
     until = np.where(np.isnan(part["window_end"]), time, part["window_end"])
     return Series(

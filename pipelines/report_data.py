@@ -28,8 +28,8 @@ ROWS_DRAWN = 60_000
 CURVE_POINTS = 400_000
 """Points of all curves that a page holds at the most."""
 
-_KEPT_OF_BUCKET = 3 * len(HEADLINES)
-"""A bucket keeps of every headline measure the least, the greatest and the first null."""
+_KEPT_OF_BUCKET = 3 * len(HEADLINES) + 1
+"""A bucket keeps of every headline measure the least, the greatest and the first null, and one drift."""
 
 
 def packed(values: np.ndarray) -> str:
@@ -58,7 +58,7 @@ def thinned(rows: ReportRows, limit: int = ROWS_DRAWN) -> ReportRows:
     """Keep at most about `limit` rows, in every series the first and the last, and extremes of the rest.
 
     Every series is cut into runs of as many rows; of a run the rows stay where a headline measure is least,
-    greatest, or null for the first time. O(rows).
+    greatest, or null for the first time, and the first one that says drift. O(rows).
     """
     n = len(rows)
     if n <= limit:
@@ -75,17 +75,18 @@ def thinned(rows: ReportRows, limit: int = ROWS_DRAWN) -> ReportRows:
         place = (inside - offsets[inside]) * of[inside] // lengths[inside]
         number = np.cumsum(np.append(True, (np.diff(place) != 0) | (np.diff(offsets[inside]) != 0))) - 1
         starts = np.flatnonzero(np.append(True, np.diff(number) != 0))
+        wanted = [rows.columns["drift"][inside] == 1]
         for name in HEADLINES:
             values = rows.columns[name][inside]
-            gone = np.isnan(values)
-            for wanted in (
+            wanted += [
                 values == np.fmin.reduceat(values, starts)[number],
                 values == np.fmax.reduceat(values, starts)[number],
-                gone,
-            ):
-                hits = np.flatnonzero(wanted)
-                _, once = np.unique(number[hits], return_index=True)
-                keep[inside[hits[once]]] = True
+                np.isnan(values),
+            ]
+        for of_bucket in wanted:
+            hits = np.flatnonzero(of_bucket)
+            _, once = np.unique(number[hits], return_index=True)
+            keep[inside[hits[once]]] = True
     return _taken(rows, np.flatnonzero(keep))
 
 
@@ -155,7 +156,8 @@ def curve_blocks(
         """Return the place of a curve's model; None where the rows do not have it, its slice or config."""
         if head["slice"] not in slices or (rows.configs and (head["config"] or "") not in configs):
             return None
-        return models.get(f"{head['model']} (config {head['config']})", models.get(head["model"]))
+        place, _ = rows.shown.get((head["model"], head["config"] or ""), (models.get(head["model"]), 0))
+        return place
 
     known = [at for at, head in enumerate(heads) if model_of(head) is not None]
     if not known:

@@ -17,7 +17,7 @@ import numpy as np
 from .. import __version__
 from ..core.errors import ConfigError
 from .report_changes import Change
-from .report_measures import CONTEXT, MEANINGS
+from .report_measures import CONTEXT, MEANINGS, ROW_WORDS
 from .report_rows import EventCounters, ReportRows
 from .report_text import NONE, all_dates, counted, day, number, stamp, with_interval
 
@@ -93,7 +93,9 @@ def lead(rows: ReportRows, applied: int | None) -> str:
     if not len(rows):
         return "There are no rows to show: the files have their columns and nothing else."
     slices = len([name for name in rows.slices if name])
-    parts = [counted(len(rows.models), "model")]
+    parts = [counted(len({name for name, _ in rows.bases()}), "model")]
+    if rows.ways:
+        parts[0] += f" in {counted(len(rows.ways), 'way')} ({'; '.join(rows.ways)})"
     if slices:
         parts.append(counted(slices, "slice"))
     parts.append(counted(rows.total, "row") + " of measures")
@@ -216,10 +218,11 @@ def null_html(nulls: Mapping[str, str]) -> str:
 def meanings_html() -> str:
     """Return a sentence for every measure."""
     shown = [name for name in MEANINGS if name not in CONTEXT] + list(CONTEXT)
+    words = [(name, MEANINGS[name].label, MEANINGS[name].sentence) for name in shown]
+    words += [(name, name.capitalize(), said) for name, said in ROW_WORDS.items()]
     items = "".join(
-        f"<div><dt>{escape(MEANINGS[name].label)}<code>{name}</code></dt>"
-        f"<dd>{escape(MEANINGS[name].sentence)}</dd></div>"
-        for name in shown
+        f"<div><dt>{escape(label)}<code>{name}</code></dt><dd>{escape(sentence)}</dd></div>"
+        for name, label, sentence in words
     )
     return f'<dl class="meanings">{items}</dl>'
 

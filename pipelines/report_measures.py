@@ -201,5 +201,13 @@ MEANINGS: dict[str, Meaning] = {
 }  # fmt: skip
 """By column: every one of `MEASURES`, then `CONTEXT`."""
 
+ROW_WORDS = {
+    "due": "The point of the grid of times that the row was made for (--every with a duration): its window "
+    "is that of this moment, and where nothing changed since the row before there is no row.",
+    "drift": "An adaptive window shrank since the row before, because its signal had changed: what was older "
+    "than the change was dropped, out of every measure.",
+}
+"""What else a row may say, by column; a sentence."""
+
 DRAWN = tuple(name for name in (*MEASURES, *CONTEXT) if name not in ("auc_low", "auc_high", "weight"))
 """What has a chart of its own; the ends of the interval are the band of the AUC."""

@@ -7,9 +7,10 @@ Invariant
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,12 +25,13 @@ from numpy.typing import NDArray
 from ..core.errors import InputError
 from ..core.events import FloatArray, Int64Array
 from ..core.rows_arrow import ROW_SCHEMA
+from ..core.settings import config_of
 from ..transforms.dead_letters import DEAD_LETTER_SCHEMA
 from ..transforms.file_formats import DAMAGE, SourceFile, csv_header
 from ..transforms.json_lines import json_columns
 from ..transforms.read_files import list_sources
 from ..transforms.write_curves import CURVE_SCHEMA
-from ..transforms.write_rows import CONFIDENCE_KEY
+from ..transforms.write_rows import CONFIDENCE_KEY, SETTINGS_KEY
 from .report_text import counted
 
 NEEDED = {
@@ -79,6 +81,9 @@ class ReportRows:
     reasons         texts, and int64[n] which of them (-1 = null)
     configs         the hashes that occur
     total           rows that there were before any were left out
+    ways            settings, in words, under which models were evaluated: where one came under several, its
+                    name in `models` has them behind it. Empty where none did
+    shown           by (model, config): its place in `models`, and the place of its settings in `ways` (or 0)
     """
 
     models: list[str]
@@ -90,9 +95,16 @@ class ReportRows:
     configs: list[str]
     total: int
     notes: list[str] = field(default_factory=list)
+    ways: list[str] = field(default_factory=list)
+    shown: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.reason_codes)
+
+    def bases(self) -> list[tuple[str, int]]:
+        """Return for every one of `models` its own name, and the place of its settings in `ways`."""
+        named = {place: (name, way) for (name, _), (place, way) in self.shown.items()}
+        return [named[place] for place in range(len(self.models))]
 
     def whole_models(self) -> Int64Array:
         """Return the series of whole models, a row of `series` each, in the order of the models."""
@@ -116,14 +128,28 @@ def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
 
 def rows_confidence(paths: Sequence[str]) -> set[float]:
     """Return the levels of the intervals in files of rows, as far as these say: those of Parquet do."""
-    levels = set()
-    for source in list_sources(paths):
+    return {float(metadata[CONFIDENCE_KEY]) for metadata in _metadata(paths) if CONFIDENCE_KEY in metadata}
+
+
+def rows_settings(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return by `config` the settings of files of rows, in the files' order, as far as these say: Parquet."""
+    found = {}
+    for metadata in _metadata(paths):
+        text = metadata.get(SETTINGS_KEY, b"").decode("utf-8", "replace")
+        try:
+            settings = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(settings, dict):
+            found[config_of(text)] = settings
+    return found
+
+
+def _metadata(paths: Sequence[str]) -> Iterator[Mapping[bytes, bytes]]:
+    for source in (source for path in paths for source in list_sources([path])):
         if source.format == "parquet":
             with source.open() as raw:
-                metadata = pa.parquet.read_schema(raw).metadata or {}
-            if CONFIDENCE_KEY in metadata:
-                levels.add(float(metadata[CONFIDENCE_KEY]))
-    return levels
+                yield pa.parquet.read_schema(raw).metadata or {}
 
 
 def _read(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
@@ -236,11 +262,17 @@ def floats(column: pa.ChunkedArray) -> FloatArray:
     return values
 
 
-def report_rows(table: pa.Table, notes: Iterable[str] = ()) -> ReportRows:
-    """Put rows in order, each once; O(n log n). `table` has the columns of ROW_SCHEMA, any may be null."""
+def report_rows(
+    table: pa.Table, notes: Iterable[str] = (), settings: Mapping[str, Mapping[str, Any]] | None = None
+) -> ReportRows:
+    """Put rows in order, each once; O(n log n). `table` has the columns of ROW_SCHEMA, any may be null.
+
+    settings  by `config`, as far as they are known (`rows_settings`)
+    """
     told = list(notes)
-    model = _shown_names(table, told)
+    model, ways, shown = _shown_names(table, told, settings or {})
     model_codes, models = _coded(model)
+    place_of = {name: place for place, name in enumerate(models)}
     slice_codes, slices = _coded(pc.fill_null(table.column("slice"), ""))
     reason_codes, reasons = _coded(table.column("reason"))
     _, configs = _coded(table.column("config"))
@@ -270,25 +302,71 @@ def report_rows(table: pa.Table, notes: Iterable[str] = ()) -> ReportRows:
         configs,
         len(kept),
         told,
+        ways,
+        {key: (place_of[name], way) for key, (name, way) in shown.items()},
     )
 
 
-def _shown_names(table: pa.Table, notes: list[str]) -> pa.ChunkedArray:
-    """Return the models' names; where one was evaluated in several ways, with the way behind it."""
+_Shown = dict[tuple[str, str], tuple[str, int]]
+
+
+def _shown_names(
+    table: pa.Table, notes: list[str], settings: Mapping[str, Mapping[str, Any]]
+) -> tuple[pa.ChunkedArray, list[str], _Shown]:
+    """Return the models' names, the ways they were evaluated in, and by (model, config) its name and way.
+
+    Where a model was evaluated in several ways, the way stands behind its name.
+    """
     model = pc.fill_null(table.column("model"), "")
     config = pc.fill_null(table.column("config"), "")
-    ways = pa.table({"model": model, "config": config}).group_by(["model", "config"]).aggregate([])
-    several = [name for name, number in Counter(ways.column("model").to_pylist()).items() if number > 1]
-    configs = pc.unique(config).to_pylist()
+    pairs = pa.table({"model": model, "config": config}).group_by(["model", "config"]).aggregate([])
+    found = list(zip(pairs.column("model").to_pylist(), pairs.column("config").to_pylist(), strict=True))
+    several = {name for name, number in Counter(name for name, _ in found).items() if number > 1}
+    there = {one for _, one in found}
+    configs = [*(one for one in settings if one in there), *sorted(there - settings.keys())]
+    words = _in_words(configs, settings)
     if len(configs) > 1:
         notes.append(
-            f"The rows were made with {len(configs)} different settings (the column config: "
-            f"{', '.join(sorted(configs)[:6])}{', ...' if len(configs) > 6 else ''}): compare with care."
+            f"The rows were made with {len(configs)} different settings ("
+            f"{', '.join(words[:6])}{', ...' if len(configs) > 6 else ''}): compare with care."
         )
     if not several:
-        return model
-    shown = pc.binary_join_element_wise(model, " (config ", config, ")", "")
-    return pc.if_else(pc.is_in(model, pa.array(several, pa.string())), shown, model)
+        return model, [], {key: (key[0], 0) for key in found}
+    places = {one: place for place, one in enumerate(configs)}
+    shown = {
+        (name, one): (f"{name} ({words[places[one]]})" if name in several else name, places[one])
+        for name, one in found
+    }
+    told = pa.array([f" ({word})" for word in words])
+    behind = told.take(pc.index_in(config, pa.array(configs, pa.string())).combine_chunks())
+    names = pc.binary_join_element_wise(model, behind, "")
+    return pc.if_else(pc.is_in(model, pa.array(sorted(several), pa.string())), names, model), words, shown
+
+
+def _in_words(configs: Sequence[str], settings: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Say in what settings differ, as the command line spells it: the window, and what else does.
+
+    >>> _in_words(["a", "b"], {"a": {"window": "last:5", "every": "1"}, "b": {"window": "all", "every": "1"}})
+    ['last:5', 'all']
+    >>> _in_words(["a", "b"], {"a": {"window": "last:5"}})
+    ['last:5', 'config b']
+    """
+    held = [settings[config] for config in configs if config in settings]
+    differ = sorted(
+        name
+        for name in {name for one in held for name in one}
+        if len({str(one.get(name)) for one in held}) > 1
+    )
+    words = [
+        ", ".join(
+            [str(settings[config].get("window", f"config {config}"))]
+            + [f"{name} {settings[config].get(name)}" for name in differ if name != "window"]
+        )
+        if config in settings
+        else f"config {config}"
+        for config in configs
+    ]
+    return words if len(set(words)) == len(words) else [f"config {config}" for config in configs]
 
 
 def _once(
@@ -343,8 +421,15 @@ def count_dead_letters(table: pa.Table) -> EventCounters:
 
 
 def applied_events(rows: ReportRows) -> int | None:
-    """Return the events applied, by the last rows of whole models; None where panes or gaps hide it."""
+    """Return the events applied, by the last rows of whole models; None where panes or gaps hide it.
+
+    A model that was evaluated in several ways counts once; None where these saw different numbers of events.
+    """
     whole = rows.whole_models()
     if not len(whole) or not np.isnan(rows.columns["pane_start"]).all():
         return None
-    return int(rows.columns["seq"][whole[:, 3] - 1].sum())
+    bases = rows.bases()
+    seen: dict[str, set[float]] = {}
+    for model, _, _, stop in whole.tolist():
+        seen.setdefault(bases[model][0], set()).add(float(rows.columns["seq"][stop - 1]))
+    return None if any(len(of) > 1 for of in seen.values()) else int(sum(sum(of) for of in seen.values()))

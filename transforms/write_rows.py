@@ -18,6 +18,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 
 from ..core.rows_arrow import ROW_SCHEMA
+from ..core.settings import EvaluatorSettings
 from .dead_letters import DEAD_LETTER_SCHEMA
 from .record_batches import from_ipc, to_ipc
 from .stateful_machine import METRICS_NAMESPACE
@@ -34,6 +35,9 @@ __all__ = [
 ]
 
 CONFIDENCE_KEY = b"rocsteady.confidence"
+SETTINGS_KEY = b"rocsteady.settings"
+"""In the metadata of a Parquet file of rows: the level of its intervals, and the text hashed in `config`."""
+
 ROW_ORDER = ("model", "slice", "pane_start", "row")
 DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw")
 
@@ -114,11 +118,14 @@ def _keyed(batch: pa.RecordBatch) -> tuple[str, bytes]:
 class WriteRows(WriteSortedTable):
     """Writes record batches of rows (ROW_SCHEMA) to one file, sorted by (model, slice, pane, row).
 
-    confidence  the level of their intervals, kept in the metadata of a Parquet file (CONFIDENCE_KEY)
+    settings  they were made with, kept in the metadata of a Parquet file (CONFIDENCE_KEY, SETTINGS_KEY)
     """
 
-    def __init__(self, path: str | os.PathLike[str], confidence: float | None = None) -> None:
-        metadata = {} if confidence is None else {CONFIDENCE_KEY: repr(confidence).encode()}
+    def __init__(self, path: str | os.PathLike[str], settings: EvaluatorSettings | None = None) -> None:
+        metadata = {}
+        if settings is not None:
+            metadata[CONFIDENCE_KEY] = repr(settings.confidence).encode()
+            metadata[SETTINGS_KEY] = settings.canonical().encode()
         schema = ROW_SCHEMA.with_metadata(metadata)
         super().__init__(path, schema, ROW_ORDER, ("rows_written", _number_of_rows))
 

@@ -16,9 +16,9 @@ function isDark() {
 }
 
 function styleOf(model) {
-  const slot = state.slots.get(model) || 0;
+  const slot = state.slots.get(baseOf(model)) || 0;
   const colours = COLOURS[isDark() ? "dark" : "light"];
-  const round = Math.floor(slot / colours.length) % DASHES.length;
+  const round = (Math.floor(slot / colours.length) + wayOf(model)) % DASHES.length;
   return { colour: colours[slot % colours.length], dash: DASHES[round], symbol: SYMBOLS[slot % SYMBOLS.length] };
 }
 
@@ -163,6 +163,8 @@ function hoverText(row, model, measure) {
   if (meta.times && !Number.isNaN(columns.get("time")[row]))
     where.push(timeText(columns.get("time")[row]) + " UTC");
   where.push("event " + counts.format(columns.get("seq")[row]));
+  if (meta.columns.includes("due") && !Number.isNaN(columns.get("due")[row]))
+    where.push("due " + timeText(columns.get("due")[row]));
   let text = `<b>${escaped(meta.models[model])}</b><br>${where.join(" · ")}<br>`;
   if (Number.isNaN(value))
     return text + `${escaped(said.label)} is null: ${escaped(reasonOf(row, measure) || "no reason given")}`;
@@ -171,8 +173,13 @@ function hoverText(row, model, measure) {
     text += ` [${shown(columns.get("auc_low")[row], "share")}, ${shown(columns.get("auc_high")[row], "share")}]`;
   }
   text += `<br>exactly ${value}<br>${counts.format(columns.get("window_events")[row])} events in the window`;
+  if (drifted(row)) text += "<br>drift: the window shrank since the row before";
   const reason = reasonOf(row, measure);
   return reason ? `${text}<br>${escaped(reason)}` : text;
+}
+
+function drifted(row) {
+  return meta.columns.includes("drift") && columns.get("drift")[row] === 1;
 }
 
 function at(row) {
@@ -276,12 +283,38 @@ function nullTrace(rows, values, style, buckets) {
   };
 }
 
-/** All traces of a measure: for every chosen model its band, its line, its lone points, its nulls. */
+/** Rows that say drift, a line of ticks for each model beneath the top; at most one to four pixels. */
+function driftTrace(series, style, view, buckets, line) {
+  const found = [];
+  for (let row = series.first; row < series.stop; row += 1) if (drifted(row)) found.push(row);
+  const [low, high] = view || extent() || [0, 1];
+  const pixel = (row) => Math.floor(((horizontal(row) - low) / (high - low)) * (buckets / 4));
+  const some = found.filter((row, place) => place === 0 || pixel(row) !== pixel(found[place - 1]));
+  return {
+    kind: "drift",
+    type: "scatter",
+    mode: "markers",
+    x: some.map(at),
+    y: some.map(() => 0.98 - 0.04 * line),
+    yaxis: "y2",
+    marker: {
+      color: style.colour,
+      size: 7,
+      symbol: "line-ns-open",
+      line: { width: 1.5, color: style.colour },
+    },
+    rows: some,
+    count: found.length,
+  };
+}
+
+/** All traces of a measure: for every chosen model its band, its line, its lone points, its nulls, its drifts. */
 function measureTraces(measure, view, width, small) {
   const traces = [];
   const values = columns.get(measure);
   const banded = measure === "auc" && meta.columns.includes("auc_low");
   const buckets = Math.max(60, Math.floor(width));
+  let drifts = 0;
   for (const [place, model] of state.models.entries()) {
     const series = seriesOf(model, state.slice);
     if (!series) continue;
@@ -318,6 +351,11 @@ function measureTraces(measure, view, width, small) {
     if (!small) {
       const gone = nullTrace(rows, values, style, buckets);
       if (gone.rows.length) parts.push(gone);
+      const shrunk = driftTrace(series, style, view, buckets, drifts);
+      if (shrunk.rows.length) {
+        parts.push(shrunk);
+        drifts += 1;
+      }
     }
     for (const part of parts) {
       part.model = model;
@@ -336,6 +374,7 @@ async function needFor(measure) {
   const names = ["seq", "window_events", "reason", measure]; // those of fullWindows, too
   if (meta.times) names.push("time");
   if (meta.panes) names.push("pane_start");
+  for (const name of ["drift", "due"]) if (meta.columns.includes(name)) names.push(name);
   if (measure === "auc") names.push("auc_low", "auc_high");
   await need(names);
 }
@@ -344,7 +383,7 @@ async function needFor(measure) {
 function steps(traces, whole) {
   let [low, high] = [Infinity, -Infinity];
   for (const trace of traces) {
-    if (trace.kind === "null") continue;
+    if (trace.kind === "null" || trace.kind === "drift") continue;
     trace.y.forEach((y, place) => {
       if (y === null || Number.isNaN(y)) return;
       low = Math.min(low, y - (trace.error_y ? trace.error_y.arrayminus[place] : 0));
@@ -364,6 +403,20 @@ function steps(traces, whole) {
   return { range };
 }
 
+/** Whether sizes of windows of several kinds differ so much that only a logarithmic axis shows all of them. */
+function apart(measure) {
+  if (measure !== "window_events" || meta.ways.length < 2) return false;
+  let [low, high] = [Infinity, 0];
+  for (const model of state.models) {
+    const series = seriesOf(model, state.slice);
+    if (!series) continue;
+    const sizes = columns.get(measure).subarray(series.first, series.stop);
+    low = sizes.reduce((one, other) => Math.min(one, other), low);
+    high = sizes.reduce((one, other) => Math.max(one, other), high);
+  }
+  return low > 0 && high > 20 * low;
+}
+
 function axisLayout(measure, small) {
   const values = meta.measures[measure].digits === "count" ? (measure === "cmd" ? "~s" : ",~r") : "";
   return {
@@ -375,7 +428,7 @@ function axisLayout(measure, small) {
       tickformat: state.axis === "time" ? "" : ",d",
       hoverformat: "",
     },
-    yaxis: { fixedrange: true, nticks: small ? 4 : 8, tickformat: values },
+    yaxis: { fixedrange: true, nticks: small ? 4 : 8, tickformat: values, type: apart(measure) ? "log" : "linear" },
     yaxis2: { overlaying: "y", range: [0, 1], visible: false, fixedrange: true },
     separators: ".,",
     dragmode: coarse || small ? false : "zoom",

@@ -15,14 +15,13 @@ async function drawMain() {
   const traces = measureTraces(measure, main.view, chart.clientWidth, false);
   traces.push(...extremeTraces(measure));
   const layout = baseLayout(axisLayout(measure, false));
-  const full = firstFull();
-  if (full !== null) layout.shapes = [veil(full)];
+  layout.shapes = intoPanels(traces, layout);
   if (main.view)
     layout.xaxis.range =
       state.axis === "time" ? main.view.map((ms) => new Date(ms).toISOString()) : main.view.slice();
   layout.uirevision = Math.random();
   byId("main-caption").textContent = summary(measure) + drawnNote(traces, measure);
-  if (full !== null) byId("main-caption").textContent += " Fainter: before the first full window.";
+  if (layout.shapes.length) byId("main-caption").textContent += " Fainter: before the first full window.";
   await Plotly.react(chart, traces, layout, PLOT_CONFIG);
   chart.dataset.drawn = `${measure}|${state.slice}|${state.axis}|${state.models.join(",")}|${isDark() ? "dark" : "light"}`;
   if (!chart.dataset.wired) {
@@ -31,8 +30,52 @@ async function drawMain() {
   }
 }
 
+const PANELS = 3;
+
+/**
+ * Give each way that the chosen models were evaluated in a panel of its own, one below the other on the same
+ * scales, with the way above it; return what lies over them. One way, or more than PANELS: one panel.
+ */
+function intoPanels(traces, layout) {
+  const chosen = state.models.filter((model) => seriesOf(model, state.slice));
+  let ways = [...new Set(chosen.map(wayOf))].sort((one, other) => one - other);
+  if (ways.length > PANELS) ways = [];
+  byId("main-chart").style.setProperty("--panels", Math.max(1, ways.length));
+  if (ways.length < 2) {
+    const full = firstFull(state.models);
+    return full === null ? [] : [veil(full, [0, 1])];
+  }
+  const veils = [];
+  const [axis, overlay] = [layout.yaxis, layout.yaxis2];
+  layout.annotations = [];
+  ways.forEach((way, place) => {
+    const top = 1 - place / ways.length;
+    const domain = [top - 1 / ways.length + (place + 1 < ways.length ? 0.03 : 0), top - 0.06];
+    const [own, over] = [place ? 2 * place + 1 : "", 2 * place + 2];
+    layout[`yaxis${own}`] = { ...axis, domain, anchor: "x", ...(place ? { matches: "y" } : {}) };
+    layout[`yaxis${over}`] = { ...overlay, domain, anchor: "x", overlaying: `y${own}` };
+    layout.xaxis.anchor = `y${own}`;
+    for (const trace of traces)
+      if (wayOf(trace.model) === way) trace.yaxis = trace.yaxis === "y2" ? `y${over}` : `y${own}`;
+    layout.annotations.push({
+      text: escaped(meta.ways[way]),
+      font: { size: 13, color: token("text") },
+      showarrow: false,
+      xref: "paper",
+      yref: "paper",
+      x: 0,
+      y: domain[1],
+      xanchor: "left",
+      yanchor: "bottom",
+    });
+    const full = firstFull(chosen.filter((model) => wayOf(model) === way));
+    if (full !== null) veils.push(veil(full, domain));
+  });
+  return veils;
+}
+
 /** Over the rows whose windows are not full yet. */
-function veil(until) {
+function veil(until, [bottom, top]) {
   const [from] = extent();
   return {
     type: "rect",
@@ -40,8 +83,8 @@ function veil(until) {
     yref: "paper",
     x0: from,
     x1: until,
-    y0: 0,
-    y1: 1,
+    y0: bottom,
+    y1: top,
     fillcolor: token("ground"),
     opacity: 0.6,
     line: { width: 0 },
@@ -64,6 +107,14 @@ function drawnNote(traces, measure) {
       : "";
   if (traces.some((trace) => trace.kind === "mark")) {
     notes += " Triangles mark where AUC was lowest and highest, as told in What changed.";
+  }
+  const shrunk = traces.filter((trace) => trace.kind === "drift");
+  if (shrunk.length) {
+    const told = shrunk.map(({ model, count }) => {
+      const { first, stop } = seriesOf(model, state.slice);
+      return `${meta.models[model]} ${counts.format(count)} of ${counts.format(stop - first)}`;
+    });
+    notes += ` Ticks at the top are rows before which an adaptive window shrank (drift): ${told.join(", ")}.`;
   }
   if (traces.some((trace) => trace.kind === "null"))
     notes += " Ticks at the bottom are rows in which the measure is null.";
@@ -232,7 +283,8 @@ async function drawMultiple(one) {
   one.caption.textContent = summary(one.measure).replace(/^[^:]*: /, "");
   const layout = baseLayout(axisLayout(one.measure, true));
   const traces = measureTraces(one.measure, null, one.plot.clientWidth, true);
-  Object.assign(layout.yaxis, steps(traces, meta.measures[one.measure].digits === "count"));
+  if (layout.yaxis.type === "linear")
+    Object.assign(layout.yaxis, steps(traces, meta.measures[one.measure].digits === "count"));
   await Plotly.react(one.plot, traces, layout, PLOT_CONFIG);
   one.figure.dataset.drawn = `${one.measure}|${state.slice}|${state.axis}|${state.models.join(",")}`;
 }

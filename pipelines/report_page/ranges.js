@@ -4,17 +4,17 @@
 function fullWindows(series) {
   const [seq, events] = [columns.get("seq"), columns.get("window_events")];
   if (meta.panes) return (row) => row + 1 === series.stop || breaksBefore(row + 1);
-  let size = -1;
+  let size = -1; // 0 = windows that change their size
   for (let row = series.first; row < series.stop; row += 1)
-    if (seq[row] > events[row]) size = Math.max(size, events[row]);
+    if (seq[row] > events[row]) size = size < 0 || size === events[row] ? events[row] : 0;
   return size < 0 ? null : (row) => seq[row] > events[row] || events[row] === size;
 }
 
-/** Where on the axis the first full window is, if windows before it are drawn; else null. */
-function firstFull() {
+/** Where on the axis the first full window of some models is, if windows before it are drawn; else null. */
+function firstFull(models) {
   let least = Infinity;
   if (meta.panes) return null;
-  for (const model of state.models) {
+  for (const model of models) {
     const series = seriesOf(model, state.slice);
     const full = series ? fullWindows(series) : null;
     if (!full) continue;

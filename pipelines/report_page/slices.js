@@ -107,7 +107,7 @@ function sliceTrace(model, place, shownNow) {
     x: [],
     y: [],
     text: [],
-    marker: { color: style.colour, size: 8, symbol: style.symbol },
+    marker: { color: style.colour, size: 8, symbol: style.symbol + (wayOf(model) ? "-open" : "") },
     error_x: {
       type: "data",
       symmetric: false,

@@ -14,24 +14,39 @@ const state = {
 };
 const listeners = [];
 
+// Where models were evaluated in several ways (windows, mostly), each way of each is a model of this page;
+// those of one model have its colour, and a dash and a panel for each way.
+
+function baseOf(model) {
+  return meta.ways.length ? meta.bases[model] : model;
+}
+
+function wayOf(model) {
+  return meta.ways.length ? meta.wayOf[model] : 0;
+}
+
 function firstModels() {
   const there = [];
-  for (let model = 0; model < meta.models.length && there.length < MODELS_AT_FIRST; model += 1) {
-    if (seriesOf(model, state.slice)) there.push(model);
+  const bases = new Set();
+  for (let model = 0; model < meta.models.length && there.length < MODELS_AT_ONCE; model += 1) {
+    if (!seriesOf(model, state.slice)) continue;
+    if (bases.add(baseOf(model)).size > MODELS_AT_FIRST) break;
+    there.push(model);
   }
   return there;
 }
 
 /** A model keeps its colour as long as it is chosen. */
 function assignSlots() {
-  for (const model of [...state.slots.keys()]) if (!state.models.includes(model)) state.slots.delete(model);
+  const bases = new Set(state.models.map(baseOf));
+  for (const base of [...state.slots.keys()]) if (!bases.has(base)) state.slots.delete(base);
   const used = new Set(state.slots.values());
-  for (const model of state.models) {
-    if (state.slots.has(model)) continue;
+  for (const base of bases) {
+    if (state.slots.has(base)) continue;
     let slot = 0;
     while (used.has(slot)) slot += 1;
     used.add(slot);
-    state.slots.set(model, slot);
+    state.slots.set(base, slot);
   }
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -49,7 +50,7 @@ def test_the_tables_are_the_last_rows_and_a_second_run_trains_nothing(capsys):
     added_up = f"10,000 events read = {4 * landed:,} applied + {4 * unlabelled} dead letters"
     assert any(added_up in line and "rows in there/flights/rows.parquet" in line for line in lines)
     assert f"  {4 * unlabelled} x label: missing (" in err
-    left = ["curves.parquet", "dead_letters.parquet", "report.html", "rows.parquet"]
+    left = ["adaptive.parquet", "curves.parquet", "dead_letters.parquet", "report.html", "rows.parquet"]
     assert names("there/flights") == left
     page = Path("there/flights/report.html").read_text()
     assert "<h1>Flights from New York, 2013: who lands 15 minutes late or more?</h1>" in page
@@ -67,6 +68,16 @@ def test_the_tables_are_the_last_rows_and_a_second_run_trains_nothing(capsys):
         assert numbers in line
         assert f"{row['h']:.4f}" in line
         assert f"{row['kappa_m']:.3f}" in line
+    changing = {row["model"]: row for row in pq.read_table("there/flights/adaptive.parquet").to_pylist()}
+    assert set(changing) == set(MODELS)
+    beneath = next(place for place, line in enumerate(text) if "adaptive:1e-20:placement" in line)
+    for model, row in changing.items():
+        line = next(line for line in text[beneath:] if line.startswith(f"  {model} "))
+        assert f"{row['auc']:.4f} [{row['auc_low']:.4f}, {row['auc_high']:.4f}]" in line
+        assert f" {row['window_events']:,} " in line
+    told = json.loads(re.search(r'id="meta">(.*?)</script>', page, re.DOTALL).group(1))
+    assert told["ways"] == ["last:10000", "adaptive:1e-20:placement"]
+    assert told["models"] == sorted(f"{model} ({way})" for model in MODELS for way in told["ways"])
     carriers = sorted({name for _, name in last} - {""})
     assert len(carriers) > 10
     for name in carriers:
@@ -102,6 +113,11 @@ def test_a_flight_that_never_landed_is_a_dead_letter_of_every_learner_and_change
     key = [("model", "ascending"), ("slice", "ascending"), ("row", "ascending")]
     rows, wanted = (pq.read_table(name).sort_by(key) for name in ("flights/rows.parquet", "rows.parquet"))
     assert rows.equals(wanted)
+    words = ["--time", "time", "--id", "id", "--order", "position", "--every", "1000"]
+    words += ["--window", "adaptive:1e-20:placement", "--output", "adaptive.parquet"]
+    assert call(capsys, "evaluate", "landed.parquet", *words).status == 0
+    rows, wanted = (pq.read_table(f"{place}adaptive.parquet").sort_by(key) for place in ("flights/", ""))
+    assert rows.equals(wanted)
 
 
 def test_a_range_is_told_by_its_days_unless_it_is_a_point():
@@ -110,6 +126,15 @@ def test_a_range_is_told_by_its_days_unless_it_is_a_point():
     assert demo._range(columns, np.arange(3)) == "0.500 (1 Mar) to 0.900 (1 Apr)"
     assert demo._range(columns, np.arange(1)) == "0.700 throughout"
     assert demo._range(columns, np.arange(0)) == "(no full window)"
+
+
+def test_how_often_a_window_shrank_is_told_beside_what_it_holds():
+    columns = {
+        "window_events": np.array([1_000, 12_500, 300, 900]),
+        "drift": np.array([False, False, True, True], object),
+    }
+    assert demo._held(columns, columns["window_events"] > 0) == "    900   12,500  in 2 of 4 rows"
+    assert demo._held(columns, columns["window_events"] >= 1_000) == " 12,500   12,500  never"
 
 
 @pytest.mark.parametrize("output", ["file", "file/below", ""])

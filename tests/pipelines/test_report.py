@@ -21,9 +21,11 @@ import pytest
 from command import call, names
 from hypothesis import given
 from hypothesis import strategies as st
-from report_tables import NASTIER, NASTY, curve, evaluated_rows, events, filled
+from report_tables import DAY, NASTIER, NASTY, START, curve, evaluated_rows, events, filled
+from rocsteady.core.model_evaluator import ModelEvaluator
 from rocsteady.core.rows_arrow import ROW_SCHEMA
-from rocsteady.core.settings import MEASURES
+from rocsteady.core.settings import MEASURES, EvaluatorSettings
+from rocsteady.core.windows import parse_every, parse_window
 from rocsteady.pipelines.report import report_page, write_report
 from rocsteady.pipelines.report_changes import Series, change_of, greatest_difference, series_of, side_by_side
 from rocsteady.pipelines.report_data import curve_blocks, null_reasons, packed, script_json, thinned
@@ -31,6 +33,7 @@ from rocsteady.pipelines.report_measures import CONTEXT, HEADLINES, MEANINGS
 from rocsteady.pipelines.report_rows import EventCounters, count_dead_letters, read_tables, report_rows
 from rocsteady.transforms.dead_letters import DEAD_LETTER_SCHEMA
 from rocsteady.transforms.write_curves import CURVE_SCHEMA
+from rocsteady.transforms.write_rows import SETTINGS_KEY
 from rocsteady.transforms.write_table import write_table
 from scipy.stats import norm
 
@@ -121,6 +124,90 @@ def test_rows_of_one_model_under_two_settings_are_two_models():
     assert table.models == ["m (config 0123456789ab)", "m (config ffff)", "z"]
     assert len(table) == 13
     assert "2 different settings" in table.notes[0]
+
+
+def in_window(window, every=100, n=3_000, spoiled=(0.5, 1.0)):
+    """Rows of a model with an event an hour, a part of which it ranks worse; and by `config` the settings."""
+    settings = EvaluatorSettings(window=parse_window(window), every=parse_every(str(every)))
+    ev = ModelEvaluator(settings, model="m")
+    times = (START + np.arange(n) * 3_600_000_000).astype("M8[us]")
+    parts = [ev.update(*events(n, 3, spoiled), times=times), ev.finish()]
+    table = pa.concat_tables([part.to_arrow() for part in parts])
+    return table, {settings.config_hash(): json.loads(settings.canonical())}
+
+
+def test_windows_of_one_model_are_told_apart_by_what_they_are():
+    (sliding, one), (adaptive, other) = in_window("last:500"), in_window("adaptive:0.002:placement")
+    both = pa.concat_tables([adaptive, sliding])
+    table = report_rows(both, settings=one | other)
+    assert table.ways == ["last:500", "adaptive:0.002:placement"]
+    assert table.models == ["m (adaptive:0.002:placement)", "m (last:500)"]
+    assert table.bases() == [("m", 1), ("m", 0)]
+    assert "2 different settings (last:500, adaptive:0.002:placement)" in table.notes[0]
+    for model, rows in zip(table.models, (adaptive, sliding), strict=True):
+        _, _, first, stop = table.whole_models()[table.models.index(model)]
+        np.testing.assert_array_equal(table.columns["auc"][first:stop], rows["auc"].to_numpy())
+    page = report_page(table)
+    assert "1 model in 2 ways (last:500; adaptive:0.002:placement), 60 rows" in re.sub(" and", ",", page)
+    assert "over 3,000 events" in page  # which both windows saw
+    told = meta(page)
+    assert (told["bases"], told["wayOf"]) == ([0, 0], [1, 0])
+    assert "<h1>How well m ranks and decides</h1>" in page
+    shorter = report_rows(pa.concat_tables([adaptive, sliding.slice(0, 5)]), settings=one | other)
+    assert "over 3,000 events" not in report_page(shorter)
+
+
+def test_settings_that_differ_beside_the_window_are_named_and_unknown_ones_by_their_hash():
+    (often, one), (seldom, other) = in_window("last:500"), in_window("last:500", every=500)
+    table = report_rows(pa.concat_tables([often, seldom]), settings=one | other)
+    assert table.models == ["m (last:500, every 100)", "m (last:500, every 500)"]
+    (config,) = other
+    assert report_rows(pa.concat_tables([often, seldom]), settings=one).models == [
+        f"m (config {config})",
+        "m (last:500)",
+    ]
+
+
+def test_files_of_two_windows_make_a_page_that_names_them(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    labels, scores = events(900, 1)
+    pq.write_table(pa.table({"score": scores, "label": labels}), "events.parquet")
+    for name, window in (("z", "last:300"), ("a", "fading:50")):
+        ran = call(capsys, "evaluate", "events.parquet", "--window", window, "--output", f"{name}.parquet")
+        assert ran.status == 0, ran
+    assert call(capsys, "report", "z.parquet", "a.parquet", "-o", "r.html").status == 0
+    told = meta(Path("r.html").read_text())
+    assert told["ways"] == ["last:300", "fading:50"]
+    assert told["models"] == ["events (fading:50)", "events (last:300)"]
+    damaged = pq.read_table("a.parquet").replace_schema_metadata({SETTINGS_KEY: b"\xff{"})
+    pq.write_table(damaged, "a.parquet")
+    assert call(capsys, "report", "z.parquet", "a.parquet", "-o", "r.html").status == 0
+    config = damaged["config"][0].as_py()
+    assert meta(Path("r.html").read_text())["ways"] == ["last:300", f"config {config}"]
+
+
+def test_curves_of_one_window_are_not_taken_for_those_of_another():
+    (sliding, one), (adaptive, other) = in_window("last:500"), in_window("adaptive:0.002:placement")
+    table = report_rows(pa.concat_tables([adaptive, sliding]), settings=one | other)
+    labels, scores = events(200, 1)
+    listed, _, _ = curve_blocks(curve("m", 500, labels, scores, config=next(iter(one))), table)
+    assert [table.models[at] for at, *_ in listed] == ["m (last:500)"]
+
+
+def test_rows_on_a_grid_of_times_show_what_they_were_due_for():
+    rows, _ = in_window("last:7d", every="1d")
+    page = report_page(report_rows(rows))
+    due = [value for value in rows["due"].cast(pa.int64()).to_pylist() if value is not None]
+    assert len(due) > 100
+    shown = unpacked(block(page, "due"))
+    assert shown[np.isfinite(shown)].tolist() == due
+    for column in ("due", "drift"):
+        assert f"<code>{column}</code>" in page
+
+
+def test_where_one_row_has_no_time_events_are_the_axis():
+    times = pa.array([START, None, START + DAY], pa.timestamp("us", "UTC"))
+    assert not meta(report_page(report_rows(filled([("m", 3)], time=times))))["times"]
 
 
 def test_rows_of_another_version_are_shown_and_the_difference_is_told(rows, tmp_path):
@@ -249,6 +336,33 @@ def test_windows_that_share_events_are_not_compared():
     assert "reaches back to the first event" in change.text
 
 
+def test_adaptive_windows_are_compared_where_they_share_no_event():
+    rows, _ = in_window("adaptive:0.002:placement", n=9_000, spoiled=(1 / 3, 2 / 3))
+    table = report_rows(rows)
+    assert np.nansum(table.columns["drift"]) >= 2
+    series = series_of(table.columns, slice(0, len(table)))
+    assert series.full.tolist() == (series.seq > series.events).tolist()
+    assert series.full.any()
+    assert len(set(series.events[series.full])) > 2
+    change = change_of("m", series, 0.95)
+    held = [set(range(series.seq[row] - series.events[row], series.seq[row])) for row in change[-2:]]
+    assert change.verdict == "changed"
+    assert not held[0] & held[1]
+    assert max(held[0]) in range(3_000, 6_500)  # the worst one, while scores were spoiled
+    assert min(held[1]) > 5_500
+    assert f"in the {len(held[0]):,} events" in change.text
+
+
+def test_a_window_of_changing_size_is_full_once_it_has_let_go_of_something():
+    seq = np.array([100, 200, 300, 400, 500])
+    for events, full in (
+        ([100, 200, 100, 200, 300], [0, 0, 1, 1, 1]),
+        ([100, 200, 200, 200, 200], [0, 1, 1, 1, 1]),
+    ):
+        table = report_rows(filled([("m", 5)], seq=seq, window_events=np.array(events)))
+        assert series_of(table.columns, slice(0, 5)).full.tolist() == list(map(bool, full))
+
+
 def series_with_times(since, time, auc=(0.5, 0.9)):
     n = len(time)
     stamps = [pa.array(np.array(values, np.int64), pa.timestamp("us", "UTC")) for values in (since, time)]
@@ -367,6 +481,14 @@ def test_rows_beyond_the_limit_are_left_out_but_for_extremes_and_ends():
         order = [place[row] for row in zip(kept.columns["h"], kept.columns["seq"], strict=True)]
         assert order == sorted(order)
     assert thinned(table, 9_000) is table
+
+
+def test_thinned_rows_keep_where_a_window_shrank():
+    drift = np.zeros(6_000, bool)
+    drift[[17, 3_333, 5_000]] = True
+    table = report_rows(filled([("a", 6_000)], drift=pa.array(drift)))
+    kept = thinned(table, 1_000)
+    assert kept.columns["seq"][kept.columns["drift"] == 1].tolist() == [1_800, 333_400, 500_100]
 
 
 def test_the_page_says_how_many_rows_are_drawn(monkeypatch):
@@ -553,7 +675,7 @@ def test_counters_that_are_given_are_shown():
         assert words in page
 
 
-@pytest.mark.parametrize("module", ["report", "report_data", "report_text"])
+@pytest.mark.parametrize("module", ["report", "report_data", "report_rows", "report_text"])
 def test_examples_are_true(module):
     failed, tried = doctest.testmod(import_module(f"rocsteady.pipelines.{module}"))
     assert (failed, tried > 0) == (0, True)
