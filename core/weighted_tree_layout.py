@@ -63,6 +63,8 @@ masses would vanish."""
 FLAT = 1.0 - 2.0**-46
 """Slopes that differ by less count as equal: rounded sums of equal ones do. Slopes of counts below 2^23
 differ by more, so that unit weights are told apart exactly."""
+UNDERFLOW, AWAY = 2.0**-900, 2.0**512
+"""Products of two masses below the one are taken again with both masses this many times as large."""
 TIE_ROUNDING = 2.0**-104
 """Bound on what one addition at a tied entry loses, as a share of its mass."""
 LOSS_ALLOWED = 1e-13
@@ -188,6 +190,18 @@ def add_to(total: float, rest: float, value: float) -> tuple[float, float]:
     low = (total - (high - part)) + (value - part) + rest
     total = high + low
     return total, low - (total - high)
+
+
+@inlined
+def is_steeper(n: float, p: float, other_n: float, other_p: float) -> bool:
+    """Whether an edge (n, p) rises more steeply than another, by more than rounding (FLAT)."""
+    here, there = p * other_n, other_p * n
+    if there < FLAT * here:
+        return True
+    if (here < UNDERFLOW) & (p > 0.0) & (other_n > 0.0):
+        here, there = (p * AWAY) * (other_n * AWAY), (other_p * AWAY) * (n * AWAY)
+        return there < FLAT * here
+    return False
 
 
 @inlined

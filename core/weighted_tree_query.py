@@ -14,7 +14,7 @@ import numpy as np
 
 from .kernels import inlined, kernel
 from .score_tree_layout import at, whole
-from .weighted_tree_layout import FLAT, NONE, Forest, child_of, root_run, slot_of
+from .weighted_tree_layout import FLAT, NONE, Forest, child_of, is_steeper, root_run, slot_of
 
 
 @kernel
@@ -155,7 +155,7 @@ def kolmogorov_smirnov(tree: Forest) -> tuple[float, float]:
     threshold = np.nan
     for i in range(whole(run.edge_count) - 1, -1, -1):
         edge = tree.pool[at(run.edges + i)]
-        if edge.mass[0] * p >= FLAT * (edge.mass[1] * n):
+        if not is_steeper(edge.mass[0], edge.mass[1], n, p):
             break
         tp += edge.mass[1]
         fp += edge.mass[0]

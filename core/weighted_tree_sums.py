@@ -17,11 +17,8 @@ from typing import Any
 
 from .kernels import entry, inlined, kernel
 from .score_tree_layout import at, whole
-from .weighted_tree_layout import FAINT, FLAT, FRESH, MASSES, NONE, Forest, root_run
+from .weighted_tree_layout import FAINT, FRESH, MASSES, NONE, Forest, is_steeper, root_run
 from .weighted_tree_update import DONE, NEEDS_POOL
-
-UNDERFLOW, AWAY = 2.0**-900, 2.0**512
-"""Products of two masses below the one are taken again this far away from the end of the range."""
 
 
 @inlined
@@ -32,14 +29,8 @@ def push_edge(edges: Any, top: int, key: float, negatives: float, positives: flo
     """
     while top > 0:
         last = edges[at(top - 1)]
-        before, after = last.mass[1] * negatives, positives * last.mass[0]
-        if before < FLAT * after:
+        if is_steeper(negatives, positives, last.mass[0], last.mass[1]):
             break
-        if after < UNDERFLOW and positives > 0.0 and last.mass[0] > 0.0:
-            before = (last.mass[1] * AWAY) * (negatives * AWAY)
-            after = (positives * AWAY) * (last.mass[0] * AWAY)
-            if before < FLAT * after:
-                break
         key = last.key
         negatives += last.mass[0]
         positives += last.mass[1]
