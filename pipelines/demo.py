@@ -146,8 +146,8 @@ def _note(training: Training) -> str:
         f"{training.flights:,} scheduled departures, each predicted by {len(training.models)} learners and "
         f"learnt from when it has landed; {training.unlabelled:,} were cancelled or diverted, so that their "
         "labels never came: they are the dead letters, one for each learner. Every learner is evaluated in "
-        f"two windows: its last {MAJORITY_WINDOW:,} landings ({LastEvents(MAJORITY_WINDOW)}), and those since "
-        f"its AUC last changed ({ADAPTIVE})."
+        f"two windows: its last {MAJORITY_WINDOW:,} landings ({LastEvents(MAJORITY_WINDOW)}), and those "
+        f"since its AUC last changed ({ADAPTIVE})."
     )
 
 

@@ -355,11 +355,11 @@ def test_adaptive_windows_are_compared_where_they_share_no_event():
 
 def test_a_window_of_changing_size_is_full_once_it_has_let_go_of_something():
     seq = np.array([100, 200, 300, 400, 500])
-    for events, full in (
+    for sizes, full in (
         ([100, 200, 100, 200, 300], [0, 0, 1, 1, 1]),
         ([100, 200, 200, 200, 200], [0, 1, 1, 1, 1]),
     ):
-        table = report_rows(filled([("m", 5)], seq=seq, window_events=np.array(events)))
+        table = report_rows(filled([("m", 5)], seq=seq, window_events=np.array(sizes)))
         assert series_of(table.columns, slice(0, 5)).full.tolist() == list(map(bool, full))
 
 
