@@ -155,6 +155,17 @@ def in_unit(mass: float, unit: float, exponent: int) -> float:
 
 
 @scanning
+def confusion(masses: Masses, code: Integer, rest: Int64Array) -> tuple[float, float, float, float]:
+    """Return the masses of one class against all others: tp, fp, fn, tn; `rest` is a sum to work with."""
+    label, predicted = masses.of_classes[LABELS, code], masses.of_classes[PREDICTIONS, code]
+    correct = masses.of_classes[CORRECT, code]
+    fp, fn = difference(predicted, correct, rest), difference(label, correct, rest)
+    add_sums(rest, predicted, 1)
+    either = rest.copy()
+    return rounded(correct), fp, fn, difference(masses.of_all[ALL], either, rest)
+
+
+@scanning
 def _write_agreement(
     counters: Int64Array,
     classes: Int64Array,
@@ -163,45 +174,37 @@ def _write_agreement(
     numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Write accuracy, the kappa family and the means of recalls, from what is wrong rather than right."""
+    """Write accuracy, the kappa family and the means of recalls."""
     count, measures = counters[CLASSES], numbers[_MEASURE:]
     rest, right = np.zeros(SUM_CHUNKS, np.int64), np.zeros(SUM_CHUNKS, np.int64)
     of_classes = np.zeros((3, count))
-    disagreement = label_spread = predicted_spread = 0.0
+    gain = disagreement = label_spread = predicted_spread = 0.0  # by chance, but the first
     labels = predictions = 0
     for code in range(count):
-        label, predicted = masses.of_classes[LABELS, code], masses.of_classes[PREDICTIONS, code]
-        add_sums(right, masses.of_classes[CORRECT, code], 1)
-        of_classes[LABELS, code] = rounded(label)
-        of_classes[CORRECT, code] = rounded(masses.of_classes[CORRECT, code])
         labels += classes[LABELS, code] > 0
         predictions += classes[PREDICTIONS, code] > 0
-        share, predicted_share = of_classes[LABELS, code] / total, rounded(predicted) / total
-        others = difference(masses.of_all[ALL], predicted, rest) / total
-        disagreement += share * others
-        predicted_spread += predicted_share * others
-        label_spread += share * (difference(masses.of_all[ALL], label, rest) / total)
-    wrong = difference(masses.of_all[ALL], right, rest) / total
+        add_sums(right, masses.of_classes[CORRECT, code], 1)
+        tp, fp, fn, tn = confusion(masses, code, rest)
+        of_classes[LABELS, code], of_classes[CORRECT, code] = tp + fn, tp
+        tp, fp, fn, tn = tp / total, fp / total, fn / total, tn / total
+        gain += tp * tn - fp * fn
+        disagreement += (tp + fn) * (tn + fn)
+        label_spread += (tp + fn) * (tn + fp)
+        predicted_spread += (tp + fp) * (tn + fn)
     measures[_ACCURACY] = rounded(right) / total
     is_certain = labels == 1 and predictions == 1 and disagreement == 0.0
     reason = CHANCE_IS_CERTAIN if is_certain else OUT_OF_RANGE
-    write_ratio(disagreement - wrong, disagreement, _KAPPA, reason, measures, reasons)
+    write_ratio(gain, disagreement, _KAPPA, reason, measures, reasons)
     reason = EMPTY_MARGIN if labels == 1 or predictions == 1 else OUT_OF_RANGE
     spread = np.sqrt(label_spread) * np.sqrt(predicted_spread)
-    write_ratio(disagreement - wrong, spread, _MCC, reason, measures, reasons)
+    write_ratio(gain, spread, _MCC, reason, measures, reasons)
     for measure, hits, reason in (
         (_KAPPA_M, RIGHT_MAJORITY, MAJORITY_IS_RIGHT),
         (_KAPPA_PER, RIGHT_PERSISTENT, PERSISTENT_IS_RIGHT),
     ):
-        gain = difference(right, masses.of_all[hits], rest)
-        write_ratio(
-            gain,
-            difference(masses.of_all[ALL], masses.of_all[hits], rest),
-            measure,
-            reason,
-            measures,
-            reasons,
-        )
+        above = difference(right, masses.of_all[hits], rest)
+        below = difference(masses.of_all[ALL], masses.of_all[hits], rest)
+        write_ratio(above, below, measure, reason, measures, reasons)
     write_recall_means(of_classes, count, measures, reasons)
 
 
@@ -233,13 +236,7 @@ def weighted_measures(
     if positive < 0:
         refuse_binary(reasons)
         return
-    rest, correct = np.zeros(SUM_CHUNKS, np.int64), masses.of_classes[CORRECT, positive]
-    tp = rounded(correct)
-    fp = difference(masses.of_classes[PREDICTIONS, positive], correct, rest)
-    fn = difference(masses.of_classes[LABELS, positive], correct, rest)
-    add_sums(rest, masses.of_classes[PREDICTIONS, positive], 1)
-    errors_and_hits = rest.copy()
-    tn = difference(masses.of_all[ALL], errors_and_hits, rest)
+    tp, fp, fn, tn = confusion(masses, positive, np.zeros(SUM_CHUNKS, np.int64))
     write_binary(tp / total, fp / total, fn / total, tn / total, measures, reasons)
     tp, fp = in_unit(tp, unit, exponent), in_unit(fp, unit, exponent)
     fn, tn = in_unit(fn, unit, exponent), in_unit(tn, unit, exponent)

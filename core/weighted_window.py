@@ -308,11 +308,19 @@ class WeightedWindow:
         return rarer
 
     def curve(self) -> RocCurve:
-        """Return the ROC curve of the window; masses in units of an event of weight 1 that comes now."""
+        """Return the ROC curve of the window.
+
+        Masses are in units of an event of weight 1 that comes now; where these are beyond floats, in a scale
+        of their own.
+        """
         entries = self._ranking.to_entries()
         unit, exponent = self._unit()
         there = float(entries.negatives.sum() + entries.positives.sum())
-        scale = float(np.ldexp(sum(self.masses()) / unit / there, -exponent)) if there else 1.0
+        scale = 1.0
+        with np.errstate(over="ignore", under="ignore"):
+            total = float(np.ldexp(sum(self.masses()) / unit, -exponent))
+            if there and 0.0 < total < np.inf and 0.0 < total / there < np.inf:
+                scale = total / there
         return curve_of_entries(
             entries.scores, entries.negatives * scale, entries.positives * scale, int(self._counters[HELD])
         )

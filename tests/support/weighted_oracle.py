@@ -22,6 +22,9 @@ Event = tuple[int, float, float]
 EQUAL = 1 - Fraction(2) ** -46
 """Slopes that differ by less are equal, by definition: sums of rounded weights could not tell."""
 
+STEADY = Fraction(2) ** -90
+"""Placements that vary by less are all the same, by definition."""
+
 
 @dataclass
 class Block:
@@ -80,7 +83,8 @@ class WeightedOracle:
             placements = [rank / others for rank in ranks]
             mean = sum(w * v for w, v in zip(masses, placements, strict=True)) / mass
             spread = sum(w * (v - mean) ** 2 for w, v in zip(masses, placements, strict=True)) / mass
-            total += spread * size / (size - 1) / size
+            if spread > STEADY:
+                total += spread * size / (size - 1) / size
         return total
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
