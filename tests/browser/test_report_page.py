@@ -102,6 +102,82 @@ def lines(traces):
     return [trace for trace in traces if trace["kind"] == "line"]
 
 
+PANELS = """() => { const chart = document.getElementById("main-chart"); return {
+    axes: chart.data.map((trace) => [trace.kind, trace.model, trace.yaxis || "y"]),
+    drift: chart.data.filter((trace) => trace.kind === "drift")
+        .map((trace) => [trace.model, Array.from(trace.x), trace.text[0]]),
+    domains: ["yaxis", "yaxis3"].map((name) => chart.layout[name] && chart.layout[name].domain),
+    ranges: ["yaxis", "yaxis3"].map((name) => chart._fullLayout[name] && chart._fullLayout[name].range),
+    type: chart.layout.yaxis.type,
+    named: (chart.layout.annotations || []).map((one) => one.text) } }"""
+
+
+def two_windows():
+    """Rows of two models in two windows each; one of these changes its size and says drift."""
+    drift = np.array([False, True, False, False, True, False])
+    sizes = np.array([100, 5, 105, 205, 7, 107])
+    parts = [
+        filled(
+            [("a", 6), ("b", 6)],
+            seed,
+            config=pa.array([config] * 12),
+            drift=said,
+            window_events=np.tile(held, 2),
+        )
+        for seed, config, said, held in (
+            (0, "s", pa.nulls(12, pa.bool_()), np.full(6, 100)),
+            (1, "v", pa.array(np.append(drift, np.zeros(6, bool))), sizes),
+        )
+    ]
+    return pa.concat_tables(parts), {"s": {"window": "last:100"}, "v": {"window": "adaptive"}}
+
+
+def test_two_windows_of_a_model_have_a_panel_each_on_one_scale_with_its_name(browser, tmp_path):
+    rows, settings = two_windows()
+    write_report(rows, tmp_path / "r.html", settings=settings)
+    models = ["a (adaptive)", "a (last:100)", "b (adaptive)", "b (last:100)"]
+    with opened(browser, tmp_path / "r.html") as page:
+        for config, model in zip("vsvs", range(4), strict=True):
+            part = rows.filter(pa.compute.equal(rows["config"], config))
+            (trace,) = [one for one in lines(drawn(page, measure="auc")) if one["model"] == model]
+            assert (trace["x"], trace["y"]) == values(of_series(part, "ab"[model // 2]), "auc")
+        found = page.evaluate(PANELS)
+        assert found["named"] == ["last:100", "adaptive"]
+        for kind, model, axis in found["axes"]:
+            over = kind in ("null", "drift")
+            assert axis == [("y", "y3"), ("y2", "y4")][over][models[model].endswith("(adaptive)")]
+        (above, below), (one, other) = found["domains"], found["ranges"]
+        assert below[1] < above[0]
+        assert one == other
+        colours, dashes = (
+            page.eval_on_selector_all("#legend line", f"all => all.map((one) => one.getAttribute('{name}'))")
+            for name in ("stroke", "stroke-dasharray")
+        )
+        assert colours[0] == colours[1] != colours[2] == colours[3]
+        assert dashes[0] == dashes[2] != dashes[1] == dashes[3]
+        for model in ("a (adaptive)", "b (adaptive)"):
+            page.get_by_label(model, exact=True).uncheck()
+        drawn(page, models="1,3")
+        alone = page.evaluate(PANELS)
+        assert alone["named"] == []
+        assert {axis for _, _, axis in alone["axes"]} == {"y"}
+
+
+def test_rows_before_which_a_window_shrank_are_marked_and_counted(browser, tmp_path):
+    rows, settings = two_windows()
+    write_report(rows, tmp_path / "r.html", settings=settings)
+    with opened(browser, tmp_path / "r.html") as page:
+        drawn(page, measure="auc")
+        ((model, x, text),) = page.evaluate(PANELS)["drift"]
+        assert (model, x) == (0, [(START + hours * HOUR) / 1000 for hours in (2, 5)])
+        assert text.endswith("drift: the window shrank since the row before")
+        told = "an adaptive window shrank (drift): a (adaptive) 2 of 6."
+        assert told in page.inner_text("#main-caption")
+        page.select_option("#measure", "window_events")
+        drawn(page, measure="window_events")
+        assert page.evaluate(PANELS)["type"] == "log"  # 5 to 205
+
+
 # ---- the series are the rows
 
 
