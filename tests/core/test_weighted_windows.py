@@ -262,7 +262,7 @@ def test_fading_is_that_of_explicit_weights(half_life: Any) -> None:
         else:
             assert row.auc is None
             assert "auc: one class in window" in row.reason
-    assert len(ev) < 110 * (300 if half_life == 300 else 50)
+    assert len(ev) < 106 * (250 if by_time else half_life) + 60
 
 
 def test_a_class_that_is_silent_keeps_its_order() -> None:
