@@ -1,4 +1,4 @@
-"""A table gives each model the rows that it would have alone, whatever the window, with weights or without."""
+"""A table gives each model the rows it would have alone, whatever the window, with weights or without."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def vars_of(batch: EventBatch) -> dict[str, Any]:
 def test_rows_are_those_of_each_model_alone(window: str, order: str) -> None:
     rng = random.Random(3)
     for every, weighted, classes in (
-        ("1", True, False), ("11s", True, False), ("11s", False, False), ("7", True, True), ("7", False, False)
+        ("1", True, False), ("11s", True, False), ("11s", False, False),
+        ("7", True, True), ("7", False, False),
     ):  # fmt: skip
         events = columns(weighted, classes)
         evaluator = rs.EvaluatorSettings(
