@@ -235,15 +235,16 @@ def weighted_measures(
     _write_agreement(counters, classes, masses, total, numbers, reasons)
     if positive < 0:
         refuse_binary(reasons)
-        return
-    tp, fp, fn, tn = confusion(masses, positive, np.zeros(SUM_CHUNKS, np.int64))
-    write_binary(tp / total, fp / total, fn / total, tn / total, measures, reasons)
-    tp, fp = in_unit(tp, unit, exponent), in_unit(fp, unit, exponent)
-    fn, tn = in_unit(fn, unit, exponent), in_unit(tn, unit, exponent)
-    measures[_TP], measures[_FP], measures[_TN], measures[_FN] = tp, fp, tn, fn
-    measures[_CMD] = tp * tn - fp * fn
-    for measure in (_TP, _FP, _TN, _FN, _CMD):
-        if not np.isfinite(measures[measure]):
+    else:
+        tp, fp, fn, tn = confusion(masses, positive, np.zeros(SUM_CHUNKS, np.int64))
+        write_binary(tp / total, fp / total, fn / total, tn / total, measures, reasons)
+        tp, fp = in_unit(tp, unit, exponent), in_unit(fp, unit, exponent)
+        fn, tn = in_unit(fn, unit, exponent), in_unit(tn, unit, exponent)
+        measures[_TP], measures[_FP], measures[_TN], measures[_FN] = tp, fp, tn, fn
+        cmd = tp * tn - fp * fn
+        measures[_CMD] = cmd if np.isfinite(cmd) else np.inf
+    for measure in range(_TP, len(measures)):
+        if np.isinf(measures[measure]):
             measures[measure] = np.nan
             reasons[measure] = OUT_OF_RANGE
 

@@ -234,7 +234,7 @@ def parse_window(text: str) -> Window:
         return LastDuration(rest) if rest[-1].isalpha() else LastEvents(_count(rest, f"window {text!r}"))
     if kind == "fading" and rest:
         return Fading(rest if rest[-1].isalpha() else _count(rest, f"window {text!r}"))
-    if kind == "adaptive":
+    if kind == "adaptive" and text[-1] != ":":
         delta, _, signal = rest.partition(":")
         chosen: Any = {"signal": signal} if signal else {}
         if delta:

@@ -198,12 +198,6 @@ def test_a_missing_slice_column_is_named() -> None:
         table.apply(batch_of(some_events(3), source="f.csv").pack())
 
 
-def test_weights_are_refused_rather_than_ignored() -> None:
-    batch = replace(batch_of(some_events(2)), weights=np.array([1.0, 2.0]))
-    with pytest.raises(rs.InputError, match="weights"):
-        EvaluatorTable(table_settings("arrival")).apply(batch.pack())
-
-
 def test_classes_travel_with_their_events() -> None:
     rng = random.Random(5)
     labels, predicted = (rng.choices(["up", "down", "flat"], k=50) for _ in range(2))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core import exact_sums
-from rocsteady.core.exact_sums import SUM_CHUNKS, add, add_times, clear, rounded
+from rocsteady.core.exact_sums import SUM_CHUNKS, add, add_times, clear, compare, rounded
 from rocsteady.core.kernels import COMPILED, njit
 from score_tree_oracle import nearest
 
@@ -36,8 +36,12 @@ def value(sums: Any) -> float:
     return rounded(sums)
 
 
+def order(sums: Any, others: Any) -> int:
+    return compare(sums, others)
+
+
 if COMPILED:  # helpers are there for kernels alone
-    batch, start_anew, value = njit(batch), njit(start_anew), njit(value)
+    batch, start_anew, value, order = njit(batch), njit(start_anew), njit(value), njit(order)
 
 
 def sum_of(numbers: list[float], times: list[int] | None = None) -> Any:
@@ -133,3 +137,17 @@ def test_no_chunk_overflows_before_carries_are_made(sign: int) -> None:
     batch(sums, np.array([fullest] * 3), np.array([sign] * 3))
     assert sums[exact_sums._UNCARRIED] < 3
     assert value(sums) == sign * nearest(Fraction(fullest) * (most + 3))
+
+
+positive = st.lists(finite.map(abs), max_size=8)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(positive, positive, positive)
+def test_sums_compare_as_fractions_do(common: list[float], more: list[float], others: list[float]) -> None:
+    one, other = sum_of(common + more), sum_of(others + common)
+    exact = sum(map(Fraction, more), Fraction(0)) - sum(map(Fraction, others), Fraction(0))
+    expected = (exact > 0) - (exact < 0)
+    assert (order(one, other), order(other, one)) == (expected, -expected)
+    batch(one, np.array([1e300, 1e300]), np.array([1, -1]))
+    assert order(one, one.copy()) == 0

@@ -59,7 +59,7 @@ def probabilities(events: int, seed: int, decimals: int = 2) -> tuple[np.ndarray
 
 def unit_row(settings: EvaluatorSettings, labels: np.ndarray, scores: np.ndarray) -> tuple[Any, Any]:
     numbers, reasons = blank()
-    SortedRanking(settings, labels, scores, 1).write_row(numbers[0], reasons[0])
+    SortedRanking(settings, labels, scores).write_row(numbers[0], reasons[0])
     return numbers[0], reasons[0]
 
 

@@ -33,7 +33,6 @@ EMISSIONS: dict[str, tuple[Any, dict[str, int]]] = {
 }
 WEIGHTS = ("random", "tied", "giants", "ones")
 TIMES = ("ordered", "late", "backwards")
-INTEGRATED_TOO = {"h": 1e-8, "cost_curve_area": 1e-8}
 MEASURES = (*RANKING, *DECISIONS)
 
 
@@ -87,7 +86,10 @@ def test_rows_are_those_of_a_list_that_is_searched_anew(window: str, every: str)
         classes = "ones" if number == 4 else "zeros" if number == 6 else "both"
         labels, scores, weights, times = stream(kind, events, number, classes)
         oracle = WeightedWindowOracle(
-            **WINDOWS[window][1], **EMISSIONS[every][1], probabilities=True, searched=11 if every == "1" else 3
+            **WINDOWS[window][1],
+            **EMISSIONS[every][1],
+            probabilities=True,
+            searched=11 if every == "1" else 3,
         )
         for event in zip(labels.tolist(), scores.tolist(), weights.tolist(), times.tolist(), strict=True):
             oracle.apply(*event)
@@ -262,11 +264,11 @@ def test_fading_is_that_of_explicit_weights(half_life: Any) -> None:
         else:
             assert row.auc is None
             assert "auc: one class in window" in row.reason
-    assert len(ev) < 110 * (300 if half_life == 300 else 50)
+    assert len(ev) < 106 * (250 if by_time else half_life) + 60
 
 
 def test_a_class_that_is_silent_keeps_its_order() -> None:
-    """The positives have faded by 2^-900 beside the negatives: what they are among themselves is unchanged."""
+    """Positives that have faded by 2^-900 beside the negatives still are what they are among themselves."""
     ev = rs.ModelEvaluator(window=rs.Fading(1))
     rng = np.random.default_rng(2)
     ev.update([1, 1, 1, 0], [0.2, 0.6, 0.8, 0.5])
@@ -384,9 +386,7 @@ def test_a_million_identical_scores() -> None:
 def test_decades_of_silence_empty_a_weighted_window() -> None:
     year = 365 * 86_400 * MICROS
     ev = rs.ModelEvaluator(window=rs.LastDuration(10), every=rs.EverySeconds(5), measures="all")
-    rows = ev.update(
-        [0, 1, 0], [0.1, 0.9, 0.5], times=[0, MICROS, 40 * year], weights=[0.1, 0.2, 0.3]
-    )
+    rows = ev.update([0, 1, 0], [0.1, 0.9, 0.5], times=[0, MICROS, 40 * year], weights=[0.1, 0.2, 0.3])
     assert [(row.due, row.window_events, row.weight, row.auc, row.accuracy) for row in rows] == [
         (0, 1, pytest.approx(0.1), None, 1.0),
         (5 * MICROS, 2, pytest.approx(0.3), 1.0, 1.0),
@@ -397,9 +397,7 @@ def test_decades_of_silence_empty_a_weighted_window() -> None:
         (40 * year, pytest.approx(0.3)), (40 * year + 10 * MICROS, 0.0),
     ]  # fmt: skip
     ev = rs.ModelEvaluator(window=rs.LastDuration(10), every=rs.EverySeconds(5))
-    rows = ev.update(
-        ["a", "b"], [0.1, 0.9], times=[0, 40 * year], weights=[0.1, 0.2], predicted=["a", "a"]
-    )
+    rows = ev.update(["a", "b"], [0.1, 0.9], times=[0, 40 * year], weights=[0.1, 0.2], predicted=["a", "a"])
     assert [row.weight for row in rows] == [0.1, 0.0]
 
 

@@ -216,7 +216,7 @@ def decisions(events: list[Held], positive: Any) -> tuple[dict[str, Any], dict[s
         else:
             reasons[name] = reason
 
-    total = mass(lambda e: True)
+    total = sum((event.mass for event in events), ZERO)
     if positive is None:
         reasons |= dict.fromkeys(OF_POSITIVE, NO_POSITIVE_CLASS)
     else:
@@ -225,7 +225,8 @@ def decisions(events: list[Held], positive: Any) -> tuple[dict[str, Any], dict[s
         fn = mass(lambda e: e.label == positive != e.predicted)
         tn = total - tp - fp - fn
         values |= {
-            "tp": float(tp), "fp": float(fp), "tn": float(tn), "fn": float(fn), "cmd": float(tp * tn - fp * fn),
+            "tp": float(tp), "fp": float(fp), "tn": float(tn), "fn": float(fn),
+            "cmd": float(tp * tn - fp * fn),
         }  # fmt: skip
         ratio("precision", tp, tp + fp, "no predicted positives in window")
         ratio("recall", tp, tp + fn, "no positives in window")
