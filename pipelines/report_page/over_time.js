@@ -49,8 +49,9 @@ function intoPanels(traces, layout) {
   const [axis, overlay] = [layout.yaxis, layout.yaxis2];
   layout.annotations = [];
   ways.forEach((way, place) => {
-    const top = 1 - place / ways.length;
-    const domain = [top - 1 / ways.length + (place + 1 < ways.length ? 0.03 : 0), top - 0.06];
+    const height = (1.03 - 0.09 * ways.length) / ways.length;
+    const top = 0.94 - place * (height + 0.09);
+    const domain = [Math.max(0, top - height), top];
     const [own, over] = [place ? 2 * place + 1 : "", 2 * place + 2];
     layout[`yaxis${own}`] = { ...axis, domain, anchor: "x", ...(place ? { matches: "y" } : {}) };
     layout[`yaxis${over}`] = { ...overlay, domain, anchor: "x", overlaying: `y${own}` };

@@ -133,7 +133,7 @@ def test_how_often_a_window_shrank_is_told_beside_what_it_holds():
         "window_events": np.array([1_000, 12_500, 300, 900]),
         "drift": np.array([False, False, True, True], object),
     }
-    assert demo._held(columns, columns["window_events"] > 0) == "    900   12,500  in 2 of 4 rows"
+    assert demo._held(columns, columns["window_events"] > 0) == "    900   12,500  2 of 4 rows"
     assert demo._held(columns, columns["window_events"] >= 1_000) == " 12,500   12,500  never"
 
 
