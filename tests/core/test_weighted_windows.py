@@ -369,6 +369,14 @@ def test_a_giant_that_came_and_went_leaves_nothing_behind(window: str) -> None:
             assert differences(there[-1], same) == []
 
 
+def test_beside_a_giant_that_fades_weights_of_one_are_all_there() -> None:
+    ev = rs.ModelEvaluator(window=rs.Fading(2), every=rs.EveryEvents(1))
+    rows = ev.update([1, 0, 0, 0], [0.5, 0.1, 0.9, 0.7], weights=[1e300, 1.0, 1.0, 2.0])
+    faded = np.exp2([-1.0, -0.5, 0.0])
+    assert rows[-1].auc == pytest.approx(faded[0] / (faded.sum() + 1.0), rel=1e-12)
+    assert rows[-1].negatives == pytest.approx(faded.sum() + 1.0, rel=1e-12)
+
+
 def test_a_million_identical_scores() -> None:
     n = 1_000_000
     rng = np.random.default_rng(0)
