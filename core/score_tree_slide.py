@@ -161,7 +161,7 @@ def slide(
         event = course.event
         key = key_of(scores[at(event)])
         label = whole(labels[at(event)])
-        enters = (len(flags) == 0) | ((whole(flags[at(event)]) & ENTERS) != 0)
+        enters = len(flags) == 0 or (whole(flags[at(event)]) & ENTERS) != 0
         if enters:
             stop = obstacle(tree, ring, key, sign)
             if stop != DONE:

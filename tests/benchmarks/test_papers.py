@@ -106,6 +106,7 @@ def test_what_is_not_there_is_said(folder: Path, cache: Path, monkeypatch: pytes
         data.load("tvnews")
 
 
+@pytest.mark.slow
 def test_tatti2021_writes_tables_and_pictures(
     folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,6 +67,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_one_command_writes_the_page_and_its_pictures(data: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     output = tmp_path / "papers"

@@ -18,7 +18,7 @@ MODES = {
 }
 
 
-@pytest.mark.modes
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_all_claims_hold_with(mode: str) -> None:
     quiet = "ignore::RuntimeWarning"  # interpreted, numpy warns where compiled code gives infinity

@@ -88,11 +88,13 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return printed(tmp_path_factory.mktemp("checked"), NUMBA_BOUNDSCHECK="1")
 
 
+@pytest.mark.slow
 def test_kernels_stay_inside_their_arrays(checked: list[str]) -> None:
     assert sum(line.startswith("('', '', ") for line in checked) > 250
     assert sum(line.startswith("Curve [") for line in checked) == 50
 
 
+@pytest.mark.slow
 def test_plain_python_gives_the_same_rows(checked: list[str], tmp_path: Path) -> None:
     plain = printed(tmp_path, NUMBA_DISABLE_JIT="1")
     assert [NUMBER.sub("", line) for line in plain] == [NUMBER.sub("", line) for line in checked]

@@ -56,7 +56,9 @@ def test_every_truncation_and_every_changed_byte_is_told(record: EndOfPartition 
 def test_contents_with_a_right_checksum_are_told_where_they_make_no_sense() -> None:
     rng = random.Random(1)
     bodies: list[object] = [
-        None, 3, "x", [], ["s", 1], ["s", 1, 2, 3, 4], [1, 2, 3, 4], ["s", 1, 2, "3"], ["s", 1, 2, 3.5],
+        None, 3, "x", [], ["s", 1],
+        ["s", 1, 2, 3, 4.5], ["s", 1, 2, 3, 4, 5], ["s", 1, 2, 3, 2**63], [1, 2, 3, 4], ["s", 1, 2, "3"],
+        ["s", 1, 2, 3.5],
         ["s", 1, 2, True], ["s", -1, 2, 3], ["s", 1, 2, None], [[], 1, 2, 3], {"s": 1}, {},
     ]  # fmt: skip
     texts = [json.dumps(body).encode() for body in bodies]

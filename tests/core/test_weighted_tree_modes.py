@@ -24,7 +24,7 @@ MODES = {
 }
 
 
-@pytest.mark.modes
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_all_claims_hold_with(mode: str) -> None:
     environment, selection = MODES[mode]

@@ -22,7 +22,7 @@ from rocsteady.core.events import NO_TIME, EventBatch, IdColumn, TextColumn
 from rocsteady.core.records import EndOfInput
 from rocsteady.core.rows import MeasureRow, Rows
 from rocsteady.core.settings import BetaCost, EvaluatorSettings, TableSettings
-from rocsteady.core.windows import EveryEvents, LastEvents
+from rocsteady.core.windows import Adaptive, EveryEvents, EverySeconds, LastDuration, LastEvents
 from rocsteady.transforms import evaluate_models
 from rocsteady.transforms.evaluate_models import EvaluateModels
 from rocsteady.transforms.evaluate_shards import RowsCoder
@@ -398,7 +398,15 @@ def test_something_else_than_a_pcollection_is_refused_in_a_sentence() -> None:
     [
         ({"score": ""}, "score=''"),
         ({"shards": 0}, "shards=0"),
-        ({"weight": "w"}, "weight='w': weights are not in this version"),
+        (
+            {"window": LastDuration("7d"), "time": None},
+            "window last:7d goes by event time; name the field of times with",
+        ),
+        ({"every": EverySeconds("1h"), "time": None}, "every 1h goes by event time"),
+        (
+            {"window": Adaptive(), "predicted": "guess"},
+            "window adaptive:0.002:placement: with predicted= labels are classes",
+        ),
         ({"cache_bytes": -5}, "cache_bytes=-5"),
         ({"model": "m", "model_name": "n"}, "give one of them"),
         ({"threshold": "x"}, "threshold='x'"),
