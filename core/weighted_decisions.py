@@ -309,6 +309,7 @@ def apply_weighted(
     heads: Int64Array,
     span: int,
     positive: int,
+    decides: bool,
     numbers: FloatArray,
     reasons: Int8Array,
     changes: Changes,
@@ -321,6 +322,7 @@ def apply_weighted(
     ring          with room for all that enters beside all that is there; changed
     heads         where events fade, of each class a slot before which none is left of it; else empty
     span          where events fade, slots used, gaps included; else anything
+    decides       whether a row is asked for measures of decisions at all
     changes       filled, with room for what enters and leaves
     """
     capacity = len(ring.labels)
@@ -396,9 +398,11 @@ def apply_weighted(
         if flags[step] & EVENT:
             counters[SEQ] += 1
         if flags[step] & ROW_DUE:
-            weighted_measures(
-                counters, classes, masses, positive, units[step], exponents[step], numbers[row], reasons[row]
-            )
+            if decides:
+                weighted_measures(
+                    counters, classes, masses, positive, units[step], exponents[step], numbers[row],
+                    reasons[row],
+                )  # fmt: skip
             changes.ends[row] = made
             changes.held[row] = counters[HELD]
             changes.oldest[row], changes.newest[row] = ends_of_gaps(ring, heads, span, classes)

@@ -19,7 +19,7 @@ from .events import NO_TIME, FloatArray, Int8Array, Int64Array
 from .exact_sums import SUM_CHUNKS
 from .roc_curve import RocCurve, curve_of_entries
 from .rows import INTEGER_COLUMNS, Rows
-from .settings import EvaluatorSettings
+from .settings import MEASURES, EvaluatorSettings
 from .steps import ENTERS, ROW_DUE, Steps
 from .weighted_decisions import (
     GONE,
@@ -55,6 +55,7 @@ _NO_SHIFT = -(2**61)
 _AT_ONCE = 16_384
 """Steps that are followed at once: the ring has room for so many beside the events held."""
 
+_DECISIONS = frozenset(MEASURES[MEASURES.index("tp") :])
 _FIRST_CAPACITY = 64
 _NO_PLACEMENTS: FloatArray = np.empty(0)
 _NO_ROWS: Int64Array = np.empty(0, np.int64)
@@ -75,6 +76,7 @@ class WeightedWindow:
         self._by_time = isinstance(window, Fading) and window.by_time
         self._counters = counters
         self._positive = positive
+        self._decides = positive < 0 or not _DECISIONS.isdisjoint(settings.measures or ())
         self._ranking = WeightedRanking(settings)
         self.shift = _NO_SHIFT if self._half_life else 0
         self._now = 0
@@ -212,8 +214,8 @@ class WeightedWindow:
         made, self._span = apply_weighted(
             columns.label_codes, columns.predicted_codes, columns.scores, columns.weights, times, units,
             exponents, steps.flags, steps.leaving, steps.shifts, first_class, self._counters, classes,
-            self._masses, self._ring, self._heads, self._span, self._positive, rows.numbers, rows.reasons,
-            changes,
+            self._masses, self._ring, self._heads, self._span, self._positive, self._decides, rows.numbers,
+            rows.reasons, changes,
         )  # fmt: skip
         slots, signs = changes.slots[:made], changes.signs[:made]
         if self._half_life and len(rows):
