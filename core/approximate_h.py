@@ -78,7 +78,7 @@ def approximate_h(
     negatives, which serves both of its sums; near by one of them is enough (see `score_tree_subset`).
 
     >>> import numpy as np
-    >>> from rocsteady.core.settings import BetaCost
+    >>> from rocsteady import BetaCost
     >>> hull = 200 * np.arange(101), np.arange(101) ** 2  # events and positives below
     >>> exact = approximate_h(hull, 0, priors=0.3, cost=BetaCost(2, 2))
     >>> round(exact.value, 4), exact.bound, exact.vertices

@@ -92,6 +92,10 @@ class CompressedAuc:
         """Nodes added so far because a group had become too large (the paper's AddNext)."""
         return int(self._list.state["added"][0])
 
+    def __repr__(self) -> str:
+        kind = ", reverse=True" if self._reverse else ""
+        return f"<CompressedAuc(epsilon={self._epsilon:g}{kind}) of {len(self):,} events, {self.size} nodes>"
+
     def __len__(self) -> int:
         return len(self._tree)
 

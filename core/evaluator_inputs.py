@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ import numpy.typing as npt
 from .errors import InputError
 from .events import FloatArray, Int8Array, Int64Array, TextColumn
 from .settings import class_text
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def as_numbers(scores: npt.ArrayLike) -> FloatArray:
@@ -65,14 +69,19 @@ def as_binary(
 
 
 def as_times(times: npt.ArrayLike) -> Int64Array:
-    """Return microseconds from datetime64 or whole microseconds."""
+    """Return microseconds from datetime64, datetimes (no zone = UTC) or whole microseconds."""
     array = np.atleast_1d(np.asarray(times))
+    if array.dtype.kind == "O" and all(isinstance(time, datetime) for time in array):  # so pandas gives zones
+        if any(time != time for time in array):  # NaT of pandas is a datetime
+            raise InputError("times hold NaT; leave events without a time out")
+        moments = [time if time.tzinfo else time.replace(tzinfo=UTC) for time in array]
+        return np.array([(moment - _EPOCH) // _MICROSECOND for moment in moments], np.int64)
     if array.dtype.kind == "M":
         if np.isnat(array).any():
             raise InputError("times hold NaT; leave events without a time out")
         return array.astype("datetime64[us]").astype(np.int64)
     if array.dtype.kind not in "iu" and len(array):
         raise InputError(
-            f"times are of type {array.dtype}: give datetime64, or whole microseconds since 1970 UTC"
+            f"times are of type {array.dtype}: give datetime64, datetimes or whole microseconds since 1970"
         )
     return array.astype(np.int64)

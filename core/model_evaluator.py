@@ -222,7 +222,7 @@ class ModelEvaluator:
         labels     n labels: 1/0, 1/-1 or booleans; with `predicted`, or with `positive` in the settings,
                    classes of any kind
         scores     n finite numbers, higher for more likely positive
-        times      n times: microseconds since 1970 UTC, or datetime64
+        times      n times: microseconds since 1970 UTC, datetime64 or datetimes (no zone = UTC)
         weights    n finite numbers above 0, what each event counts; all are 1 by default
         predicted  n predicted classes; then the kappa family is multi-class
 

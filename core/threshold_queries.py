@@ -138,13 +138,18 @@ def estimate_auc(store: ThresholdQueries, epsilon: float = 0.1, *, reverse: bool
 
     store: a `ScoreTree`, a `SortedMasses`, or whatever answers `ThresholdQueries`. reverse: the error is at
     most (1 - auc) epsilon / 2 instead, which is the better bound where the AUC is above a half. Both hold
-    to within the rounding of the store's sums. None without both classes. Costs: see `compressed_list`.
-    Raises ConfigError for an epsilon below 0 or not finite.
+    to within the rounding of the store's sums. None without both classes. O(log(P / p_first) / epsilon)
+    queries. Raises ConfigError for an epsilon below 0 or not finite, InputError for what is no store.
 
     >>> store = SortedMasses.of_events([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8], weights=[1, 2, 1, 1])
     >>> round(estimate_auc(store, epsilon=0.0), 6)
     0.833333
     """
+    if not all(hasattr(store, name) for name in ("positives", "negatives", "crossing")):
+        raise InputError(
+            f"estimate_auc: a {type(store).__name__} answers no threshold queries; give a ScoreTree, a "
+            "WeightedTree or SortedMasses.of_events(labels, scores, weights=...)"
+        )
     share = compressed_list(store, epsilon, 0 if reverse else 1).share_above()
     return 1.0 - share if reverse and share is not None else share
 

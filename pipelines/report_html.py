@@ -102,8 +102,8 @@ def lead(rows: ReportRows, applied: int | None) -> str:
     said = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
     if applied is not None:
         said += f" over {counted(applied, 'event')}"
-    windows = rows.columns["window_events"][rows.series[:, 3] - 1]
-    said += f", at most {windows.max():,.0f} events in a window"
+    windows = rows.columns["window_events"]
+    said += f", at most {np.nanmax(windows):,.0f} events in a window"
     time = rows.columns["time"]
     if not np.isnan(time).all():
         said += f", from {day(np.nanmin(time))} to {day(np.nanmax(time))}"

@@ -280,6 +280,8 @@ def report_rows(
     for name in ("auc", "auc_low", "auc_high"):  # an infinite one is none of ours
         columns[name] = np.where(np.isfinite(columns[name]), columns[name], np.nan)
     columns["time"] = np.where(np.isnan(columns["time"]), columns["pane_end"], columns["time"])
+    # a row on a grid of times is about its grid point, however long ago its last event was
+    columns["time"] = np.where(np.isnan(columns["due"]), columns["time"], columns["due"])
     row = np.where(np.isnan(columns["row"]), columns["seq"], columns["row"])
     panes = [np.nan_to_num(columns[name], nan=-np.inf) for name in ("pane_start", "pane_end")]
     keys = (row, panes[1], panes[0], slice_codes, model_codes)

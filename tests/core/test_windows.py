@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import rocsteady as rs
 from adaptive_oracle import AdaptiveOracle
@@ -208,3 +210,16 @@ def test_an_adaptive_window_holds_so_many_at_most(monkeypatch: pytest.MonkeyPatc
         assert max(sizes) == 320
         assert sizes[319:322] == [320, 300, 301]
         assert not any(row.drift for row in rows)
+
+
+def test_times_with_a_zone_are_those_moments() -> None:
+    zone = timezone(timedelta(hours=2))
+    moments = [datetime(2026, 1, 1, 12, tzinfo=zone), datetime(2026, 1, 1, 11, tzinfo=UTC)]
+    ev = rs.ModelEvaluator(every=rs.EveryEvents(1))
+    assert [row.time for row in ev.update([0, 1], [0.1, 0.2], times=np.array(moments, object))] == [
+        1_767_261_600 * MICROS, 1_767_265_200 * MICROS,
+    ]  # fmt: skip
+    series = pd.Series(pd.to_datetime(["2026-01-01T12:00+02:00", "2026-01-01T11:00Z"], utc=True))
+    assert ev.update([0, 1], [0.1, 0.2], times=series)[-1].time == 1_767_265_200 * MICROS
+    with pytest.raises(rs.InputError, match="times hold NaT"):
+        ev.update([0], [0.1], times=np.array([pd.NaT], object))
