@@ -208,3 +208,10 @@ def test_an_adaptive_window_holds_so_many_at_most(monkeypatch: pytest.MonkeyPatc
         assert max(sizes) == 320
         assert sizes[319:322] == [320, 300, 301]
         assert not any(row.drift for row in rows)
+
+
+def test_messages_name_the_values_as_they_were_written() -> None:
+    with pytest.raises(rs.ConfigError, match=r"1 to 2147483647"):
+        rs.Fading(2**31)
+    with pytest.raises(rs.InputError, match=r"labels\[0\] is 2: a label"):
+        rs.ModelEvaluator().update([2, 0], [0.1, 0.2])
