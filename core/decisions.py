@@ -21,6 +21,7 @@ import numpy as np
 
 from .events import FloatArray, Int8Array, Int64Array
 from .kernels import Integer, scanning
+from .rings import move_on
 from .rows import (
     CHANCE_IS_CERTAIN,
     EMPTY_MARGIN,
@@ -265,12 +266,13 @@ def apply_decisions(
             if slot >= capacity:
                 slot -= capacity
             if len(shifts) > 0:
-                for _ in range(shifts[step]):
-                    before = slot - 1 if slot > 0 else capacity - 1
-                    ring_labels[slot] = ring_labels[before]
-                    ring_predictions[slot] = ring_predictions[before]
-                    ring_hits[slot] = ring_hits[before]
-                    slot = before
+                shift = shifts[step]
+                move_on(ring_labels, slot, shift)
+                move_on(ring_predictions, slot, shift)
+                move_on(ring_hits, slot, shift)
+                slot -= shift
+                if slot < 0:
+                    slot += capacity
             ring_labels[slot] = label
             ring_predictions[slot] = prediction
             ring_hits[slot] = hits | (FED_HIT if flags[step] & FED else 0)

@@ -62,9 +62,9 @@ def as_binary(
         numbers = np.full(len(labels), np.nan)
     bad = np.flatnonzero(~np.isin(numbers, (0.0, 1.0, -1.0)))
     if len(bad):
-        raise InputError(
-            f"labels[{bad[0]}] is {labels[bad[0]]!r}: a label is 1, 0, -1, True or False; {remedy}"
-        )
+        wrong = labels[bad[0]]
+        wrong = wrong.item() if isinstance(wrong, np.generic) else wrong  # 2, not np.int64(2)
+        raise InputError(f"labels[{bad[0]}] is {wrong!r}: a label is 1, 0, -1, True or False; {remedy}")
     return np.asarray(numbers == 1.0, np.int8)
 
 

@@ -36,8 +36,8 @@ Integer = int | np.integer[Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _WITH_KERNELS = re.compile(
-    r"adwin|compressed_list|decisions|exact_sums|kernels|pending_events|ranking|roc_curve|row|score_|settings|steps"
-    r"|weighted|window_"
+    r"adwin|compressed_list|decisions|exact_sums|kernels|pending_events|ranking|rings|roc_curve|row|score_|settings"
+    r"|steps|weighted|window_"
 )
 """Modules with kernels, and those whose constants are compiled into them."""
 

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from .kernels import inlined
+
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
 
@@ -43,3 +45,19 @@ def write_ring(ring: npt.NDArray[Any], start: int, values: npt.NDArray[Any]) -> 
     first = min(size - start, len(values))
     ring[start : start + first] = values[:first]
     ring[: len(values) - first] = values[first:]
+
+
+@inlined
+def move_on(column: Any, slot: int, count: int) -> None:
+    """Move the entries in the `count` slots of a ring before a slot on by one, into it.
+
+    In pieces that do not wrap: a tested slot at a time takes several times as long.
+    """
+    before_wrap = min(count, slot)
+    for at in range(slot, slot - before_wrap, -1):
+        column[at] = column[at - 1]
+    if before_wrap < count:
+        last = len(column) - 1
+        column[0] = column[last]
+        for at in range(last, last - (count - before_wrap - 1), -1):
+            column[at] = column[at - 1]

@@ -24,6 +24,7 @@ import numpy as np
 
 from .events import NO_TIME, Int8Array, Int64Array
 from .kernels import entry, inlined
+from .rings import move_on
 from .rows import INTEGER_COLUMNS
 from .windows import (
     ADAPTIVE_EVENTS,
@@ -165,13 +166,16 @@ def _hold(course: Int64Array, times: Int64Array, time: int, in_order: bool) -> i
     shift = 0
     if len(times) > 0:
         place = (course[TIME_HEAD] + course[HELD]) % len(times)
-        while not in_order and shift < course[HELD]:
-            before = place - 1 if place > 0 else len(times) - 1
-            if times[before] <= time:
-                break
-            times[place] = times[before]
-            place = before
-            shift += 1
+        if not in_order:
+            at_most = course[HELD]
+            while shift < at_most:  # halving: the times held ascend
+                middle = (shift + at_most) // 2
+                if times[(place - 1 - middle) % len(times)] <= time:
+                    at_most = middle
+                else:
+                    shift = middle + 1
+            move_on(times, place, shift)
+            place = (place - shift) % len(times)
         times[place] = time
     course[HELD] += 1
     return shift

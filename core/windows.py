@@ -150,8 +150,8 @@ class Fading:
         events = int(value) if isinstance(value, str) else value
         if not is_count(events) or events >= 2**31:
             raise ConfigError(
-                f"Fading(half_life={value!r}): a half-life is a whole number of events, 1 or more, or a "
-                "duration such as '7d'"
+                f"Fading(half_life={value!r}): a half-life is a whole number of events, 1 to 2147483647, "
+                "or a duration such as '7d'"
             )
         object.__setattr__(self, "half_life", int(events))
 

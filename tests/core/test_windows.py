@@ -223,3 +223,10 @@ def test_times_with_a_zone_are_those_moments() -> None:
     assert ev.update([0, 1], [0.1, 0.2], times=series)[-1].time == 1_767_265_200 * MICROS
     with pytest.raises(rs.InputError, match="times hold NaT"):
         ev.update([0], [0.1], times=np.array([pd.NaT], object))
+
+
+def test_messages_name_the_values_as_they_were_written() -> None:
+    with pytest.raises(rs.ConfigError, match=r"1 to 2147483647"):
+        rs.Fading(2**31)
+    with pytest.raises(rs.InputError, match=r"labels\[0\] is 2: a label"):
+        rs.ModelEvaluator().update([2, 0], [0.1, 0.2])
