@@ -127,7 +127,7 @@ MISTAKES = {
     "evaluate ok.csv --output o.csv --window last:7d": "--window last:7d event time --time",
     "evaluate ok.csv --output o.csv --window last:7x": "--window last:7x no duration '12h'",
     "evaluate ok.csv --output o.csv --window fading:1d": "--window fading:1d event time --time",
-    "evaluate ok.csv --output o.csv --window fading:0": "--window fading:0 1 or more",
+    "evaluate ok.csv --output o.csv --window fading:0": "--window fading:0 1 to 2147483647",
     "evaluate ok.csv --output o.csv --window adaptive:2": "--window adaptive:2 between 0 and 1",
     "evaluate ok.csv --output o.csv --window adaptive:0.1:auc": "adaptive:0.1:auc 'placement'",
     "evaluate ok.csv --output o.csv --window adaptive::brier": "brier --probabilities",
