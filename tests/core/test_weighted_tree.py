@@ -90,7 +90,13 @@ def agree_on_points(tree: WeightedTree, oracle: WeightedOracle) -> None:
             assert low - 1e-12 <= value <= high + 1e-12
 
 
-@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize(
+    "weighting",
+    [
+        pytest.param(each, marks=[pytest.mark.slow] if place > 1 else [])
+        for place, each in enumerate(WEIGHTINGS)
+    ],
+)
 @pytest.mark.parametrize("stream", STREAMS)
 def test_every_event_of_a_sliding_window_agrees_with_exact_fractions(stream: str, weighting: str) -> None:
     wide = weighting.startswith("from")
