@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .events import FloatArray, Int8Array, Int64Array
-from .kernels import Integer, scanning
+from .kernels import Integer, inlined, scanning
 from .rings import move_on
 from .rows import (
     CHANCE_IS_CERTAIN,
@@ -202,6 +202,21 @@ def decision_measures(
     write_binary(tp, fp, fn, events - tp - fp - fn, numbers[_MEASURE:], reasons)
 
 
+@inlined
+def baseline_hits(label: Integer, majority: Integer, last_label: Integer, first_class: int) -> int:
+    """Return the bits that say which baselines are right about a label; see `apply_decisions`."""
+    if last_label < 0:
+        if label == first_class or (first_class == -2 and label != 0):
+            return MAJORITY_HIT | PERSISTENT_HIT
+        return 0
+    hits = 0
+    if label == majority:
+        hits |= MAJORITY_HIT
+    if label == last_label:
+        hits |= PERSISTENT_HIT
+    return hits
+
+
 @scanning
 def apply_decisions(
     labels: Any,
@@ -240,14 +255,7 @@ def apply_decisions(
         label, prediction = np.int64(labels[step]), np.int64(predictions[step])
         hits = 0
         if enters:
-            if last_label < 0:
-                if label == first_class or (first_class == -2 and label != 0):
-                    hits = MAJORITY_HIT | PERSISTENT_HIT
-            else:
-                if label == majority:
-                    hits |= MAJORITY_HIT
-                if label == last_label:
-                    hits |= PERSISTENT_HIT
+            hits = baseline_hits(label, majority, last_label, first_class)
         for _ in range(leaving[step]):
             old_label, old_prediction = np.int64(ring_labels[head]), ring_predictions[head]
             old_hits = ring_hits[head]

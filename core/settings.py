@@ -27,16 +27,10 @@ from .windows import (
     is_positive,
     parse_every,
     parse_window,
+    read_number,
 )
 
 _LARGEST = sys.float_info.max
-
-
-def _number(text: str, what: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ConfigError(f"{what}: {text!r} is not a number") from None
 
 
 def _shortest(number: float) -> str:
@@ -132,7 +126,7 @@ def parse_cost(text: str) -> Cost:
     kind, _, rest = text.partition(":")
     if kind == "beta" and rest.count(",") == 1:
         a, b = rest.split(",")
-        return BetaCost(_number(a, f"cost {text!r}"), _number(b, f"cost {text!r}"))
+        return BetaCost(read_number(a, f"cost {text!r}"), read_number(b, f"cost {text!r}"))
     if text == "uniform":
         return UniformCost()
     if text == "severity":
@@ -140,7 +134,7 @@ def parse_cost(text: str) -> Cost:
     if text == "severity:balanced":
         return SeverityCost("balanced")
     if kind == "severity" and rest:
-        return SeverityCost(_number(rest, f"cost {text!r}"))
+        return SeverityCost(read_number(rest, f"cost {text!r}"))
     raise ConfigError(
         f"cost {text!r} is not known; use beta:A,B, uniform, severity, severity:RATIO or severity:balanced"
     )
@@ -155,7 +149,7 @@ def parse_partial_fpr(text: str) -> tuple[float, float]:
     low, colon, high = text.partition(":")
     if not colon:
         raise ConfigError(f"partial FPR {text!r} is no range; give two false positive rates, such as 0:0.1")
-    return _number(low, f"partial FPR {text!r}"), _number(high, f"partial FPR {text!r}")
+    return read_number(low, f"partial FPR {text!r}"), read_number(high, f"partial FPR {text!r}")
 
 
 def class_text(value: object) -> str:

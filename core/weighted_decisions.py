@@ -32,6 +32,7 @@ from .decisions import (
     PERSISTENT_HITS,
     PREDICTIONS,
     SEQ,
+    baseline_hits,
     refuse_binary,
     write_binary,
     write_ratio,
@@ -40,6 +41,7 @@ from .decisions import (
 from .events import FloatArray, Int8Array, Int64Array
 from .exact_sums import SUM_CHUNKS, add, add_sums, compare, rounded
 from .kernels import Integer, scanning
+from .rings import move_on
 from .rows import (
     CHANCE_IS_CERTAIN,
     EMPTY_MARGIN,
@@ -333,15 +335,7 @@ def apply_weighted(
         label = np.int64(labels[step])
         hits = 0
         if enters:
-            last_label = counters[LAST_LABEL]
-            if last_label < 0:
-                if label == first_class or (first_class == -2 and label != 0):
-                    hits = MAJORITY_HIT | PERSISTENT_HIT
-            else:
-                if label == counters[MAJORITY]:
-                    hits |= MAJORITY_HIT
-                if label == last_label:
-                    hits |= PERSISTENT_HIT
+            hits = baseline_hits(label, counters[MAJORITY], counters[LAST_LABEL], first_class)
         majority_shrank = False
         for _ in range(leaving[step]):
             slot = counters[HEAD]
@@ -355,14 +349,15 @@ def apply_weighted(
         if enters:
             slot = span if fades else (counters[HEAD] + counters[HELD]) % capacity
             if len(shifts) > 0:
-                for _ in range(shifts[step]):
-                    before = slot - 1 if slot > 0 else capacity - 1
-                    ring.labels[slot] = ring.labels[before]
-                    ring.predictions[slot] = ring.predictions[before]
-                    ring.hits[slot] = ring.hits[before]
-                    ring.scores[slot] = ring.scores[before]
-                    ring.weights[slot] = ring.weights[before]
-                    slot = before
+                shift = shifts[step]
+                move_on(ring.labels, slot, shift)
+                move_on(ring.predictions, slot, shift)
+                move_on(ring.hits, slot, shift)
+                move_on(ring.scores, slot, shift)
+                move_on(ring.weights, slot, shift)
+                slot -= shift
+                if slot < 0:
+                    slot += capacity
             ring.labels[slot], ring.predictions[slot] = label, predictions[step]
             ring.hits[slot] = hits | (FED_HIT if flags[step] & FED else 0)
             ring.scores[slot], ring.weights[slot] = scores[step], weights[step]

@@ -22,6 +22,7 @@ import numpy as np
 from .events import FloatArray, Int8Array, Int64Array
 from .exact_sums import SUM_CHUNKS, add, add_times, rounded
 from .kernels import Integer, scanning
+from .rings import move_on
 from .rows import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, TOO_FEW
 from .score_tree_layout import loss_in_fixed_point
 from .settings import MEASURES, RANKING_MEASURES
@@ -99,10 +100,9 @@ def insert_shifted(
     capacity = len(ring_scores)
     for event in range(len(scores)):
         place = (head + held) % capacity
-        for _ in range(shifts[event]):
-            before = place - 1 if place > 0 else capacity - 1
-            ring_scores[place], ring_labels[place] = ring_scores[before], ring_labels[before]
-            place = before
+        move_on(ring_scores, place, shifts[event])
+        move_on(ring_labels, place, shifts[event])
+        place = (place - shifts[event]) % capacity
         ring_scores[place], ring_labels[place] = scores[event], labels[event]
         held += 1
 

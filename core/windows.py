@@ -238,7 +238,7 @@ def parse_window(text: str) -> Window:
         delta, _, signal = rest.partition(":")
         chosen: Any = {"signal": signal} if signal else {}
         if delta:
-            chosen["delta"] = _number(delta, f"window {text!r}")
+            chosen["delta"] = read_number(delta, f"window {text!r}")
         return Adaptive(**chosen)
     raise ConfigError(
         f"window {text!r} is not known; use last:N (the last N events), last:7d, fading:N, fading:7d, "
@@ -318,7 +318,8 @@ def _count(text: str, what: str) -> int:
         raise ConfigError(f"{what}: {text!r} is not a whole number") from None
 
 
-def _number(text: str, what: str) -> float:
+def read_number(text: str, what: str) -> float:
+    """Return the number that a text spells. Raises ConfigError, which names `what`."""
     try:
         return float(text)
     except ValueError:
