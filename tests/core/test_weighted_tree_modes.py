@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from kernel_modes import claims_hold
 
 HERE = Path(__file__).parent
 CLAIMS = [str(HERE / "test_weighted_tree.py"), str(HERE / "test_weighted_ranking.py")]
@@ -27,26 +25,4 @@ MODES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_all_claims_hold_with(mode: str) -> None:
-    environment, selection = MODES[mode]
-    run = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-x",
-            "-n0",
-            "-W",  # interpreted, numpy warns where compiled code gives infinity or nothing
-            "ignore::RuntimeWarning",
-            *CLAIMS,
-            "-k",
-            selection,
-        ],
-        env={**os.environ, **environment},
-        cwd=HERE.parent.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
-    assert " passed" in run.stdout
+    claims_hold(CLAIMS, *MODES[mode])

@@ -1,0 +1,36 @@
+"""Files of claims, run again by a pytest of their own with numba set otherwise."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def claims_hold(claims: Sequence[str], environment: dict[str, str], selection: str) -> None:
+    """Assert that some tests of these files pass in an environment; an empty selection is all of them."""
+    run = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-n0",
+            "-W",  # interpreted, numpy warns where compiled code gives infinity or nothing
+            "ignore::RuntimeWarning",
+            *claims,
+            *(["-k", selection] if selection else []),
+        ],
+        env={**os.environ, **environment},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-2000:]
+    assert " passed" in run.stdout
