@@ -132,10 +132,10 @@ class CountingFactory:
     def warm_up(self) -> None:
         pass
 
-    def new(self, pane: object) -> Counting:  # noqa: ARG002
+    def new(self, pane: object, key: str) -> Counting:  # noqa: ARG002
         return Counting(self._most_bytes)
 
-    def load(self, snapshot: bytes, pane: object) -> Counting:  # noqa: ARG002
+    def load(self, snapshot: bytes, pane: object, key: str) -> Counting:  # noqa: ARG002
         return Counting(self._most_bytes, len(snapshot))
 
 

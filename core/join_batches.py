@@ -50,6 +50,10 @@ class PredictionBatch:
         """When they were made, microseconds UTC."""
         return self.events.times
 
+    def take(self, rows: Int64Array) -> PredictionBatch:
+        """Return the chosen rows, in the order given."""
+        return PredictionBatch(self.events.take(rows))
+
     def packet(self) -> Packet:
         """Return what the batch is as a packet of its source."""
         return self.events.packet()
@@ -173,3 +177,39 @@ class LabelBatch:
         if (batch.ids.lengths < 0).any():
             raise ValueError("an id is missing")
         return batch
+
+
+@dataclass(frozen=True, eq=False)
+class LabelRows:
+    """Labels without their ids and times, which are kept elsewhere."""
+
+    labels: Int8Array
+    label_classes: TextColumn | None
+    positions: Int64Array | None
+    sources: TextColumn
+    ids: None = None
+
+    @classmethod
+    def of(cls, batch: LabelBatch) -> LabelRows:
+        """Leave ids and times out."""
+        return cls(batch.labels, batch.label_classes, batch.positions, batch.event_sources())
+
+    def with_keys(self, ids: IdColumn, times: Int64Array) -> LabelBatch:
+        """Put them back in."""
+        return LabelBatch(ids, times, self.labels, self.label_classes, self.positions, self.sources)
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        return write_batch(LABELS_MAGIC, Packet(), len(self.labels), tagged_columns(self))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> LabelRows:
+        """Read the wire form. Raises a `WireError` where the bytes are anything else."""
+        return read_batch(data, LABELS_MAGIC, "batch of labels", cls._of_fields)
+
+    @classmethod
+    def _of_fields(cls, fields: dict[str, Any], rows: int) -> LabelRows:
+        columns = {name: fields.get(name) for name in ("labels", "label_classes", "positions", "sources")}
+        if any(column is not None and len(column) != rows for column in columns.values()):
+            raise ValueError(f"its columns have not {rows} rows")
+        return cls(**columns)  # type: ignore[arg-type]

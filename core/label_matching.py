@@ -186,7 +186,7 @@ class LabelMatcher:
     @property
     def nbytes(self) -> int:
         """How much memory it takes."""
-        return sum(array.nbytes for array in self._state) + self._ids.nbytes
+        return sum(int(array.nbytes) for array in self._state) + self._ids.nbytes
 
     def advance(
         self,
@@ -343,6 +343,17 @@ class LabelMatcher:
         before = predictions["handle"].copy(), labels["handle"].copy()
         predictions["handle"], labels["handle"] = np.arange(len(predictions)), np.arange(len(labels))
         return before
+
+    def kept(self) -> tuple[tuple[IdColumn, Int64Array], tuple[IdColumn, Int64Array]]:
+        """Return ids and times of the predictions and of the labels that are held, each in time order.
+
+        So a caller that stores the rows beside in the order of `renumber` need not store these again.
+        """
+        held = self._kept(ordered=False)
+        return (
+            (held.ids.ids(held.predictions["number"].astype(np.int64)), held.predictions["time"].copy()),
+            (held.ids.ids(held.labels["number"].astype(np.int64)), held.labels["time"].copy()),
+        )
 
     def to_bytes(self) -> bytes:
         """Return the state: a function of the settings, of all that came, and of the clock. O(it)."""

@@ -196,7 +196,7 @@ class ShardProtocol(Generic[Output]):
         With keep=False the machine is not cached: its pane has ended, and little if anything will come.
         """
         place = (self._step, pane, key)
-        live = self._take(place, cells, pane)
+        live = self._take(place, cells)
         before = live.machine.counts()
         outputs = live.machine.apply(record)
         self.wakes_at = live.machine.wakes_at()
@@ -209,15 +209,15 @@ class ShardProtocol(Generic[Output]):
             self._cache.put(place, live)
         return outputs
 
-    def _take(self, place: Place, cells: ShardCells, pane: Pane | None) -> LiveMachine[Output]:
+    def _take(self, place: Place, cells: ShardCells) -> LiveMachine[Output]:
         """Return the machine of the committed state, out of the cache (rules 1 and 2)."""
         live = self._cache.take(place)
         committed = cells.token.read()
         if live is not None and committed is not None and live.token == committed:
             return live
-        return self._rebuild(cells, pane, committed)
+        return self._rebuild(cells, place, committed)
 
-    def _rebuild(self, cells: ShardCells, pane: Pane | None, committed: bytes | None) -> LiveMachine[Output]:
+    def _rebuild(self, cells: ShardCells, place: Place, committed: bytes | None) -> LiveMachine[Output]:
         """Return the machine that snapshot and log describe; what it puts out again is dropped."""
         snapshot = cells.snapshot.read()
         log = sorted((int.from_bytes(entry[:4], "little"), entry[4:]) for entry in cells.log.read())
@@ -227,7 +227,11 @@ class ShardProtocol(Generic[Output]):
                 f"should hold 0 to {len(log) - 1}, each once: its state was damaged or put together "
                 "from two jobs; restore a checkpoint or start afresh"
             )
-        machine = self._factory.new(pane) if snapshot is None else self._factory.load(snapshot, pane)
+        _, pane, key = place
+        if snapshot is None:
+            machine = self._factory.new(pane, key)
+        else:
+            machine = self._factory.load(snapshot, pane, key)
         for _, record in log:
             machine.apply(record)
         if snapshot is not None or log:

@@ -52,10 +52,10 @@ class MachineFactory(Protocol[Output]):
         """Compile what the machines will need, so that no bundle has to wait for it."""
         ...
 
-    def new(self, pane: Pane | None) -> StateMachine[Output]:
-        """Return the machine of a shard that has seen nothing; pane is None for unwindowed input."""
+    def new(self, pane: Pane | None, key: str) -> StateMachine[Output]:
+        """Return the machine of a key that has seen nothing; pane is None for unwindowed input."""
         ...
 
-    def load(self, snapshot: bytes, pane: Pane | None) -> StateMachine[Output]:
-        """Return the machine that wrote a snapshot. Raises a `RocsteadyError` for any other bytes."""
+    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> StateMachine[Output]:
+        """Return the machine of a key that wrote a snapshot. Raises a `RocsteadyError` for other bytes."""
         ...

@@ -30,7 +30,7 @@ COMMANDS_NOT_YET = ("prequential", "compare", "doctor", "state")
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
 
 NOT_YET = (
-    "--labels", "--label-time", "--ttl", "--alert", "--alerts", "--deduplicate", "--second-label",
+    "--alert", "--alerts", "--deduplicate",
     "--idle-ttl", "--prometheus",
 )  # fmt: skip
 """Options, and above commands, that are promised and not built: said so, rather than handed to Beam."""
@@ -189,6 +189,23 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         help="rows for each value too, such as country=NZ, or of the cross COL,COL country=NZ,device=phone; "
         'slice "" is the whole model; repeatable',
     )
+    join = parser.add_argument_group(
+        "labels that come later",
+        "SOURCE then holds predictions; a label serves every prediction of its id, of any model, made within "
+        "ttl of it. The time of an event is its label's, and events apply in that order.",
+    )
+    add = join.add_argument
+    add(
+        "--labels", action="append", default=[], metavar="SOURCE", help="files or globs of labels; repeatable"
+    )
+    add("--label-time", metavar="COL", help="when the label came to be known [the column of --time]")
+    add("--ttl", metavar="7d", help="a label counts that comes at most so long after its prediction [7d]")
+    add("--label-lead", metavar="0s", help="or so long before it [as long as --ttl]")
+    add(
+        "--second-label",
+        choices=("first", "last", "dead-letter"),
+        help="which of two labels of an id counts; dead-letter: the first, the other is a mistake [first]",
+    )
     rows = parser.add_argument_group("windows and rows")
     add = rows.add_argument
     add(
@@ -209,9 +226,10 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add(
         "--order",
         metavar="ORDER",
-        help="position | time | time:10m | arrival [time when --time is given, else position]; by time, events "
-        "of equal time apply in order of --id, and without one in an arbitrary order, the same in every run; "
-        "time:10m leaves out what comes more than 10 minutes behind the greatest time before it in its file",
+        help="position | time | time:10m | arrival [time when --time is given, else position]. By time, "
+        "events of equal time apply in order of --id, and without one in an arbitrary order, the same in "
+        "every run; time:10m leaves out what is more than 10 minutes behind the greatest time before it in "
+        "its file",
     )
     add(
         "--max-ahead",

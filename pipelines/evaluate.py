@@ -29,6 +29,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
+from ..core.label_join import JoinSettings
 from ..core.ranking import stride_of
 from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
@@ -42,13 +43,24 @@ from ..core.settings import (
     parse_partial_fpr,
 )
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
-from ..core.windows import EveryEvents, LastEvents, Window, microseconds, parse_every, parse_window
+from ..core.windows import (
+    EveryEvents,
+    LastEvents,
+    Window,
+    microseconds,
+    parse_every,
+    parse_lateness,
+    parse_window,
+)
 from ..runners.presets import Runner, RunnerError, choose_runner
 from ..transforms.evaluate_shards import EvaluateShards
+from ..transforms.event_fields import Role
 from ..transforms.file_formats import CHUNK_ROWS, SourceFile
+from ..transforms.file_partition import FilePartition
+from ..transforms.join_labels import JoinShards
 from ..transforms.list_files import check_columns, list_sources
 from ..transforms.metrics import METRICS_NAMESPACE, letter_metrics
-from ..transforms.read_files import ReadEventFiles
+from ..transforms.read_files import ReadEventFiles, ReadFiles
 from ..transforms.validate import ANY_TIME, EventFields, Timing
 from ..transforms.write_curves import WriteCurves, curve_batches
 from ..transforms.write_rows import WriteDeadLetters, WriteRows
@@ -70,6 +82,15 @@ _STEP = re.compile(r" \[while running '.*?'\]")
 """Beam's remark on the step in which an error occurred: it may stand in the middle of a sentence."""
 
 _Setting = TypeVar("_Setting")
+
+
+@dataclass(frozen=True)
+class Join:
+    """Labels that come from files of their own: the sources of a job then hold predictions."""
+
+    labels: Sequence[SourceFile]
+    label_time: str
+    settings: JoinSettings
 
 
 @dataclass(frozen=True)
@@ -95,6 +116,7 @@ class Evaluation:
     notes: Sequence[str] = ()
     beside: Sequence[str] = ()
     timing: Timing = ANY_TIME
+    join: Join | None = None
 
 
 @dataclass(frozen=True)
@@ -159,17 +181,50 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
             ("--curves", options.curves, "curves", check_output),
             ("--report", options.report, "report", _check_report),
         ),
-        sources,
+        (*sources, *(_sources(options.labels) if options.labels else ())),
     )
-    check_columns(sources, fields)
+    join = _join(options, fields, settings)
+    check_columns(sources, fields, "event" if join is None else "prediction")
+    if join is not None:
+        check_columns(join.labels, replace(fields, time=join.label_time), "label")
     job = Evaluation(
         sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
-        options.report, options.title, timing=_timing(options, settings.evaluator),
+        options.report, options.title, timing=_timing(options, settings.evaluator), join=join,
     )  # fmt: skip
     if not runner.here:
         logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
     evaluate_and_report(job)
     return 0
+
+
+_JOIN_OPTIONS = ("label_time", "ttl", "label_lead", "second_label")
+
+
+def _join(options: argparse.Namespace, fields: EventFields, settings: TableSettings) -> Join | None:
+    """Return how labels are joined, if they come by themselves."""
+    if not options.labels:
+        for name in _JOIN_OPTIONS:
+            if (value := getattr(options, name)) is not None:
+                option = f"--{name.replace('_', '-')}"
+                raise ConfigError(f"{option} {value} is for labels of their own; name them with --labels")
+        return None
+    said = f"--labels {' '.join(options.labels)}"
+    for option, value, what in (("--id", fields.id, "id"), ("--time", fields.time, "time of a prediction")):
+        if value is None:
+            raise ConfigError(f"{said} are joined by id, in event time; name the {what} with {option} COL")
+    if not settings.evaluator.by_time:
+        raise ConfigError(
+            f"--order {settings.evaluator.order} with {said}: joined events apply in the order of their "
+            "labels' times; leave --order out, or give time or time:10m"
+        )
+    lead = options.label_lead
+    joined = JoinSettings(
+        _parsed("--ttl", options.ttl or "7d", lambda text: microseconds(text, "ttl")),
+        None if lead is None else _parsed("--label-lead", lead, parse_lateness),
+        second=options.second_label or "first",
+        evaluator_shards=settings.shards or 1,
+    )
+    return Join(_sources(options.labels), options.label_time or str(fields.time), joined)
 
 
 def _timing(options: argparse.Namespace, settings: EvaluatorSettings) -> Timing:
@@ -374,24 +429,47 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     evaluator = job.settings.evaluator
     stride = stride_of(evaluator)
     parquet_rows = min(_EVENTS_AT_ONCE, max(CHUNK_ROWS, _ROWS_AT_ONCE * stride))
-    events = pipeline | "Read" >> ReadEventFiles(
-        job.sources,
-        job.fields,
-        job.settings.shards or 1,
-        parquet_rows,
-        merged=evaluator.by_time,
-        timing=job.timing,
-    )
-    rows, refused = events.packets | "Evaluate" >> EvaluateShards(job.settings, job.fields, job.cache_bytes)
+    if job.join is None:
+        events = pipeline | "Read" >> ReadEventFiles(
+            job.sources,
+            job.fields,
+            job.settings.shards or 1,
+            parquet_rows,
+            merged=evaluator.by_time,
+            timing=job.timing,
+        )
+        packets, letters = events.packets, [events.dead_letters]
+    else:
+        packets, letters = _joined(pipeline, job, job.join, parquet_rows)
+    rows, refused = packets | "Evaluate" >> EvaluateShards(job.settings, job.fields, job.cache_bytes)
     write = WriteRows(job.output, job.settings.evaluator)
     _ = rows | "In columns" >> beam.ParDo(_InColumns()) | "Write rows" >> write
     if job.dead_letters is not None:
-        letters = (events.dead_letters, refused) | "All letters" >> beam.Flatten()
-        _ = letters | "Write dead letters" >> WriteDeadLetters(job.dead_letters)
+        all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
+        _ = all_letters | "Write dead letters" >> WriteDeadLetters(job.dead_letters)
     if job.curves is not None:
         curves = rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch)
         _ = curves | "Write curves" >> WriteCurves(job.curves)
     return pipeline
+
+
+def _joined(
+    pipeline: beam.Pipeline, job: Evaluation, join: Join, parquet_rows: int
+) -> tuple[beam.PCollection[tuple[str, bytes]], list[beam.PCollection[pa.RecordBatch]]]:
+    """Read predictions and labels as far as each other and join them; return packets, and dead letters."""
+    sides: tuple[tuple[Role, Sequence[SourceFile], EventFields], ...] = (
+        ("prediction", job.sources, job.fields),
+        ("label", join.labels, replace(job.fields, time=join.label_time)),
+    )
+    files = [
+        FilePartition(source, number, role, fields, job.timing, True, parquet_rows)
+        for role, sources, fields in sides
+        for number, source in enumerate(sources)
+    ]
+    read = pipeline | "Read" >> ReadFiles(files, join.settings.shards, merged=True)
+    shards = JoinShards(join.settings, job.fields, join.label_time, job.cache_bytes)
+    joined, refused = read.packets | "Join" >> shards
+    return joined, [read.dead_letters, refused]
 
 
 _GATHERED = 10_000

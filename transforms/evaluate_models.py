@@ -9,19 +9,14 @@ is read from files goes through the file pipeline, over the same `EvaluateShards
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 import apache_beam as beam
-import numpy as np
 import pyarrow as pa
-from apache_beam.coders import RowCoder, registry
-from apache_beam.pvalue import TaggedOutput
-from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-from ..core.errors import ConfigError, InputError, WireError
-from ..core.events import EventBatch
+from ..core.errors import ConfigError
 from ..core.rows import MeasureRow, Rows
 from ..core.rows_arrow import rows_to_arrow
 from ..core.settings import (
@@ -35,24 +30,12 @@ from ..core.settings import (
 )
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..core.windows import Emission, EveryEvents, LastEvents, Window
-from .columns import json_record
-from .dead_letters import DeadLetter, DeadLetters
+from .dead_letters import DeadLetter
 from .evaluate_shards import EvaluateShards
 from .event_fields import EventFields
-from .packed_events import fitting
-from .record_batches import records_to_batch
-from .sharding import shard_key, split_by_shard
+from .pack_records import DEAD_LETTERS, PackRecords, single_letters
 from .stateful_machine import refuse_merging_windows, timestamp
-from .validate import validate
 from .write_curves import curve_batches
-
-PACKET_EVENTS = 10_000
-"""Single events of one window that are buffered into one packet, at the most."""
-
-_ALL_WINDOWS_EVENTS = 100_000
-"""Single events of all windows that are buffered at a time, at the most."""
-
-DEAD_LETTERS = "dead_letters"
 
 
 class Evaluation(NamedTuple):
@@ -200,7 +183,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
             )
         refuse_merging_windows(events, self.label)
         packed = events | "Pack" >> beam.ParDo(
-            _PackDoFn(self._fields, self._settings.shards, self.label)
+            PackRecords(self._fields, self._settings.shards, self.label)
         ).with_outputs(DEAD_LETTERS, main="packets")
         rows = packed.packets | "Typed packets" >> beam.Map(_unchanged).with_output_types(tuple[str, bytes])
         rows, refused = rows | "Evaluate" >> self._shards
@@ -223,122 +206,6 @@ def _row_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
         yield rows_to_arrow(rows)
 
 
-class _Buffer(NamedTuple):
-    """Events of one Beam window; `times` are their Beam timestamps in microseconds."""
-
-    records: list[Mapping[str, object]]
-    times: list[int]
-
-
-class _PackDoFn(beam.DoFn):
-    """Single events to packets (shard, packed batch), each in the window of its events."""
-
-    def __init__(self, fields: EventFields, shards: int | None, source: str) -> None:
-        self._fields = fields
-        self._shards = shards
-        self._source = source
-
-    def start_bundle(self) -> None:
-        self._open: dict[Any, _Buffer] = {}
-        self._buffered = 0
-
-    def process(
-        self,
-        element: Any,
-        time: Any = beam.DoFn.TimestampParam,
-        window: Any = beam.DoFn.WindowParam,
-    ) -> Iterable[Any]:
-        record = element if isinstance(element, dict) else _record(element)
-        if record is None:
-            return self._not_single(element, time, window)
-        buffer = self._open.get(window)
-        if buffer is None:
-            buffer = self._open[window] = _Buffer([], [])
-        buffer.records.append(record)
-        buffer.times.append(time.micros)
-        self._buffered += 1
-        if len(buffer.records) == PACKET_EVENTS:
-            return self._flush(window)
-        if self._buffered == _ALL_WINDOWS_EVENTS:
-            return self._flush_all()
-        return ()
-
-    def finish_bundle(self) -> Iterator[Any]:
-        return self._flush_all()
-
-    def _flush_all(self) -> Iterator[Any]:
-        for window in list(self._open):
-            yield from self._flush(window)
-
-    def _flush(self, window: Any) -> Iterator[Any]:
-        buffer = self._open.pop(window)
-        self._buffered -= len(buffer.records)
-        time = Timestamp(micros=max(buffer.times))
-        records = buffer.records
-        batch, letters = validate(
-            records_to_batch(records, self._fields.columns, self._fields.number_columns),
-            self._fields,
-            source=self._source,
-            partition=0,
-            first_position=-1,
-            raw=lambda rows: pa.array([json_record(records[row]) for row in rows.tolist()], pa.string()),
-        )
-        for letter in letters:
-            yield TaggedOutput(DEAD_LETTERS, WindowedValue(letter, time, (window,)))
-        for packet in self._packets(batch):
-            yield WindowedValue(packet, time, (window,))
-
-    def _packets(self, batch: EventBatch) -> Iterator[tuple[str, bytes]]:
-        if not len(batch):
-            return
-        if self._shards is not None:
-            for shard, part in split_by_shard(batch, self._shards):
-                yield shard_key(shard), part.pack()
-            return
-        for _, whole in split_by_shard(batch, 1):  # model after model
-            starts = np.flatnonzero(np.diff(whole.models.codes, prepend=-1))
-            for rows in np.split(np.arange(len(whole)), starts[1:]):
-                yield str(whole.models[int(rows[0])]), whole.take(rows).pack()
-
-    def _not_single(self, element: Any, time: Any, window: Any) -> Iterator[Any]:
-        """Give the packets of a packed batch, or a dead letter for what is nothing that is known."""
-        if isinstance(element, bytes):
-            try:
-                batch = fitting(EventBatch.unpack(element), self._fields)
-            except (WireError, InputError) as error:
-                reason = str(error)
-            else:
-                # What came singly before it goes first: the order of arrival.
-                if window in self._open:
-                    yield from self._flush(window)
-                for packet in self._packets(batch):
-                    yield WindowedValue(packet, time, (window,))
-                return
-        else:
-            reason = (
-                f"{type(element).__name__!r} is no kind of event; give dicts, NamedTuples, beam.Rows "
-                "or packed batches (of a keyed PCollection: its values alone)"
-            )
-        letter = DeadLetter("invalid", reason, self._source, raw=_shown(element))
-        yield TaggedOutput(DEAD_LETTERS, WindowedValue(letter, time, (window,)))
-
-
-def _record(element: Any) -> Mapping[str, object] | None:
-    """Return the fields of an event by name; None if it has none."""
-    if isinstance(element, beam.Row):
-        fields: dict[str, object] = element.as_dict()
-        return fields
-    if isinstance(element, tuple) and (names := getattr(element, "_fields", None)):
-        return dict(zip(names, element, strict=True))
-    return element if isinstance(element, Mapping) else None
-
-
-def _shown(element: Any) -> str:
-    text = element if isinstance(element, str) else repr(element)
-    text = text if len(text) <= 2_000 else f"{text[:2_000]}... ({len(text)} characters)"
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
 def _single_rows(
     rows: Rows, time: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
 ) -> Iterator[Any]:
@@ -349,11 +216,6 @@ def _single_rows(
     for row in rows:
         micros = row.time if row.due is None else row.due
         yield WindowedValue(row, time if micros is None else timestamp(micros), (window,))
-
-
-def single_letters(letters: pa.RecordBatch, kind: str) -> Iterator[DeadLetter]:
-    """Give the dead letters of one kind, one by one."""
-    return (letter for letter in DeadLetters(letters) if letter.kind == kind)
 
 
 def _checked_order(order: str, clock: str | None, time: str | None) -> str:
@@ -374,6 +236,3 @@ def _checked_order(order: str, clock: str | None, time: str | None) -> str:
     if order != "arrival" and time is None:
         raise ConfigError(f"order={order!r} needs times; name their field with time=")
     return order
-
-
-registry.register_coder(DeadLetter, RowCoder)

@@ -127,11 +127,11 @@ class TableFactory:
         """Compile the kernels that these settings lead to, or load them from their folder."""
         warm_up(self.settings.evaluator)
 
-    def new(self, pane: Pane | None) -> EvaluatorTable:
+    def new(self, pane: Pane | None, key: str) -> EvaluatorTable:  # noqa: ARG002
         """Return an empty table."""
         return EvaluatorTable(self.settings, pane)
 
-    def load(self, snapshot: bytes, pane: Pane | None) -> EvaluatorTable:
+    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> EvaluatorTable:  # noqa: ARG002
         """Return the table of a snapshot; raises OtherConfigurationError, or a `WireError`."""
         return EvaluatorTable.from_bytes(snapshot, self.settings, pane)
 

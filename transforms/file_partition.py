@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.events import NO_TIME, EventBatch, Int64Array
 from ..core.join_batches import LabelBatch, PredictionBatch
+from ..core.source_partitions import END_OF_TIME
 from .columns import instants
 from .dead_letters import DeadLetters
 from .event_fields import EventFields, Role
@@ -122,14 +123,13 @@ class FilePartition:
             place = chunk.batch.schema.get_field_index(column)
             times = instants(chunk.batch.column(place), self.fields.time_unit) if place >= 0 else _NONE
             times = times[times != NO_TIME]
-            least.append(int(times.min()) if len(times) else _LAST)
+            least.append(int(times.min()) if len(times) else END_OF_TIME)
             ends.append(chunk.first_position + chunk.records)
-        until_end = np.minimum.accumulate(np.array([*least, _LAST])[::-1])[::-1]
+        until_end = np.minimum.accumulate(np.array([*least, END_OF_TIME])[::-1])[::-1]
         return LeastTimes(np.array(ends), until_end)
 
 
 _NONE = np.empty(0, np.int64)
-_LAST = int(np.iinfo(np.int64).max)
 
 
 class LeastTimes(NamedTuple):

@@ -29,12 +29,13 @@ from apache_beam.pvalue import PBegin, PCollection, TaggedOutput
 from ..core.events import NO_TIME, EventBatch
 from ..core.join_batches import LabelBatch, PredictionBatch
 from ..core.records import EndOfPartition, Heartbeat
+from ..core.sharding import shard_key, shard_of, split_records
+from ..core.source_partitions import END_OF_TIME
 from . import progress
 from .event_fields import EventFields, Role
 from .file_formats import CHUNK_ROWS, SourceFile
 from .file_partition import FilePartition, LeastTimes, Piece, with_packet
 from .metrics import METRICS_NAMESPACE, count_letters
-from .sharding import shard_key, shard_of, split_records
 from .validate import ANY_TIME, Timing
 
 DEAD_LETTERS = "dead_letters"
@@ -159,7 +160,7 @@ class _MergeFiles(_Reader):
                 yield from packets.split(piece.batch)
                 current.settled = self._settled(current, piece)
                 heapq.heappush(waiting, (current.settled, number))
-            if waiting and waiting[0][0] > told:
+            if waiting and told < waiting[0][0] < END_OF_TIME:  # the end tells that nothing more comes
                 told = waiting[0][0]
                 yield from packets.heartbeats(told)
         yield from packets.ends(high_water)
@@ -220,23 +221,34 @@ class ReadEventFiles(beam.PTransform[PBegin, EventFiles]):
 
     def expand(self, begin: PBegin) -> EventFiles:
         """Apply to the beginning of a pipeline."""
-        return read_partitions(begin, self._files, self._shards, merged=self._merged)
+        events: EventFiles = begin | "Read" >> ReadFiles(self._files, self._shards, merged=self._merged)
+        return events
 
 
-def read_partitions(
-    begin: PBegin, files: Sequence[FilePartition], shards: int, *, merged: bool
-) -> EventFiles:
-    """Read files, each as a partition or all of them merged by time."""
-    reader = _MergeFiles(shards) if merged else _ReadFile(shards, len(files))
-    outputs = (
-        begin
-        | "Files" >> beam.Create([tuple(files)] if merged else list(files))
-        | "Spread" >> beam.Reshuffle()
-        | "Read"
-        >> beam.ParDo(reader).with_output_types(tuple[str, bytes]).with_outputs(DEAD_LETTERS, main="packets")
-    )
-    letters = outputs[DEAD_LETTERS] | beam.Map(_same).with_output_types(pa.RecordBatch)
-    return EventFiles(outputs["packets"], letters)
+class ReadFiles(beam.PTransform[PBegin, EventFiles]):
+    """Reads files of events, predictions and labels, each as a partition or all of them merged by time."""
+
+    def __init__(self, files: Sequence[FilePartition], shards: int, *, merged: bool) -> None:
+        super().__init__()
+        self._files = list(files)
+        self._shards = shards
+        self._merged = merged
+
+    def expand(self, begin: PBegin) -> EventFiles:
+        """Apply to the beginning of a pipeline."""
+        files, shards = self._files, self._shards
+        reader = _MergeFiles(shards) if self._merged else _ReadFile(shards, len(files))
+        outputs = (
+            begin
+            | "Files" >> beam.Create([tuple(files)] if self._merged else files)
+            | "Spread" >> beam.Reshuffle()
+            | "Read"
+            >> beam.ParDo(reader)
+            .with_output_types(tuple[str, bytes])
+            .with_outputs(DEAD_LETTERS, main="packets")
+        )
+        letters = outputs[DEAD_LETTERS] | beam.Map(_same).with_output_types(pa.RecordBatch)
+        return EventFiles(outputs["packets"], letters)
 
 
 def _same(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,7 +1,8 @@
 """The one stateful DoFn of rocsteady: it hosts any state machine, one per (key, Beam window).
 
-What it does with state is `core.shard_protocol`; here are the cells, the timer and the metrics. The names
-of the cells and of the timer are part of every stored state and never change.
+What it does with state is `core.shard_protocol`; here are the cells, the timers and the metrics. The names
+of the cells are part of every stored state and never change; those of the timers follow from the step's
+label, as the whole of its state does on a runner.
 
 Input is (key, record), output what the machine puts out, in the window of the input; records that it refuses
 (`Rejected`) leave as dead letters, in columns, by an output of their own. An event-time timer at the end of
@@ -13,6 +14,7 @@ state would have to be merged, and an exact sliding window cannot be.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Callable, Iterator
 from threading import Lock
@@ -230,6 +232,56 @@ class StateMachineDoFn(beam.DoFn):
         counter.inc(amount)
 
 
+def dofn_of_step(label: str) -> type[StateMachineDoFn]:
+    """Return the DoFn with timers that no other step has.
+
+    Beam's in-process runner keeps the timers of a stage by their names alone (2.77, `timer_buffers`): of two
+    steps in one stage, such as two evaluations of one PCollection, one got the timers of both.
+    """
+    name = hashlib.blake2b(label.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    end_spec = TimerSpec(f"end-{name}", TimeDomain.WATERMARK)
+    clock_spec = TimerSpec(f"clock-{name}", TimeDomain.WATERMARK)
+
+    class OfStep(StateMachineDoFn):
+        def process(
+            self,
+            element: tuple[str, bytes],
+            window: Any = beam.DoFn.WindowParam,
+            snapshot: Any = _SNAPSHOT,
+            log: Any = _LOG,
+            token: Any = _TOKEN,
+            end: Any = beam.DoFn.TimerParam(end_spec),  # noqa: B008 - Beam's way
+            clock: Any = beam.DoFn.TimerParam(clock_spec),  # noqa: B008
+        ) -> Iterator[Any]:
+            return super().process(element, window, snapshot, log, token, end, clock)
+
+        @on_timer(end_spec)
+        def at_end(
+            self,
+            key: Any = beam.DoFn.KeyParam,
+            window: Any = beam.DoFn.WindowParam,
+            snapshot: Any = _SNAPSHOT,
+            log: Any = _LOG,
+            token: Any = _TOKEN,
+        ) -> Iterator[Any]:
+            return super().at_end(key, window, snapshot, log, token)
+
+        @on_timer(clock_spec)
+        def at_clock(
+            self,
+            key: Any = beam.DoFn.KeyParam,
+            window: Any = beam.DoFn.WindowParam,
+            time: Any = beam.DoFn.TimestampParam,
+            snapshot: Any = _SNAPSHOT,
+            log: Any = _LOG,
+            token: Any = _TOKEN,
+            clock: Any = beam.DoFn.TimerParam(clock_spec),  # noqa: B008
+        ) -> Iterator[Any]:
+            return super().at_clock(key, window, time, snapshot, log, token, clock)
+
+    return OfStep
+
+
 class MachineOutputs(NamedTuple):
     """What the machines of a step put out, and what they refused as dead letters, in columns."""
 
@@ -277,7 +329,8 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machi
         # An untyped keyed PCollection gets another key coder in the timer than in the state on some
         # runners, and the timer then sees empty state without a word.
         typed = records | "Type" >> beam.Map(_unchanged).with_output_types(tuple[str, bytes])
-        dofn = StateMachineDoFn(self._factory, step, self._cache_bytes, self._letters, self._lateness)
+        of_step = dofn_of_step(records.pipeline._current_transform().full_label)
+        dofn = of_step(self._factory, step, self._cache_bytes, self._letters, self._lateness)
         outputs = typed | "Apply" >> beam.ParDo(dofn).with_outputs(LETTERS, main="outputs")
         return MachineOutputs(
             outputs["outputs"] | "Outputs" >> beam.Map(_unchanged).with_output_types(self._output_type),

@@ -45,27 +45,27 @@ Protocol = ShardProtocol[ChainRow]
 class TokenIgnored(Protocol):
     """Rule 1: uses any cached machine of the place."""
 
-    def _take(self, place: Place, cells: ShardCells, pane: Pane | None) -> LiveMachine[ChainRow]:
+    def _take(self, place: Place, cells: ShardCells) -> LiveMachine[ChainRow]:
         live = self._cache.take(place)
-        return live or self._rebuild(cells, pane, cells.token.read())
+        return live or self._rebuild(cells, place, cells.token.read())
 
 
 class AbsentTokenMatches(Protocol):
     """Rule 1: an absent token matches whatever is there."""
 
-    def _take(self, place: Place, cells: ShardCells, pane: Pane | None) -> LiveMachine[ChainRow]:
+    def _take(self, place: Place, cells: ShardCells) -> LiveMachine[ChainRow]:
         live = self._cache.take(place)
         committed = cells.token.read()
         if live is not None and committed in (None, live.token):
             return live
-        return self._rebuild(cells, pane, committed)
+        return self._rebuild(cells, place, committed)
 
 
 class CountedTokens(Protocol):
     """Rule 1: tokens count the records applied."""
 
-    def _take(self, place: Place, cells: ShardCells, pane: Pane | None) -> LiveMachine[ChainRow]:
-        live = super()._take(place, cells, pane)
+    def _take(self, place: Place, cells: ShardCells) -> LiveMachine[ChainRow]:
+        live = super()._take(place, cells)
         self._applied = int.from_bytes(live.token or b"")
         return live
 
@@ -126,12 +126,10 @@ class LoggedAndSnapshot(Protocol):
 class BagOrderTrusted(Protocol):
     """The records of the log are applied in the order in which the bag gives them."""
 
-    def _rebuild(
-        self, cells: ShardCells, pane: Pane | None, committed: bytes | None
-    ) -> LiveMachine[ChainRow]:
-        live = super()._rebuild(cells, pane, committed)
-        snapshot = cells.snapshot.read()
-        live.machine = self._factory.load(snapshot, pane) if snapshot else self._factory.new(pane)
+    def _rebuild(self, cells: ShardCells, place: Place, committed: bytes | None) -> LiveMachine[ChainRow]:
+        live = super()._rebuild(cells, place, committed)
+        snapshot, (_, pane, key) = cells.snapshot.read(), place
+        live.machine = self._factory.load(snapshot, pane, key) if snapshot else self._factory.new(pane, key)
         for entry in cells.log.read():
             live.machine.apply(entry[4:])
         return live

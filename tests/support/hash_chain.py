@@ -117,10 +117,10 @@ class ChainFactory:
     def warm_up(self) -> None:
         """Nothing is compiled."""
 
-    def new(self, pane: Pane | None) -> ChainMachine:
+    def new(self, pane: Pane | None, key: str) -> ChainMachine:  # noqa: ARG002
         return ChainMachine(self.window, self.every, pane, self.at)
 
-    def load(self, snapshot: bytes, pane: Pane | None) -> ChainMachine:
+    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> ChainMachine:  # noqa: ARG002
         magic, row, seq, chain, said, start, end = _HEAD.unpack_from(snapshot)
         if magic != b"CHAN" or (start, end) != (pane or (0, 0)):
             raise CorruptBytesError("not a snapshot of this chain")
@@ -131,5 +131,5 @@ class ChainFactory:
 
 def undisturbed(factory: ChainFactory, records: list[bytes], pane: Any = None) -> list[ChainRow]:
     """Return the rows of one machine that lives through all records."""
-    machine = factory.new(pane)
+    machine = factory.new(pane, "k")
     return [row for record in records for row in machine.apply(record)]

@@ -23,7 +23,7 @@ from rocsteady.core.records import EndOfInput
 from rocsteady.core.rows import MeasureRow, Rows
 from rocsteady.core.settings import BetaCost, EvaluatorSettings, TableSettings
 from rocsteady.core.windows import Adaptive, EveryEvents, EverySeconds, LastDuration, LastEvents
-from rocsteady.transforms import evaluate_models
+from rocsteady.transforms import pack_records
 from rocsteady.transforms.evaluate_models import EvaluateModels
 from rocsteady.transforms.evaluate_shards import RowsCoder
 from rocsteady.transforms.validate import EventFields, records_to_batch, validate
@@ -121,7 +121,7 @@ def test_curves_are_equal_on_every_runner(
     runner: str, cache_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A row comes with every twentieth event, a curve with every ninth: mostly where no row is."""
-    monkeypatch.setattr(evaluate_models, "PACKET_EVENTS", 7)
+    monkeypatch.setattr(pack_records, "PACKET_EVENTS", 7)
     with pipeline(runner) as p:
         result = p | InOrder(EVENTS) | transform(curves=EveryEvents(9), cache_bytes=cache_bytes)
         result.curves | Keep(tmp_path, "curves")
@@ -132,6 +132,19 @@ def test_curves_are_equal_on_every_runner(
     )
     assert ordered(row.value for row in kept(tmp_path, "rows")) == expected(EVENTS)
     assert all(batch.value.num_rows for batch in kept(tmp_path, "batches"))
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_two_evaluations_of_one_input_each_end_with_their_last_rows(runner: str, tmp_path: Path) -> None:
+    """The in-process runner puts both into one stage, and keeps the timers of a stage by their names alone."""
+    with pipeline(runner) as p:
+        events = p | InOrder(EVENTS)
+        for name, k in (("a", 5), ("b", 500)):
+            result = events | name >> EvaluateModels(window=LastEvents(k), every=EveryEvents(10**6))
+            result.rows | f"keep {name}" >> Keep(tmp_path, name)
+    models = {event["model"] for event in EVENTS}
+    for name in ("a", "b"):
+        assert {row.model for row in kept(tmp_path, name)} == models
 
 
 def test_without_curves_there_are_none_and_at_the_end_there_is_one_each(tmp_path: Path) -> None:
@@ -173,7 +186,7 @@ def test_dicts_named_tuples_beam_rows_and_packed_batches_are_the_same_events(
 def test_rows_do_not_depend_on_how_events_are_cut_into_packets_and_shards(
     packet: int, shards: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluate_models, "PACKET_EVENTS", packet)
+    monkeypatch.setattr(pack_records, "PACKET_EVENTS", packet)
     assert run(EVENTS, tmp_path, shards=shards) == expected(EVENTS)
 
 

@@ -195,9 +195,9 @@ def test_metrics_tell_what_the_state_costs() -> None:
 class IgnoresTokens(ShardProtocol[ChainRow]):
     """Rule 1 broken."""
 
-    def _take(self, place: Place, cells: ShardCells, pane: Pane | None) -> LiveMachine[ChainRow]:
+    def _take(self, place: Place, cells: ShardCells) -> LiveMachine[ChainRow]:
         live = self._cache.take(place)
-        return live or self._rebuild(cells, pane, cells.token.read())
+        return live or self._rebuild(cells, place, cells.token.read())
 
 
 SNAPSHOT_PARAM, LOG_PARAM, TOKEN_PARAM = map(beam.DoFn.StateParam, (SNAPSHOT, LOG, TOKEN))

@@ -1,7 +1,8 @@
-"""Which shard a model belongs to, and the split of a batch into shards.
+"""Which shard a model or an id belongs to, and the split of a batch into shards.
 
 A model's shard is fixed for ever: the first 8 bytes of BLAKE2b(digest size 8) of its UTF-8, read as a
-little-endian integer, modulo the number of shards. Python's own `hash` differs between processes.
+little-endian integer, modulo the number of shards. An id's is its `hash64_of_ids` modulo the number of
+shards: as many ids are hashed as there are records. Python's own `hash` differs between processes.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
-from ..core.errors import ConfigError
-from ..core.events import (
+from .errors import ConfigError
+from .events import (
     EventBatch,
     FloatArray,
     IdColumn,
@@ -22,7 +24,8 @@ from ..core.events import (
     Int64Array,
     TextColumn,
 )
-from ..core.join_batches import LabelBatch, PredictionBatch
+from .id_index import hash64_of_ids
+from .join_batches import LabelBatch, PredictionBatch
 
 
 @lru_cache(maxsize=1 << 18)  # some 40 MB; more models than that are hashed anew, in a microsecond
@@ -49,6 +52,15 @@ def shard_key(shard: int) -> str:
     'shard-007'
     """
     return f"shard-{shard:03d}"
+
+
+def number_of(key: str) -> int:
+    """Return the shard of a key.
+
+    >>> number_of("shard-007")
+    7
+    """
+    return int(key.rpartition("-")[2])
 
 
 def split_by_shard(batch: EventBatch, shards: int) -> Iterator[tuple[int, EventBatch]]:
@@ -94,7 +106,15 @@ def split_records(
     if isinstance(batch, EventBatch):
         yield from split_by_shard(batch, shards)
         return
-    raise NotImplementedError
+    ids = batch.events.ids if isinstance(batch, PredictionBatch) else batch.ids
+    if ids is None or not len(ids):
+        return
+    of_id = (hash64_of_ids(ids) % np.uint64(shards)).astype(np.int32)
+    order = _radix_order(of_id, shards)
+    ends = np.cumsum(np.bincount(of_id, minlength=shards)).tolist()
+    for shard, (start, end) in enumerate(pairwise([0, *ends])):
+        if end > start:
+            yield shard, batch.take(order[start:end])
 
 
 def _radix_order(keys: Int32Array, kinds: int) -> Int64Array:

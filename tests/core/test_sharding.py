@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.core.sharding import shard_key, shard_of, split_by_shard
 from rocsteady.transforms import progress
-from rocsteady.transforms.sharding import shard_key, shard_of, split_by_shard
 
 
 def batch_of(models, **more):

@@ -1,0 +1,481 @@
+"""LabelJoin: the state machine of a shard that gives predictions their labels.
+
+Predictions and labels of one id meet in one shard. Both wait until the clock has passed them, the least of
+all partitions of both inputs: so to read one input first loses nothing. Then they are matched by event time
+alone (`label_matching`), and joined events leave, in packets for the shards of the evaluators, with words on
+how far they are settled: to an evaluator, a shard of the join is a partition.
+
+What becomes of everything
+    prediction  joined, or unmatched when no label can come any more
+    label       used, or unmatched (no prediction of its id), or duplicate (another label counts, or this one
+                came before), or where a second label is a mistake, invalid
+The time of a joined event is its label's. Nothing here depends on batches, arrival or a clock on the wall.
+
+A joined event may be `output_delay` earlier than the clock: a label that is known before its prediction. So
+evaluators are told clock - output_delay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .errors import ConfigError, CorruptBytesError, InputError, OtherConfigurationError
+from .events import NO_TIME, UNORDERED, EventBatch
+from .join_batches import LabelBatch, LabelRows, PredictionBatch
+from .label_join_state import JoinState
+from .label_matching import NOTHING, ORPHAN, REPEAT, SECOND, USED, Arrivals, Departures, LabelMatcher
+from .records import Clock, EndOfInput, EndOfPartition, Heartbeat, unpack_record
+from .rejected import Rejected, in_words
+from .reorder_buffer import ReorderBuffer
+from .row_store import RowStore
+from .sharding import shard_key, split_by_shard
+from .source_partitions import END_OF_TIME, SourcePartitions
+from .text_columns import IdColumn, Int64Array, TextColumn
+from .windows import duration_text, microseconds
+
+Packet = tuple[str, bytes]
+"""A record for a shard of the evaluators: (key, bytes)."""
+
+_LEAST_GONE = 4_096
+"""Rows that have left before what is kept beside the matcher is put together anew."""
+
+_WAKINGS = 8
+"""A clock that is the runner's is asked so often in a time to live: joined events wait that much longer."""
+
+
+@dataclass(frozen=True)
+class JoinSettings:
+    """How labels are joined, and over how many shards.
+
+    ttl     microseconds: a label counts that comes at most so long after its prediction,
+    lead    or so long before it; None = as long
+    second  of several such labels "first" or "last" counts; "dead-letter": the first, and others are mistakes
+    shards  of the join
+    evaluator_shards  of the evaluators that the joined events go to
+    """
+
+    ttl: int
+    lead: int | None = None
+    second: str = "first"
+    shards: int = 16
+    evaluator_shards: int = 64
+
+    def __post_init__(self) -> None:
+        if self.second not in ("first", "last", "dead-letter"):
+            raise ConfigError(f"second_label={self.second!r}: give 'first', 'last' or 'dead-letter'")
+        for name in ("shards", "evaluator_shards"):
+            if isinstance(number := getattr(self, name), bool) or not isinstance(number, int) or number < 1:
+                raise ConfigError(f"{name}={number!r}: give a whole number, 1 or more")
+        if self.lead is not None and self.lead > self.ttl:
+            raise ConfigError(
+                f"label_lead={duration_text(self.lead)!r} is longer than ttl={duration_text(self.ttl)!r}; "
+                "give at most that"
+            )
+
+    @classmethod
+    def of(cls, ttl: object, lead: object = None, **more: object) -> JoinSettings:
+        """Make settings of durations as users write them; a lead of 0 is one, too."""
+        lead_micros = None
+        if lead is not None:
+            zero = lead in (0, "0", "0s")
+            lead_micros = 0 if zero else microseconds(lead, "label_lead")  # type: ignore[arg-type]
+        return cls(microseconds(ttl, "ttl"), lead_micros, **more)  # type: ignore[arg-type]
+
+    def matcher(self) -> LabelMatcher:
+        """Return a matcher that has seen nothing."""
+        return LabelMatcher(self.ttl, self.lead, self.second)  # type: ignore[arg-type]
+
+    @property
+    def output_delay(self) -> int:
+        """How much earlier than the clock of the join an event that it gives may be."""
+        return self.matcher().output_delay
+
+    @property
+    def runner_delay(self) -> int:
+        """How much earlier than a runner's watermark an event that it gives may be."""
+        return self.output_delay + self.waking
+
+    @property
+    def waking(self) -> int:
+        """How long it lets records wait where the clock is the runner's: it asks for it so often."""
+        return self.ttl // _WAKINGS + 1
+
+    def meaning(self) -> dict[str, object]:
+        """Return what decides the meaning of a state, by name."""
+        lead = self.ttl if self.lead is None else self.lead
+        return {
+            "ttl": duration_text(self.ttl),
+            "label_lead": duration_text(lead),
+            "second_label": self.second,
+            "shards": self.shards,
+            "evaluator_shards": self.evaluator_shards,
+        }
+
+    def fingerprint(self) -> bytes:
+        """Return the hash of that, 16 bytes."""
+        return hashlib.blake2b(json.dumps(self.meaning()).encode(), digest_size=16).digest()
+
+
+COUNTED = (
+    "joined", "unmatched", "late", "labels_used", "labels_unmatched", "labels_duplicate", "labels_second",
+    "labels_late",
+)  # fmt: skip
+"""What a join counts. "labels_second" are those that are mistakes."""
+
+
+class LabelJoin:
+    """The join of one shard.
+
+    >>> from rocsteady.core.text_columns import IdColumn
+    >>> join = LabelJoin(JoinSettings(ttl=10, evaluator_shards=1), 0)
+    >>> columns = {"ids": IdColumn.of(["a"]), "times": np.array([3])}
+    >>> predictions = PredictionBatch.of(models=TextColumn.of(["m"]), scores=np.array([0.7]), **columns)
+    >>> labels = LabelBatch(IdColumn.of(["a"]), np.array([5]), np.array([1], np.int8))
+    >>> [join.apply(record) for record in (predictions.pack(), labels.pack())]
+    [[], []]
+    >>> [(key, event), word] = join.apply(EndOfInput().pack())
+    >>> EventBatch.unpack(event).times, join.counts()["joined"]
+    (array([5]), 1)
+    """
+
+    def __init__(self, settings: JoinSettings, number: int) -> None:
+        self.settings = settings
+        self.number = number
+        self._matcher = settings.matcher()
+        self._delay = self._matcher.output_delay
+        self._partitions = SourcePartitions()
+        self._coming: tuple[ReorderBuffer[EventBatch], ReorderBuffer[LabelBatch]] = (
+            ReorderBuffer(),
+            ReorderBuffer(),
+        )
+        self._predictions: RowStore[EventBatch] = RowStore()
+        self._labels: RowStore[LabelBatch] = RowStore()
+        self._clock = NO_TIME
+        self._greatest = NO_TIME
+        self._greatest_joined = NO_TIME
+        self._sent = [0] * settings.evaluator_shards
+        self._counts = Counter(dict.fromkeys(COUNTED, 0))
+        self._seen_rows, self._seen_bytes = 0, 0
+
+    def apply(self, record: bytes) -> list[Packet | Rejected]:
+        """Apply one record; return joined events and words for the evaluators, and what was refused.
+
+        Raises a `WireError` for bytes that are no record, InputError for a record that contradicts what
+        came before.
+        """
+        content = unpack_record(record)
+        outputs: list[Packet | Rejected] = []
+        clock = self._clock
+        if isinstance(content, PredictionBatch | LabelBatch):
+            outputs += self._take_in(content, len(record))
+            clock = self._partitions.clock
+        elif isinstance(content, Heartbeat | EndOfPartition):
+            self._partitions.take(content, (content.source, content.partition, UNORDERED))
+            clock = self._partitions.clock
+        elif isinstance(content, Clock):
+            clock = content.settled
+        elif isinstance(content, EndOfInput):
+            if self._partitions and not self._partitions.ended:
+                self._partitions.refuse_gaps()
+            clock = END_OF_TIME
+        else:
+            raise InputError(
+                f"a packet of {content.source!r} holds events that have labels; a join takes predictions and "
+                "labels"
+            )
+        if clock > self._clock:
+            outputs += self._advance(clock)
+        return outputs
+
+    def _take_in(self, batch: PredictionBatch | LabelBatch, size: int) -> Iterator[Rejected]:
+        """Let a packet wait for the clock; refuse what is behind it."""
+        packet = batch.packet()
+        numbered = packet.sequence != UNORDERED or bool(self._partitions)
+        if numbered and not self._partitions.take(batch, (packet.source, packet.partition, packet.sequence)):
+            return
+        times = batch.times
+        if times is None or not len(batch):
+            return
+        self._greatest = max(self._greatest, int(times.max()))
+        self._seen_rows, self._seen_bytes = self._seen_rows + len(batch), self._seen_bytes + size
+        late = times < self._clock
+        if late.any():
+            yield self._late(batch.take(np.flatnonzero(late)))
+            batch = batch.take(np.flatnonzero(~late))
+        if isinstance(batch, PredictionBatch):
+            self._coming[0].add(batch.events, size)
+        else:
+            self._coming[1].add(batch, size)
+
+    def _late(self, batch: PredictionBatch | LabelBatch) -> Rejected:
+        is_label = isinstance(batch, LabelBatch)
+        self._counts["labels_late" if is_label else "late"] += len(batch)
+        times = [] if batch.times is None else batch.times.tolist()
+        words = ["its input had ended"] * len(times)
+        if self._clock != END_OF_TIME:
+            words = [f"{in_words(self._clock - time)} behind the clock of the join" for time in times]
+        records = batch if isinstance(batch, LabelBatch) else batch.events
+        return Rejected(
+            "late", records, TextColumn.of([*words]), "behind the clock of the join", not is_label
+        )
+
+    # ---- matching
+
+    def _advance(self, clock: int) -> Iterator[Packet | Rejected]:
+        """Match what the clock has passed."""
+        self._clock = clock
+        end = max(self._partitions.greatest, self._greatest)
+        left = self._matcher.advance(
+            self._arrivals(self._coming[0].release(clock), self._predictions),
+            self._arrivals(self._coming[1].release(clock), self._labels),
+            clock,
+            end=end if clock == END_OF_TIME else None,
+        )
+        yield from self._joined(left)
+        yield from self._unmatched(left)
+        yield from self._label_fates(left)
+        self._reclaim()
+        yield from self._words(clock)
+
+    def _arrivals(
+        self,
+        parts: list[EventBatch] | list[LabelBatch],
+        store: RowStore[EventBatch] | RowStore[LabelBatch],
+    ) -> Arrivals:
+        """Keep the rows of released parts; return them by their numbers, in order of time."""
+        if not parts:
+            return NOTHING
+        rows = type(parts[0]).concat(parts)  # type: ignore[arg-type]
+        times, ids = rows.times, rows.ids
+        if times is None or ids is None:
+            raise AssertionError("batches of a join have ids and times")
+        if len(parts) > 1:
+            rows = rows.take(np.argsort(times, kind="stable"))
+            times, ids = rows.times, rows.ids
+        ties = _ties(rows) if isinstance(rows, LabelBatch) else None
+        handles = store.append(rows)  # type: ignore[arg-type]
+        return Arrivals(ids, times, handles, ties)  # type: ignore[arg-type]
+
+    def _joined(self, left: Departures) -> Iterator[Packet]:
+        predictions = self._predictions.take(left.pair_predictions)
+        labels = self._labels.take(left.pair_labels)
+        if predictions is None or labels is None:
+            return
+        self._counts["joined"] += len(predictions)
+        self._greatest_joined = max(self._greatest_joined, int(labels.times.max()))
+        events = replace(
+            predictions,
+            times=labels.times,
+            labels=labels.labels,
+            label_classes=labels.label_classes,
+            source=self._name,
+            sources=predictions.event_sources(),
+            partition=self.number,
+            high_water=self._greatest_joined,
+        )
+        for shard, part in split_by_shard(events, len(self._sent)):
+            yield shard_key(shard), replace(part, sequence=self._sent[shard]).pack()
+            self._sent[shard] += 1
+
+    @property
+    def _name(self) -> str:
+        return f"shard {self.number} of the join"
+
+    def _unmatched(self, left: Departures) -> Iterator[Rejected]:
+        records = self._predictions.take(left.unmatched)
+        if records is None:
+            return
+        self._counts["unmatched"] += len(records)
+        reasons = _waited(left.unmatched_ages, self.settings.ttl, "no label came within", "no label had come")
+        yield Rejected("unmatched", records, reasons, "no label came", unlabelled=True)
+
+    def _label_fates(self, left: Departures) -> Iterator[Rejected]:
+        self._counts["labels_used"] += int(np.count_nonzero(left.fates == USED))
+        lead = self.settings.ttl if self.settings.lead is None else self.settings.lead
+        orphans = left.fates == ORPHAN
+        if (records := self._labels.take(left.gone[orphans])) is not None:
+            self._counts["labels_unmatched"] += len(records)
+            none = "no prediction of this id within ttl of it, and none came within"
+            reasons = _waited(left.ages[orphans], lead, none, "no prediction of this id had come")
+            yield Rejected("unmatched", records, reasons, "a label without a prediction")
+        if (records := self._labels.take(left.gone[left.fates == REPEAT])) is not None:
+            self._counts["labels_duplicate"] += len(records)
+            same = "the same label of this id, at the same time, came before"
+            yield Rejected("duplicate", records, _all(len(records), same), "the same label again")
+        if (records := self._labels.take(left.gone[left.fates == SECOND])) is not None:
+            mistake = self.settings.second == "dead-letter"
+            self._counts["labels_second" if mistake else "labels_duplicate"] += len(records)
+            which = "a later" if self.settings.second == "last" else "an earlier"
+            reasons = _all(len(records), f"{which} label of this id counts")
+            kind = "invalid" if mistake else "duplicate"
+            yield Rejected(kind, records, reasons, "a second label of an id")  # type: ignore[arg-type]
+
+    def _words(self, clock: int) -> Iterator[Packet]:
+        """Tell the evaluators how far the joined events are settled."""
+        ends = clock == END_OF_TIME
+        for shard, sent in enumerate(self._sent):
+            word: EndOfPartition | Heartbeat
+            if ends:
+                word = EndOfPartition(
+                    self._name, self.number, self.settings.shards, sent, self._greatest_joined
+                )
+            else:
+                settled = max(clock - self._delay, NO_TIME + 1)
+                word = Heartbeat(self._name, self.number, self.settings.shards, sent, settled)
+            yield shard_key(shard), word.pack()
+
+    def _reclaim(self) -> None:
+        """Give up the rows that have left, once they are the larger part."""
+        kept = self._matcher.waiting + self._matcher.held
+        if len(self._predictions) + len(self._labels) > 2 * kept + _LEAST_GONE:
+            self._renumber()
+
+    def _renumber(self) -> None:
+        predictions, labels = self._matcher.renumber()
+        self._predictions.keep(predictions)
+        self._labels.keep(labels)
+
+    def wakes_at(self) -> int | None:
+        """Return the moment at which it wants to hear a `Clock`; None = nothing waits.
+
+        What comes waits a share of the time to live at the most, and so does what nothing will come for.
+        """
+        share = self.settings.waking
+        waiting = [buffer.moment(0.0) for buffer in self._coming]
+        first = min((moment for moment in waiting if moment is not None), default=None)
+        if first is not None:
+            most = max(moment for buffer in self._coming if (moment := buffer.moment(0.75)) is not None)
+            return min(most + 1, first + share)
+        if not len(self._matcher) or self._clock == NO_TIME:
+            return None
+        return self._clock + share
+
+    # ---- state
+
+    def to_bytes(self) -> bytes:
+        """Return a snapshot of everything that the future depends on."""
+        self._renumber()
+        predictions, labels = self._predictions.whole(), self._labels.whole()
+        state = JoinState(
+            self._clock,
+            self._greatest,
+            self._greatest_joined,
+            self._sent,
+            self._partitions.progress() if self._partitions else None,
+            self._matcher.to_bytes(),
+            None if predictions is None else replace(predictions, ids=None, times=None),
+            None if labels is None else LabelRows.of(labels),
+            self._coming[0].packets(),
+            self._coming[1].packets(),
+            (self._seen_rows, self._seen_bytes),
+        )
+        return state.pack(self.settings.fingerprint(), json.dumps(self.settings.meaning()))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, settings: JoinSettings, number: int) -> LabelJoin:
+        """Rebuild a join that goes on exactly as the one that gave the bytes.
+
+        Raises OtherConfigurationError where that one had other settings, a `WireError` for other bytes.
+        """
+        state, meaning = JoinState.unpack(data)
+        there = json.loads(meaning)
+        differences = [
+            f"{name} was {there.get(name)!r} and is now {value!r}"
+            for name, value in settings.meaning().items()
+            if there.get(name) != value
+        ]
+        if differences:
+            raise OtherConfigurationError(
+                f"the state was made under another configuration: {'; '.join(differences)}. Go on with the "
+                "old one, or start from an empty state"
+            )
+        self = cls(settings, number)
+        self._clock, self._greatest, self._greatest_joined = (
+            state.clock,
+            state.greatest,
+            state.greatest_joined,
+        )
+        self._sent = list(state.sent)
+        self._seen_rows, self._seen_bytes = state.seen
+        if state.sources is not None:
+            self._partitions = SourcePartitions.of_progress(state.sources)
+        self._matcher = LabelMatcher.from_bytes(state.matcher)
+        (ids, times), (label_ids, label_times) = self._matcher.kept()
+        if state.predictions is not None:
+            self._predictions = RowStore([replace(state.predictions, ids=ids, times=times)])
+        if state.labels is not None:
+            self._labels = RowStore([state.labels.with_keys(label_ids, label_times)])
+        if (len(self._predictions), len(self._labels)) != (self._matcher.waiting, self._matcher.held):
+            raise CorruptBytesError("a snapshot of a join holds other records than its matcher knows of")
+        for packet in state.coming_predictions:
+            self._coming[0].add(EventBatch.unpack(packet), len(packet))
+        for packet in state.coming_labels:
+            self._coming[1].add(LabelBatch.unpack(packet), len(packet))
+        return self
+
+    def counts(self) -> dict[str, int]:
+        """Return what became of predictions and labels since the join was made or loaded: COUNTED."""
+        return dict(self._counts)
+
+    def snapshot_bytes(self) -> int:
+        """Return about how many bytes `to_bytes` would give, in O(1)."""
+        entries = (self._row_bytes + _MATCHER_BYTES) * len(self._matcher)
+        coming = sum(buffer.snapshot_bytes() for buffer in self._coming)
+        return _HEAD_BYTES + int(entries) + coming + self._partitions.snapshot_bytes()
+
+    def live_bytes(self) -> int:
+        """Return about how much memory the join takes, in O(1)."""
+        rows = self._row_bytes * (len(self._predictions) + len(self._labels))
+        coming = sum(buffer.live_bytes() for buffer in self._coming)
+        return self._matcher.nbytes + int(rows) + coming
+
+    @property
+    def _row_bytes(self) -> float:
+        """What a record that came took in its packet, on average."""
+        return self._seen_bytes / max(self._seen_rows, 1)
+
+
+_MATCHER_BYTES = 20
+"""What a matcher's snapshot of an entry adds to the record itself, which is stored without id and time."""
+
+_HEAD_BYTES = 400
+
+
+def _ties(labels: LabelBatch) -> Int64Array:
+    """Return what tells labels of one id and time apart: the label, or a hash of its class."""
+    classes = labels.label_classes
+    if classes is None:
+        return labels.labels.astype(np.int64)
+    texts = (value.encode("utf-8", "surrogatepass") for value in classes.values)
+    digests = b"".join(hashlib.blake2b(text, digest_size=8).digest() for text in texts)
+    return np.frombuffer(digests, "<i8").astype(np.int64)[classes.codes]
+
+
+def _all(count: int, reason: str) -> TextColumn:
+    return TextColumn(np.zeros(count, np.int32), (reason,))
+
+
+def _waited(ages: Int64Array, whole: int, expired: str, ended: str) -> TextColumn:
+    """Say of records how long they waited: all the time there was, or until the input ended."""
+    kinds, which = np.unique(ages, return_inverse=True)
+    said = [
+        f"{expired} {duration_text(whole)}"
+        if age >= whole
+        else f"{ended} when the input ended, {in_words(age)} later"
+        for age in kinds.tolist()
+    ]
+    return TextColumn(which.astype(np.int32), tuple(said))
+
+
+def warm_up(settings: JoinSettings) -> None:
+    """Compile what a join will need, or load it from the cache folder."""
+    matcher = settings.matcher()
+    one = Arrivals(IdColumn.of(["a"]), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    matcher.advance(one, one, clock=1)
+    LabelMatcher.from_bytes(matcher.to_bytes())
