@@ -8,19 +8,15 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
-import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from label_oracle import Label, Prediction, matched
-from rocsteady.core import label_matching, label_matching_steps
-from rocsteady.core.errors import ConfigError, CorruptBytesError, InputError
+from rocsteady.core import label_matching
 from rocsteady.core.events import IdColumn
 from rocsteady.core.label_matching import (
     END,
-    NOTHING,
     ORPHAN,
     REPEAT,
-    SECOND,
     USED,
     Arrivals,
     Departures,
