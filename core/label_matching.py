@@ -43,23 +43,19 @@ import numpy as np
 from .errors import ConfigError, CorruptBytesError, InputError
 from .events import IdColumn, Int64Array
 from .id_index import MOST_IDS, IdIndex, grown, hash64_of_ids
-from .label_matching_steps import (
+from .label_matching_state import (
     COURSE,
+    EARLIEST,
     LABEL,
+    LATEST,
     MARK,
     NOWHERE,
-    ORPHAN,
     PREDICTION,
-    REPEAT,
-    SECOND,
-    USED,
-    Coming,
-    Leaving,
     Matching,
     keep,
     mark_new,
-    run,
 )
+from .label_matching_steps import ORPHAN, REPEAT, SECOND, USED, Coming, Leaving, run
 from .label_matching_wire import Held, pack, unpack
 from .score_tree_layout import for_kernels, zero_record
 
@@ -70,8 +66,6 @@ Second = Literal["first", "last", "dead-letter"]
 END: Final = 2**63 - 1
 """The clock when nothing will come any more."""
 
-EARLIEST, LATEST = -(2**62), 2**62
-"""No event is earlier or later. Until a clock is given it stands at the first."""
 LONGEST_TTL = 2**60
 """Microseconds, 36,000 years; times less ttl and lead stay within 64 bits."""
 
@@ -189,7 +183,7 @@ class LabelMatcher:
         state, course = self._state, self._state.course[0]
         used = (course["end_of_predictions"], course["end_of_labels"], course["ids"], 1)
         arrays = sum(int(count) * array.dtype.itemsize for count, array in zip(used, state, strict=True))
-        return arrays + self._ids.nbytes
+        return int(arrays) + self._ids.nbytes
 
     def advance(
         self,
@@ -242,8 +236,8 @@ class LabelMatcher:
             raise InputError(f"a {name} without an id can have no match; leave it out before")
         if times[0] < self.clock or times[-1] >= clock or times[-1] > LATEST:
             raise InputError(
-                f"{name}s of times {times[0]} to {times[-1]} come between the clocks {self.clock} and {clock}; "
-                "give each call the events from the last call's clock up to its own"
+                f"{name}s of times {times[0]} to {times[-1]} came between clocks {self.clock} and {clock}; "
+                "give each call the events from the last clock up to its own"
             )
         if (times[1:] < times[:-1]).any():
             raise InputError(f"the times of {name}s descend; sort them by time")
@@ -251,16 +245,11 @@ class LabelMatcher:
     def _coming(self, predictions: Arrivals, labels: Arrivals) -> Coming:
         """Find the numbers of ids, sort labels of equal time by their ties, and make room for all."""
         prediction_numbers, label_numbers = self._ids.numbers(predictions.ids), self._ids.numbers(labels.ids)
-        times, handles, ties = (
-            _int64(labels.times),
-            _int64(labels.handles),
-            np.zeros(len(labels.times), np.int64),
-        )
-        if labels.ties is not None:
-            ties = _int64(labels.ties)
-            if ((ties[1:] < ties[:-1]) & (times[1:] == times[:-1])).any():
-                order = np.lexsort((ties, times))
-                handles, ties, label_numbers = handles[order], ties[order], label_numbers[order]
+        times, handles = _int64(labels.times), _int64(labels.handles)
+        ties = np.zeros_like(times) if labels.ties is None else _int64(labels.ties)
+        if ((ties[1:] < ties[:-1]) & (times[1:] == times[:-1])).any():
+            order = np.lexsort((ties, times))
+            handles, ties, label_numbers = handles[order], ties[order], label_numbers[order]
         state, course = self._state, self._state.course[0]
         known, ids = int(course["ids"]), len(self._ids)
         marks = _with_room(state.marks, known, ids - known)

@@ -8,13 +8,16 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from label_oracle import Label, Prediction, matched
-from rocsteady.core import label_matching
+from rocsteady.core import id_index, label_matching, label_matching_state, label_matching_steps
+from rocsteady.core.errors import ConfigError, CorruptBytesError, InputError
 from rocsteady.core.events import IdColumn
 from rocsteady.core.label_matching import (
     END,
+    NOTHING,
     ORPHAN,
     REPEAT,
     USED,
@@ -203,3 +206,215 @@ def test_the_order_of_events_of_equal_time_does_not_matter(
     shuffled = random.sample(predictions, len(predictions)), random.sample(labels, len(labels))
     by_time: list[Any] = [sorted(rows, key=lambda row: row.time) for rows in shuffled]
     assert outcome(*by_time) == outcome(predictions, labels)
+
+
+def column(ids: np.ndarray) -> IdColumn:
+    """Ids of equal lengths, a row of bytes each."""
+    return IdColumn(np.full(len(ids), ids.shape[1], np.int32), ids.tobytes())
+
+
+def arrivals(ids: np.ndarray, times: np.ndarray, handles: np.ndarray | None = None) -> Arrivals:
+    return Arrivals(column(ids), times, np.arange(len(times)) if handles is None else handles)
+
+
+def test_one_label_serves_all_predictions_of_its_id_at_once() -> None:
+    waiting = 3 * label_matching._LEAST_ROOM + 7
+    matcher = LabelMatcher(TTL)
+    matcher.advance(arrivals(np.zeros((waiting, 1), np.uint8), np.zeros(waiting, np.int64)), clock=1)
+    left = matcher.advance(labels=Arrivals(IdColumn.of(["\0"]), np.array([3]), np.array([9])), clock=4)
+    assert sorted(left.pair_predictions) == list(range(waiting))
+    assert set(left.pair_labels) == {9}
+    assert matcher.waiting == 0
+    assert matcher.advance(clock=END, end=3).fates.tolist() == [USED]
+
+
+@pytest.mark.parametrize("second", OPTIONS)
+@pytest.mark.parametrize("ids", ["one", "as many as events"])
+def test_many_events_at_one_moment_are_no_slower_than_others(second: Any, ids: str) -> None:
+    n = 200_000  # squared, these would take minutes
+    times = np.full(n, 7)
+    ids_of = np.zeros(n, np.uint32) if ids == "one" else np.arange(n, dtype=np.uint32)
+    rows = ids_of.view(np.uint8).reshape(n, 4)
+    matcher = LabelMatcher(TTL, second=second)
+    ties = np.arange(n)[::-1].copy()
+    left = matcher.advance(
+        arrivals(rows, times), Arrivals(column(rows), times, np.arange(n), ties), clock=END, end=7
+    )
+    chosen = ties[left.pair_labels]
+    expected = (n - 1 if second == "last" else 0) if ids == "one" else ties[left.pair_predictions]
+    assert len(chosen) == n
+    assert (chosen == expected).all()
+
+
+def test_ids_are_told_apart_by_their_last_byte_however_long_they_are() -> None:
+    long = "x" * 10_000
+    ids = ["", "a", "A", long, long[:-1] + "X", long[:-1], "é", "É", "\0", "\0\0"]
+    matcher = LabelMatcher(TTL)
+    n = len(ids)
+    matcher.advance(Arrivals(IdColumn.of(ids), np.zeros(n, np.int64), np.arange(n)), clock=1)
+    matcher = LabelMatcher.from_bytes(matcher.to_bytes())
+    back = Arrivals(IdColumn.of(ids[::-1]), np.full(n, 2), np.arange(n)[::-1].copy())
+    left = matcher.advance(labels=back, clock=3)
+    assert (left.pair_predictions == left.pair_labels).all()
+    assert sorted(left.pair_labels) == list(range(n))
+
+
+def test_a_million_predictions_that_no_label_comes_for() -> None:
+    n, step = 1_000_000, 50_000
+    ids = np.arange(n, dtype=np.uint64).view(np.uint8).reshape(n, 8)
+    matcher = LabelMatcher(n, second="last")
+    for start in range(0, n, step):
+        some = np.arange(start, start + step)
+        left = matcher.advance(arrivals(ids[some], some, some), clock=start + step)
+        assert not len(left.unmatched)
+    assert matcher.waiting == n
+    assert len(matcher.to_bytes()) < (64 + 8) * n
+    assert matcher.nbytes < (80 + 8) * n
+    left = matcher.advance(clock=END, end=n - 1)
+    assert (left.unmatched == np.arange(n)).all()
+    assert (left.unmatched_ages == np.arange(n)[::-1]).all()
+    assert matcher.nbytes < 1_000
+
+
+@pytest.mark.parametrize("second", ["first", "last"])
+@pytest.mark.parametrize("lead", [0, 20_000])
+def test_state_stays_in_proportion_to_ttl_however_long_the_stream(second: Any, lead: int) -> None:
+    n, step, ttl = 600_000, 5_000, 20_000
+    rng = np.random.default_rng(1)
+    ids = rng.integers(0, n // 2, n).astype(np.uint32).view(np.uint8).reshape(n, 4)
+    has_label = rng.random(n) < 0.9
+    times = np.arange(n) + rng.integers(-ttl, 2 * ttl, n)
+    order = np.flatnonzero(has_label)[np.argsort(times[has_label], kind="stable")]
+    matcher = LabelMatcher(ttl, lead, second)
+    decided, gone, sizes = 0, 0, []
+    clock = int(times.min()) + step
+    while clock < n + 5 * ttl:
+        start = clock - step
+        rows = np.arange(max(start, 0), min(max(clock, 0), n))
+        some = order[np.searchsorted(times[order], start) : np.searchsorted(times[order], clock)]
+        left = matcher.advance(arrivals(ids[rows], rows, rows), arrivals(ids[some], times[some], some), clock)
+        decided += len(left.pair_predictions) + len(left.unmatched)
+        gone += len(left.gone)
+        sizes.append(matcher.nbytes)
+        assert matcher.waiting <= ttl + step
+        assert matcher.held <= 2 * (ttl + lead + step)
+        clock += step
+    assert (decided, gone) == (n, len(order))
+    assert max(sizes) < 400 * (ttl + step)
+    assert max(sizes[-20:]) <= max(sizes[:40])
+    assert len(matcher) == 0
+    assert len(LabelMatcher.from_bytes(matcher.to_bytes())) == 0
+
+
+def test_handles_are_numbered_anew_in_time_order() -> None:
+    matcher = LabelMatcher(TTL)
+    ids = IdColumn.of(["a", "b", "c"])
+    matcher.advance(
+        Arrivals(ids, np.array([1, 2, 3]), np.array([70, 60, 50])),
+        Arrivals(IdColumn.of(["b", "d", "e"]), np.array([2, 2, 3]), np.array([20, 30, 10])),
+        clock=4,
+    )
+    predictions, labels = matcher.renumber()
+    assert (predictions.tolist(), labels.tolist()) == ([70, 50], [20, 30, 10])
+    left = matcher.advance(
+        labels=Arrivals(IdColumn.of(["c"]), np.array([4]), np.array([99])), clock=END, end=4
+    )
+    assert (left.pair_predictions.tolist(), left.pair_labels.tolist()) == ([1], [99])
+    assert left.unmatched.tolist() == [0]
+    assert sorted(left.gone.tolist()) == [0, 1, 2, 99]
+
+
+def test_labels_without_ties_of_one_id_and_time_are_the_same() -> None:
+    labels = Arrivals(IdColumn.of(["a", "b", "a"]), np.array([1, 1, 1]), np.array([1, 2, 3]))
+    left = LabelMatcher(TTL).advance(labels=labels, clock=END, end=1)
+    assert dict(zip(left.gone.tolist(), left.fates.tolist(), strict=True)) == {
+        1: ORPHAN,
+        2: ORPHAN,
+        3: REPEAT,
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings_", "message"),
+    [
+        ((-1,), "ttl is -1 microseconds; it can be 0 to"),
+        ((2**61,), "ttl is 2305843009213693952 microseconds"),
+        ((5, 6), "lead is 6 microseconds; it can be 0 to ttl, which is 5"),
+        ((5, -1), "lead is -1"),
+        ((5, 5, "newest"), "second is 'newest'; it can be 'first', 'last' or 'dead-letter'"),
+    ],
+)
+def test_settings_that_cannot_be_are_named(settings_: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        LabelMatcher(*settings_)
+
+
+def test_events_out_of_turn_are_refused_and_nothing_has_changed() -> None:
+    matcher = LabelMatcher(TTL)
+    one = Arrivals(IdColumn.of(["a"]), np.array([5]), np.array([1]))
+    matcher.advance(one, clock=6)
+    before = matcher.to_bytes()
+    two = IdColumn.of(["a", "b"])
+    for wrong, clock, message in (
+        (one, 9, "predictions of times 5 to 5 came between clocks 6 and 9"),
+        (one._replace(times=np.array([9])), 9, "times 9 to 9"),
+        (Arrivals(two, np.array([8, 7]), np.arange(2)), 9, "the times of predictions descend; sort"),
+        (Arrivals(two, np.array([8]), np.arange(1)), 9, "2 ids of predictions came with 1 times"),
+        (NOTHING, 5, "the clock goes back from 6 to 5"),
+        (NOTHING, END, "the end of the input needs its greatest time"),
+        (one._replace(ids=IdColumn.of([None]), times=np.array([7])), 9, "a prediction without an id"),
+    ):
+        with pytest.raises(InputError, match=message):
+            matcher.advance(wrong, clock=clock)
+        assert matcher.to_bytes() == before
+
+
+def test_bytes_that_were_cut_or_changed_are_no_state() -> None:
+    matcher = LabelMatcher(TTL)
+    matcher.advance(
+        Arrivals(IdColumn.of(["a", "bc"]), np.array([1, 2]), np.array([0, 1])),
+        Arrivals(IdColumn.of(["d"]), np.array([2]), np.array([0])),
+        clock=3,
+    )
+    good = matcher.to_bytes()
+    for length in range(len(good)):
+        with pytest.raises(CorruptBytesError):
+            LabelMatcher.from_bytes(good[:length])
+    with pytest.raises(CorruptBytesError, match="where its head says"):
+        LabelMatcher.from_bytes(good + b"\0")
+    for place in range(len(good)):
+        for bit in range(8):
+            damaged = bytearray(good)
+            damaged[place] ^= 1 << bit
+            try:
+                other = LabelMatcher.from_bytes(bytes(damaged))
+            except CorruptBytesError:
+                continue
+            left = other.advance(
+                clock=END, end=label_matching_state.LATEST
+            )  # what is read can be gone on from
+            assert len(left.unmatched) + len(left.pair_predictions) == 2
+            assert len(left.gone) == 1
+
+
+def test_every_kernel_is_compiled_once() -> None:
+    if not hasattr(label_matching_steps.run, "signatures"):
+        pytest.skip("numba is switched off by NUMBA_DISABLE_JIT")
+    for second in OPTIONS:
+        matcher = LabelMatcher(TTL, second=second)
+        for times in (np.array([1], np.int32), np.array([2.0]), np.arange(6, 8)[::2]):
+            some = Arrivals(IdColumn.of(["a"]), times, np.array([1], np.uint8), np.array([True]))
+            matcher.advance(some, some, clock=int(times[0]) + 1)
+            matcher = LabelMatcher.from_bytes(matcher.to_bytes())
+        matcher.advance(clock=END, end=9)
+    for kernel in (
+        label_matching_steps.run,
+        label_matching_state.keep,
+        label_matching_state.mark_new,
+        id_index.hash_all,
+        id_index.find_or_add,
+        id_index.fill,
+        id_index.add_lengths,
+        id_index.gather,
+    ):
+        assert len(kernel.signatures) == 1, kernel.__name__  # type: ignore[attr-defined]
