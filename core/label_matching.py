@@ -29,9 +29,9 @@ When it is known
     time(p), time(l) is not before the clock, and time(l) >= time(p) - lead, so that the delay is lead; with
     "last", time(p) + ttl is not before the clock, and so it is ttl + lead.
 
-State: 24 bytes for a prediction that waits, 40 for a label, and for each of their ids its bytes and 44 to 48.
-An id is known for ttl after its latest prediction, matched or not: it says which labels are orphans. On the
-wire 20, 21 and 12.
+State: 24 bytes for a prediction that waits, 40 for a label, and for each of their ids its bytes and 43 to 46;
+stored, 20, 21 and 12. An id is known for ttl after its latest prediction, matched or not: that says which
+labels are orphans. What has left is reclaimed once it is half of what is held.
 """
 
 from __future__ import annotations
@@ -71,18 +71,6 @@ LONGEST_TTL = 2**60
 
 _LEAST_ROOM = 4096  # rows of what leaves, at once
 _LEAST_GONE = 4096  # entries that have left before what is held is put together anew
-
-_LEAST_ROOM = 4096  # rows of what leaves, at once
-_LEAST_GONE = 4096  # entries that have left before what is held is put together anew
-
-
-class _Kept(NamedTuple):
-    """What is held: ids, records PREDICTION and LABEL, and the time of each id's latest prediction."""
-
-    ids: IdIndex
-    predictions: Any
-    labels: Any
-    latest: Int64Array
 
 
 class Arrivals(NamedTuple):
@@ -155,6 +143,7 @@ class LabelMatcher:
         self.lead: Final[int] = lead
         self.second: Final[Second] = second
         self.clock: int = EARLIEST
+        self._put_together_at: int = EARLIEST  # the clock, then
         self._ids = IdIndex()
         self._state = self._empty_state(0, 0, 0)
 
@@ -284,10 +273,14 @@ class LabelMatcher:
         )
 
     def _reclaim(self) -> None:
-        """Put what is held together anew once enough has left. Costs a few copies for each that left."""
+        """Put what is held together anew once enough has left. Costs a few copies for each that left.
+
+        Once in a ttl at most it looks for ids that were forgotten while nothing came.
+        """
         course = self._state.course[0]
         gone = int(course["end_of_predictions"]) + int(course["end_of_labels"]) - len(self)
-        if self.clock == END or gone > max(_LEAST_GONE, (len(self) + len(self._ids)) // 2):
+        forgotten = len(self._ids) - len(self) if self.clock - self._put_together_at > self.ttl else 0
+        if self.clock == END or max(gone, forgotten) > max(_LEAST_GONE, (len(self) + len(self._ids)) // 2):
             self._put_together()
 
     def _put_together(self) -> int:
@@ -296,7 +289,7 @@ class LabelMatcher:
         state = self._empty_state(self.waiting + more, self.held + more, ids + more)
         numbers = np.empty(ids, np.int64)
         mentioned, kept = keep(self._state, state, numbers, self.clock - self.ttl)
-        self._state = state
+        self._state, self._put_together_at = state, self.clock
         self._ids = self._ids.kept(numbers[:kept])
         return int(mentioned)
 

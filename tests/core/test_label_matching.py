@@ -315,6 +315,19 @@ def test_state_stays_in_proportion_to_ttl_however_long_the_stream(second: Any, l
     assert len(LabelMatcher.from_bytes(matcher.to_bytes())) == 0
 
 
+def test_ids_are_forgotten_while_nothing_comes() -> None:
+    n, ttl = 100_000, 1_000
+    ids, times = np.arange(n, dtype=np.uint32).view(np.uint8).reshape(n, 4), np.zeros(n, np.int64)
+    matcher = LabelMatcher(ttl, lead=0)
+    left = matcher.advance(arrivals(ids, times), arrivals(ids, times), clock=1)
+    assert len(left.pair_labels) == n
+    matcher.advance(clock=ttl)
+    assert len(matcher) == 0
+    assert matcher.nbytes > 40 * n, "a label up to the time ttl would be a second one"
+    matcher.advance(clock=2 * ttl + 2)
+    assert matcher.nbytes < 1_000
+
+
 def test_handles_are_numbered_anew_in_time_order() -> None:
     matcher = LabelMatcher(TTL)
     ids = IdColumn.of(["a", "b", "c"])
