@@ -1,4 +1,4 @@
-"""The claims of test_label_matching and test_id_index, under conditions that find mistakes."""
+"""The claims of the matching of labels and of the index of ids, under conditions that find mistakes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import pytest
 from kernel_modes import claims_hold
 
 HERE = Path(__file__).parent
-CLAIMS = [str(HERE / name) for name in ("test_label_matching.py", "test_id_index.py")]
+CLAIMS = [
+    str(HERE / name)
+    for name in ("test_label_matching.py", "test_label_matching_refusals.py", "test_id_index.py")
+]
 
 MODES = {
     "bounds checked": ({"NUMBA_BOUNDSCHECK": "1"}, ""),
