@@ -5,8 +5,8 @@ What is a match
     prediction gets one label at most: of its candidates the first or the last in the order of (time, tie).
     A label serves every prediction that it is the one for: several models may predict one id.
 
-    tie     an int64 that the caller makes of a label's content, so that of two labels of one id and time the
-            same one counts wherever they came from. Labels equal in id, time and tie are taken to be the same.
+    tie     an int64 that the caller makes of a label's content, so that of two labels of one id and time
+            the same one counts wherever they came from. Labels equal in all three are taken to be the same.
     second  "first" or "last"; "dead-letter" matches as "first" does, and is for the caller to tell apart.
 
 What becomes of a label: exactly one of
@@ -29,9 +29,9 @@ When it is known
     time(p), time(l) is not before the clock, and time(l) >= time(p) - lead, so that the delay is lead; with
     "last", time(p) + ttl is not before the clock, and so it is ttl + lead.
 
-State: 24 bytes for a prediction that waits, 40 for a label, and for each of their ids its bytes and 44 to 48.
-An id is known for ttl after its latest prediction, matched or not: it says which labels are orphans. On the
-wire 20, 21 and 12.
+State: 24 bytes for a prediction that waits, 40 for a label, and for each of their ids its bytes and 43 to 46;
+stored, 20, 21 and 12. An id is known for ttl after its latest prediction, matched or not: that says which
+labels are orphans. What has left is reclaimed once it is half of what is held.
 """
 
 from __future__ import annotations
@@ -43,23 +43,19 @@ import numpy as np
 from .errors import ConfigError, CorruptBytesError, InputError
 from .events import IdColumn, Int64Array
 from .id_index import MOST_IDS, IdIndex, grown, hash64_of_ids
-from .label_matching_steps import (
+from .label_matching_state import (
     COURSE,
+    EARLIEST,
     LABEL,
+    LATEST,
     MARK,
-    NEVER,
     NOWHERE,
-    ORPHAN,
     PREDICTION,
-    REPEAT,
-    SECOND,
-    USED,
-    Coming,
-    Leaving,
     Matching,
-    link,
-    run,
+    keep,
+    mark_new,
 )
+from .label_matching_steps import ORPHAN, REPEAT, SECOND, USED, Coming, Leaving, run
 from .label_matching_wire import Held, pack, unpack
 from .score_tree_layout import for_kernels, zero_record
 
@@ -70,22 +66,11 @@ Second = Literal["first", "last", "dead-letter"]
 END: Final = 2**63 - 1
 """The clock when nothing will come any more."""
 
-EARLIEST, LATEST = -(2**62), 2**62
-"""No event is earlier or later. Until a clock is given it stands at the first."""
 LONGEST_TTL = 2**60
 """Microseconds, 36,000 years; times less ttl and lead stay within 64 bits."""
 
-_LEAST_ROOM = 256  # rows of what leaves, at once
+_LEAST_ROOM = 4096  # rows of what leaves, at once
 _LEAST_GONE = 4096  # entries that have left before what is held is put together anew
-
-
-class _Kept(NamedTuple):
-    """What is held: ids, records PREDICTION and LABEL, and the time of each id's latest prediction."""
-
-    ids: IdIndex
-    predictions: Any
-    labels: Any
-    latest: Int64Array
 
 
 class Arrivals(NamedTuple):
@@ -158,12 +143,9 @@ class LabelMatcher:
         self.lead: Final[int] = lead
         self.second: Final[Second] = second
         self.clock: int = EARLIEST
-        self._state: Matching
-        self._ids: IdIndex
-        self._known: int  # ids that have a mark
-        self._put_together(
-            _Kept(IdIndex(), np.empty(0, PREDICTION), np.empty(0, LABEL), np.empty(0, np.int64))
-        )
+        self._put_together_at: int = EARLIEST  # the clock, then
+        self._ids = IdIndex()
+        self._state = self._empty_state(0, 0, 0)
 
     def __len__(self) -> int:
         return self.waiting + self.held
@@ -181,12 +163,16 @@ class LabelMatcher:
     @property
     def output_delay(self) -> int:
         """Pairs of calls with a later clock have labels of time >= clock - output_delay."""
-        return self.lead + (self.ttl if self.second == "last" else 0)
+        delay: int = self.lead + self.ttl if self.second == "last" else self.lead
+        return delay
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes."""
-        return sum(int(array.nbytes) for array in self._state) + self._ids.nbytes
+        """How much memory it takes, but for room that was never written to."""
+        state, course = self._state, self._state.course[0]
+        used = (course["end_of_predictions"], course["end_of_labels"], course["ids"], 1)
+        arrays = sum(int(count) * array.dtype.itemsize for count, array in zip(used, state, strict=True))
+        return int(arrays) + self._ids.nbytes
 
     def advance(
         self,
@@ -201,21 +187,24 @@ class LabelMatcher:
         time of all predictions and labels. O(events), amortised, however many wait. Memory beyond what waits
         is that of one call's events.
 
-        Raises InputError for times that descend or lie outside.
+        Raises InputError for a clock that goes back, for times that descend or lie outside, and for an event
+        without an id; nothing has changed then.
         """
         clock = max(clock, EARLIEST)
-        for name, events in (("prediction", predictions), ("label", labels)):
-            self._check(name, events, clock)
+        if clock < self.clock:
+            raise InputError(f"the clock goes back from {self.clock} to {clock}; it can only go on")
         if clock == END and end is None:
             raise InputError("the end of the input needs its greatest time, for the ages of what is left")
+        for name, events in (("prediction", predictions), ("label", labels)):
+            self._check(name, events, clock)
         coming = self._coming(predictions, labels)
-        pieces = []
         self._state.course["prediction_row"] = self._state.course["label_row"] = 0
+        room = max(_LEAST_ROOM, len(coming.prediction_times) + len(coming.label_times))
+        pieces = []
         done = False
         while not done:
-            leaving = Leaving(
-                *np.empty((7, max(_LEAST_ROOM, len(predictions.times) + len(labels.times))), np.int64)
-            )
+            columns: Any = np.empty((len(Leaving._fields), room), np.int64)
+            leaving = Leaving(*columns)
             done = run(self._state, coming, leaving, clock)
             pieces.append(self._emptied(leaving))
         left = pieces[0] if len(pieces) == 1 else Leaving(*map(np.concatenate, zip(*pieces, strict=True)))
@@ -224,13 +213,20 @@ class LabelMatcher:
         return self._departures(left, END if clock < END or end is None else end)
 
     def _check(self, name: str, events: Arrivals, clock: int) -> None:
-        times = events.times
+        times, ids = events.times, events.ids
+        columns = (times, events.handles) if events.ties is None else (times, events.handles, events.ties)
+        if any(len(column) != len(ids) for column in columns):
+            raise InputError(
+                f"{len(ids)} ids of {name}s came with {len(times)} times; each needs one of each"
+            )
         if not len(times):
             return
+        if ids.lengths.min() < 0:
+            raise InputError(f"a {name} without an id can have no match; leave it out before")
         if times[0] < self.clock or times[-1] >= clock or times[-1] > LATEST:
             raise InputError(
-                f"{name}s of times {times[0]} to {times[-1]} come between the clocks {self.clock} and {clock}; "
-                "give each call the events from the last call's clock up to its own"
+                f"{name}s of times {times[0]} to {times[-1]} came between clocks {self.clock} and {clock}; "
+                "give each call the events from the last clock up to its own"
             )
         if (times[1:] < times[:-1]).any():
             raise InputError(f"the times of {name}s descend; sort them by time")
@@ -238,22 +234,16 @@ class LabelMatcher:
     def _coming(self, predictions: Arrivals, labels: Arrivals) -> Coming:
         """Find the numbers of ids, sort labels of equal time by their ties, and make room for all."""
         prediction_numbers, label_numbers = self._ids.numbers(predictions.ids), self._ids.numbers(labels.ids)
-        times, handles, ties = (
-            _int64(labels.times),
-            _int64(labels.handles),
-            np.zeros(len(labels.times), np.int64),
-        )
-        if labels.ties is not None:
-            ties = _int64(labels.ties)
-            if ((ties[1:] < ties[:-1]) & (times[1:] == times[:-1])).any():
-                order = np.lexsort((ties, times))
-                handles, ties, label_numbers = handles[order], ties[order], label_numbers[order]
+        times, handles = _int64(labels.times), _int64(labels.handles)
+        ties = np.zeros_like(times) if labels.ties is None else _int64(labels.ties)
+        if ((ties[1:] < ties[:-1]) & (times[1:] == times[:-1])).any():
+            order = np.lexsort((ties, times))
+            handles, ties, label_numbers = handles[order], ties[order], label_numbers[order]
         state, course = self._state, self._state.course[0]
-        marks = state.marks
-        if len(self._ids) > len(marks):
-            marks = grown(marks, self._known, len(self._ids))
-        _unmark(marks[self._known : len(self._ids)])
-        self._known = len(self._ids)
+        known, ids = int(course["ids"]), len(self._ids)
+        marks = _with_room(state.marks, known, ids - known)
+        mark_new(marks, known, ids)
+        course["ids"] = ids
         self._state = Matching(
             _with_room(state.predictions, int(course["end_of_predictions"]), len(predictions.times)),
             _with_room(state.labels, int(course["end_of_labels"]), len(times)),
@@ -283,54 +273,33 @@ class LabelMatcher:
         )
 
     def _reclaim(self) -> None:
-        """Put what is held together anew once enough has left. Costs a few copies for each that left."""
+        """Put what is held together anew once enough has left. Costs a few copies for each that left.
+
+        Once in a ttl at most it looks for ids that were forgotten while nothing came.
+        """
         course = self._state.course[0]
         gone = int(course["end_of_predictions"]) + int(course["end_of_labels"]) - len(self)
-        if self.clock == END or gone > max(_LEAST_GONE, (len(self) + len(self._ids)) // 4):
-            self._put_together(self._kept(ordered=False))
+        forgotten = len(self._ids) - len(self) if self.clock - self._put_together_at > self.ttl else 0
+        if self.clock == END or max(gone, forgotten) > max(_LEAST_GONE, (len(self) + len(self._ids)) // 2):
+            self._put_together()
 
-    def _kept(self, *, ordered: bool) -> _Kept:
-        """Return the state without what has left.
+    def _put_together(self) -> int:
+        """Leave out what has left. Return how many ids predictions and labels mention, which come first."""
+        ids, more = len(self._ids), _LEAST_GONE + (len(self) + len(self._ids)) // 2
+        state = self._empty_state(self.waiting + more, self.held + more, ids + more)
+        numbers = np.empty(ids, np.int64)
+        mentioned, kept = keep(self._state, state, numbers, self.clock - self.ttl)
+        self._state, self._put_together_at = state, self.clock
+        self._ids = self._ids.kept(numbers[:kept])
+        return int(mentioned)
 
-        Ids stand in the order in which predictions and then labels mention them, and behind them, in any
-        order unless it is asked for, those known for their latest prediction alone.
-        """
-        state, course = self._state, self._state.course[0]
-        predictions = state.predictions[course["oldest_prediction"] : course["end_of_predictions"]]
-        labels = state.labels[course["oldest_label"] : course["end_of_labels"]]
-        predictions = predictions[predictions["number"] != NOWHERE]
-        labels = labels[labels["number"] != NOWHERE]
-        mentioned = np.concatenate((predictions["number"], labels["number"]))
-        places = np.arange(len(mentioned))
-        first = np.full(len(self._ids), len(mentioned))
-        first[mentioned[::-1]] = places[::-1]
-        latest = state.marks["latest"][: len(self._ids)]
-        others = np.flatnonzero((latest >= self.clock - self.ttl) & (first == len(mentioned)))
-        if ordered:
-            others = others[np.lexsort((hash64_of_ids(self._ids.ids(others)), latest[others]))]
-        numbers = np.concatenate((mentioned[first[mentioned] == places], others))
-        renumbered = np.full(len(self._ids), NOWHERE, np.int32)
-        renumbered[numbers] = np.arange(len(numbers))
-        predictions["number"], labels["number"] = (
-            renumbered[predictions["number"]],
-            renumbered[labels["number"]],
-        )
-        return _Kept(self._ids.kept(numbers), predictions, labels, latest[numbers])
-
-    def _put_together(self, held: _Kept) -> None:
-        """Make the state of what is held."""
-        marks = for_kernels(np.empty(len(held.ids), MARK))
-        _unmark(marks)
-        marks["latest"] = held.latest
+    def _empty_state(self, predictions: int, labels: int, ids: int) -> Matching:
+        """Make a state with room for so much."""
         course = zero_record(COURSE)
         course["ttl"], course["lead"], course["takes_last"] = self.ttl, self.lead, self.second == "last"
-        course["end_of_predictions"] = course["waiting"] = len(held.predictions)
-        course["end_of_labels"] = course["held"] = len(held.labels)
-        course["first_open"] = np.searchsorted(held.labels["time"], self.clock - self.lead)
         course["serving"] = NOWHERE
-        self._ids, self._known = held.ids, len(held.ids)
-        self._state = Matching(for_kernels(held.predictions), for_kernels(held.labels), marks, course)
-        link(self._state)
+        room: Any = np.empty(predictions, PREDICTION), np.empty(labels, LABEL), np.empty(ids, MARK)
+        return Matching(for_kernels(room[0]), for_kernels(room[1]), for_kernels(room[2]), course)
 
     def renumber(self) -> tuple[Int64Array, Int64Array]:
         """Give what is held the handles 0, 1, 2, ... of each side, in time order; return those it had.
@@ -338,10 +307,10 @@ class LabelMatcher:
         So the caller can put together anew, or store, what it keeps beside: row i of the predictions is then
         what it had under the i-th handle returned, and so for labels.
         """
-        self._put_together(self._kept(ordered=False))
-        predictions, labels = self._state.predictions, self._state.labels
+        self._put_together()
+        predictions, labels = self._state.predictions[: self.waiting], self._state.labels[: self.held]
         before = predictions["handle"].copy(), labels["handle"].copy()
-        predictions["handle"], labels["handle"] = np.arange(len(predictions)), np.arange(len(labels))
+        predictions["handle"], labels["handle"] = np.arange(self.waiting), np.arange(self.held)
         return before
 
     def kept(self) -> tuple[tuple[IdColumn, Int64Array], tuple[IdColumn, Int64Array]]:
@@ -357,11 +326,15 @@ class LabelMatcher:
 
     def to_bytes(self) -> bytes:
         """Return the state: a function of the settings, of all that came, and of the clock. O(it)."""
-        held = self._kept(ordered=True)
+        mentioned = self._put_together()
+        latest, hashes = self._state.marks["latest"][: len(self._ids)], hash64_of_ids(self._ids.ids())
+        others = mentioned + np.lexsort((hashes[mentioned:], latest[mentioned:]))
+        numbers = np.concatenate((np.arange(mentioned), others))
         return pack(
             Held(
                 self.ttl, self.lead, get_args(Second).index(self.second), self.clock,
-                held.predictions, held.labels, held.latest, held.ids.ids(),
+                self._state.predictions[: self.waiting], self._state.labels[: self.held],
+                latest[numbers], self._ids.ids(numbers),
             )
         )  # fmt: skip
 
@@ -373,8 +346,18 @@ class LabelMatcher:
             matcher = cls(held.ttl, held.lead, get_args(Second)[held.second])
         except (ConfigError, IndexError) as damage:
             raise CorruptBytesError(f"the state of a join was never made: {damage}") from damage
-        matcher.clock = held.clock
-        matcher._put_together(_Kept(IdIndex.of(held.ids), held.predictions, held.labels, held.latest))
+        matcher.clock, matcher._ids = held.clock, IdIndex.of(held.ids)
+        state = matcher._empty_state(0, 0, len(held.ids))
+        mark_new(state.marks, 0, len(held.ids))
+        state.marks["latest"] = held.latest
+        course = state.course
+        course["ids"] = len(held.ids)
+        course["end_of_predictions"] = course["waiting"] = len(held.predictions)
+        course["end_of_labels"] = course["held"] = len(held.labels)
+        course["first_open"] = np.searchsorted(held.labels["time"], held.clock - held.lead)
+        predictions, labels = for_kernels(held.predictions), for_kernels(held.labels)
+        matcher._state = Matching(predictions, labels, state.marks, course)
+        matcher._put_together()  # makes the chains
         return matcher
 
 
@@ -385,14 +368,6 @@ def _int64(column: Any) -> Int64Array:
 def _ages(times: Int64Array, most: int, end: int) -> Int64Array:
     """How long from times to the end, at most so long."""
     return end - np.maximum(times, end - most)
-
-
-def _unmark(marks: Any) -> None:
-    """Write marks of ids that nobody has heard of."""
-    marks["latest"] = NEVER
-    for name in ("newest_prediction", "oldest_label", "newest_label"):
-        marks[name] = NOWHERE
-    marks["reserved"] = 0
 
 
 def _with_room(records: Any, used: int, more: int) -> Any:

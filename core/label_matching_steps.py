@@ -1,14 +1,5 @@
 """The steps of a LabelMatcher, compiled: predictions and labels met in the order of event time.
 
-What is held
-    predictions  that wait, a queue in time order; all of one id form a chain, newest first. A prediction that
-                 has its label while it waits stays in the queue, with no number, until its turn comes.
-    labels       that a prediction may still need, or whose fate is open, a queue in (time, tie) order; all of
-                 one id form a chain, oldest first, and leave it in that order.
-    marks        of every id, by its number: the ends of both chains, and its latest prediction's time.
-
-What lies before a queue's head has left: a link that leads there has ended.
-
 Time goes on from event to event. Before the events of time `now`, in this order:
     expire   predictions of time < now - ttl leave: no label of theirs can come any more;
     close    labels of time < now - lead: no prediction of theirs can come any more. So a mark's latest
@@ -24,77 +15,20 @@ one for a prediction that expires, if it is not too old. Each is found at once, 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from .events import Int32Array, Int64Array
 from .kernels import entry, inlined
+from .label_matching_state import NEVER, NOWHERE, Matching, hold
 from .score_tree_layout import at, whole
+from .score_tree_machine import prefetch
 
 USED = 0
 ORPHAN = 1
 SECOND = 2
 REPEAT = 3
 
-NOWHERE = -1  # of a link: the chain ends; of an entry's number: it has left
-
-_PREDICTION_FIELDS: list[Any] = [
-    ("time", "i8"),
-    ("handle", "i8"),
-    ("number", "i4"),  # of the id
-    ("before", "i4"),  # the one of the same id that came before
-]
-PREDICTION = np.dtype(_PREDICTION_FIELDS)
-
-_LABEL_FIELDS: list[Any] = [
-    ("time", "i8"),
-    ("handle", "i8"),
-    ("tie", "i8"),
-    ("number", "i4"),
-    ("next", "i4"),  # the one of the same id that came after
-    ("used", "i8"),
-]
-LABEL = np.dtype(_LABEL_FIELDS)
-
-_MARK_FIELDS: list[Any] = [
-    ("latest", "i8"),  # time of the latest prediction, or NEVER
-    ("newest_prediction", "i4"),
-    ("oldest_label", "i4"),
-    ("newest_label", "i4"),
-    ("reserved", "i4"),
-]
-MARK = np.dtype(_MARK_FIELDS)
-NEVER = -(2**63)
-
-_COURSE_FIELDS: list[Any] = [
-    ("ttl", "i8"),
-    ("lead", "i8"),
-    ("takes_last", "i8"),
-    ("oldest_prediction", "i8"),  # where the queues begin and end
-    ("end_of_predictions", "i8"),
-    ("waiting", "i8"),  # predictions in the queue that have not left
-    ("oldest_label", "i8"),
-    ("first_open", "i8"),  # labels before it are closed
-    ("end_of_labels", "i8"),
-    ("held", "i8"),  # labels in the queue that have not left
-    ("serving", "i8"),  # the label that just came and has predictions to match, or NOWHERE
-    ("prediction_row", "i8"),  # the next of those that come
-    ("label_row", "i8"),
-    ("pairs", "i8"),  # rows written
-    ("unmatched", "i8"),
-    ("gone", "i8"),
-]
-COURSE = np.dtype(_COURSE_FIELDS)
-
-
-class Matching(NamedTuple):
-    """One state for all kernels: arrays of the four records (COURSE: one of them)."""
-
-    predictions: Any
-    labels: Any
-    marks: Any
-    course: Any
+LOOK_AHEAD = 8  # rows; with 1M ids known, `run` takes 28 ns an event, 78 without
 
 
 class Coming(NamedTuple):
@@ -195,6 +129,9 @@ def expire(state: Matching, leaving: Leaving, now: int) -> bool:
                 return False
             place = NOWHERE
             if course.takes_last:
+                ahead = course.oldest_prediction + LOOK_AHEAD
+                if ahead < course.end_of_predictions:
+                    prefetch(state.marks[at(state.predictions[at(ahead)].number)])
                 place = state.marks[at(prediction.number)].newest_label
                 if place != NOWHERE and state.labels[at(place)].time < prediction.time - course.lead:
                     place = NOWHERE
@@ -223,6 +160,9 @@ def close(state: Matching, leaving: Leaving, now: int) -> bool:
             return True
         if is_full(state, leaving):
             return False
+        ahead = course.first_open + LOOK_AHEAD
+        if ahead < course.end_of_labels:
+            prefetch(state.marks[at(state.labels[at(ahead)].number)])
         mark = state.marks[at(label.number)]
         had_candidates = mark.latest >= label.time - course.ttl
         if not (course.takes_last and had_candidates and mark.newest_label == course.first_open):
@@ -285,22 +225,27 @@ def take_label(state: Matching, coming: Coming, leaving: Leaving, row: int) -> N
     if mark.oldest_label == NOWHERE and mark.latest < time - course.ttl:
         mark.latest = NEVER  # of no further use: the state is one whether its id was kept or not
     place = course.end_of_labels
-    label = state.labels[at(place)]
-    label.time = time
-    label.handle = coming.label_handles[at(row)]
-    label.tie = tie
-    label.number = number
-    label.next = NOWHERE
-    label.used = 0
-    if mark.newest_label == NOWHERE:
-        mark.oldest_label = place
-    else:
-        state.labels[at(mark.newest_label)].next = place
-    mark.newest_label = place
-    course.end_of_labels += 1
+    hold(state, number, time, tie, coming.label_handles[at(row)], 0)
     course.held += 1
     if not course.takes_last and mark.newest_prediction >= course.oldest_prediction:
         course.serving = place
+
+
+@inlined
+def look_at_marks(state: Matching, numbers: Int32Array, row: int) -> None:
+    """Ask for the mark that a row soon to come will need."""
+    if row + LOOK_AHEAD < len(numbers):
+        prefetch(state.marks[at(numbers[at(row + LOOK_AHEAD)])])
+
+
+@inlined
+def look_at_predictions(state: Matching, numbers: Int32Array, row: int) -> None:
+    """Ask for the prediction that a label soon to come will match; its mark was asked for before."""
+    ahead = row + LOOK_AHEAD // 2
+    if ahead < len(numbers):
+        place = state.marks[at(numbers[at(ahead)])].newest_prediction
+        if place >= state.course[0].oldest_prediction:
+            prefetch(state.predictions[at(place)])
 
 
 @entry
@@ -324,33 +269,16 @@ def run(state: Matching, coming: Coming, leaving: Leaving, clock: int) -> bool:
         if is_label:
             if is_full(state, leaving):
                 return False
+            look_at_marks(state, coming.label_numbers, course.label_row)
+            look_at_predictions(state, coming.label_numbers, course.label_row)
             take_label(state, coming, leaving, course.label_row)
             course.label_row += 1
         elif course.prediction_row < predictions:
             if is_full(state, leaving):
                 return False
+            look_at_marks(state, coming.prediction_numbers, course.prediction_row)
             take_prediction(state, coming, leaving, course.prediction_row)
             course.prediction_row += 1
         else:
             return True
     return False
-
-
-@entry
-def link(state: Matching) -> None:
-    """Make the chains of what lies in the queues, nothing of which has left; marks have none yet."""
-    course = state.course[0]
-    for place in range(course.end_of_predictions):
-        prediction = state.predictions[at(place)]
-        mark = state.marks[at(prediction.number)]
-        prediction.before = mark.newest_prediction
-        mark.newest_prediction = place
-    for place in range(course.end_of_labels):
-        label = state.labels[at(place)]
-        label.next = NOWHERE
-        mark = state.marks[at(label.number)]
-        if mark.newest_label == NOWHERE:
-            mark.oldest_label = place
-        else:
-            state.labels[at(mark.newest_label)].next = place
-        mark.newest_label = place

@@ -17,7 +17,7 @@ import numpy as np
 
 from .errors import CorruptBytesError
 from .events import IdColumn, Int64Array
-from .label_matching_steps import LABEL, PREDICTION
+from .label_matching_state import EARLIEST, LABEL, LATEST, PREDICTION
 
 _HEAD = struct.Struct("<qqqIIIIQ")
 _ENTRY = {"time": "<i8", "handle": "<i8", "number": "<i4"}
@@ -84,8 +84,16 @@ def unpack(data: bytes) -> Held:
     predictions, labels, of_ids = records
     for entries in (predictions, labels):
         times, numbers = entries["time"], entries["number"]
-        if len(entries) and ((np.diff(times) < 0).any() or numbers.min() < 0 or numbers.max() >= k):
+        if not len(entries):
+            continue
+        if (np.diff(times) < 0).any() or times[0] < EARLIEST or times[-1] >= clock or times[-1] > LATEST:
+            raise CorruptBytesError(
+                f"the state of a join holds times that its clock, {clock}, denies; damaged"
+            )
+        if numbers.min() < 0 or numbers.max() >= k:
             raise CorruptBytesError("the state of a join refers to ids that it does not have; damaged")
+    if clock < EARLIEST:
+        raise CorruptBytesError(f"the state of a join has the clock {clock}; damaged")
     if k and of_ids["length"].min() < 0:
         raise CorruptBytesError("the state of a join has an id of less than no bytes; damaged")
     ids = IdColumn(of_ids["length"], data[at:])
