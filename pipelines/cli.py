@@ -156,8 +156,20 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("sources", nargs="+", metavar="SOURCE", help="files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz")
-    add("--output", required=True, metavar="PATH", help=".csv, .parquet or .jsonl; - is JSON lines on stdout")
+    add(
+        "sources",
+        nargs="+",
+        metavar="SOURCE",
+        help="files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz; or - for JSON lines on stdin, as they "
+        "come; or, with --follow, a folder",
+    )
+    add(
+        "--output",
+        required=True,
+        metavar="PATH",
+        help=".csv, .parquet or .jsonl; - is JSON lines on stdout. Of stdin and --follow, .csv, .jsonl and - "
+        "have each row when it is made, in the order in which they fall due; other files come at the end",
+    )
     columns = parser.add_argument_group("columns")
     add = columns.add_argument
     add("--score", default="score", metavar="COL", help="higher = more likely positive [score]")
@@ -239,6 +251,13 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     )
     add("--report", metavar="PATH", help="one self-contained page about it all, such as report.html [none]")
     add("--title", metavar="TEXT", help="stands above the page of --report")
+    add(
+        "--follow",
+        action="store_true",
+        help="SOURCE is a folder: read each file as it appears there, finished by rename, once; go on until "
+        "there is a file _END, or until Ctrl-C, which ends stdin too: the last rows come, and the summary",
+    )
+    add("--until-idle", metavar="60s", help="with --follow: end after so long without a new file [never]")
     add("--shards", default="64", metavar="N", help="models are spread over so many keys [64]")
     add("--cache-bytes", metavar="N", help="memory for live state in a worker")
     add("--runner", default="local", help="local | prism | flink | dataflow | any Beam runner [local]")

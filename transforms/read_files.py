@@ -136,7 +136,7 @@ def _source_file(path: str, size: int) -> SourceFile:
     return SourceFile(path, form, gzipped, size)
 
 
-def _columns(source: SourceFile) -> list[str] | None:
+def columns_of(source: SourceFile) -> list[str] | None:
     """Return the columns by the file's head; None where it has no record to tell them by."""
     try:
         if source.format == "parquet":
@@ -166,7 +166,7 @@ def check_columns(sources: Sequence[SourceFile], fields: EventFields) -> None:
     nearest name, and the option that mends it.
     """
     for source in sources:
-        names = _columns(source)
+        names = columns_of(source)
         if names is None:
             continue
         for role, column in fields.resolved(names, source.stem).roles:
@@ -228,7 +228,7 @@ class _ReadFile(beam.DoFn):
 
     def process(self, element: tuple[int, SourceFile]) -> Iterator[Any]:
         partition, source = element
-        fields = self._fields.resolved(_columns(source) or (), source.stem)
+        fields = self._fields.resolved(columns_of(source) or (), source.stem)
         sent = [0] * self._shards
         high_water = NO_TIME
         seen = 0
