@@ -310,6 +310,7 @@ class FolderReader:
 
     def _checked_fields(self, source: SourceFile) -> EventFields:
         """Return the fields of a file; the first one must have them all, later ones are told of."""
+        names = columns_of(source) or ()
         try:
             check_columns([source], self._fields)
         except InputError as error:
@@ -317,7 +318,7 @@ class FolderReader:
                 raise
             _logger.warning("%s", error)
         self._checked = True
-        return self._fields.resolved(columns_of(source) or (), source.stem)
+        return self._fields.resolved(names, source.stem)
 
     def _changes(self, name: str) -> Iterator[Arrived]:
         """Yield a dead letter where a file that was read is another now; one that is gone may be."""
