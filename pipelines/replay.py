@@ -189,9 +189,7 @@ def play(
     for times, lines in pieces:
         at = 0
         while at < len(lines):
-            if played.records >= limit or (
-                stop is not None and stop.is_asked("what was played so far is whole")
-            ):
+            if played.records >= limit or (stop is not None and stop.is_asked("the last record is whole")):
                 return played
             now = time.monotonic()
             if played.records == 0:
@@ -231,12 +229,13 @@ def _announce(files: Sequence[TimedFile], speed: float) -> None:
     for file in files:
         if not file.rises:
             _say(
-                f"{file.source.name} is not in order of time: its {file.records:,} records are sorted in memory"
+                f"{file.source.name} is not in order of time: its {file.records:,} records are sorted in "
+                "memory"
             )
         if file.untimed:
             _say(
-                f"{file.untimed:,} records of {file.source.name} have no time that can be read: each goes with "
-                "the one before it"
+                f"{file.untimed:,} records of {file.source.name} have no time that can be read: each goes "
+                "with the one before it"
             )
         if file.no_rows:
             _say(f"{file.no_rows:,} records of {file.source.name} are no rows, and are left out")

@@ -4,9 +4,9 @@ Invariant
     Every record that is a row is in exactly one `TimedLines`; their times rise from one to the next. A record
     whose time cannot be read goes with the one before it in its file.
 
-Files are read twice: `survey` looks at the times alone, and tells whether they rise. A file where they do is
-streamed, a block of it in memory, and only while its times are due; one where they do not is sorted in memory,
-as a whole.
+Files are read twice: `survey` looks at the times alone, and tells whether they rise. A file where they do
+is streamed, a block of it in memory, and only while its times are due; one where they do not is sorted in
+memory, as a whole.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def survey(source: SourceFile, time: str, unit: str) -> TimedFile:
             first, last = min(first, int(known.min())), max(last, int(known.max()))
     if records and last == NO_TIME:
         raise InputError(
-            f"{source.name} has no time that can be read in its column {time!r}; name another with --time, or "
-            "the unit of its numbers with --time-unit"
+            f"{source.name} has no time that can be read in its column {time!r}; name another with --time, "
+            "or the unit of its numbers with --time-unit"
         )
     return TimedFile(source, records, untimed, no_rows, NO_TIME if last == NO_TIME else first, last, rises)
 
@@ -121,8 +121,8 @@ def timed_lines(
     """Yield the records of files from the time `start` on, in order of time.
 
     Of records of one time those of a file stand in its order. JSON lines are as they are; in records of CSV
-    and Parquet the time is RFC 3339, and a column of CSV that holds numbers alone, as JSON writes them, is one
-    of numbers, unless it is among `text`, whose columns are text in any case.
+    and Parquet the time is RFC 3339, and a column of CSV that holds numbers alone, as JSON writes them, is
+    one of numbers, unless it is among `text`, whose columns are text in any case.
 
     Memory: some 8,192 records of each file whose times are about to come, and what arrow reads at once; all
     records of a file whose times do not rise.
