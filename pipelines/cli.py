@@ -54,7 +54,7 @@ _REPLAY_EPILOG = """examples:
     rocsteady evaluate arriving --follow --output rows.jsonl
 
 JSON lines are played as they are. In records of CSV and Parquet the time becomes RFC 3339, and what reads
-like a number is one. Files whose times rise are streamed, others are sorted in memory. Rate and delay are told
+like a number is one. Files whose times rise are streamed, others sorted in memory. Rate and delay are told
 on stderr."""
 
 _REPORT_EPILOG = """examples:

@@ -244,11 +244,8 @@ class FolderReader:
     def _last_words(self) -> Sequence[Arrived] | None:
         """Look at every file once more, then end."""
         if self._found:
-            _logger.warning(
-                "%d files were not read any more: %s and what was found with it",
-                len(self._found),
-                self._folder / self._found[0],
-            )
+            many = f"{len(self._found)} files were" if len(self._found) > 1 else "1 file was"
+            _logger.warning("%s not read any more, from %s on", many, self._folder / self._found[0])
             self._found.clear()
         changed = [letter for name in self._stamps for letter in self._changes(name)]
         self._stamps.clear()
