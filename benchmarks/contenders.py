@@ -67,8 +67,9 @@ def _pipeline(path: str, shards: int, state_events: int | None) -> Said:
     from apache_beam.metrics import Metrics
     from rocsteady.runners.presets import choose_runner
     from rocsteady.transforms.event_fields import EventFields
+    from rocsteady.transforms.metrics import METRICS_NAMESPACE
     from rocsteady.transforms.read_files import ReadEventFiles, list_sources
-    from rocsteady.transforms.stateful_machine import METRICS_NAMESPACE, RunStateMachine
+    from rocsteady.transforms.stateful_machine import RunStateMachine
 
     class Count(apache_beam.DoFn):
         def __init__(self) -> None:
@@ -106,6 +107,9 @@ class Counting:
             self._events += int.from_bytes(record[8:12], "little")
             self._size = min(self._size + len(record), self._most_bytes)
         return []
+
+    def wakes_at(self) -> int | None:
+        return None
 
     def to_bytes(self) -> bytes:
         return bytes(self._size)

@@ -5,22 +5,14 @@ What it keeps true
     nothing else: not on how events were cut into packets, nor on the order in which packets arrive.
     An event travels once and is expanded into its slices here.
 
-Order (ARCHITECTURE, "Order, lateness")
-    arrival   packets apply as they come; EndOfInput gives the last rows.
-    position  partition after partition, packet after packet by number; what comes early is held. The end
-              of the last partition gives the last rows.
-    time      everything is held until every partition has ended, then sorted by (time, id, a hash of the
-              record) and applied: the total sort of a bounded input (time_order.py).
-
-Where all has come, the clock stands at the greatest event time of all partitions, whatever shard its event
-went to: rows on a grid of times up to it are made, then the last ones.
-
-A packet that comes a second time (a source that repeats itself) is dropped by its number.
+In which order events apply, `input_order` says. Where all has come, the clock stands at the greatest event
+time of all partitions, whatever shard its event went to: rows on a grid of times up to it are made, then the
+last ones. In order of time a row on the grid is made as soon as the clock has passed its grid point.
 """
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,20 +22,27 @@ import numpy.typing as npt
 from .errors import CorruptBytesError, InputError
 from .evaluator_state import evaluator_bytes
 from .events import NO_TIME, EventBatch, FloatArray, Int8Array, Int64Array, TextColumn
+from .input_order import order_of
+from .join_batches import LabelBatch, PredictionBatch
 from .model_evaluator import ModelEvaluator
 from .model_evaluator import warm_up as evaluator_warm_up
 from .pending_events import PendingEvents, Run
 from .ranking import size_of
-from .records import EndOfInput, EndOfPartition, unpack_record
+from .records import unpack_record
+from .rejected import Rejected
 from .rows import Rows
 from .settings import EvaluatorSettings, TableSettings, escape_slice
 from .snapshot import Snapshot
-from .time_order import in_time_order
+from .source_partitions import END_OF_TIME
 from .windows import EveryEvents
 
 _GROUPS = 1 << 62  # numbers of groups stay below
 _MANY = 512
 """Events of an evaluator that need not wait for more: what is around the kernels costs a tenth of them."""
+
+
+COUNTED = ("events_applied", "events_tied", "late")
+"""What a table counts."""
 
 
 class EvaluatorTable:
@@ -62,7 +61,7 @@ class EvaluatorTable:
     def __init__(self, settings: TableSettings, pane: tuple[int, int] | None = None) -> None:
         self.settings = settings
         self.pane = pane
-        self._order = settings.evaluator.order
+        self._order = order_of(settings.evaluator.order)
         self._limit = size_of(settings.evaluator)
         every = settings.evaluator.every
         self._grid = 0 if isinstance(every, EveryEvents) else every.micros
@@ -73,155 +72,72 @@ class EvaluatorTable:
         self._seen: dict[tuple[str, ...], dict[tuple[str, ...], int]] = {}
         self._seqs = np.zeros(0, np.int64)
         self._cells = np.zeros(0, np.int64)
+        self._dues = np.zeros(0, np.int64)
         self._pending = PendingEvents()
         self._must_apply = False  # no event may wait: some have classes or weights
-        self._turn = 0
-        self._expected = 0
-        self._partitions: int | None = None
-        self._ends: dict[int, tuple[int, str]] = {}
-        self._clock = NO_TIME
-        self._held: dict[tuple[int, int], bytes] = {}
         self._live_bytes = 0
-        self._snapshot_bytes = len(self.to_bytes())
-        self._applied = 0
-        self._tied = 0
+        self._snapshot_bytes = 0
+        self._snapshot_bytes = len(self.to_bytes()) - self._order.snapshot_bytes()
+        self._counts = Counter(dict.fromkeys(COUNTED, 0))
 
     def __len__(self) -> int:
         return len(self._evaluators)
 
-    def apply(self, record: bytes) -> list[Rows]:
-        """Apply one record; return the rows and curves that fell due, if any, in one piece.
+    def apply(self, record: bytes) -> list[Rows | Rejected]:
+        """Apply one record; return the rows and curves that fell due, in one piece, and what was refused.
 
         Raises a `WireError` for bytes that are no record, InputError for a record that contradicts what
         came before.
         """
         content = unpack_record(record)
-        if isinstance(content, EndOfInput):
-            parts = self._end_input()
-        elif self._order == "arrival":
-            parts = self._apply_batch(content) if isinstance(content, EventBatch) else iter(())
-        else:
-            parts = self._apply_in_order(content, record)
-        rows = Rows.concat(list(parts))
-        return [rows] if len(rows) or rows.curves else []
-
-    # ---- order
-
-    def _apply_in_order(self, content: EventBatch | EndOfPartition, record: bytes) -> Iterator[Rows]:
-        self._check_place(content)
-        if isinstance(content, EventBatch):
-            key = (content.partition, content.sequence)
-            if self._order == "position" and key == (self._turn, self._expected):
-                yield from self._apply_batch(content)
-                self._expected += 1
-            elif key >= (self._turn, self._expected) and key not in self._held:
-                self._held[key] = record
-                self._snapshot_bytes += len(record) + 16
-                self._live_bytes += len(record) + 200
-        yield from self._apply_held()
-
-    def _check_place(self, content: EventBatch | EndOfPartition) -> None:
-        """Note the end of a partition; refuse what contradicts what was said before."""
-        if isinstance(content, EndOfPartition):
-            end = (content.packets, content.source)
-            if (
-                self._ends.get(content.partition, end) != end
-                or self._partitions not in (None, content.partitions)
-                or content.partition >= content.partitions
-            ):
-                raise InputError(
-                    f"the end of partition {content.source!r} contradicts what was said before: number "
-                    f"{content.partition} of {content.partitions}, {content.packets} packets; end each once"
-                )
-            if content.partition not in self._ends:
-                self._snapshot_bytes += _bytes_of_end(content.partition, end)
-            self._ends[content.partition] = end
-            self._clock = max(self._clock, content.high_water)
-            self._partitions = content.partitions
-            return
-        if content.sequence < 0 or content.partition < 0:
+        if isinstance(content, PredictionBatch | LabelBatch):
             raise InputError(
-                f"a packet of {content.source!r} has no number, and order {self._order!r} needs one; number "
-                "the packets of a partition from 0, or evaluate in order of arrival"
+                f"a packet of {content.packet().source!r} holds no events; join labels to predictions first"
             )
-        if self._partitions is not None and content.partition >= self._partitions:
-            raise InputError(
-                f"a packet of {content.source!r} is of partition {content.partition}, and the input has "
-                f"{self._partitions}; number partitions from 0, and say how many there are in every end"
-            )
-        if content.sequence >= self._ends.get(content.partition, (content.sequence + 1, ""))[0]:
-            raise InputError(
-                f"packet {content.sequence} of {content.source!r} comes although the partition ended before "
-                "it; its end must count every packet"
-            )
+        was_finished, tied = self._order.is_finished, self._order.tied
+        parts: list[Rows] = []
+        refused: list[Rows | Rejected] = []
+        for given in self._order.take(content, record):
+            if isinstance(given, Rejected):
+                self._counts[given.kind] += len(given)
+                refused.append(given)
+            else:
+                parts += self._apply_batch(given)
+        self._counts["events_tied"] += self._order.tied - tied
+        if self._order.is_finished:
+            parts += [] if was_finished else self._finish()
+        elif self._grid and self._order.clock != NO_TIME:
+            parts += self._let_time_go_on(self._order.clock)
+        rows = Rows.concat(parts)
+        return [rows, *refused] if len(rows) or rows.curves else refused
 
-    def _unhold(self, key: tuple[int, int]) -> EventBatch:
-        record = self._held.pop(key)
-        self._snapshot_bytes -= len(record) + 16
-        self._live_bytes -= len(record) + 200
-        return EventBatch.unpack(record)
-
-    def _apply_held(self) -> Iterator[Rows]:
-        if self._order == "time":
-            if self._is_whole():
-                batches = [self._unhold(key) for key in sorted(self._held)]
-                self._turn, self._expected = self._partitions or 0, 0
-                if batches:
-                    events, tied = in_time_order(batches)
-                    self._tied += tied
-                    yield from self._apply_batch(events)
-                yield from self._finish()
-            return
-        while True:
-            while (self._turn, self._expected) in self._held:
-                yield from self._apply_batch(self._unhold((self._turn, self._expected)))
-                self._expected += 1
-            if self._ends.get(self._turn, (-1, ""))[0] != self._expected:
-                return
-            self._turn, self._expected = self._turn + 1, 0
-            if self._turn == self._partitions:
-                yield from self._finish()
-                return
-
-    def _is_whole(self) -> bool:
-        """Return whether every partition has ended and all of its packets are here, for the first time."""
-        return (
-            self._turn != self._partitions
-            and self._partitions == len(self._ends)
-            and sum(packets for packets, _ in self._ends.values()) == len(self._held)
-            and all(sequence < self._ends.get(partition, (0, ""))[0] for partition, sequence in self._held)
-        )
-
-    def _end_input(self) -> Iterator[Rows]:
-        if self._order != "arrival":
-            if self._turn == self._partitions and not self._held:
-                return  # the last partition's end gave the last rows
-            if self._held or self._ends or self._evaluators:
-                known = self._ends.get(self._turn)
-                name = (
-                    f"{known[1]!r} ({self._expected} of {known[0]} packets)"
-                    if known
-                    else f"number {self._turn}"
-                )
-                raise InputError(
-                    f"the input ended while events of partition {name} were missing: packets were lost on "
-                    "the way, and rows without them would be wrong"
-                )
-        yield from self._finish()
+    def _let_time_go_on(self, clock: int) -> Iterator[Rows]:
+        """Make the rows of grid points that the clock has passed, of models that may be silent."""
+        yield from self._apply_pending(None)
+        for number in np.flatnonzero(self._dues[: len(self._evaluators)] < clock).tolist():
+            evaluator = self._evaluators[number]
+            self._forget_size(evaluator)
+            yield evaluator.advance(clock)
+            self._note_size(evaluator)
+            self._dues[number] = evaluator.next_due
 
     def _finish(self) -> Iterator[Rows]:
         yield from self._apply_pending(None)
         for evaluator in sorted(self._evaluators, key=lambda each: (each.model, each.slice)):
-            if self._clock != NO_TIME:
-                yield evaluator.advance(self._clock + 1)
+            if self._order.greatest != NO_TIME:
+                yield evaluator.advance(self._order.greatest + 1)
             yield evaluator.finish()
+
+    def wakes_at(self) -> int | None:
+        """Return the moment at which it wants to hear a `Clock`; None = it does not wait for one."""
+        return self._order.wakes_at()
 
     # ---- evaluation
 
     def _apply_batch(self, batch: EventBatch) -> Iterator[Rows]:
         if not len(batch):
             return
-        self._applied += len(batch)
+        self._counts["events_applied"] += len(batch)
         self._must_apply |= batch.label_classes is not None or batch.weights is not None
         columns = dict(batch.slices)
         for names in ((), *self.settings.slices):
@@ -278,10 +194,19 @@ class EvaluatorTable:
         if number == len(self._seqs):
             self._seqs = np.concatenate([self._seqs, np.zeros(max(64, number), np.int64)])
             self._cells = np.concatenate([self._cells, np.full(max(64, number), NO_TIME)])
+            self._dues = np.concatenate([self._dues, np.full(max(64, number), END_OF_TIME)])
         self._seqs[number] = evaluator.seq
+        self._dues[number] = evaluator.next_due
+        self._note_size(evaluator)
+        return number
+
+    def _note_size(self, evaluator: ModelEvaluator) -> None:
         self._snapshot_bytes += evaluator.snapshot_bytes()
         self._live_bytes += evaluator.live_bytes()
-        return number
+
+    def _forget_size(self, evaluator: ModelEvaluator) -> None:
+        self._snapshot_bytes -= evaluator.snapshot_bytes()
+        self._live_bytes -= evaluator.live_bytes()
 
     def _take_in(
         self, numbers: Int64Array, scores: FloatArray, labels: Int8Array, times: Int64Array | None
@@ -352,15 +277,16 @@ class EvaluatorTable:
         if self._limit is not None:
             waited = min(int(self._seqs[run.number]), self._limit) - len(evaluator)
         self._snapshot_bytes -= waited * _bytes_per_event(run.times)
-        return self._apply_to(evaluator, run.scores, run.labels, run.times)
+        return self._apply_to(run.number, run.scores, run.labels, run.times)
 
-    def _apply_to(self, evaluator: ModelEvaluator, *columns: Any) -> Rows:
+    def _apply_to(self, number: int, *columns: Any) -> Rows:
         """Apply events to an evaluator, and count what it takes by then."""
-        self._snapshot_bytes -= evaluator.snapshot_bytes()
-        self._live_bytes -= evaluator.live_bytes()
+        evaluator = self._evaluators[number]
+        self._forget_size(evaluator)
         rows = evaluator.apply(*columns)
-        self._snapshot_bytes += evaluator.snapshot_bytes()
-        self._live_bytes += evaluator.live_bytes()
+        self._note_size(evaluator)
+        if self._grid:
+            self._dues[number] = evaluator.next_due
         return rows
 
     def _apply_now(self, batch: EventBatch, numbers: Int64Array) -> Iterator[Rows]:
@@ -372,9 +298,8 @@ class EvaluatorTable:
         for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
             rows = order[start:end]
             number = int(numbers[rows[0]])
-            evaluator = self._evaluators[number]
             due = self._apply_to(
-                evaluator,
+                number,
                 batch.scores[rows],
                 batch.labels[rows],
                 None if batch.times is None else batch.times[rows],
@@ -382,29 +307,17 @@ class EvaluatorTable:
                 None if predicted is None else TextColumn(predicted.codes[rows], predicted.values),
                 None if batch.weights is None else batch.weights[rows],
             )
-            self._seqs[number] = evaluator.seq
+            self._seqs[number] = self._evaluators[number].seq
             yield due
 
     # ---- state
 
-    def _progress(self) -> dict[str, Any]:
-        if self._order == "arrival":
-            return {}
-        return {
-            "turn": self._turn,
-            "expected": self._expected,
-            "partitions": self._partitions,
-            "ends": [[partition, *end] for partition, end in sorted(self._ends.items())],
-            **({} if self._clock == NO_TIME else {"clock": self._clock}),
-        }
-
     def to_bytes(self) -> bytes:
         """Return a snapshot of everything that the future depends on."""
-        held = [(*key, record) for key, record in sorted(self._held.items())]
         if any(len(rows) or rows.curves for rows in self._apply_pending(None)):
             raise AssertionError("what fell due was not made when its event was taken in")
         states = [evaluator.state() for evaluator in self._evaluators]
-        return Snapshot(self.settings, self._progress(), held, states).pack()
+        return Snapshot(self.settings, self._order.progress(), self._order.held(), states).pack()
 
     @classmethod
     def from_bytes(
@@ -423,44 +336,29 @@ class EvaluatorTable:
                 raise CorruptBytesError(f"a snapshot holds {state.model!r} [{state.slice}] twice")
             self._add(evaluator)
             self._must_apply |= state.multiclass
-        for partition, sequence, record in snapshot.held:
-            self._held[partition, sequence] = record
-            self._snapshot_bytes += len(record) + 16
-            self._live_bytes += len(record) + 200
-        if snapshot.progress:
+        if snapshot.progress or snapshot.held:
             try:
-                self._go_on_from(**snapshot.progress)
-            except (TypeError, ValueError, OverflowError) as damage:
+                self._order.go_on_from(snapshot.progress, snapshot.held)
+            except (TypeError, ValueError, OverflowError, KeyError) as damage:
                 raise CorruptBytesError(
                     f"the progress of a snapshot contradicts itself: {damage}"
                 ) from damage
         return self
 
-    def _go_on_from(
-        self, turn: int, expected: int, partitions: int | None, ends: list[Any], clock: int = NO_TIME
-    ) -> None:
-        self._clock = int(clock)
-        self._turn, self._expected = int(turn), int(expected)
-        self._partitions = None if partitions is None else int(partitions)
-        self._ends = {int(partition): (int(packets), str(source)) for partition, packets, source in ends}
-        if min(self._turn, self._expected) < 0 or (self._partitions or 0) < 0:
-            raise ValueError("a number below 0")
-        self._snapshot_bytes += sum(_bytes_of_end(*item) for item in self._ends.items())
-
     def counts(self) -> dict[str, int]:
-        """Return how many events were applied since the table was made or loaded, and how many are tied.
+        """Return what became of events since the table was made or loaded: COUNTED.
 
         Tied are those whose order among each other nothing in the input says (`time_order`).
         """
-        return {"events_applied": self._applied, "events_tied": self._tied}
+        return dict(self._counts)
 
     def snapshot_bytes(self) -> int:
         """Return about how many bytes `to_bytes` would give, in O(1)."""
-        return self._snapshot_bytes
+        return self._snapshot_bytes + self._order.snapshot_bytes()
 
     def live_bytes(self) -> int:
         """Return about how much memory the table takes, in O(1)."""
-        return self._live_bytes + self._pending.nbytes
+        return self._live_bytes + self._pending.nbytes + self._order.live_bytes()
 
 
 def warm_up(settings: EvaluatorSettings) -> None:
@@ -476,10 +374,6 @@ def _bytes_per_event(times: Int64Array | None) -> int:
     """Return how much an event that is held adds to a snapshot."""
     timed = times is not None
     return evaluator_bytes(1, 0, 2, False, timed) - evaluator_bytes(0, 0, 2, False, timed)
-
-
-def _bytes_of_end(partition: int, end: tuple[int, str]) -> int:
-    return len(json.dumps([partition, *end])) + 2  # a comma and a space between two
 
 
 def _codes_of_texts(column: TextColumn) -> Int64Array:

@@ -61,6 +61,7 @@ from .rings import unrolled
 from .roc_curve import RocCurve, WindowCurve, curve_of_entries
 from .rows import INTEGER_COLUMNS, NO_POSITIVE_CLASS, NOT_ASKED, NUMBER_COLUMNS, Measures, Rows
 from .settings import CURVES_AT_END, MEASURES, RANKING_MEASURES, EvaluatorSettings
+from .source_partitions import END_OF_TIME
 from .steps import (
     AT,
     CHANGED,
@@ -77,6 +78,7 @@ from .steps import (
     WINDOW_FIELDS,
     Steps,
     new_course,
+    next_due,
     plan_steps,
     window_rule,
 )
@@ -382,6 +384,14 @@ class ModelEvaluator:
         if len(rows):
             self._reported_seq = int(rows.integers[-1, _SEQ_COLUMN])
         return rows
+
+    @property
+    def next_due(self) -> int:
+        """The grid point at which the next row is due if no event comes; END_OF_TIME: there is none."""
+        if not self._rule.grid or not self.seq:
+            return END_OF_TIME
+        due = int(next_due(self._rule, self._course, self._ring_times))
+        return END_OF_TIME if due == NO_TIME else due
 
     def finish(self) -> Rows:
         """Return the last row and the last curve, unless the last event applied has made them already.

@@ -1,7 +1,8 @@
 """What a state machine of a shard is fed: packed batches, and words about the stream itself.
 
-A record is bytes: an `EventBatch`, an `EndOfPartition` or an `EndOfInput`. The words travel the same way
-as the events do (through the log of a shard), so that a restarted machine hears them again.
+A record is bytes: an `EventBatch` (for a label join a `PredictionBatch` or a `LabelBatch`), a `Heartbeat`,
+an `EndOfPartition`, a `Clock` or an `EndOfInput`. The words travel the same way as the events do (through the
+log of a shard), so that a restarted machine hears them again.
 
 Wire form, version 1, little-endian: magic "RSCT", version u8, kind u8, crc32 of the rest u32, the rest.
 """
@@ -12,15 +13,17 @@ import json
 import struct
 import zlib
 from dataclasses import dataclass
+from typing import Any
 
 from .errors import CorruptBytesError, ForeignBytesError, FutureVersionError, TruncatedBytesError
 from .events import MAGIC as BATCH_MAGIC
 from .events import NO_TIME, EventBatch
+from .join_batches import LABELS_MAGIC, PREDICTIONS_MAGIC, LabelBatch, PredictionBatch
 
 MAGIC = b"RSCT"
 VERSION = 1
 _HEAD = struct.Struct("<4sBBI")
-_END_OF_PARTITION, _END_OF_INPUT = 1, 2
+_END_OF_PARTITION, _END_OF_INPUT, _HEARTBEAT, _CLOCK = 1, 2, 3, 4
 
 
 @dataclass(frozen=True)
@@ -43,8 +46,38 @@ class EndOfPartition:
         content = [self.source, self.partition, self.partitions, self.packets]
         if self.high_water != NO_TIME:
             content.append(self.high_water)
-        body = json.dumps(content).encode()
-        return _HEAD.pack(MAGIC, VERSION, _END_OF_PARTITION, zlib.crc32(body)) + body
+        return _packed(_END_OF_PARTITION, content)
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """A source partition goes on, has sent this shard `packets` packets, and is settled up to a moment.
+
+    Every event of the partition with a time before `settled` is in these packets; what comes later has that
+    time or a later one. So a machine that has these packets of all `partitions` knows its clock: the least
+    `settled`. Heartbeats go to every shard, also to those that get no events.
+    """
+
+    source: str
+    partition: int
+    partitions: int
+    packets: int
+    settled: int
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        return _packed(_HEARTBEAT, [self.source, self.partition, self.partitions, self.packets, self.settled])
+
+
+@dataclass(frozen=True)
+class Clock:
+    """All of the input is settled up to a moment: a runner's watermark says so, not its readers."""
+
+    settled: int
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        return _packed(_CLOCK, [self.settled])
 
 
 @dataclass(frozen=True)
@@ -56,15 +89,26 @@ class EndOfInput:
         return _HEAD.pack(MAGIC, VERSION, _END_OF_INPUT, zlib.crc32(b""))
 
 
-Record = EventBatch | EndOfPartition | EndOfInput
+Batch = EventBatch | PredictionBatch | LabelBatch
+Word = Heartbeat | EndOfPartition | Clock | EndOfInput
+Record = Batch | Word
+
+_BATCHES: dict[bytes, type[Batch]] = {
+    BATCH_MAGIC: EventBatch, PREDICTIONS_MAGIC: PredictionBatch, LABELS_MAGIC: LabelBatch,
+}  # fmt: skip
+
+
+def _packed(kind: int, content: list[Any]) -> bytes:
+    body = json.dumps(content).encode()
+    return _HEAD.pack(MAGIC, VERSION, kind, zlib.crc32(body)) + body
 
 
 def unpack_record(data: bytes) -> Record:
     """Read any record. Raises a `WireError` where the bytes are none."""
-    if data[:4] == BATCH_MAGIC or not data:
-        return EventBatch.unpack(data)
+    if (batch := _BATCHES.get(bytes(data[:4]))) is not None or not data:
+        return (batch or EventBatch).unpack(data)
     if len(data) < _HEAD.size:
-        known = MAGIC.startswith(data[:4]) or BATCH_MAGIC.startswith(data[:4])
+        known = any(magic.startswith(data[:4]) for magic in (MAGIC, *_BATCHES))
         error = TruncatedBytesError if known else ForeignBytesError
         raise error(f"{len(data)} bytes are not a whole record of a shard")
     magic, version, kind, crc = _HEAD.unpack_from(data)
@@ -80,16 +124,28 @@ def unpack_record(data: bytes) -> Record:
     if kind == _END_OF_INPUT and not body:
         return EndOfInput()
     if kind == _END_OF_PARTITION:
-        return _end_of_partition(body)
+        source, *numbers = _content(body, "the end of a partition", (4, 5))
+        return EndOfPartition(source, *numbers)
+    if kind == _HEARTBEAT:
+        source, *numbers = _content(body, "a heartbeat", (5,))
+        return Heartbeat(source, *numbers)
+    if kind == _CLOCK:
+        return Clock(*_content(body, "a clock", (1,), named=False))
     raise CorruptBytesError(f"a shard record of kind {kind} and {len(body)} bytes is none that we write")
 
 
-def _end_of_partition(body: bytes) -> EndOfPartition:
+def _content(body: bytes, what: str, sizes: tuple[int, ...], *, named: bool = True) -> list[Any]:
+    """Read [source (if it is named), partition, partitions, packets, a time (or none)]."""
     try:
-        source, *numbers = json.loads(body)
+        content = json.loads(body)
+        numbers = content[1:] if named else content
     except (ValueError, TypeError, RecursionError) as damage:
-        raise CorruptBytesError(f"the end of a partition contradicts itself: {damage}") from damage
-    whole = all(type(number) is int for number in numbers) and len(numbers) in (3, 4)
-    if type(source) is not str or not whole or min(numbers[:3]) < 0 or not -(2**63) <= numbers[-1] < 2**63:
-        raise CorruptBytesError(f"the end of a partition contradicts itself: {source!r}, {numbers}")
-    return EndOfPartition(source, *numbers)
+        raise CorruptBytesError(f"{what} contradicts itself: {damage}") from damage
+    whole = type(content) is list and len(content) in sizes and all(type(each) is int for each in numbers)
+    if (
+        not whole
+        or (named and (type(content[0]) is not str or min(numbers[:3]) < 0))
+        or not -(2**63) <= numbers[-1] < 2**63
+    ):
+        raise CorruptBytesError(f"{what} contradicts itself: {content}")
+    return list(content)

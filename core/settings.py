@@ -24,8 +24,10 @@ from .windows import (
     EveryEvents,
     LastEvents,
     Window,
+    duration_text,
     is_positive,
     parse_every,
+    parse_lateness,
     parse_window,
     read_number,
 )
@@ -223,7 +225,8 @@ class EvaluatorSettings:
     partial_fpr         the range of false positive rates of partial_auc, (lower, upper), in [0, 1]
     flip_if_below_half  take -score in the H-measure while AUC < 0.5, as R's hmeasure does
     positive            the class that counts as positive, as `class_text`; None = labels are 1 and 0 already
-    order               how the events were ordered: "position", "time" or "arrival"
+    order               how the events were ordered: "position", "arrival", "time" (a total sort), or
+                        "time:10m": by time, and what comes later than that in its partition does not count
     curves              a ROC curve after every n-th event of a (model, slice) and one at the end; "end": that
                         one alone; None = no curves. Each costs a pass over the window
     """
@@ -263,8 +266,7 @@ class EvaluatorSettings:
         self._check_partial_fpr()
         if self.positive is not None:
             object.__setattr__(self, "positive", class_text(self.positive))
-        if self.order not in ("position", "time", "arrival"):
-            raise ConfigError(f"order={self.order!r}: give 'position', 'time' or 'arrival'")
+        object.__setattr__(self, "order", checked_order(self.order))
         if not (self.curves is None or self.curves == CURVES_AT_END or isinstance(self.curves, EveryEvents)):
             raise ConfigError(f"curves={self.curves!r}: give EveryEvents(n), 'end', or None for no curves")
         if not isinstance(self.probabilities, bool) or not isinstance(self.flip_if_below_half, bool):
@@ -275,6 +277,17 @@ class EvaluatorSettings:
                 "say that scores are probabilities (probabilities=True, --probabilities), or take another"
             )
         object.__setattr__(self, "measures", self._named_measures())
+
+    @property
+    def by_time(self) -> bool:
+        """Whether events apply in order of time."""
+        return self.order.startswith("time")
+
+    @property
+    def lateness(self) -> int | None:
+        """How late an event may come in order of time, microseconds; None = however late."""
+        _, limited, text = self.order.partition(":")
+        return parse_lateness(text) if limited else None
 
     @property
     def needs_times(self) -> str | None:
@@ -356,6 +369,28 @@ class EvaluatorSettings:
     def config_hash(self) -> str:
         """Return the 12 hexadecimal digits that stand in the column `config` of every row."""
         return config_of(self.canonical())
+
+
+def checked_order(order: str) -> str:
+    """Return an order in its one spelling. Raises ConfigError.
+
+    >>> checked_order("time:60s")
+    'time:1m'
+    """
+    if order in ("position", "time", "arrival"):
+        return order
+    kind, limited, text = order.partition(":") if isinstance(order, str) else ("", "", "")
+    if kind != "time" or not limited:
+        raise ConfigError(
+            f"order={order!r}: give 'position', 'time' or 'arrival', or 'time:10m' where events may come up "
+            "to 10 minutes late"
+        )
+    try:
+        return f"time:{duration_text(parse_lateness(text))}"
+    except ConfigError:
+        raise ConfigError(
+            f"order={order!r}: {text!r} is no length of time; say how late events may come, as in 'time:10m'"
+        ) from None
 
 
 def config_of(canonical: str) -> str:

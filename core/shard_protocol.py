@@ -171,7 +171,7 @@ class ShardProtocol(Generic[Output]):
     """Applies records to the machine of a shard, through its cells and the cache of the process.
 
     `count(name, amount)` is told of snapshots_written, snapshot_bytes, log_bytes and rebuilds, and of
-    what the machine counts.
+    what the machine counts. `wakes_at` is what the last machine that was fed says.
     """
 
     def __init__(
@@ -186,6 +186,7 @@ class ShardProtocol(Generic[Output]):
         self._step = step
         self._count = count
         self._warned: set[str] = set()
+        self.wakes_at: int | None = None
 
     def apply(
         self, key: str, pane: Pane | None, cells: ShardCells, record: bytes, keep: bool = True
@@ -198,6 +199,7 @@ class ShardProtocol(Generic[Output]):
         live = self._take(place, cells, pane)
         before = live.machine.counts()
         outputs = live.machine.apply(record)
+        self.wakes_at = live.machine.wakes_at()
         for name, amount in live.machine.counts().items():
             self._count(name, amount - before[name])
         self._write(key, live, cells, record)

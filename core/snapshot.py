@@ -3,12 +3,13 @@
 Always a table of models. Nothing is pickled; what is rebuilt faster than read (sorted scores, class
 masses) is left out. A reader exists for every version ever released; anything else is a named error.
 
-Wire form, versions 1 and 2, little-endian
+Wire form, versions 1 to 3, little-endian
     magic "RSST", version u16, reserved u16, fingerprint 16 bytes, payload length u64, crc32 of it u32;
     payload: settings (u32 length, JSON), progress of the input (u32 length, JSON), held packets (u32
     count; partition i32, sequence i64, u32 length, bytes each), evaluators (u32 count; evaluator_state.py).
 Version 2 is what the readers of version 1 do not know: other windows than those of the last events and of
-all, rows on a grid of times, weights. All else is written as version 1.
+all, rows on a grid of times, weights; version 3 what those of version 2 do not: a clock (events in order of
+time, whose packets need not be whole). All else is written as version 1.
 The fingerprint is a hash of everything that decides what the state means: the settings that change
 values, the slices, and the number of shards.
 """
@@ -34,13 +35,14 @@ from .evaluator_state import EvaluatorState, Reader, packed_text, read_evaluator
 from .events import NO_TIME
 from .model_evaluator import ModelEvaluator
 from .settings import ADDED_SINCE, EvaluatorSettings, TableSettings
+from .source_partitions import END_OF_TIME
 from .windows import AllEvents, EveryEvents, LastEvents
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAGIC = b"RSST"
-VERSION = 2
+VERSION = 3
 _HEAD = struct.Struct("<4sHH16sQI")
 
 
@@ -114,6 +116,8 @@ class Snapshot:
     def version(self) -> int:
         """The least version that can say what it holds."""
         settings = self.settings.evaluator
+        if settings.by_time and self.progress and "ends" not in self.progress:
+            return 3
         first = isinstance(settings.window, LastEvents | AllEvents) and isinstance(
             settings.every, EveryEvents
         )
@@ -184,7 +188,9 @@ def describe(snapshot: Snapshot) -> str:
         "shards: " + ("each model its own" if settings.shards is None else str(settings.shards)),
         "slices: " + ("; ".join(",".join(names) for names in settings.slices) or "none"),
     ]
-    if snapshot.progress:
+    if snapshot.version >= 3:
+        lines += _clock_lines(snapshot.progress)
+    elif snapshot.progress:
         lines.append("input: " + ", ".join(f"{key} {value}" for key, value in snapshot.progress.items()))
     if snapshot.held:
         size = sum(len(packet) for _, _, packet in snapshot.held)
@@ -199,6 +205,17 @@ def describe(snapshot: Snapshot) -> str:
             f"{state.next_row:,} rows{last}"
         )
     return "\n".join(lines)
+
+
+def _clock_lines(progress: dict[str, Any]) -> list[str]:
+    clock = progress["clock"]
+    words = {NO_TIME: "not known yet", END_OF_TIME: "at the end of the input"}
+    lines = [f"clock: {words.get(clock) or _iso(clock)}"]
+    for number, source, received, _, packets, _, settled in progress.get("sources", {}).get("parts", ()):
+        of = "" if packets is None else f" of {packets:,}"
+        up_to = "" if settled in words else f", settled up to {_iso(settled)}"
+        lines.append(f"  partition {number}, {source}: {received:,}{of} packets{up_to}")
+    return lines
 
 
 def _iso(microseconds: int) -> str:

@@ -24,6 +24,10 @@ class StateMachine(Protocol[Output]):
         """
         ...
 
+    def wakes_at(self) -> int | None:
+        """Return the moment at which it wants to hear a `Clock`, microseconds; None = it waits for none."""
+        ...
+
     def to_bytes(self) -> bytes:
         """Return a snapshot: a machine loaded from it goes on exactly as this one does."""
         ...

@@ -142,6 +142,12 @@ def _next_due(rule: WindowRule, course: Int64Array, times: Int64Array) -> int:
     return due
 
 
+@entry
+def next_due(rule: WindowRule, course: Int64Array, times: Int64Array) -> int:
+    """Return the grid point at which the next row is due if no event comes; NO_TIME: there is none."""
+    return _next_due(rule, course, times)
+
+
 @inlined
 def _expire(course: Int64Array, times: Int64Array, bound: int) -> int:
     """Let go of the times at or before a bound; return how many they were."""

@@ -18,7 +18,7 @@ from collections import Counter
 import numpy as np
 
 from .errors import InputError
-from .events import EventBatch, TextColumn
+from .events import EventBatch
 
 
 def in_time_order(batches: list[EventBatch]) -> tuple[EventBatch, int]:
@@ -27,7 +27,7 @@ def in_time_order(batches: list[EventBatch]) -> tuple[EventBatch, int]:
     Returns with it how many events share time, id and model with another: nothing in the input says in which
     order they came.
     """
-    whole = _concat(batches)
+    whole = EventBatch.concat(batches)
     if whole.times is None:
         raise InputError("order 'time' needs events with times; name the column with --time")
     order = np.argsort(whole.times, kind="stable")
@@ -68,43 +68,3 @@ def _canonical_bytes(batch: EventBatch, row: int) -> bytes:
         data = b"" if text is None else text.encode("utf-8", "surrogatepass")
         parts.append(struct.pack("<i", -1 if text is None else len(data)) + data)
     return b"".join([parts[1], parts[0], *parts[2:]])
-
-
-def _concat(batches: list[EventBatch]) -> EventBatch:
-    """Put batches of one shape one after another."""
-    first = batches[0]
-    if len(batches) == 1:
-        return first
-
-    def texts(columns: list[TextColumn]) -> TextColumn:
-        index: dict[str, int] = {}
-        codes = []
-        for column in columns:
-            table = [index.setdefault(value, len(index)) for value in column.values]
-            codes.append(np.array([*table, -1], np.int32)[column.codes])
-        return TextColumn(np.concatenate(codes), tuple(index))
-
-    def optional(name: str) -> TextColumn | None:
-        if getattr(first, name) is None:
-            return None
-        return texts([getattr(batch, name) for batch in batches])
-
-    ids = [batch.ids for batch in batches if batch.ids is not None]
-    times = [batch.times for batch in batches if batch.times is not None]
-    weights = [batch.weights for batch in batches if batch.weights is not None]
-    return EventBatch(
-        models=texts([batch.models for batch in batches]),
-        scores=np.concatenate([batch.scores for batch in batches]),
-        labels=np.concatenate([batch.labels for batch in batches]),
-        times=np.concatenate(times) if times else None,
-        ids=type(ids[0])(np.concatenate([c.lengths for c in ids]), b"".join(c.data for c in ids))
-        if ids
-        else None,
-        weights=np.concatenate(weights) if weights else None,
-        label_classes=optional("label_classes"),
-        predicted=optional("predicted"),
-        slices=tuple(
-            (name, texts([dict(batch.slices)[name] for batch in batches])) for name, _ in first.slices
-        ),
-        source=first.source,
-    )

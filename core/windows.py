@@ -70,9 +70,11 @@ def microseconds(duration: Duration, what: str) -> int:
 def duration_text(micros: int) -> str:
     """Write a duration in the largest unit of which it is a whole number.
 
-    >>> duration_text(604_800_000_000), duration_text(5_400_000_000), duration_text(250_000)
-    ('7d', '90m', '250ms')
+    >>> duration_text(604_800_000_000), duration_text(5_400_000_000), duration_text(250_000), duration_text(0)
+    ('7d', '90m', '250ms', '0s')
     """
+    if not micros:
+        return "0s"
     unit, size = next((unit, size) for unit, size in _UNITS.items() if micros % size == 0)
     return f"{micros // size}{unit}"
 
@@ -309,6 +311,17 @@ def parse_every(text: str) -> Emission:
     if text and text[-1].isalpha() and text[0].isdecimal():
         return EverySeconds(text)
     return EveryEvents(_count(text, "every"))
+
+
+def parse_lateness(text: str) -> int:
+    """Read how late an event may come, in microseconds: a duration, or 0.
+
+    >>> parse_lateness("10m"), parse_lateness("0s")
+    (600000000, 0)
+    """
+    if (found := _DURATION.fullmatch(text.strip())) is not None and not Decimal(found[1]):
+        return 0
+    return microseconds(text, "lateness")
 
 
 def _count(text: str, what: str) -> int:

@@ -43,11 +43,10 @@ from ..core.settings import (
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..core.windows import EveryEvents, LastEvents, Window, parse_every, parse_window
 from ..runners.presets import Runner, RunnerError, choose_runner
-from ..transforms.dead_letters import DEAD_LETTER_METRICS
 from ..transforms.evaluate_shards import EvaluateShards
 from ..transforms.file_formats import CHUNK_ROWS, SourceFile
+from ..transforms.metrics import METRICS_NAMESPACE, letter_metrics
 from ..transforms.read_files import ReadEventFiles, check_columns, list_sources
-from ..transforms.stateful_machine import METRICS_NAMESPACE
 from ..transforms.validate import EventFields
 from ..transforms.write_curves import WriteCurves, curve_batches
 from ..transforms.write_rows import WriteDeadLetters, WriteRows
@@ -373,11 +372,12 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     events = pipeline | "Read" >> ReadEventFiles(
         job.sources, job.fields, job.settings.shards or 1, parquet_rows
     )
-    rows = events.packets | "Evaluate" >> EvaluateShards(job.settings, job.cache_bytes)
+    rows, refused = events.packets | "Evaluate" >> EvaluateShards(job.settings, job.fields, job.cache_bytes)
     write = WriteRows(job.output, job.settings.evaluator)
     _ = rows | "In columns" >> beam.ParDo(_InColumns()) | "Write rows" >> write
     if job.dead_letters is not None:
-        _ = events.dead_letters | "Write dead letters" >> WriteDeadLetters(job.dead_letters)
+        letters = (events.dead_letters, refused) | "All letters" >> beam.Flatten()
+        _ = letters | "Write dead letters" >> WriteDeadLetters(job.dead_letters)
     if job.curves is not None:
         curves = rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch)
         _ = curves | "Write curves" >> WriteCurves(job.curves)
@@ -469,7 +469,7 @@ def _outcome(result: PipelineResult) -> Outcome:
     reasons = [
         (name, int(letters.count), int(letters.min))
         for (namespace, name), letters in found.items()
-        if namespace == DEAD_LETTER_METRICS
+        if namespace == letter_metrics("invalid")
     ]
     times = found.get((METRICS_NAMESPACE, "event_seconds"))
     return Outcome(

@@ -28,8 +28,8 @@ DEAD_LETTER_SCHEMA = pa.schema(
 )
 """The columns of a dead letter, in every sink."""
 
-DEAD_LETTER_METRICS = "rocsteady.dead_letters"
-"""Namespace of Beam distributions: one for every kind of reason, over the positions where it occurred."""
+KINDS = ("invalid", "late", "unmatched", "duplicate")
+"""What a dead letter can be."""
 
 RawRecords = Callable[[Int64Array], pa.Array]
 """Gives the records of chosen rows of a batch as JSON, string[number of rows]."""

@@ -3,8 +3,8 @@
 Events are packed before they travel: a DoFn buffers those of a bundle per Beam window, validates them in
 columns and splits them by shard. So windows are assigned to single events, and state is reached once per
 shard and bundle. Events apply in the order in which they arrive (`order="arrival"`), which no runner
-promises across runs; what is read from files in the order of its positions goes through the file
-pipeline, over the same `EvaluateShards`.
+promises across runs, or in order of time as far as the runner's watermark has come (`clock="runner"`). What
+is read from files goes through the file pipeline, over the same `EvaluateShards`; its readers are the clock.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import numpy as np
 import pyarrow as pa
 from apache_beam.coders import RowCoder, registry
 from apache_beam.pvalue import TaggedOutput
-from apache_beam.transforms.window import GlobalWindow
-from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
+from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ..core.errors import ConfigError, InputError, WireError
@@ -32,17 +31,18 @@ from ..core.settings import (
     EvaluatorSettings,
     TableSettings,
     check_signal,
+    checked_order,
 )
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..core.windows import Emission, EveryEvents, LastEvents, Window
 from .columns import json_record
-from .dead_letters import DeadLetter
+from .dead_letters import DeadLetter, DeadLetters
 from .evaluate_shards import EvaluateShards
 from .event_fields import EventFields
 from .packed_events import fitting
 from .record_batches import records_to_batch
 from .sharding import shard_key, split_by_shard
-from .stateful_machine import refuse_merging_windows
+from .stateful_machine import refuse_merging_windows, timestamp
 from .validate import validate
 from .write_curves import curve_batches
 
@@ -52,7 +52,7 @@ PACKET_EVENTS = 10_000
 _ALL_WINDOWS_EVENTS = 100_000
 """Single events of all windows that are buffered at a time, at the most."""
 
-DEAD_LETTERS, LATE = "dead_letters", "late"
+DEAD_LETTERS = "dead_letters"
 
 
 class Evaluation(NamedTuple):
@@ -65,7 +65,8 @@ class Evaluation(NamedTuple):
                   same fields.
     batches       the same rows as pyarrow RecordBatches: many rows to an element
     dead_letters  of DeadLetter: what is no event, and why
-    late          of DeadLetter: events that came too late. Empty while events apply as they arrive
+    late          of DeadLetter: events that came behind what was applied, each with how late it was. Empty
+                  while events apply as they arrive
     curves        the ROC curves that curves= asked for, as pyarrow RecordBatches (CURVE_SCHEMA of
                   write_curves.py: a row a point), each in the window that it was made for; else empty
     """
@@ -83,10 +84,14 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
     An event is a dict, a NamedTuple, a beam.Row, or bytes: many events, packed by `EventBatch.pack()`.
     Column arguments (score, label, model, time, id, weight, predicted, slices) are names in it. What is
     no event becomes a dead letter, and the rest goes on; packed events that do not fit the settings are
-    one dead letter. Events apply in the order in which they arrive, whatever time= says (clock="runner",
-    which would sort by it, is not in this version); windows and grids by time need it. weight= names what an
-    event counts; every event counts 1 without it.
+    one dead letter. weight= names what an event counts; every event counts 1 without it.
 
+    order        "arrival": events apply as they come, whatever time= says, and rows depend on the runner.
+                 "time": in order of time=, each when Beam's watermark has passed it; "time:10m" when it has
+                 passed it by 10 minutes. Events of one time apply by id=, then by a hash of their content.
+                 What comes behind what was applied is late. On a runner whose watermark knows its sources the
+                 rows do not depend on the order in which events arrive
+    clock        "runner", with order="time": Beam's watermark tells what is complete
     positive     the label of positive events; without it 1/0, 1/-1 and true/false are understood
     model_name   the one model that all events are of, instead of a column
     time_unit    "s", "ms", "us" or "ns", for times that are numbers
@@ -134,6 +139,8 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         shards: int | None = 64,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         curves: EveryEvents | Literal["end"] | None = None,
+        order: str = "arrival",
+        clock: Literal["runner"] | None = None,
     ) -> None:
         super().__init__()
         crosses = (slices,) if isinstance(slices, str) else tuple(slices)
@@ -171,7 +178,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
                 partial_fpr=partial_fpr,
                 flip_if_below_half=flip_if_below_half,
                 positive=self._fields.positive,
-                order="arrival",
+                order=_checked_order(order, clock, time),
                 curves=curves,
             ),
             self._fields.slices,
@@ -181,7 +188,8 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         if time is None and (needs := settings.needs_times) is not None:
             raise ConfigError(f"{needs} goes by event time; name the field of times with time=")
         check_signal(settings, predicted is not None, "predicted=", "positive=")
-        self._shards = EvaluateShards(self._settings, cache_bytes)
+        lateness = (settings.lateness or 0) if settings.by_time else None
+        self._shards = EvaluateShards(self._settings, self._fields, cache_bytes, lateness)
 
     def expand(self, events: beam.PCollection[Any]) -> Evaluation:
         """Pack, evaluate, and unpack the rows."""
@@ -193,15 +201,15 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         refuse_merging_windows(events, self.label)
         packed = events | "Pack" >> beam.ParDo(
             _PackDoFn(self._fields, self._settings.shards, self.label)
-        ).with_outputs(DEAD_LETTERS, LATE, main="packets")
+        ).with_outputs(DEAD_LETTERS, main="packets")
         rows = packed.packets | "Typed packets" >> beam.Map(_unchanged).with_output_types(tuple[str, bytes])
-        rows = rows | "Evaluate" >> self._shards
+        rows, refused = rows | "Evaluate" >> self._shards
         return Evaluation(
             rows=rows | "Rows" >> beam.FlatMap(_single_rows).with_output_types(MeasureRow),
             batches=rows | "Batches" >> beam.FlatMap(_row_batches).with_output_types(pa.RecordBatch),
             dead_letters=packed[DEAD_LETTERS]
             | "Dead letters" >> beam.Map(_unchanged).with_output_types(DeadLetter),
-            late=packed[LATE] | "Late" >> beam.Map(_unchanged).with_output_types(DeadLetter),
+            late=refused | "Late" >> beam.FlatMap(single_letters, "late").with_output_types(DeadLetter),
             curves=rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch),
         )
 
@@ -340,15 +348,32 @@ def _single_rows(
     """
     for row in rows:
         micros = row.time if row.due is None else row.due
-        yield WindowedValue(row, time if micros is None else _timestamp(micros), (window,))
+        yield WindowedValue(row, time if micros is None else timestamp(micros), (window,))
 
 
-_LAST = GlobalWindow().max_timestamp()
+def single_letters(letters: pa.RecordBatch, kind: str) -> Iterator[DeadLetter]:
+    """Give the dead letters of one kind, one by one."""
+    return (letter for letter in DeadLetters(letters) if letter.kind == kind)
 
 
-def _timestamp(micros: int) -> Timestamp:
-    """Return a Beam timestamp; Beam ends a little before int64 does."""
-    return min(max(Timestamp(micros=micros), MIN_TIMESTAMP), _LAST)
+def _checked_order(order: str, clock: str | None, time: str | None) -> str:
+    """Return the order in which the events of a PCollection can apply. Raises ConfigError."""
+    order = checked_order(order)
+    if clock not in (None, "runner"):
+        raise ConfigError(f"clock={clock!r}: give 'runner', or leave it out")
+    if order == "position":
+        raise ConfigError(
+            "order='position': the elements of a PCollection have no positions; give 'arrival', or 'time' "
+            "with clock='runner'"
+        )
+    if (order != "arrival") != (clock is not None):
+        raise ConfigError(
+            f"order={order!r} with clock={clock!r}: order='time' goes with clock='runner', whose watermark "
+            "says what is complete, and order='arrival' without a clock"
+        )
+    if order != "arrival" and time is None:
+        raise ConfigError(f"order={order!r} needs times; name their field with time=")
+    return order
 
 
 registry.register_coder(DeadLetter, RowCoder)

@@ -25,7 +25,9 @@ from ..core.rows import INTEGER_COLUMNS, NUMBER_COLUMNS, MeasureRow, Rows
 from ..core.settings import MEASURES, TableSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..core.state_machine import Pane
-from .stateful_machine import RunStateMachine
+from .event_fields import EventFields
+from .rejected_letters import RejectedLetters
+from .stateful_machine import MachineOutputs, RunStateMachine
 
 
 class RowsCoder(Coder):
@@ -134,18 +136,29 @@ class TableFactory:
         return EvaluatorTable.from_bytes(snapshot, self.settings, pane)
 
 
-class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], beam.PCollection[Rows]]):
+class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
     """Evaluates packets (shard, record) by a table of evaluators per shard and Beam window.
 
+    Outputs are `Rows`; letters the events that were late or duplicates.
+
     settings     how to evaluate, the slices, and the number of shards that the packets were split into
+    fields       how the user calls the columns of an event
     cache_bytes  live tables that a process keeps between bundles
+    lateness     see `RunStateMachine`
     """
 
-    def __init__(self, settings: TableSettings, cache_bytes: int = DEFAULT_CACHE_BYTES) -> None:
+    def __init__(
+        self,
+        settings: TableSettings,
+        fields: EventFields,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+        lateness: int | None = None,
+    ) -> None:
         super().__init__()
-        self._machines = RunStateMachine(TableFactory(settings), Rows, cache_bytes)
+        letters = RejectedLetters(fields)
+        self._machines = RunStateMachine(TableFactory(settings), Rows, cache_bytes, letters, lateness)
 
-    def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> beam.PCollection[Rows]:
+    def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
         """Evaluate; raises ConfigError for windows that merge."""
-        rows: beam.PCollection[Rows] = packets | "Machines" >> self._machines
-        return rows
+        outputs: MachineOutputs = packets | "Machines" >> self._machines
+        return outputs

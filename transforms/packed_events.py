@@ -50,7 +50,9 @@ def fitting(batch: EventBatch, fields: EventFields) -> EventBatch:
     return replace(
         batch,
         times=None if fields.time is None else batch.times,
-        ids=None,  # nothing downstream needs them
+        ids=None if fields.id is None else batch.ids,
+        positions=None,
+        sources=None,
         slices=tuple((name, slices[name]) for name in fields.slice_columns),
         source="",
         sequence=UNORDERED,

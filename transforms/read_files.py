@@ -30,7 +30,7 @@ from ..core.errors import InputError
 from ..core.events import NO_TIME
 from ..core.records import EndOfPartition
 from . import progress
-from .dead_letters import DEAD_LETTER_METRICS, DeadLetters
+from .dead_letters import DeadLetters
 from .event_fields import OPTIONS, EventFields
 from .file_formats import (
     CHUNK_ROWS,
@@ -46,8 +46,8 @@ from .file_formats import (
     stem_of,
 )
 from .json_lines import json_chunks, json_columns
+from .metrics import METRICS_NAMESPACE, letter_metrics
 from .sharding import shard_key, shard_of, split_by_shard
-from .stateful_machine import METRICS_NAMESPACE
 from .validate import validate
 
 DEAD_LETTERS = "dead_letters"
@@ -250,7 +250,7 @@ class _ReadFile(beam.DoFn):
             for kind, position in dead.kinds():
                 metric = self._kinds.get(kind)
                 if metric is None:
-                    metric = self._kinds[kind] = Metrics.distribution(DEAD_LETTER_METRICS, kind)
+                    metric = self._kinds[kind] = Metrics.distribution(letter_metrics("invalid"), kind)
                 metric.update(position)
             progress.add(records=chunk.records, dead_letters=len(dead), bytes=chunk.bytes_read - seen)
             seen = chunk.bytes_read

@@ -119,6 +119,8 @@ def _cut(
         label_classes=text(batch.label_classes),
         predicted=text(batch.predicted),
         slices=tuple((name, column.take(rows)) for name, column in batch.slices),
+        positions=None if batch.positions is None else batch.positions[start:end],
+        sources=text(batch.sources),
         source=batch.source,
         partition=batch.partition,
         first_position=batch.first_position,

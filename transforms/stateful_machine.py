@@ -3,22 +3,26 @@
 What it does with state is `core.shard_protocol`; here are the cells, the timer and the metrics. The names
 of the cells and of the timer are part of every stored state and never change.
 
-Input is (key, record), output what the machine puts out, in the window of the input. An event-time timer
-at the end of the window feeds the machine an `EndOfInput`: bounded input ends with its last rows on every
-runner, a fixed or sliding pane with those at its end. Merging windows are refused: their state would have
-to be merged, and an exact sliding window cannot be.
+Input is (key, record), output what the machine puts out, in the window of the input; records that it refuses
+(`Rejected`) leave as dead letters, in columns, by an output of their own. An event-time timer at the end of
+the window feeds the machine an `EndOfInput`: bounded input ends with its last rows on every runner, a fixed
+or sliding pane with those at its end. Where the runner's watermark is to be the clock of the machines, another
+timer tells them what it has passed, when most of what they hold can go. Merging windows are refused: their
+state would have to be merged, and an exact sliding window cannot be.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
+import pyarrow as pa
 from apache_beam.coders import BytesCoder
 from apache_beam.metrics import Metrics
+from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import (
     BagStateSpec,
@@ -27,9 +31,11 @@ from apache_beam.transforms.userstate import (
     on_timer,
 )
 from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
 from ..core.errors import ConfigError
-from ..core.records import EndOfInput
+from ..core.records import Clock, EndOfInput
+from ..core.rejected import Rejected
 from ..core.shard_protocol import (
     DEFAULT_CACHE_BYTES,
     MachineCache,
@@ -38,9 +44,8 @@ from ..core.shard_protocol import (
     ValueCell,
 )
 from ..core.state_machine import MachineFactory, Pane
-
-METRICS_NAMESPACE = "rocsteady"
-
+from .metrics import METRICS_NAMESPACE, count_letters
+from .record_batches import from_ipc  # noqa: F401  registers the coder of the letters
 
 _caches: dict[int, MachineCache] = {}
 _caches_lock = Lock()
@@ -60,6 +65,14 @@ def pane_of(window: Any) -> Pane | None:
     if isinstance(window, GlobalWindow):
         return None
     return window.start.micros, window.end.micros
+
+
+_LAST = GlobalWindow().max_timestamp()
+
+
+def timestamp(micros: int) -> Timestamp:
+    """Return a Beam timestamp; Beam ends a little before int64 does."""
+    return min(max(Timestamp(micros=micros), MIN_TIMESTAMP), _LAST)
 
 
 def refuse_merging_windows(events: beam.PCollection[Any], whose: str) -> None:
@@ -98,9 +111,15 @@ SNAPSHOT = ReadModifyWriteStateSpec("snapshot", BytesCoder())
 LOG = BagStateSpec("log", BytesCoder())
 TOKEN = ReadModifyWriteStateSpec("token", BytesCoder())
 END = TimerSpec("end", TimeDomain.WATERMARK)
+CLOCK = TimerSpec("clock", TimeDomain.WATERMARK)
+
+LETTERS = "letters"
+
+Letters = Callable[[Rejected], pa.RecordBatch]
+"""Makes dead letters of what a machine refuses, DEAD_LETTER_SCHEMA; travels to the workers."""
 
 _SNAPSHOT, _LOG, _TOKEN = map(beam.DoFn.StateParam, (SNAPSHOT, LOG, TOKEN))
-_END = beam.DoFn.TimerParam(END)
+_END, _CLOCK = map(beam.DoFn.TimerParam, (END, CLOCK))
 
 
 class StateMachineDoFn(beam.DoFn):
@@ -111,14 +130,15 @@ class StateMachineDoFn(beam.DoFn):
         factory: MachineFactory[Any],
         step: str,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
+        letters: Letters | None = None,
+        lateness: int | None = None,
     ) -> None:
         self._factory = factory
         self._step = step
         self._cache_bytes = cache_bytes
-        names = (
-            "events_applied", "events_tied", "snapshots_written", "snapshot_bytes", "log_bytes", "rebuilds",
-        )  # fmt: skip
-        self._counters = {name: Metrics.counter(METRICS_NAMESPACE, name) for name in names}
+        self._letters = letters
+        self._lateness = lateness
+        self._counters: dict[str, Any] = {}
 
     def setup(self) -> None:
         """Join the users of the process's cache; compile before there are bundles."""
@@ -139,7 +159,8 @@ class StateMachineDoFn(beam.DoFn):
         log: Any = _LOG,
         token: Any = _TOKEN,
         end: Any = _END,
-    ) -> list[Any]:
+        clock: Any = _CLOCK,
+    ) -> Iterator[Any]:
         """Apply one record, with a timer set for the end of its window.
 
         In the global window the first record of a key sets it. In a pane every record does, because the
@@ -150,7 +171,41 @@ class StateMachineDoFn(beam.DoFn):
         committed = ReadOnce(token)
         if committed.read() is None or pane is not None:
             end.set(window.max_timestamp())
-        return self._protocol.apply(key, pane, ShardCells(snapshot, log, committed), record)
+        outputs = self._protocol.apply(key, pane, ShardCells(snapshot, log, committed), record)
+        self._wake(clock, window)
+        return self._tagged(outputs)
+
+    def _wake(self, clock: Any, window: Any) -> None:
+        """Set the timer of the clock, where the runner's watermark is the clock."""
+        if self._lateness is not None and (moment := self._protocol.wakes_at) is not None:
+            clock.set(min(timestamp(moment + self._lateness), window.max_timestamp()))
+
+    def _tagged(self, outputs: list[Any]) -> Iterator[Any]:
+        for output in outputs:
+            if isinstance(output, Rejected) and self._letters is not None:
+                letters = self._letters(output)
+                count_letters(output.kind, output.category, letters)
+                yield TaggedOutput(LETTERS, letters)
+            else:
+                yield output
+
+    @on_timer(CLOCK)
+    def at_clock(
+        self,
+        key: Any = beam.DoFn.KeyParam,
+        window: Any = beam.DoFn.WindowParam,
+        time: Any = beam.DoFn.TimestampParam,
+        snapshot: Any = _SNAPSHOT,
+        log: Any = _LOG,
+        token: Any = _TOKEN,
+        clock: Any = _CLOCK,
+    ) -> Iterator[Any]:
+        """Tell the machine what the watermark has passed."""
+        cells = ShardCells(snapshot, log, token)
+        record = Clock(time.micros - (self._lateness or 0)).pack()
+        outputs = self._protocol.apply(key, pane_of(window), cells, record)
+        self._wake(clock, window)
+        yield from self._tagged(outputs)
 
     @on_timer(END)
     def at_end(
@@ -164,18 +219,32 @@ class StateMachineDoFn(beam.DoFn):
         """Tell the machine that its input has ended."""
         cells = ShardCells(snapshot, log, token)
         pane = pane_of(window)
-        yield from self._protocol.apply(key, pane, cells, EndOfInput().pack(), keep=pane is None)
+        outputs = self._protocol.apply(key, pane, cells, EndOfInput().pack(), keep=pane is None)
+        yield from self._tagged(outputs)
 
     def _count(self, name: str, amount: int) -> None:
-        self._counters[name].inc(amount)
+        counter = self._counters.get(name)
+        if counter is None:
+            counter = self._counters[name] = Metrics.counter(METRICS_NAMESPACE, name)
+        counter.inc(amount)
 
 
-class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], beam.PCollection[Any]]):
+class MachineOutputs(NamedTuple):
+    """What the machines of a step put out, and what they refused as dead letters, in columns."""
+
+    outputs: beam.PCollection[Any]
+    letters: beam.PCollection[pa.RecordBatch]
+
+
+class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
     """Feeds (key, record) to one machine per key and window, and gives what the machines put out.
 
     factory      makes the machines
     output_type  of what they put out; Beam chooses the coder by it
     cache_bytes  live machines that a process keeps between bundles, over all steps of this bound
+    letters      makes dead letters of what the machines refuse, if they refuse anything
+    lateness     microseconds: the runner's watermark is the clock of the machines, and this far behind it
+                 everything is settled. None: it is not their clock
 
     The number of keys should be fixed and small: a key costs 20 microseconds to 1 ms a bundle.
     """
@@ -185,6 +254,8 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], beam.
         factory: MachineFactory[Any],
         output_type: Any,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
+        letters: Letters | None = None,
+        lateness: int | None = None,
     ) -> None:
         super().__init__()
         if isinstance(cache_bytes, bool) or not isinstance(cache_bytes, int) or cache_bytes < 0:
@@ -195,20 +266,23 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], beam.
         self._factory = factory
         self._output_type = output_type
         self._cache_bytes = cache_bytes
+        self._letters = letters
+        self._lateness = lateness
 
-    def expand(self, records: beam.PCollection[tuple[str, bytes]]) -> beam.PCollection[Any]:
+    def expand(self, records: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
         """Host the machines; raises ConfigError for windows that merge."""
         refuse_merging_windows(records, self.label)
         step = secrets.token_hex(8)
         # An untyped keyed PCollection gets another key coder in the timer than in the state on some
         # runners, and the timer then sees empty state without a word.
         typed = records | "Type" >> beam.Map(_unchanged).with_output_types(tuple[str, bytes])
-        dofn = StateMachineDoFn(self._factory, step, self._cache_bytes)
-        outputs: beam.PCollection[Any] = typed | "Apply" >> beam.ParDo(dofn).with_output_types(
-            self._output_type
+        dofn = StateMachineDoFn(self._factory, step, self._cache_bytes, self._letters, self._lateness)
+        outputs = typed | "Apply" >> beam.ParDo(dofn).with_outputs(LETTERS, main="outputs")
+        return MachineOutputs(
+            outputs["outputs"] | "Outputs" >> beam.Map(_unchanged).with_output_types(self._output_type),
+            outputs[LETTERS] | "Letters" >> beam.Map(_unchanged).with_output_types(pa.RecordBatch),
         )
-        return outputs
 
 
-def _unchanged(element: tuple[str, bytes]) -> tuple[str, bytes]:
+def _unchanged(element: Any) -> Any:
     return element

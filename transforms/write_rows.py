@@ -20,8 +20,8 @@ from apache_beam.transforms.window import GlobalWindows
 from ..core.rows_arrow import ROW_SCHEMA
 from ..core.settings import EvaluatorSettings
 from .dead_letters import DEAD_LETTER_SCHEMA
+from .metrics import METRICS_NAMESPACE
 from .record_batches import from_ipc, to_ipc
-from .stateful_machine import METRICS_NAMESPACE
 from .write_table import check_output, json_lines, write_table
 
 __all__ = [

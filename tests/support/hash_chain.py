@@ -60,6 +60,9 @@ class ChainMachine:
     def counts(self) -> dict[str, int]:
         return {"events_applied": self.seq}
 
+    def wakes_at(self) -> int | None:
+        return None
+
     def apply(self, record: bytes) -> list[ChainRow]:
         if self.at:
             self.at("before apply")

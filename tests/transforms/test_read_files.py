@@ -23,9 +23,9 @@ from rocsteady.core.errors import ConfigError, InputError, RocsteadyError
 from rocsteady.core.events import EventBatch
 from rocsteady.core.records import EndOfPartition, unpack_record
 from rocsteady.transforms import progress
-from rocsteady.transforms.dead_letters import DEAD_LETTER_METRICS
 from rocsteady.transforms.file_formats import csv_chunks
 from rocsteady.transforms.json_lines import json_line_chunks
+from rocsteady.transforms.metrics import letter_metrics
 from rocsteady.transforms.read_files import ReadEventFiles, check_columns, list_sources, read_batches
 from rocsteady.transforms.sharding import shard_key, shard_of
 from rocsteady.transforms.validate import DeadLetters, EventFields, validate
@@ -560,7 +560,7 @@ def reasons_counted(result):
     return {
         metric.key.metric.name: (metric.committed.count, metric.committed.min)
         for metric in result.metrics().query()["distributions"]
-        if metric.key.metric.namespace == DEAD_LETTER_METRICS
+        if metric.key.metric.namespace == letter_metrics("invalid")
     }
 
 

@@ -52,7 +52,7 @@ def test_rows_are_equal_on_every_runner_and_the_last_ones_come_at_the_end(
 ) -> None:
     with pipeline(runner) as p:
         records = p | InOrder(RECORDS, tuple[str, bytes])
-        records | RunStateMachine(FACTORY, ChainRow, cache_bytes) | Keep(tmp_path, "rows")
+        (records | RunStateMachine(FACTORY, ChainRow, cache_bytes)).outputs | Keep(tmp_path, "rows")
     assert sorted(row.value for row in kept(tmp_path, "rows")) == rows_of(RECORDS)
 
 
@@ -60,7 +60,7 @@ def test_rows_are_equal_on_every_runner_and_the_last_ones_come_at_the_end(
 def test_an_untyped_input_ends_with_its_last_rows_too(runner: str, tmp_path: Path) -> None:
     with pipeline(runner) as p:
         records = p | InOrder(RECORDS)
-        records | RunStateMachine(FACTORY, ChainRow) | Keep(tmp_path, "rows")
+        (records | RunStateMachine(FACTORY, ChainRow)).outputs | Keep(tmp_path, "rows")
     assert sorted(row.value for row in kept(tmp_path, "rows")) == rows_of(RECORDS)
 
 
@@ -70,7 +70,7 @@ def test_every_pane_is_a_machine_of_its_own(runner: str, windows: Any, tmp_path:
     with pipeline(runner) as p:
         times = [(record, time) for time, record in enumerate(RECORDS)]
         records = p | InOrder(times) | beam.MapTuple(TimestampedValue)
-        rows = records | beam.WindowInto(windows) | RunStateMachine(FACTORY, ChainRow)
+        rows = (records | beam.WindowInto(windows) | RunStateMachine(FACTORY, ChainRow)).outputs
         rows | Keep(tmp_path, "rows")
     got = kept(tmp_path, "rows")
     step = 10 if isinstance(windows, SlidingWindows) else 20
@@ -150,7 +150,7 @@ def test_a_stream_in_fixed_windows_ends_each_pane_once(tmp_path: Path) -> None:
     )
     with pipeline("retrying", "--streaming") as p:
         records = p | stream | beam.WindowInto(FixedWindows(10))
-        records | RunStateMachine(FACTORY, ChainRow) | Keep(tmp_path, "rows")
+        (records | RunStateMachine(FACTORY, ChainRow)).outputs | Keep(tmp_path, "rows")
     first = (0, 10_000_000)
     expected = [
         *undisturbed(FACTORY, [events(1, 2, 3), events(4, 5), events(6), END_OF_INPUT], first),
@@ -171,7 +171,7 @@ def test_late_records_of_a_pane_bring_a_newer_last_row_and_none_comes_twice(tmp_
     )
     with pipeline("retrying", "--streaming") as p:
         records = p | stream | beam.WindowInto(FixedWindows(10), allowed_lateness=1000)
-        records | RunStateMachine(FACTORY, ChainRow) | Keep(tmp_path, "rows")
+        (records | RunStateMachine(FACTORY, ChainRow)).outputs | Keep(tmp_path, "rows")
     told = [events(1, 2, 3), END_OF_INPUT, events(4, 5), END_OF_INPUT]
     rows = sorted(row.value for row in kept(tmp_path, "rows"))
     assert rows == undisturbed(FACTORY, told, (0, 10_000_000))

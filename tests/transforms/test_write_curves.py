@@ -17,7 +17,7 @@ import pytest
 import rocsteady as rs
 from apache_beam.testing.util import assert_that, equal_to
 from rocsteady.transforms.evaluate_shards import RowsCoder
-from rocsteady.transforms.stateful_machine import METRICS_NAMESPACE
+from rocsteady.transforms.metrics import METRICS_NAMESPACE
 from rocsteady.transforms.write_curves import CURVE_SCHEMA, WriteCurves, curve_batches, curves_to_arrow
 
 

@@ -1,0 +1,384 @@
+"""In which order the events of a shard apply (ARCHITECTURE, "Order, lateness, and what is deterministic").
+
+    arrival   as they come
+    position  partition after partition, packet after packet by number; what comes early is held
+    time      by (time, id, a hash of the record) (`time_order`): what is not settled yet is held until every
+              partition is settled beyond it. Nothing else decides: not how events were cut into packets, nor
+              in which order packets and words came
+
+Each takes in records and gives the events that may apply now, in their order; `is_finished` once all did.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from .errors import InputError
+from .events import NO_TIME, UNORDERED, EventBatch
+from .records import Clock, EndOfInput, EndOfPartition, Heartbeat, Record
+from .rejected import Rejected, in_words
+from .reorder_buffer import ReorderBuffer
+from .source_partitions import END_OF_TIME, SourcePartitions
+from .text_columns import TextColumn
+from .time_order import in_time_order
+
+Held = tuple[int, int, bytes]
+"""A packet that waits, in a snapshot: (partition, sequence, bytes)."""
+
+_LATE = "behind what was applied"
+_RUNNER = -1
+"""The "partition" of packets that waited for the clock, in a snapshot."""
+
+
+class InputOrder(Protocol):
+    """What the orders have in common."""
+
+    @property
+    def clock(self) -> int:
+        """Every event before it has been given; NO_TIME = not known, END_OF_TIME = all."""
+        ...
+
+    @property
+    def greatest(self) -> int:
+        """The greatest time of all partitions, where they have ended and have times."""
+        ...
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the last event has been given."""
+        ...
+
+    @property
+    def tied(self) -> int:
+        """How many events were given whose order among each other nothing in the input says."""
+        ...
+
+    def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
+        """Take in a record; yield what may apply now, and what came too late for that."""
+        ...
+
+    def wakes_at(self) -> int | None:
+        """Return the moment at which it wants to hear a `Clock`; None = it does not wait for one."""
+        ...
+
+    def progress(self) -> dict[str, Any]:
+        """Return all but the packets that wait, for JSON."""
+        ...
+
+    def held(self) -> list[Held]:
+        """Return the packets that wait."""
+        ...
+
+    def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
+        """Take over what `progress` and `held` gave; raises ValueError and the like for damage."""
+        ...
+
+    def snapshot_bytes(self) -> int:
+        """Return about what it adds to a snapshot. O(1)."""
+        ...
+
+    def live_bytes(self) -> int:
+        """Return about what it takes in memory. O(1)."""
+        ...
+
+
+class ArrivalOrder:
+    """As they come; `EndOfInput` may come more than once, as a pane fires late."""
+
+    def __init__(self) -> None:
+        self.clock = self.greatest = NO_TIME
+        self.is_finished = False
+        self.tied = 0
+
+    def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:  # noqa: ARG002
+        """Yield a batch."""
+        self.is_finished = isinstance(content, EndOfInput)
+        if isinstance(content, EventBatch):
+            yield content
+
+    def wakes_at(self) -> int | None:
+        """Return None."""
+        return None
+
+    def progress(self) -> dict[str, Any]:
+        """Return nothing: there is none."""
+        return {}
+
+    def held(self) -> list[Held]:
+        """Return nothing."""
+        return []
+
+    def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
+        """Raise ValueError unless there is nothing to go on from."""
+        if progress or held:
+            raise ValueError("packets wait where they apply as they come")
+
+    def snapshot_bytes(self) -> int:
+        """Return 0."""
+        return 0
+
+    def live_bytes(self) -> int:
+        """Return 0."""
+        return 0
+
+
+class PositionOrder:
+    """Partition after partition, packet after packet; the end of the last partition is that of the input."""
+
+    def __init__(self) -> None:
+        self.clock = self.greatest = NO_TIME
+        self.is_finished = False
+        self.tied = 0
+        self._turn = self._expected = 0
+        self._partitions: int | None = None
+        self._ends: dict[int, tuple[int, str]] = {}
+        self._held: dict[tuple[int, int], bytes] = {}
+        self._held_bytes = self._end_bytes = 0
+
+    def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
+        """Yield what is next, as far as it is here."""
+        if isinstance(content, EndOfInput):
+            self._check_whole()
+        elif isinstance(content, EndOfPartition):
+            self._end(content)
+        elif isinstance(content, EventBatch):
+            self._check_place(content)
+            key = (content.partition, content.sequence)
+            if key == (self._turn, self._expected):
+                yield content
+                self._expected += 1
+            elif key >= (self._turn, self._expected) and key not in self._held:
+                self._hold(key, record)
+        yield from self._follow()
+
+    def _end(self, end: EndOfPartition) -> None:
+        said = (end.packets, end.source)
+        if (
+            self._ends.get(end.partition, said) != said
+            or self._partitions not in (None, end.partitions)
+            or end.partition >= end.partitions
+        ):
+            raise InputError(
+                f"the end of partition {end.source!r} contradicts what was said before: number "
+                f"{end.partition} of {end.partitions}, {end.packets} packets; end each once"
+            )
+        if end.partition not in self._ends:
+            self._note_end(end.partition, said)
+        self._partitions = end.partitions
+        self.greatest = max(self.greatest, end.high_water)
+
+    def _note_end(self, partition: int, said: tuple[int, str]) -> None:
+        self._ends[partition] = said
+        self._end_bytes += len(json.dumps([partition, *said])) + 2  # a comma and a space between two
+
+    def _check_place(self, batch: EventBatch) -> None:
+        if batch.sequence < 0 or batch.partition < 0:
+            raise InputError(
+                f"a packet of {batch.source!r} has no number, and order 'position' needs one; number the "
+                "packets of a partition from 0, or evaluate in order of arrival"
+            )
+        if self._partitions is not None and batch.partition >= self._partitions:
+            raise InputError(
+                f"a packet of {batch.source!r} is of partition {batch.partition}, and the input has "
+                f"{self._partitions}; number partitions from 0, and say how many there are in every end"
+            )
+        if batch.sequence >= self._ends.get(batch.partition, (batch.sequence + 1, ""))[0]:
+            raise InputError(
+                f"packet {batch.sequence} of {batch.source!r} comes although the partition ended before "
+                "it; its end must count every packet"
+            )
+
+    def _hold(self, key: tuple[int, int], record: bytes) -> None:
+        self._held[key] = record
+        self._held_bytes += len(record) + 16
+
+    def _follow(self) -> Iterator[EventBatch]:
+        """Yield what was held and has its turn now."""
+        while not self.is_finished:
+            while (key := (self._turn, self._expected)) in self._held:
+                record = self._held.pop(key)
+                self._held_bytes -= len(record) + 16
+                yield EventBatch.unpack(record)
+                self._expected += 1
+            if self._ends.get(self._turn, (-1, ""))[0] != self._expected:
+                return
+            self._turn, self._expected = self._turn + 1, 0
+            self.is_finished = self._turn == self._partitions
+
+    def _check_whole(self) -> None:
+        if self.is_finished or not (self._held or self._ends or self._turn or self._expected):
+            return
+        known = self._ends.get(self._turn)
+        name = f"number {self._turn}"
+        if known is not None:
+            name = f"{known[1]!r} ({self._expected} of {known[0]} packets)"
+        raise InputError(
+            f"the input ended while events of partition {name} were missing: packets were lost on "
+            "the way, and rows without them would be wrong"
+        )
+
+    def wakes_at(self) -> int | None:
+        """Return None."""
+        return None
+
+    def progress(self) -> dict[str, Any]:
+        """Return whose turn it is and which partitions have ended."""
+        return {
+            "turn": self._turn,
+            "expected": self._expected,
+            "partitions": self._partitions,
+            "ends": [[partition, *end] for partition, end in sorted(self._ends.items())],
+            **({} if self.greatest == NO_TIME else {"clock": self.greatest}),
+        }
+
+    def held(self) -> list[Held]:
+        """Return the packets whose turn has not come."""
+        return [(*key, record) for key, record in sorted(self._held.items())]
+
+    def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
+        """Take over what `progress` and `held` gave."""
+        self._turn, self._expected = int(progress["turn"]), int(progress["expected"])
+        self._partitions = None if progress["partitions"] is None else int(progress["partitions"])
+        self._ends = {
+            int(number): (int(packets), str(source)) for number, packets, source in progress["ends"]
+        }
+        self.greatest = int(progress.get("clock", NO_TIME))
+        if min(self._turn, self._expected) < 0 or (self._partitions or 0) < 0:
+            raise ValueError("a number below 0")
+        self.is_finished = self._turn == self._partitions
+        for partition, sequence, record in held:
+            self._hold((partition, sequence), record)
+
+    def snapshot_bytes(self) -> int:
+        """Return about what it adds to a snapshot."""
+        return self._held_bytes + self._end_bytes
+
+    def live_bytes(self) -> int:
+        """Return about what it takes in memory."""
+        return self._held_bytes + 200 * len(self._held) + self._end_bytes
+
+
+class TimeOrder:
+    """By event time, as far as the clock has come.
+
+    The clock is that of the readers: the least moment that any partition is settled up to; or it is given
+    (`Clock`), for packets that have no number. An event behind the clock is late: readers judge lateness
+    themselves, before that, so with their clock there is none.
+    """
+
+    def __init__(self) -> None:
+        self.clock = NO_TIME
+        self.is_finished = False
+        self.tied = 0
+        self._partitions = SourcePartitions()
+        self._buffer: ReorderBuffer[EventBatch] = ReorderBuffer()
+
+    @property
+    def greatest(self) -> int:
+        """The greatest time of all partitions that have ended."""
+        return self._partitions.greatest
+
+    def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
+        """Yield the events that the clock has passed."""
+        clock = self.clock
+        if isinstance(content, EventBatch):
+            yield from self._take_batch(content, len(record))
+            clock = self._partitions.clock
+        elif isinstance(content, Heartbeat | EndOfPartition):
+            self._partitions.take(content, (content.source, content.partition, UNORDERED))
+            clock = self._partitions.clock
+        elif isinstance(content, Clock):
+            clock = content.settled
+        elif isinstance(content, EndOfInput):
+            if self._partitions and not self._partitions.ended:
+                self._partitions.refuse_gaps()
+            clock = END_OF_TIME
+        yield from self._advance(clock)
+
+    def _take_batch(self, batch: EventBatch, size: int) -> Iterator[Rejected]:
+        if batch.times is None:
+            raise InputError("order 'time' needs events with times; name the column with --time")
+        packet = (batch.source, batch.partition, batch.sequence)
+        numbered = batch.sequence != UNORDERED or bool(self._partitions)
+        if numbered and not self._partitions.take(batch, packet):
+            return
+        if len(batch) and batch.times.min() < self.clock:
+            late = batch.times < self.clock
+            behind = batch.take(np.flatnonzero(late))
+            yield Rejected("late", behind, self._reasons(behind), _LATE)
+            batch = batch.take(np.flatnonzero(~late))
+        self._buffer.add(batch, size)
+
+    def _reasons(self, late: EventBatch) -> TextColumn:
+        times = [] if late.times is None else late.times.tolist()
+        if self.clock == END_OF_TIME:
+            return TextColumn.of(["its input had ended" for _ in times])
+        return TextColumn.of([f"{in_words(self.clock - time)} behind what was applied" for time in times])
+
+    def _advance(self, clock: int) -> Iterator[EventBatch]:
+        if clock <= self.clock:
+            return
+        parts = self._buffer.release(clock)
+        if parts:
+            events, tied = in_time_order(parts)
+            self.tied += tied
+            yield events
+        self.clock = clock
+        self.is_finished = clock == END_OF_TIME
+
+    def wakes_at(self) -> int | None:
+        """Return a moment behind most of what waits, so that each waking gives much at once."""
+        moment = self._buffer.moment(0.75)
+        return None if moment is None else moment + 1
+
+    def progress(self) -> dict[str, Any]:
+        """Return the clock and what the partitions have said."""
+        return {"clock": self.clock, **({"sources": self._partitions.progress()} if self._partitions else {})}
+
+    def held(self) -> list[Held]:
+        """Return the events that wait, packed."""
+        return [(_RUNNER, number, packet) for number, packet in enumerate(self._buffer.packets())]
+
+    def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
+        """Take over what `progress` and `held` gave; those of before there was a clock, too."""
+        if "ends" in progress:
+            self._go_on_from_the_total_sort(progress, held)
+            return
+        self.clock = int(progress["clock"])
+        self.is_finished = self.clock == END_OF_TIME
+        if "sources" in progress:
+            self._partitions = SourcePartitions.of_progress(progress["sources"])
+        for _, _, record in held:
+            self._buffer.add(EventBatch.unpack(record), len(record))
+
+    def _go_on_from_the_total_sort(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
+        """Read versions 1 and 2: every packet was held until all partitions had ended."""
+        count = progress["partitions"]
+        if count is not None and int(progress["turn"]) == int(count):
+            self.clock, self.is_finished = END_OF_TIME, True
+        for _, _, record in held:
+            batch = EventBatch.unpack(record)
+            self._partitions.take(batch, (batch.source, batch.partition, batch.sequence))
+            self._buffer.add(batch, len(record))
+        for number, packets, source in progress["ends"]:
+            end = EndOfPartition(source, number, count, packets, int(progress.get("clock", NO_TIME)))
+            self._partitions.take(end, (source, number, UNORDERED))
+
+    def snapshot_bytes(self) -> int:
+        """Return about what it adds to a snapshot."""
+        return self._buffer.snapshot_bytes() + self._partitions.snapshot_bytes()
+
+    def live_bytes(self) -> int:
+        """Return about what it takes in memory."""
+        return self._buffer.live_bytes() + self._partitions.snapshot_bytes()
+
+
+def order_of(order: str) -> InputOrder:
+    """Return a new order by its name in `EvaluatorSettings`."""
+    if order == "arrival":
+        return ArrivalOrder()
+    return PositionOrder() if order == "position" else TimeOrder()

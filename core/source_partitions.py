@@ -1,0 +1,194 @@
+"""What the partitions of an input have said: how much they sent, how far they are settled, which have ended.
+
+Packets and words may arrive in any order, and a packet twice (a source that repeats itself). A partition's
+word counts once all packets that it speaks of are here, so that it never overtakes them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors import InputError
+from .events import NO_TIME
+from .records import Batch, EndOfPartition, Heartbeat
+
+END_OF_TIME = 2**63 - 1
+"""The clock of an input that has ended."""
+
+
+@dataclass
+class _Partition:
+    """One of them.
+
+    received  packets from 0 on without a gap, and
+    ahead     the numbers of those that came behind a gap
+    packets   how many there are in all; None = it goes on
+    words     (packets, settled) of heartbeats that speak of packets which are not here yet
+    settled   see `Heartbeat`
+    """
+
+    source: str
+    received: int = 0
+    ahead: set[int] = field(default_factory=set)
+    packets: int | None = None
+    words: list[tuple[int, int]] = field(default_factory=list)
+    settled: int = NO_TIME
+
+    def hear(self) -> None:
+        """Let the words count whose packets are here."""
+        while self.received in self.ahead:
+            self.ahead.remove(self.received)
+            self.received += 1
+        for packets, settled in self.words:
+            if packets <= self.received:
+                self.settled = max(self.settled, settled)
+        self.words = [word for word in self.words if word[0] > self.received]
+        if self.packets == self.received:
+            self.settled = END_OF_TIME
+
+
+class SourcePartitions:
+    """All partitions of one input.
+
+    count       how many there are; None = nobody has said so yet
+    clock       nothing earlier will come: the least that any is settled up to; END_OF_TIME when all ended
+    greatest    the greatest time of those that have ended; NO_TIME = none has times
+    """
+
+    def __init__(self) -> None:
+        self.count: int | None = None
+        self.clock = NO_TIME
+        self.greatest = NO_TIME
+        self._of: dict[int, _Partition] = {}
+        self._bytes = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._of)
+
+    @property
+    def ended(self) -> bool:
+        """Whether all have, and every packet is here."""
+        return self.clock == END_OF_TIME
+
+    def take(self, content: Batch | Heartbeat | EndOfPartition, packet: tuple[str, int, int]) -> bool:
+        """Note a packet, as (source, partition, sequence), or a word; return False for a known packet.
+
+        Raises InputError for what contradicts what was said before.
+        """
+        source, number, sequence = packet
+        if isinstance(content, Heartbeat | EndOfPartition):
+            self._take_word(content)
+        else:
+            self._check_packet(source, number, sequence)
+        partition = self._of.get(number) or self._add(number, _Partition(source))
+        if isinstance(content, EndOfPartition):
+            partition.source, partition.packets = content.source, content.packets
+            self.greatest = max(self.greatest, content.high_water)
+        elif isinstance(content, Heartbeat):
+            if content.settled > partition.settled:
+                partition.words.append((content.packets, content.settled))
+        elif sequence < partition.received or sequence in partition.ahead:
+            return False
+        else:
+            partition.ahead.add(sequence)
+        partition.hear()
+        if self.count == len(self._of):
+            self.clock = max(self.clock, min(each.settled for each in self._of.values()))
+        return True
+
+    def _add(self, number: int, partition: _Partition) -> _Partition:
+        self._of[number] = partition
+        self._bytes += len(json.dumps(partition.source)) + 60  # the numbers beside the name, about
+        return partition
+
+    def _take_word(self, word: Heartbeat | EndOfPartition) -> None:
+        known = self._of.get(word.partition)
+        said = None if known is None else known.packets
+        ended = isinstance(word, EndOfPartition)
+        sent = 0 if known is None else max([known.received, *(number + 1 for number in known.ahead)])
+        if (
+            self.count not in (None, word.partitions)
+            or word.partition >= word.partitions
+            or (said is not None and (said != word.packets if ended else said < word.packets))
+            or (ended and sent > word.packets)
+            or (said is not None and known is not None and known.source != word.source)
+        ):
+            what = "end" if ended else "heartbeat"
+            raise InputError(
+                f"the {what} of partition {word.source!r} contradicts what was said before: number "
+                f"{word.partition} of {word.partitions}, {word.packets} packets; end each once"
+            )
+        self.count = word.partitions
+
+    def _check_packet(self, source: str, number: int, sequence: int) -> None:
+        if sequence < 0 or number < 0:
+            raise InputError(
+                f"a packet of {source!r} has no number, and this order needs one; number the packets of a "
+                "partition from 0, or evaluate in order of arrival"
+            )
+        if self.count is not None and number >= self.count:
+            raise InputError(
+                f"a packet of {source!r} is of partition {number}, and the input has {self.count}; number "
+                "partitions from 0, and say how many there are in every end"
+            )
+        known = self._of.get(number)
+        if known is not None and known.packets is not None and sequence >= known.packets:
+            raise InputError(
+                f"packet {sequence} of {source!r} comes although the partition ended before it; its end must "
+                "count every packet"
+            )
+
+    def received(self, number: int) -> int:
+        """How many packets of a partition are here without a gap."""
+        return self._of[number].received if number in self._of else 0
+
+    def packets(self, number: int) -> int | None:
+        """How many packets a partition has in all; None = not known."""
+        return self._of[number].packets if number in self._of else None
+
+    def refuse_gaps(self) -> None:
+        """Raise InputError: the input is said to end, and something is missing."""
+        missing = next((n for n in range(self.count or 0) if self.packets(n) != self.received(n)), None)
+        name = f"number {missing or 0}"
+        if missing in self._of:
+            known = self._of[missing]
+            packets = "an unknown number of" if known.packets is None else known.packets
+            name = f"{known.source!r} ({known.received} of {packets} packets)"
+        raise InputError(
+            f"the input ended while events of partition {name} were missing: packets were lost on the way, "
+            "and rows without them would be wrong"
+        )
+
+    def progress(self) -> dict[str, Any]:
+        """Return all of it, for JSON."""
+        parts = [
+            [number, each.source, each.received, sorted(each.ahead), each.packets, each.words, each.settled]
+            for number, each in sorted(self._of.items())
+        ]
+        return {"count": self.count, "clock": self.clock, "greatest": self.greatest, "parts": parts}
+
+    @classmethod
+    def of_progress(cls, progress: dict[str, Any]) -> SourcePartitions:
+        """Return what `progress` gave; raises ValueError, TypeError or KeyError where it is damaged."""
+        self = cls()
+        self.count = None if progress["count"] is None else int(progress["count"])
+        self.clock, self.greatest = int(progress["clock"]), int(progress["greatest"])
+        for number, source, received, ahead, packets, words, settled in progress["parts"]:
+            if min(int(number), int(received)) < 0:
+                raise ValueError("a number below 0")
+            part = _Partition(
+                str(source),
+                int(received),
+                {int(each) for each in ahead},
+                None if packets is None else int(packets),
+                [(int(sent), int(moment)) for sent, moment in words],
+                int(settled),
+            )
+            self._add(int(number), part)
+        return self
+
+    def snapshot_bytes(self) -> int:
+        """Return about how long `progress` is as JSON. O(1)."""
+        return self._bytes

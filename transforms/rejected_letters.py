@@ -1,0 +1,93 @@
+"""What a machine refused, as dead letters: the records in the words in which the user has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ..core.events import NO_CLASS, NO_TIME, EventBatch, TextColumn
+from ..core.join_batches import LabelBatch
+from ..core.rejected import Rejected
+from .dead_letters import DEAD_LETTER_SCHEMA
+from .event_fields import EventFields
+from .text_forms import json_objects
+
+_TIME = pa.timestamp("us", "UTC")
+
+
+@dataclass(frozen=True)
+class RejectedLetters:
+    """Makes dead letters of refused records, whose own fields have the names that `fields` says.
+
+    `raw` shows the fields that the job reads: nothing else of a record goes along with it.
+    label_time  the name of a label's time, where labels came by themselves
+    """
+
+    fields: EventFields
+    label_time: str | None = None
+
+    def __call__(self, rejected: Rejected) -> pa.RecordBatch:
+        """Return DEAD_LETTER_SCHEMA, a row a record."""
+        records = rejected.records
+        n = len(records)
+        ids = (
+            pa.nulls(n, pa.string()) if records.ids is None else pa.array(records.ids.to_list(), pa.string())
+        )
+        times = pa.nulls(n, _TIME)
+        if records.times is not None:
+            times = pa.array(records.times, mask=records.times == NO_TIME).cast(_TIME)
+        positions = pa.nulls(n, pa.int64())
+        if records.positions is not None:
+            positions = pa.array(records.positions, mask=records.positions < 0)
+        if isinstance(records, LabelBatch):
+            models, own = pa.nulls(n, pa.string()), self._label(records, ids, times)
+        else:
+            models = _text(records.models)
+            own = self._event(records, ids, times, labelled=not rejected.unlabelled)
+        columns = [
+            _text(TextColumn(np.zeros(n, np.int32), (rejected.kind,))),
+            _text(rejected.reasons),
+            _text(records.event_sources()),
+            positions,
+            times,
+            models,
+            ids,
+            json_objects(pa.RecordBatch.from_pydict(own)),
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=DEAD_LETTER_SCHEMA)
+
+    def _label(self, labels: LabelBatch, ids: pa.Array, times: pa.Array) -> dict[str, pa.Array]:
+        fields = self.fields
+        own = {
+            fields.id or "id": ids,
+            self.label_time or "time": times,
+            fields.label: self._labels(labels.labels, labels.label_classes),
+        }
+        return {name: column for name, column in own.items() if column is not None}
+
+    def _event(
+        self, events: EventBatch, ids: pa.Array, times: pa.Array, *, labelled: bool
+    ) -> dict[str, pa.Array]:
+        fields = self.fields
+        own = {
+            fields.model or "model": _text(events.models),
+            fields.score: pa.array(events.scores),
+            fields.label: self._labels(events.labels, events.label_classes) if labelled else None,
+            fields.time or "time": None if events.times is None else times,
+            fields.id or "id": None if events.ids is None else ids,
+            fields.weight or "weight": None if events.weights is None else pa.array(events.weights),
+            fields.predicted or "predicted": None if events.predicted is None else _text(events.predicted),
+            **{name: _text(column) for name, column in events.slices},
+        }
+        return {name: column for name, column in own.items() if column is not None}
+
+    def _labels(self, labels: np.ndarray, classes: TextColumn | None) -> pa.Array:
+        return _text(classes) if classes is not None else pa.array(labels, mask=labels == NO_CLASS)
+
+
+def _text(column: TextColumn) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(
+        pa.array(column.codes, mask=column.codes < 0), pa.array(column.values, pa.string())
+    ).cast(pa.string())
