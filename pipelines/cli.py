@@ -209,7 +209,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar="PATH",
         help=".csv, .parquet or .jsonl; - is JSON lines on stdout. Of stdin and --follow, .csv, .jsonl and - "
-        "have each row when it is made, in the order in which they fall due; other files come at the end",
+        "are there from the start and get each row when it is made; other files are written at the end",
     )
     columns = parser.add_argument_group("columns")
     add = columns.add_argument

@@ -29,6 +29,7 @@ from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.evaluator_table import EvaluatorTable, warm_up
 from ..core.events import NO_TIME
 from ..core.records import EndOfInput, EndOfPartition
+from ..core.rejected import Rejected
 from ..core.rows_arrow import rows_to_arrow
 from ..core.windows import microseconds
 from ..transforms import progress
@@ -37,6 +38,7 @@ from ..transforms.dead_letters import DEAD_LETTER_SCHEMA, DeadLetters
 from ..transforms.event_fields import EventFields
 from ..transforms.file_formats import has_scheme
 from ..transforms.live_readers import Arrived, FolderReader, LiveReader, PipeReader
+from ..transforms.rejected_letters import RejectedLetters
 from ..transforms.sharding import split_by_shard
 from ..transforms.validate import validate
 from ..transforms.write_curves import CURVE_ORDER, CURVE_SCHEMA, curve_batches
@@ -140,10 +142,10 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
         return 130
     summarise(outcome, job)
     if reader.unread:
-        print(
-            f"rocsteady: {reader.unread} files, or parts of files, could not be read: they are dead letters",
-            file=sys.stderr,
+        what = (
+            "1 file, or a part of one," if reader.unread == 1 else f"{reader.unread} files, or parts of them,"
         )
+        print(f"rocsteady: {what} could not be read: see the dead letters", file=sys.stderr)
     return 1 if reader.unread else 0
 
 
@@ -186,6 +188,7 @@ class LiveEvaluation:
     def __init__(self, job: Evaluation, take: Take) -> None:
         self._job = job
         self._take = take
+        self._letters = RejectedLetters(job.fields)
         self._table = EvaluatorTable(replace(job.settings, shards=1))
         self._sent = 0
         self._high_water = NO_TIME
@@ -218,7 +221,7 @@ class LiveEvaluation:
         progress.add(records=chunk.records, dead_letters=len(dead))
         if len(dead):
             self._note(dead)
-            self._take("dead letters", dead.batch)
+            self._take("dead letters", dead.batch.sort_by("position"))
         if events.times is not None and len(events):
             self._least = min(self._least, int(events.times.min()))
         self._high_water = max(self._high_water, events.high_water)
@@ -246,13 +249,16 @@ class LiveEvaluation:
         )
 
     def _apply(self, record: bytes) -> None:
-        for rows in self._table.apply(record):
-            if len(rows):
-                self._counts["rows_written"] += len(rows)
-                self._counts.update(held_in(rows))
-                self._take("rows", rows_to_arrow(rows))
-            self._counts["curves_written"] += len(rows.curves)
-            for curves in curve_batches(rows):
+        for given in self._table.apply(record):
+            if isinstance(given, Rejected):
+                self._take("dead letters", self._letters(given))
+                continue
+            if len(given):
+                self._counts["rows_written"] += len(given)
+                self._counts.update(held_in(given))
+                self._take("rows", rows_to_arrow(given))
+            self._counts["curves_written"] += len(given.curves)
+            for curves in curve_batches(given):
                 self._take("curves", curves)
 
     def _note(self, dead: DeadLetters) -> None:
@@ -303,6 +309,12 @@ class _Outputs:
             for sink in sinks:
                 sink.finish()
 
+    def close(self) -> None:
+        """Give up what is open."""
+        for sinks in self._sinks.values():
+            for sink in sinks:
+                sink.close()
+
     def report(self, outcome: Outcome) -> None:
         """Write the report, if one is asked for."""
         if self._report is not None:
@@ -322,4 +334,8 @@ def _outputs(job: Evaluation) -> Iterator[_Outputs]:
         if path is not None and not is_appendable(path)
     ]
     with staged(whole, True) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
-        yield _Outputs(job, dict(zip(whole, places, strict=True)), folder)
+        outputs = _Outputs(job, dict(zip(whole, places, strict=True)), folder)
+        try:
+            yield outputs
+        finally:
+            outputs.close()

@@ -29,7 +29,11 @@ class TableSink(Protocol):
         ...
 
     def finish(self) -> None:
-        """See that all rows are where they belong; nothing more will come."""
+        """See that all rows are where they belong: nothing more will come."""
+        ...
+
+    def close(self) -> None:
+        """Give up what is open, finished or not."""
         ...
 
 
@@ -68,6 +72,9 @@ class AppendedTable:
             self._put(csv_lines(table) if self._csv else b"".join(json_lines(table)))
 
     def finish(self) -> None:
+        """Nothing is left to do."""
+
+    def close(self) -> None:
         """Close the file."""
         if self._file is not None:
             self._file.close()
@@ -131,9 +138,13 @@ class TableAtEnd:
         self._stream.close()
         self._spill.flush()
         self._spill.seek(0)
-        with self._spill, pa.ipc.open_stream(self._spill) as stream:
+        with pa.ipc.open_stream(self._spill) as stream:
             table = sorted_table(stream, self._schema, self._order)
         write_table(table, self._path)
+
+    def close(self) -> None:
+        """Drop what was not written."""
+        self._spill.close()
 
 
 def open_sink(path: str, schema: pa.Schema, order: Sequence[str]) -> TableSink:

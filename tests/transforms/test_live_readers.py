@@ -1,4 +1,4 @@
-"""Readers of what grows: every record once, in its order, however it came, and nothing lost without a word."""
+"""Readers of what grows: every record once, in order, however it came; nothing is lost without a word."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from contextlib import contextmanager
+from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -93,7 +94,7 @@ def read_in_pieces(parts, fields=FIELDS):
 def test_lines_cut_anywhere_are_the_lines_of_a_file(lines, mark, ended, cuts):
     data = b"\xef\xbb\xbf" * mark + b"\n".join(lines) + b"\n" * (ended and bool(lines))
     bounds = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
-    parts = [data[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    parts = [data[a:b] for a, b in pairwise(bounds)]
     arrived = read_in_pieces(parts)
     columns = FIELDS.columns
     whole = json_line_chunks(io.BytesIO(data), "stdin", ["label"], columns=columns)
