@@ -67,8 +67,9 @@ def _pipeline(path: str, shards: int, state_events: int | None) -> Said:
     from apache_beam.metrics import Metrics
     from rocsteady.runners.presets import choose_runner
     from rocsteady.transforms.event_fields import EventFields
+    from rocsteady.transforms.list_files import list_sources
     from rocsteady.transforms.metrics import METRICS_NAMESPACE
-    from rocsteady.transforms.read_files import ReadEventFiles, list_sources
+    from rocsteady.transforms.read_files import ReadEventFiles
     from rocsteady.transforms.stateful_machine import RunStateMachine
 
     class Count(apache_beam.DoFn):
@@ -146,7 +147,7 @@ def state(path: str, window: str, every: str, shards: str, output: str) -> Said:
     from rocsteady.pipelines.evaluate import Evaluation, run_evaluation
     from rocsteady.runners.presets import choose_runner
     from rocsteady.transforms.event_fields import EventFields
-    from rocsteady.transforms.read_files import list_sources
+    from rocsteady.transforms.list_files import list_sources
 
     evaluator = EvaluatorSettings(window=parse_window(window), every=parse_every(every), order="position")
     job = Evaluation(

@@ -45,6 +45,11 @@ class PredictionBatch:
     def __len__(self) -> int:
         return len(self.events)
 
+    @property
+    def times(self) -> Int64Array | None:
+        """When they were made, microseconds UTC."""
+        return self.events.times
+
     def packet(self) -> Packet:
         """Return what the batch is as a packet of its source."""
         return self.events.packet()

@@ -31,7 +31,7 @@ _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
 
 NOT_YET = (
     "--labels", "--label-time", "--ttl", "--alert", "--alerts", "--deduplicate", "--second-label",
-    "--max-ahead", "--idle-ttl", "--prometheus",
+    "--idle-ttl", "--prometheus",
 )  # fmt: skip
 """Options, and above commands, that are promised and not built: said so, rather than handed to Beam."""
 
@@ -262,8 +262,14 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add(
         "--order",
         metavar="ORDER",
-        help="position | time | arrival [time when --time is given, else position]; by time, events of equal "
-        "time apply in order of --id, and without one in an arbitrary order, the same in every run",
+        help="position | time | time:10m | arrival [time when --time is given, else position]; by time, events "
+        "of equal time apply in order of --id, and without one in an arbitrary order, the same in every run; "
+        "time:10m leaves out what comes more than 10 minutes behind the greatest time before it in its file",
+    )
+    add(
+        "--max-ahead",
+        metavar="1d",
+        help="events dated further ahead of the clock on the wall are dead letters [however far]",
     )
     add(
         "--measures",

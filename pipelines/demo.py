@@ -26,7 +26,7 @@ from ..core.settings import EvaluatorSettings, TableSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..core.windows import Adaptive, EveryEvents, LastEvents
 from ..runners.presets import choose_runner
-from ..transforms.read_files import list_sources
+from ..transforms.list_files import list_sources
 from ..transforms.validate import EventFields
 from ..transforms.write_table import check_output
 from .evaluate import Evaluation, evaluate_and_report, run_evaluation

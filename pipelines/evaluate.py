@@ -37,17 +37,19 @@ from ..core.settings import (
     EvaluatorSettings,
     TableSettings,
     check_signal,
+    checked_order,
     parse_cost,
     parse_partial_fpr,
 )
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
-from ..core.windows import EveryEvents, LastEvents, Window, parse_every, parse_window
+from ..core.windows import EveryEvents, LastEvents, Window, microseconds, parse_every, parse_window
 from ..runners.presets import Runner, RunnerError, choose_runner
 from ..transforms.evaluate_shards import EvaluateShards
 from ..transforms.file_formats import CHUNK_ROWS, SourceFile
+from ..transforms.list_files import check_columns, list_sources
 from ..transforms.metrics import METRICS_NAMESPACE, letter_metrics
-from ..transforms.read_files import ReadEventFiles, check_columns, list_sources
-from ..transforms.validate import EventFields
+from ..transforms.read_files import ReadEventFiles
+from ..transforms.validate import ANY_TIME, EventFields, Timing
 from ..transforms.write_curves import WriteCurves, curve_batches
 from ..transforms.write_rows import WriteDeadLetters, WriteRows
 from ..transforms.write_table import check_output
@@ -92,6 +94,7 @@ class Evaluation:
     title: str | None = None
     notes: Sequence[str] = ()
     beside: Sequence[str] = ()
+    timing: Timing = ANY_TIME
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     check_columns(sources, fields)
     job = Evaluation(
         sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
-        options.report, options.title,
+        options.report, options.title, timing=_timing(options, settings.evaluator),
     )  # fmt: skip
     if live is not None:
         return evaluate_live(job, live)
@@ -172,6 +175,16 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
     evaluate_and_report(job)
     return 0
+
+
+def _timing(options: argparse.Namespace, settings: EvaluatorSettings) -> Timing:
+    """Return what times are judged by, now."""
+    if options.max_ahead is None:
+        return Timing(lateness=settings.lateness)
+    if options.time is None:
+        raise ConfigError(f"--max-ahead {options.max_ahead} needs times; name their column with --time")
+    ahead = _parsed("--max-ahead", options.max_ahead, lambda text: microseconds(text, "max-ahead"))
+    return Timing(lateness=settings.lateness, now=time.time_ns() // 1_000, ahead=ahead)
 
 
 def _check_report(path: str) -> None:
@@ -223,14 +236,9 @@ def _sources(paths: Sequence[str]) -> tuple[SourceFile, ...]:
 
 def _settings(options: argparse.Namespace, positive: str | None) -> EvaluatorSettings:
     order = options.order or ("time" if options.time is not None else "position")
-    if order.startswith("time:"):
-        raise ConfigError(
-            f"--order {order}: a limit on lateness is not in this version; --order time sorts all of a file"
-        )
-    if order not in ("position", "time", "arrival"):
-        raise ConfigError(f"--order {order!r}: give position, time or arrival")
-    if order == "time" and options.time is None:
-        raise ConfigError("--order time needs times; name their column with --time")
+    order = _parsed("--order", order, checked_order)
+    if order.startswith("time") and options.time is None:
+        raise ConfigError(f"--order {order} needs times; name their column with --time")
     priors = options.priors if options.priors == "window" else _number("--priors", options.priors)
     window = _parsed("--window", options.window, parse_window)
     settings = EvaluatorSettings(
@@ -367,10 +375,16 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         pipeline = beam.Pipeline(runner=job.runner.engine, options=job.runner.options)
     except ValueError as error:
         raise ConfigError(f"Beam refuses its options: {_one_line(error)}") from None
-    stride = stride_of(job.settings.evaluator)
+    evaluator = job.settings.evaluator
+    stride = stride_of(evaluator)
     parquet_rows = min(_EVENTS_AT_ONCE, max(CHUNK_ROWS, _ROWS_AT_ONCE * stride))
     events = pipeline | "Read" >> ReadEventFiles(
-        job.sources, job.fields, job.settings.shards or 1, parquet_rows
+        job.sources,
+        job.fields,
+        job.settings.shards or 1,
+        parquet_rows,
+        merged=evaluator.by_time,
+        timing=job.timing,
     )
     rows, refused = events.packets | "Evaluate" >> EvaluateShards(job.settings, job.fields, job.cache_bytes)
     write = WriteRows(job.output, job.settings.evaluator)

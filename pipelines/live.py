@@ -28,7 +28,7 @@ import pyarrow as pa
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.evaluator_table import EvaluatorTable, warm_up
 from ..core.events import NO_TIME
-from ..core.records import EndOfInput, EndOfPartition
+from ..core.records import EndOfInput, EndOfPartition, Heartbeat
 from ..core.rejected import Rejected
 from ..core.rows_arrow import rows_to_arrow
 from ..core.windows import microseconds
@@ -38,6 +38,7 @@ from ..transforms.dead_letters import DEAD_LETTER_SCHEMA, DeadLetters
 from ..transforms.event_fields import EventFields
 from ..transforms.file_formats import has_scheme
 from ..transforms.live_readers import Arrived, FolderReader, LiveReader, PipeReader
+from ..transforms.read_files import COUNTERS
 from ..transforms.rejected_letters import RejectedLetters
 from ..transforms.sharding import split_by_shard
 from ..transforms.validate import validate
@@ -53,6 +54,10 @@ STDIN = "-"
 _WAIT_SECONDS = 0.1
 """How long a source is waited for until it is looked whether somebody wants the job to end."""
 
+_ALL = "the live source"
+"""The name of the one partition, as the table hears it."""
+
+_COUNTERS = COUNTERS["event"]
 _TELLING = 10
 """Records after which it is said that all of them were dead letters: an option names a wrong column."""
 
@@ -122,6 +127,7 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
     Raises RocsteadyError where it fails. Files of lines then hold the rows up to there, others are not there.
     """
     _refuse_overlap(job, source)
+    job = _on_a_stream(job)
     started = time.monotonic()
     visible = sys.stderr.isatty() and not (job.output == STDOUT and sys.stdout.isatty())
     try:
@@ -147,6 +153,15 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
         )
         print(f"rocsteady: {what} could not be read: see the dead letters", file=sys.stderr)
     return 1 if reader.unread else 0
+
+
+def _on_a_stream(job: Evaluation) -> Evaluation:
+    """Return the job with an order that a stream can have: it is never sorted as a whole."""
+    evaluator = job.settings.evaluator
+    if evaluator.order != "time":
+        return job
+    settings = replace(job.settings, evaluator=replace(evaluator, order="time:0s"))
+    return replace(job, settings=settings, timing=replace(job.timing, lateness=0))
 
 
 def _drive(live: LiveEvaluation, reader: LiveReader, stop: StopOnSignal) -> None:
@@ -191,21 +206,23 @@ class LiveEvaluation:
         self._letters = RejectedLetters(job.fields)
         self._table = EvaluatorTable(replace(job.settings, shards=1))
         self._sent = 0
-        self._high_water = NO_TIME
+        self._timing = job.timing
         self._least = -NO_TIME
         self._counts: Counter[str] = Counter()
         self._reasons: dict[str, tuple[int, int]] = {}
-        self._source = ""
+        self._settled = NO_TIME
         self._told = False
 
     @property
     def read(self) -> int:
         """How many records there were."""
-        return self._counts["events_read"]
+        return self._counts[_COUNTERS["read"]]
 
     def take_in(self, arrived: Arrived) -> None:
         """Evaluate some records."""
         chunk = arrived.chunk
+        if self._timing.ahead is not None:
+            self._timing = replace(self._timing, now=time.time_ns() // 1_000)
         events, letters = validate(
             chunk.batch,
             arrived.fields,
@@ -214,33 +231,43 @@ class LiveEvaluation:
             first_position=chunk.first_position,
             positions=chunk.positions,
             raw=chunk.raw,
+            timing=self._timing,
         )
+        self._timing = self._timing.after(events)
         dead = DeadLetters.concat([chunk.dead, letters])
-        self._counts["events_read"] += chunk.records
-        self._counts["dead_letters"] += len(dead)
+        self._counts[_COUNTERS["read"]] += chunk.records
         progress.add(records=chunk.records, dead_letters=len(dead))
         if len(dead):
             self._note(dead)
             self._take("dead letters", dead.batch.sort_by("position"))
         if events.times is not None and len(events):
             self._least = min(self._least, int(events.times.min()))
-        self._high_water = max(self._high_water, events.high_water)
-        self._source = arrived.source
         for _, part in split_by_shard(events, 1):
-            self._apply(replace(part, high_water=self._high_water, sequence=self._sent).pack())
+            packet = replace(
+                part, source=_ALL, high_water=self._timing.high_water, sequence=self._sent, partition=0
+            )
+            self._apply(packet.pack())
             self._sent += 1
+        self._let_time_go_on()
+
+    def _let_time_go_on(self) -> None:
+        """Tell the table how far the source is settled, where events wait for that."""
+        lateness, high_water = self._timing.lateness, self._timing.high_water
+        if lateness is not None and high_water != NO_TIME and high_water - lateness > self._settled:
+            self._settled = high_water - lateness
+            self._apply(Heartbeat(_ALL, 0, 1, self._sent, self._settled).pack())
 
     def finish(self) -> None:
         """Make the last rows: the source has ended."""
-        self._apply(EndOfPartition(self._source, 0, 1, self._sent, self._high_water).pack())
+        self._apply(EndOfPartition(_ALL, 0, 1, self._sent, self._timing.high_water).pack())
         self._apply(EndOfInput().pack())
 
     def outcome(self, seconds: float) -> Outcome:
         """Return what was counted, as a job on Beam counts it."""
-        reasons = [(kind, number, first) for kind, (number, first) in self._reasons.items()]
+        reasons = [(reason, number, first) for reason, (number, first) in self._reasons.items()]
         times = None
-        if self._high_water != NO_TIME:
-            times = self._least // 1_000_000, self._high_water // 1_000_000
+        if self._timing.high_water != NO_TIME:
+            times = self._least // 1_000_000, self._timing.high_water // 1_000_000
         return Outcome(
             self._counts + Counter(self._table.counts()),
             sorted(reasons, key=lambda reason: (-reason[1], reason[0])),
@@ -251,7 +278,7 @@ class LiveEvaluation:
     def _apply(self, record: bytes) -> None:
         for given in self._table.apply(record):
             if isinstance(given, Rejected):
-                self._take("dead letters", self._letters(given))
+                self._take("dead letters", self._letters(given).batch)
                 continue
             if len(given):
                 self._counts["rows_written"] += len(given)
@@ -262,16 +289,18 @@ class LiveEvaluation:
                 self._take("curves", curves)
 
     def _note(self, dead: DeadLetters) -> None:
-        for kind, position in dead.kinds():
-            number, first = self._reasons.get(kind, (0, position))
-            self._reasons[kind] = number + 1, min(first, position)
+        for kind, reason, position in dead.kinds():
+            self._counts[_COUNTERS[kind]] += 1
+            if kind == "invalid":
+                number, first = self._reasons.get(reason, (0, position))
+                self._reasons[reason] = number + 1, min(first, position)
         read = self.read
-        if not self._told and read >= _TELLING and read == self._counts["dead_letters"]:
+        if not self._told and read >= _TELLING and read == self._counts[_COUNTERS["invalid"]]:
             self._told = True
-            kind = max(self._reasons, key=lambda kind: self._reasons[kind][0])
+            often = max(self._reasons, key=lambda reason: self._reasons[reason][0])
             print(
                 f"rocsteady: none of the first {read:,} events can be applied: "
-                f"{remedy_of(kind, self._job.fields)}",
+                f"{remedy_of(often, self._job.fields)}",
                 file=sys.stderr,
                 flush=True,
             )

@@ -24,8 +24,8 @@ from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.events import NO_TIME
 from ..core.windows import microseconds
 from ..transforms.columns import instant
+from ..transforms.list_files import list_sources
 from ..transforms.live_readers import END_FILE
-from ..transforms.read_files import list_sources
 from ..transforms.text_forms import rfc3339
 from ..transforms.timed_lines import TimedFile, TimedLines, survey, timed_lines
 from .stopping import StopOnSignal

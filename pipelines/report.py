@@ -22,7 +22,7 @@ import pyarrow as pa
 from .. import __version__
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..transforms.file_formats import has_scheme
-from ..transforms.read_files import list_sources
+from ..transforms.list_files import list_sources
 from ..transforms.write_table import check_file, replaced
 from . import report_html as html
 from .outputs import STDOUT, check_outputs, is_text

@@ -29,7 +29,7 @@ from ..core.settings import config_of
 from ..transforms.dead_letters import DEAD_LETTER_SCHEMA
 from ..transforms.file_formats import DAMAGE, SourceFile, csv_header
 from ..transforms.json_lines import json_columns
-from ..transforms.read_files import list_sources
+from ..transforms.list_files import list_sources
 from ..transforms.write_curves import CURVE_SCHEMA
 from ..transforms.write_rows import CONFIDENCE_KEY, SETTINGS_KEY
 from .report_text import counted

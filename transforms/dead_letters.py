@@ -90,14 +90,15 @@ class DeadLetters(Sequence[DeadLetter]):
         if len(parts) < 2:
             return parts[0] if parts else cls.of(())
         (batch,) = pa.Table.from_batches([part.batch for part in parts]).combine_chunks().to_batches()
-        return cls(batch, TextColumn.of([kind for part in parts for kind, _ in part.kinds()]))
+        return cls(batch, TextColumn.of([reason for part in parts for _, reason, _ in part.kinds()]))
 
-    def kinds(self) -> Iterator[tuple[str, int]]:
-        """Yield the kind of every letter's reason, and its position (-1 = unknown)."""
+    def kinds(self) -> Iterator[tuple[str, str, int]]:
+        """Yield of every letter its kind, the kind of its reason, and its position (-1 = unknown)."""
+        kinds = self.batch.column("kind").to_pylist()
         positions = self.batch.column("position").fill_null(-1).to_pylist()
         named = [OTHER_REASONS] * len(self) if self.reason_kinds is None else self.reason_kinds.to_list()
-        for kind, position in zip(named, positions, strict=True):
-            yield kind or OTHER_REASONS, position
+        for kind, reason, position in zip(kinds, named, positions, strict=True):
+            yield kind, reason or OTHER_REASONS, position
 
     def __len__(self) -> int:
         count: int = self.batch.num_rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
+from typing import Literal
 
 from ..core.errors import ConfigError
 from ..core.settings import checked_slices
@@ -19,6 +20,9 @@ ALIKE: dict[str | None, tuple[str, ...]] = {
     "1": ("1", "true"), "true": ("1", "true"), "0": ("0", "false"), "false": ("0", "false"),
 }  # fmt: skip
 """The classes that are the positive one, where it is one of these: booleans are written both ways."""
+
+Role = Literal["event", "prediction", "label"]
+"""What the records of a source are."""
 
 MAX_SLICE_NAME_BYTES = 255
 """What the wire form of a batch holds."""
@@ -122,11 +126,21 @@ class EventFields:
             *(("slices", column) for column in self.slice_columns),
         )
 
+    def needed(self, role: Role = "event") -> tuple[tuple[str, str], ...]:
+        """(field, column) of every column that such a record needs: a prediction has no label yet."""
+        if role == "label":
+            return tuple(each for each in self.roles if each[0] in ("label", "time", "id"))
+        return tuple(each for each in self.roles if role == "event" or each[0] != "label")
+
+    def columns_of(self, role: Role = "event") -> tuple[str, ...]:
+        """Every column that such a record needs, once; "model" too, where that is not settled."""
+        is_open = self.model is None and self.model_name is None and role != "label"
+        return tuple(dict.fromkeys((*(column for _, column in self.needed(role)), *("model",) * is_open)))
+
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column that is needed, once; "model" too, where it is not settled whether there is one."""
-        open_model = ("model",) if self.model is None and self.model_name is None else ()
-        return tuple(dict.fromkeys((*(column for _, column in self.roles), *open_model)))
+        """Every column that an event needs, once; "model" too, where that is not settled."""
+        return self.columns_of("event")
 
     @property
     def number_columns(self) -> tuple[str, ...]:

@@ -111,3 +111,8 @@ def time_verdict(unit: str) -> Verdict:
         )
 
     return verdict
+
+
+def ahead_verdict(_: object) -> str:
+    """Judge a time that lies too far ahead of now."""
+    return "is further ahead of the clock on the wall than max_ahead= (--max-ahead) allows"

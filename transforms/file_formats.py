@@ -226,8 +226,14 @@ def _csv_block_bytes(source: SourceFile) -> int:
     return int(min(max(CHUNK_ROWS * len(head) / (head.count(b"\n") + 1), 4 << 20), 32 << 20))
 
 
-def csv_chunks(source: SourceFile, block_bytes: int | None = None) -> Iterator[Chunk]:
-    """Read a CSV or TSV file with a header, every column as text; only the empty cell is missing."""
+def csv_chunks(
+    source: SourceFile, block_bytes: int | None = None, only: Sequence[str] | None = None
+) -> Iterator[Chunk]:
+    """Read a CSV or TSV file with a header, every column as text; only the empty cell is missing.
+
+    Of columns beside `only` nothing is built; the records that are rows then include those with text that is
+    not UTF-8 in other columns.
+    """
     refused: list[tuple[int, str, int, int]] = []
 
     def refuse(row: pa.csv.InvalidRow) -> str:
@@ -245,6 +251,8 @@ def csv_chunks(source: SourceFile, block_bytes: int | None = None) -> Iterator[C
             column_types=dict.fromkeys(csv_header(source), pa.string()),
             null_values=[""],
             strings_can_be_null=True,
+            include_columns=list(only or ()),
+            include_missing_columns=True,
         ),
     )
     position = 0

@@ -26,8 +26,9 @@ from ..core.errors import InputError, RocsteadyError
 from .dead_letters import DeadLetter, DeadLetters
 from .event_fields import EventFields
 from .file_formats import FORMATS, Chunk, SourceFile
+from .file_partition import read_batches
 from .json_lines import WholeLines, json_chunk
-from .read_files import check_columns, columns_of, list_sources, read_batches
+from .list_files import check_columns, column_names, list_sources
 from .record_batches import records_to_batch
 
 _logger = logging.getLogger(__name__)
@@ -139,7 +140,7 @@ class PipeReader:
         return self._fields
 
     def _chunk(self, block: bytes) -> Chunk:
-        columns, numbers = self._fields.columns, self._fields.number_columns
+        columns, numbers = self._fields.columns_of("event"), self._fields.number_columns
         text_columns = [column for column in columns if column not in numbers]
         chunk = json_chunk(block, self._name, self._position, text_columns, columns)
         self._position += chunk.records
@@ -307,7 +308,7 @@ class FolderReader:
 
     def _checked_fields(self, source: SourceFile) -> EventFields:
         """Return the fields of a file; the first one must have them all, later ones are told of."""
-        names = columns_of(source) or ()
+        names = column_names(source) or ()
         try:
             check_columns([source], self._fields)
         except InputError as error:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
+from typing import Any
+
 from apache_beam.metrics import Metrics
+
+from .dead_letters import DeadLetters
 
 METRICS_NAMESPACE = "rocsteady"
 
@@ -17,8 +20,11 @@ def letter_metrics(kind: str) -> str:
     return f"{METRICS_NAMESPACE}.{'dead_letters' if kind == 'invalid' else kind}"
 
 
-def count_letters(kind: str, category: str, letters: pa.RecordBatch) -> None:
-    """Count dead letters of one kind and one kind of reason in Beam's metrics, with their first position."""
-    metric = Metrics.distribution(letter_metrics(kind), category)
-    for position in letters.column("position").fill_null(-1).to_pylist():
+def count_letters(letters: DeadLetters) -> None:
+    """Count dead letters by kind and kind of reason, with their positions."""
+    metrics: dict[tuple[str, str], Any] = {}
+    for kind, reason, position in letters.kinds():
+        metric = metrics.get((kind, reason))
+        if metric is None:
+            metric = metrics[kind, reason] = Metrics.distribution(letter_metrics(kind), reason)
         metric.update(position)

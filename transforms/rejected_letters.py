@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ..core.events import NO_CLASS, NO_TIME, EventBatch, TextColumn
+from ..core.events import NO_CLASS, NO_TIME, EventBatch, Int8Array, TextColumn
 from ..core.join_batches import LabelBatch
 from ..core.rejected import Rejected
-from .dead_letters import DEAD_LETTER_SCHEMA
+from .dead_letters import DEAD_LETTER_SCHEMA, DeadLetters
 from .event_fields import EventFields
 from .text_forms import json_objects
 
@@ -28,8 +28,8 @@ class RejectedLetters:
     fields: EventFields
     label_time: str | None = None
 
-    def __call__(self, rejected: Rejected) -> pa.RecordBatch:
-        """Return DEAD_LETTER_SCHEMA, a row a record."""
+    def __call__(self, rejected: Rejected) -> DeadLetters:
+        """Return a dead letter of every record."""
         records = rejected.records
         n = len(records)
         ids = (
@@ -56,7 +56,8 @@ class RejectedLetters:
             ids,
             json_objects(pa.RecordBatch.from_pydict(own)),
         ]
-        return pa.RecordBatch.from_arrays(columns, schema=DEAD_LETTER_SCHEMA)
+        batch = pa.RecordBatch.from_arrays(columns, schema=DEAD_LETTER_SCHEMA)
+        return DeadLetters(batch, TextColumn(np.zeros(n, np.int32), (rejected.category,)))
 
     def _label(self, labels: LabelBatch, ids: pa.Array, times: pa.Array) -> dict[str, pa.Array]:
         fields = self.fields
@@ -83,7 +84,7 @@ class RejectedLetters:
         }
         return {name: column for name, column in own.items() if column is not None}
 
-    def _labels(self, labels: np.ndarray, classes: TextColumn | None) -> pa.Array:
+    def _labels(self, labels: Int8Array, classes: TextColumn | None) -> pa.Array:
         return _text(classes) if classes is not None else pa.array(labels, mask=labels == NO_CLASS)
 
 

@@ -22,6 +22,7 @@ from ..core.events import (
     Int64Array,
     TextColumn,
 )
+from ..core.join_batches import LabelBatch, PredictionBatch
 
 
 @lru_cache(maxsize=1 << 18)  # some 40 MB; more models than that are hashed anew, in a microsecond
@@ -84,6 +85,16 @@ def split_by_shard(batch: EventBatch, shards: int) -> Iterator[tuple[int, EventB
         models = TextColumn(ranks[start:end] - first, tuple(names[first:last]))
         yield int(of_model[first]), _cut(batch, models, start, end, offsets)
         start = end
+
+
+def split_records(
+    batch: EventBatch | PredictionBatch | LabelBatch, shards: int
+) -> Iterator[tuple[int, EventBatch | PredictionBatch | LabelBatch]]:
+    """Yield (shard, its records): events by their models, predictions and labels by their ids."""
+    if isinstance(batch, EventBatch):
+        yield from split_by_shard(batch, shards)
+        return
+    raise NotImplementedError
 
 
 def _radix_order(keys: Int32Array, kinds: int) -> Int64Array:

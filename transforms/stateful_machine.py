@@ -6,7 +6,7 @@ of the cells and of the timer are part of every stored state and never change.
 Input is (key, record), output what the machine puts out, in the window of the input; records that it refuses
 (`Rejected`) leave as dead letters, in columns, by an output of their own. An event-time timer at the end of
 the window feeds the machine an `EndOfInput`: bounded input ends with its last rows on every runner, a fixed
-or sliding pane with those at its end. Where the runner's watermark is to be the clock of the machines, another
+or sliding pane with those at its end. Where the runner's watermark is to be the machines' clock, another
 timer tells them what it has passed, when most of what they hold can go. Merging windows are refused: their
 state would have to be merged, and an exact sliding window cannot be.
 """
@@ -44,6 +44,7 @@ from ..core.shard_protocol import (
     ValueCell,
 )
 from ..core.state_machine import MachineFactory, Pane
+from .dead_letters import DeadLetters
 from .metrics import METRICS_NAMESPACE, count_letters
 from .record_batches import from_ipc  # noqa: F401  registers the coder of the letters
 
@@ -115,8 +116,8 @@ CLOCK = TimerSpec("clock", TimeDomain.WATERMARK)
 
 LETTERS = "letters"
 
-Letters = Callable[[Rejected], pa.RecordBatch]
-"""Makes dead letters of what a machine refuses, DEAD_LETTER_SCHEMA; travels to the workers."""
+Letters = Callable[[Rejected], DeadLetters]
+"""Makes dead letters of what a machine refuses; travels to the workers."""
 
 _SNAPSHOT, _LOG, _TOKEN = map(beam.DoFn.StateParam, (SNAPSHOT, LOG, TOKEN))
 _END, _CLOCK = map(beam.DoFn.TimerParam, (END, CLOCK))
@@ -184,8 +185,8 @@ class StateMachineDoFn(beam.DoFn):
         for output in outputs:
             if isinstance(output, Rejected) and self._letters is not None:
                 letters = self._letters(output)
-                count_letters(output.kind, output.category, letters)
-                yield TaggedOutput(LETTERS, letters)
+                count_letters(letters)
+                yield TaggedOutput(LETTERS, letters.batch)
             else:
                 yield output
 

@@ -26,7 +26,7 @@ from ..core.events import NO_TIME, Int64Array
 from .columns import EXACT, instants, plain, texts
 from .file_formats import DAMAGE, Chunk, SourceFile, csv_chunks, parquet_chunks
 from .json_lines import json_chunks
-from .read_files import columns_of
+from .list_files import column_names
 from .text_forms import json_objects, rfc3339
 
 _BLOCK_ROWS = 8_192
@@ -65,7 +65,7 @@ class TimedFile:
 
 def survey(source: SourceFile, time: str, unit: str) -> TimedFile:
     """Read the times of a file. Raises InputError where it has no such column, or records and no time."""
-    names = columns_of(source)
+    names = column_names(source)
     if names is not None and time not in names:
         near = difflib.get_close_matches(time, names, 1)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
@@ -102,7 +102,7 @@ def _chunks(source: SourceFile, time: str, columns: Sequence[str] | None = None)
         elif source.format == "jsonl":
             chunks = json_chunks(source, [time], [time])
         else:
-            chunks = csv_chunks(source)
+            chunks = csv_chunks(source, only=columns)
         for chunk in chunks:
             yield chunk
             position = chunk.first_position + chunk.records

@@ -2,7 +2,8 @@
 
 Invariant
     Every record of the batch is in exactly one of the two, in order, and its verdict does not depend
-    on the other records of the batch. Nothing is raised for a value.
+    on the other records of the batch, but for lateness: that depends on the times of those before it in
+    its source. Nothing is raised for a value.
 
 Positions are 0-based ordinals of the records of a source; a header is no record.
 """
@@ -10,9 +11,11 @@ Positions are 0-based ordinals of the records of a source; a header is no record
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ..core.errors import InputError
@@ -22,15 +25,27 @@ from ..core.events import (
     NO_TIME,
     POSITIVE,
     EventBatch,
+    FloatArray,
     IdColumn,
     Int8Array,
     Int64Array,
     TextColumn,
 )
+from ..core.join_batches import LabelBatch, PredictionBatch
+from ..core.rejected import in_words
+from ..core.windows import duration_text
 from .columns import ids, instants, numbers, texts
 from .dead_letters import DEAD_LETTER_SCHEMA, DeadLetter, DeadLetters, RawRecords
 from .event_fields import EventFields
-from .faults import Faults, class_verdict, label_verdict, score_verdict, time_verdict, weight_verdict
+from .faults import (
+    Faults,
+    ahead_verdict,
+    class_verdict,
+    label_verdict,
+    score_verdict,
+    time_verdict,
+    weight_verdict,
+)
 from .record_batches import records_to_batch
 from .text_forms import json_objects
 
@@ -39,12 +54,18 @@ __all__ = [
     "DeadLetter",
     "DeadLetters",
     "EventFields",
+    "Timing",
     "records_to_batch",
     "validate",
+    "validate_labels",
+    "validate_predictions",
 ]
 
 LABELS = {"1": POSITIVE, "true": POSITIVE, "0": NEGATIVE, "-1": NEGATIVE, "false": NEGATIVE}
 """What a label may say where no positive class is named, by `class_text`."""
+
+LATE = "behind the greatest time before it by more than is allowed"
+"""The kind of reason of a late record."""
 
 MODEL_REMEDY = "; name its column with model=, or one name for all with model_name="
 """For a record without a model, where nobody said where to find it."""
@@ -72,6 +93,29 @@ def binary_labels(classes: TextColumn, fields: EventFields) -> Int8Array:
     return np.array([*of_class, NO_CLASS], np.int8)[classes.codes]
 
 
+@dataclass(frozen=True)
+class Timing:
+    """What the times of records are judged by, microseconds.
+
+    high_water  the greatest event time in the records' source before them; NO_TIME = none
+    lateness    a record earlier than the greatest time before it in its source by more than this is late;
+                None: none is
+    now, ahead  a record dated more than `ahead` after now is a fault; None: none is
+    """
+
+    high_water: int = NO_TIME
+    lateness: int | None = None
+    now: int = 0
+    ahead: int | None = None
+
+    def after(self, batch: EventBatch | PredictionBatch | LabelBatch) -> Timing:
+        """Return what judges the records behind a batch."""
+        return replace(self, high_water=max(self.high_water, batch.packet().high_water))
+
+
+ANY_TIME = Timing()
+
+
 def validate(
     batch: pa.RecordBatch,
     fields: EventFields,
@@ -81,6 +125,8 @@ def validate(
     first_position: int,
     positions: Sequence[int] | Int64Array | None = None,
     raw: RawRecords | None = None,
+    timing: Timing = ANY_TIME,
+    located: bool = False,
 ) -> tuple[EventBatch, DeadLetters]:
     """Split records into events and dead letters. O(n), by columns; only faults cost Python per row.
 
@@ -90,117 +136,281 @@ def validate(
     first_position  ordinal of the first record in its source, or -1: unknown
     positions       ordinal of every record, where they are not consecutive
     raw             gives the whole records of rows, where the batch does not have all of their fields
+    timing          what times are judged by; late records are letters of their own kind
+    located         events keep their positions, so that one that is refused later on can be named
 
     The events' `high_water` is the greatest time in this batch. Raises InputError where a needed column
     is there twice.
     """
-    n = batch.num_rows
-    nobody_named = fields.model is None
-    fields = fields.resolved(batch.schema.names)
-    faults = Faults()
-
-    if fields.model is not None:
-        column = _column(batch, fields.model)
-        models = texts(column)
-        faults.add(models.codes < 0, "model", column, class_verdict, MODEL_REMEDY if nobody_named else "")
-    else:
-        models = TextColumn(np.zeros(n, np.int32), (str(fields.model_name),))
-
-    column = _column(batch, fields.score)
-    scores = numbers(column)
-    bad = ~np.isfinite(scores)
-    if fields.probabilities:
-        bad |= ~((scores >= 0.0) & (scores <= 1.0))
-    faults.add(bad, "score", column, score_verdict)
-
-    column = _column(batch, fields.label)
-    classes = texts(column, fields.class_of)
-    labels = binary_labels(classes, fields)
-    if fields.positive is None and fields.predicted is None:
-        faults.add(labels == NO_CLASS, "label", column, label_verdict)
-    else:
-        faults.add(classes.codes < 0, "label", column, class_verdict)
-
-    predicted = times = weights = None
-    if fields.predicted is not None:
-        column = _column(batch, fields.predicted)
-        predicted = texts(column, fields.class_of)
-        faults.add(predicted.codes < 0, "predicted", column, class_verdict)
-    if fields.time is not None:
-        column = _column(batch, fields.time)
-        times = instants(column, fields.time_unit)
-        faults.add(times == NO_TIME, "time", column, time_verdict(fields.time_unit))
-    if fields.weight is not None:
-        column = _column(batch, fields.weight)
-        weights = numbers(column)
-        faults.add(~((weights > 0.0) & np.isfinite(weights)), "weight", column, weight_verdict)
-
+    check = _Check(batch, fields, source, partition, first_position, positions, raw, timing, located)
+    models, scores = check.models(), check.scores()
+    classes, labels = check.labels()
+    predicted = check.predicted()
+    times = check.times()
     events = EventBatch(
         models=models,
         scores=scores,
         labels=labels,
         times=times,
-        ids=None if fields.id is None else ids(_column(batch, fields.id)),
-        weights=weights,
+        ids=check.ids(),
+        weights=check.weights(),
         label_classes=None if predicted is None else classes,
         predicted=predicted,
-        slices=tuple((name, texts(_column(batch, name))) for name in fields.slice_columns),
+        slices=check.slices(),
         source=source,
         partition=partition,
-        first_position=first_position,
     )
-    places = None if positions is None else np.asarray(positions, np.int64)
-    letters = DeadLetters.of(())
-    if faults.reasons:
-        letters = _dead_letters(batch, events, faults, places, raw)
+    return check.split(events)
+
+
+def validate_predictions(
+    batch: pa.RecordBatch,
+    fields: EventFields,
+    *,
+    source: str,
+    partition: int,
+    first_position: int,
+    positions: Sequence[int] | Int64Array | None = None,
+    raw: RawRecords | None = None,
+    timing: Timing = ANY_TIME,
+) -> tuple[PredictionBatch, DeadLetters]:
+    """Split records into predictions, which need an id and a time and no label, and dead letters.
+
+    See `validate`.
+    """
+    check = _Check(batch, fields, source, partition, first_position, positions, raw, timing, True)
+    models, scores = check.models(), check.scores()
+    predicted = check.predicted()
+    times, found = check.times(), check.ids(needed=True)
+    predictions = PredictionBatch.of(
+        models=models,
+        scores=scores,
+        times=times,
+        ids=found,
+        weights=check.weights(),
+        predicted=predicted,
+        slices=check.slices(),
+        source=source,
+        partition=partition,
+    )
+    events, letters = check.split(predictions.events)
+    return PredictionBatch(events), letters
+
+
+def validate_labels(
+    batch: pa.RecordBatch,
+    fields: EventFields,
+    *,
+    source: str,
+    partition: int,
+    first_position: int,
+    positions: Sequence[int] | Int64Array | None = None,
+    raw: RawRecords | None = None,
+    timing: Timing = ANY_TIME,
+) -> tuple[LabelBatch, DeadLetters]:
+    """Split records into labels, which are an id, a time and a label, and dead letters. See `validate`."""
+    check = _Check(batch, fields, source, partition, first_position, positions, raw, timing, True)
+    classes, labels = check.labels()
+    times, found = check.times(), check.ids(needed=True)
+    if times is None or found is None:
+        raise InputError(f"labels of {source!r} need a time and an id; name their columns")
+    made = LabelBatch(
+        found,
+        times,
+        labels,
+        None if fields.predicted is None else classes,
+        source=source,
+        partition=partition,
+    )
+    return check.split(made)
+
+
+_Batch = TypeVar("_Batch", EventBatch, LabelBatch)
+
+
+class _Check:
+    """The records of one batch, and what is wrong with them."""
+
+    def __init__(
+        self,
+        batch: pa.RecordBatch,
+        fields: EventFields,
+        source: str,
+        partition: int,
+        first_position: int,
+        positions: Sequence[int] | Int64Array | None,
+        raw: RawRecords | None,
+        timing: Timing,
+        located: bool,
+    ) -> None:
+        self._batch = batch
+        self._nobody_named = fields.model is None
+        self._fields = fields.resolved(batch.schema.names)
+        self._source = source
+        self._partition = partition
+        self._first_position = first_position
+        self._places = None if positions is None else np.asarray(positions, np.int64)
+        self._raw = raw
+        self._timing = timing
+        self._located = located
+        self._faults = Faults()
+
+    def models(self) -> TextColumn:
+        """Read the models' names."""
+        name = self._fields.model
+        if name is None:
+            return TextColumn(np.zeros(self._batch.num_rows, np.int32), (str(self._fields.model_name),))
+        column = _column(self._batch, name)
+        models = texts(column)
+        remedy = MODEL_REMEDY if self._nobody_named else ""
+        self._faults.add(models.codes < 0, "model", column, class_verdict, remedy)
+        return models
+
+    def scores(self) -> FloatArray:
+        """Read the scores."""
+        column = _column(self._batch, self._fields.score)
+        scores = numbers(column)
+        bad = ~np.isfinite(scores)
+        if self._fields.probabilities:
+            bad |= ~((scores >= 0.0) & (scores <= 1.0))
+        self._faults.add(bad, "score", column, score_verdict)
+        return scores
+
+    def labels(self) -> tuple[TextColumn, Int8Array]:
+        """Read the labels, as classes and as 1 and 0."""
+        fields = self._fields
+        column = _column(self._batch, fields.label)
+        classes = texts(column, fields.class_of)
+        labels = binary_labels(classes, fields)
+        if fields.positive is None and fields.predicted is None:
+            self._faults.add(labels == NO_CLASS, "label", column, label_verdict)
+        else:
+            self._faults.add(classes.codes < 0, "label", column, class_verdict)
+        return classes, labels
+
+    def predicted(self) -> TextColumn | None:
+        """Read the predicted classes, if there are any."""
+        if self._fields.predicted is None:
+            return None
+        column = _column(self._batch, self._fields.predicted)
+        predicted = texts(column, self._fields.class_of)
+        self._faults.add(predicted.codes < 0, "predicted", column, class_verdict)
+        return predicted
+
+    def times(self) -> Int64Array | None:
+        """Read the times, if there are any."""
+        if self._fields.time is None:
+            return None
+        column = _column(self._batch, self._fields.time)
+        times = instants(column, self._fields.time_unit)
+        self._faults.add(times == NO_TIME, "time", column, time_verdict(self._fields.time_unit))
+        if self._timing.ahead is not None:
+            latest = self._timing.now + self._timing.ahead
+            self._faults.add(times > latest, "time", column, ahead_verdict)
+        return times
+
+    def weights(self) -> FloatArray | None:
+        """Read the weights, if there are any."""
+        if self._fields.weight is None:
+            return None
+        column = _column(self._batch, self._fields.weight)
+        weights = numbers(column)
+        self._faults.add(~((weights > 0.0) & np.isfinite(weights)), "weight", column, weight_verdict)
+        return weights
+
+    def ids(self, *, needed: bool = False) -> IdColumn | None:
+        """Read the ids, if there are any."""
+        if self._fields.id is None:
+            return None
+        column = _column(self._batch, self._fields.id)
+        found = ids(column)
+        if needed:
+            self._faults.add(found.lengths < 0, "id", column, class_verdict)
+        return found
+
+    def slices(self) -> tuple[tuple[str, TextColumn], ...]:
+        """Read the columns of slices."""
+        return tuple((name, texts(_column(self._batch, name))) for name in self._fields.slice_columns)
+
+    def split(self, read: _Batch) -> tuple[_Batch, DeadLetters]:
+        """Part the records that are sound and in time from the others."""
+        n, faults = self._batch.num_rows, self._faults
         keep = np.ones(n, np.bool_)
         keep[list(faults.reasons)] = False
+        late = self._late(read.times, keep)
+        keep[list(late)] = False
         kept = np.flatnonzero(keep)
-        if first_position >= 0 and len(kept):
-            first_position += int(kept[0])
-        if places is not None:
-            places = places[kept]
-        events = events.take(kept)
-    if places is not None and len(places):
-        first_position = int(places[0])
-    high_water = NO_TIME
-    if events.times is not None and len(events):
-        high_water = int(events.times.max())
-    return replace(events, first_position=first_position, high_water=high_water), letters
+        letters = DeadLetters.of(())
+        first_position, places = self._first_position, self._places
+        if len(kept) < n:
+            letters = self._dead_letters(read, late)
+            if first_position >= 0 and len(kept):
+                first_position += int(kept[0])
+            if places is not None:
+                places = places[kept]
+            read = read.take(kept)
+        if places is not None and len(places):
+            first_position = int(places[0])
+        high_water = NO_TIME
+        if read.times is not None and len(read):
+            high_water = int(read.times.max())
+        positions = None
+        if self._located:
+            known = self._first_position >= 0
+            positions = places if places is not None else kept + self._first_position if known else None
+        return replace(
+            read, first_position=first_position, high_water=high_water, positions=positions
+        ), letters
 
+    def _late(self, times: Int64Array | None, sound: npt.NDArray[np.bool_]) -> dict[int, str]:
+        """Return the sound records that are late, by row, with how late they are in words."""
+        lateness = self._timing.lateness
+        if lateness is None or times is None:
+            return {}
+        rows = np.flatnonzero(sound)
+        mine = times[rows]
+        before = np.maximum.accumulate(np.concatenate(([self._timing.high_water], mine)))[:-1]
+        behind = np.where(before == NO_TIME, 0, before - mine)
+        late = np.flatnonzero(behind > lateness)
+        said = duration_text(lateness)
+        return {
+            int(rows[place]): f"{in_words(int(behind[place]))} behind the greatest time before it; {said} is "
+            "allowed"
+            for place in late.tolist()
+        }
 
-def _dead_letters(
-    batch: pa.RecordBatch,
-    events: EventBatch,
-    faults: Faults,
-    places: Int64Array | None,
-    raw: RawRecords | None,
-) -> DeadLetters:
-    rows = np.fromiter(sorted(faults.reasons), np.int64, len(faults.reasons))
-    if places is not None:
-        positions = pa.array(places[rows])
-    elif events.first_position >= 0:
-        positions = pa.array(rows + events.first_position)
-    else:
-        positions = pa.nulls(len(rows), pa.int64())
-    times = pa.nulls(len(rows), pa.timestamp("us", "UTC"))
-    if events.times is not None:
-        known = events.times[rows]
-        times = pa.array(known, mask=known == NO_TIME).cast(times.type)
-    id_column: IdColumn | None = None if events.ids is None else events.ids.take(rows)
-    return DeadLetters(
-        pa.RecordBatch.from_arrays(
-            [
-                pa.array(["invalid"]).take(pa.array(np.zeros(len(rows), np.int8))),
-                pa.array([faults.reasons[row] for row in rows.tolist()], pa.string()),
-                pa.array([events.source]).take(pa.array(np.zeros(len(rows), np.int8))),
-                positions,
-                times,
-                pa.array(events.models.take(rows).to_list(), pa.string()),
-                pa.array([None] * len(rows) if id_column is None else id_column.to_list(), pa.string()),
-                json_objects(batch.take(pa.array(rows))) if raw is None else raw(rows),
-            ],
-            schema=DEAD_LETTER_SCHEMA,
-        ),
-        TextColumn.of([faults.kinds[row] for row in rows.tolist()]),
-    )
+    def _dead_letters(self, read: EventBatch | LabelBatch, late: dict[int, str]) -> DeadLetters:
+        batch, faults = self._batch, self._faults
+        reasons = faults.reasons | late
+        rows = np.fromiter(sorted(reasons), np.int64, len(reasons))
+        if self._places is not None:
+            positions = pa.array(self._places[rows])
+        elif self._first_position >= 0:
+            positions = pa.array(rows + self._first_position)
+        else:
+            positions = pa.nulls(len(rows), pa.int64())
+        times = pa.nulls(len(rows), pa.timestamp("us", "UTC"))
+        if read.times is not None:
+            known = read.times[rows]
+            times = pa.array(known, mask=known == NO_TIME).cast(times.type)
+        models = pa.nulls(len(rows), pa.string())
+        if isinstance(read, EventBatch):
+            models = pa.array(read.models.take(rows).to_list(), pa.string())
+        id_column: IdColumn | None = None if read.ids is None else read.ids.take(rows)
+        is_late = np.fromiter((row in late for row in rows.tolist()), np.int8, len(rows))
+        return DeadLetters(
+            pa.RecordBatch.from_arrays(
+                [
+                    pa.array(["invalid", "late"]).take(pa.array(is_late)),
+                    pa.array([reasons[row] for row in rows.tolist()], pa.string()),
+                    pa.array([self._source]).take(pa.array(np.zeros(len(rows), np.int8))),
+                    positions,
+                    times,
+                    models,
+                    pa.array([None] * len(rows) if id_column is None else id_column.to_list(), pa.string()),
+                    json_objects(batch.take(pa.array(rows))) if self._raw is None else self._raw(rows),
+                ],
+                schema=DEAD_LETTER_SCHEMA,
+            ),
+            TextColumn.of([faults.kinds.get(row, LATE) for row in rows.tolist()]),
+        )

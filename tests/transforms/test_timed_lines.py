@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rocsteady.core.errors import InputError, RocsteadyError
 from rocsteady.core.events import NO_TIME
 from rocsteady.transforms import timed_lines as module
-from rocsteady.transforms.read_files import list_sources
+from rocsteady.transforms.list_files import list_sources
 from rocsteady.transforms.timed_lines import survey, timed_lines
 
 

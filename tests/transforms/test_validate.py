@@ -573,12 +573,12 @@ def test_like_reasons_have_one_kind_however_long_their_values():
     )
     assert len({letter.reason for letter in letters}) == n
     assert set(letters.kinds()) == {
-        ("score: ... is no probability, which lies between 0 and 1; and more", i) for i in range(n)
+        ("invalid", "score: ... is no probability, which lies between 0 and 1; and more", i) for i in range(n)
     }
     _, letters = check(columns(score=values), PLAIN)
     both = DeadLetters.concat([letters, letters])
-    assert {kind for kind, _ in both.kinds()} == {"score: ... is not a number"}
-    assert {kind for kind, _ in DeadLetters(letters.batch).kinds()} == {"other reasons"}
+    assert {reason for _, reason, _ in both.kinds()} == {"score: ... is not a number"}
+    assert {reason for _, reason, _ in DeadLetters(letters.batch).kinds()} == {"other reasons"}
 
 
 # Python records
