@@ -31,7 +31,7 @@ def _folder(tmp_path, monkeypatch):
 
 
 def events(n, seed=0):
-    """n events as dicts: two models, two slice columns, times that rise now and then."""
+    """n events as dicts: two models, two slice columns, times that rise with some that are late."""
     rng = random.Random(seed)
     found, seconds = [], 0
     for i in range(n):
@@ -43,7 +43,7 @@ def events(n, seed=0):
             "label": int(label),
             "country": rng.choice(["AR", "DE", None]),
             "device": rng.choice(["x=y", "z"]),
-            "time": 1_700_000_000 + seconds,
+            "time": 1_700_000_000 + seconds - rng.choice([0, 0, 0, 0, 30, 300, 700]),
             "id": f"e{i}",
             "weight": rng.choice([1, 0.5, 2]),
             "said": rng.choice(["yes", "no", "perhaps"]),
@@ -102,11 +102,12 @@ def live(capsys, monkeypatch, data, *options, output="live.jsonl", cuts=(), paus
     return ran
 
 
-def counters(ran):
-    """The summary without the files' names and the seconds."""
-    found = DONE.fullmatch(ran.lines[0])
-    assert found, ran.lines
-    return found.groups()[:4]
+def summary(ran):
+    """The counters of the summary, and the lines after it; progress may stand before it."""
+    for place, line in enumerate(ran.lines):
+        if found := DONE.fullmatch(line):
+            return found.groups()[:4], ran.lines[place + 1 :]
+    raise AssertionError(ran.lines)
 
 
 JOBS = {
@@ -121,6 +122,11 @@ JOBS = {
     "classes": "--window last:50 --label word --predicted said --positive yes --every 30",
     "arrival": "--window last:50 --order arrival --every 25",
     "arrival grid": "--window last:50 --order arrival --time time --every 5m",
+    "settled": "--window last:50 --time time --order time:10m --every 9",
+    "settled grid": "--time time --order time:5m --window last:1h --every 5m --slice country",
+    "settled by id": "--window last:50 --time time --id id --order time:1h --every 9",
+    "in order": "--window last:50 --time time --order time:0s --every 9",
+    "ahead": "--window last:50 --time time --order position --max-ahead 1d --every 9",
     "one model": "--window last:50 --model-name one --every 30",
 }
 
@@ -139,14 +145,15 @@ def test_rows_of_stdin_are_those_of_a_file_with_the_same_lines(capsys, monkeypat
     ran = live(
         capsys, monkeypatch, data, *options, "--dead-letters", "live_dead.jsonl", cuts=cuts, pause=0.001
     )
-    assert counters(ran) == counters(in_file)
+    (counts, remarks), (file_counts, file_remarks) = summary(ran), summary(in_file)
+    assert counts == file_counts
+    assert [line.replace("live_dead", "file_dead") for line in remarks] == file_remarks
     rows = Path("live.jsonl").read_text().splitlines()
     assert len(rows) > 6
     assert sorted(rows) == sorted(Path("file.jsonl").read_text().splitlines())
     dead = Path("file_dead.jsonl").read_text().replace('"stdin.jsonl"', '"stdin"').splitlines()
     assert len(dead) > 10
     assert Path("live_dead.jsonl").read_text().splitlines() == dead
-    assert [line.replace("live_dead", "file_dead") for line in ran.lines[1:]] == in_file.lines[1:]
 
 
 def test_rows_of_a_model_come_in_their_order(capsys, monkeypatch):
@@ -193,7 +200,7 @@ def test_curves_and_a_report_come_at_the_end_as_of_a_file(capsys, monkeypatch):
 
 def test_nothing_on_stdin_is_an_empty_table(capsys, monkeypatch):
     ran = live(capsys, monkeypatch, b"", output="rows.csv")
-    assert counters(ran) == ("0", "0", "0", "0")
+    assert summary(ran)[0] == ("0", "0", "0", "0")
     assert Path("rows.csv").read_text().startswith("model,slice,row")
 
 
@@ -201,6 +208,29 @@ def test_a_wrong_column_is_said_after_few_events(capsys, monkeypatch):
     ran = live(capsys, monkeypatch, lines_of(events(50)), "--score", "p")
     assert ran.lines[0].startswith("rocsteady: none of the first")
     assert "check --score, which names the column 'p'" in ran.lines[0]
+
+
+def test_by_time_a_stream_is_settled_as_far_as_it_has_come(capsys, monkeypatch):
+    """Where a file is sorted as a whole, a stream has no lateness unless it is said."""
+    data = lines_of(events(300))
+    Path("stdin.jsonl").write_bytes(data)
+    options = ("--time", "time", "--id", "id", "--every", "10")
+    in_file = call(
+        capsys, "evaluate", "stdin.jsonl", *options, "--order", "time:0s", "--output", "file.jsonl"
+    )
+    assert in_file.status == 0
+    for order in ((), ("--order", "time"), ("--order", "time:0s")):
+        live(capsys, monkeypatch, data, *options, *order, "--dead-letters", "dead.jsonl")
+        lines = Path("live.jsonl").read_text().splitlines()
+        assert sorted(lines) == sorted(Path("file.jsonl").read_text().splitlines())
+    late = [json.loads(line) for line in Path("dead.jsonl").read_text().splitlines()]
+    assert {letter["kind"] for letter in late} == {"late"}
+    greatest, expected = 0, []
+    for place, event in enumerate(events(300)):
+        if event["time"] < greatest:
+            expected.append(place)
+        greatest = max(greatest, event["time"])
+    assert [letter["position"] for letter in late] == expected
 
 
 # ---- as it goes
@@ -266,6 +296,17 @@ def test_a_row_is_there_within_a_second_of_its_line():
         status, rows, lines = running.end()
     assert (status, rows) == (0, [])
     assert lines[0].startswith("rocsteady: 6 events read = 6 applied + 0 dead letters; 6 rows on stdout")
+
+
+def test_by_time_a_row_is_there_within_a_second_of_the_line_that_settles_it():
+    with job("-", "--every", "1", "--time", "time", "--order", "time:10s") as running:
+        for seconds in (100, 111):
+            running.send(json.dumps({"score": 1, "label": 1, "time": seconds}).encode() + b"\n")
+        assert running.row(within=60)["time"] == "1970-01-01T00:01:40Z"
+        running.send(b'{"score": 1, "label": 1, "time": 121}\n')
+        assert running.row(within=0.3) is None
+        running.send(b'{"score": 1, "label": 1, "time": 122}\n')
+        assert running.row(within=PROMISED)["time"] == "1970-01-01T00:01:51Z"
 
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv"])
@@ -410,7 +451,7 @@ def test_a_folder_with_a_damaged_file_is_evaluated_and_has_status_1(capsys):
     assert ran.status == 1
     said_first, summary, *_, last = ran.lines
     assert "b.parquet is not a Parquet file" in said_first
-    assert summary.startswith("rocsteady: 3 events read = 2 applied + 1 dead letter; 2 rows in rows.csv")
+    assert summary.startswith("rocsteady: 3 events read = 2 applied + 1 dead letter; 1 row in rows.csv")
     assert last == "rocsteady: 1 file, or a part of one, could not be read: see the dead letters"
     (letter,) = map(json.loads, Path("dead.jsonl").read_text().splitlines())
     assert letter["source"] == str(Path("inbox", "b.parquet"))
