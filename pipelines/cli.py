@@ -46,7 +46,7 @@ _EPILOG = """examples:
 _REPLAY_EPILOG = """examples:
   an hour in a second, evaluated as it goes:
     rocsteady replay flights.parquet --time landed --speed 3600 | \\
-        rocsteady evaluate - --time landed --order position --output -
+        rocsteady evaluate - --time landed --output -
   how many events a second an evaluation can take:
     rocsteady replay day.csv --time sent --speed max | rocsteady evaluate - --output rows.jsonl
   files that appear in a folder, and are followed there:
@@ -77,8 +77,12 @@ _EVALUATE_EPILOG = """examples:
     rocsteady evaluate s.csv --positive bad --cost severity --dead-letters rejected.jsonl --output -
   ROC curves beside the rows, of each 5,000 events:
     rocsteady evaluate s.csv --window last:5000 --output rows.csv --curves curves.parquet --curves-every 5000
+  events as they come, from a program, or in files of a folder:
+    tail -f events.jsonl | rocsteady evaluate - --every 1000 --output -
+    rocsteady evaluate arriving --follow --every 1000 --output rows.jsonl
 
-Every other option is handed to Beam. Positions of dead letters count the records of a source from 0."""
+Every other option is handed to Beam. Positions of dead letters count the records of a source from 0.
+A stream is never sorted as a whole: of stdin, and with --follow, --order time is time:0s."""
 
 
 class _Parser(argparse.ArgumentParser):

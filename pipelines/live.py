@@ -136,6 +136,8 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
                 warm_up(job.settings.evaluator)
                 live = LiveEvaluation(job, outputs.take)
                 reader = source.open(job.fields)
+                if source.folder is None and sys.stdin.isatty():
+                    print("rocsteady: JSON lines are read from the terminal, up to Ctrl-D", file=sys.stderr)
                 _drive(live, reader, stop)
                 outputs.finish()
             outcome = live.outcome(time.monotonic() - started)

@@ -124,6 +124,8 @@ class PipeReader:
                 data = os.read(self._handle, missing)
             except BlockingIOError:  # whoever opened it made it so
                 break
+            except OSError as error:
+                raise RocsteadyError(f"{self._name} cannot be read: {error.strerror or error}") from None
             if not data:
                 self._ended = True
                 break

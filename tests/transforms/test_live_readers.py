@@ -20,6 +20,7 @@ from rocsteady.core.errors import InputError, RocsteadyError
 from rocsteady.transforms.event_fields import EventFields
 from rocsteady.transforms.json_lines import json_line_chunks
 from rocsteady.transforms.live_readers import FolderReader, PipeReader
+from rocsteady.transforms.validate import validate
 
 FIELDS = EventFields(model_name="m")
 
@@ -35,6 +36,8 @@ AWKWARD = [
     b'{"score": "\xff", "label": 1}',
     '{"score": 0.75, "label": 0, "name": "Zoë \U0001f600"}'.encode(),
     b'{"score": NaN, "label": 1}',
+    b'{"score": 3, "label": 2}',
+    b'{"score": 3, "label": 0.5}',
     b'{"score": 0.125',
 ]
 """Lines of every kind; a newline may or may not follow the last one."""
@@ -42,16 +45,22 @@ AWKWARD = [
 pieces = st.lists(st.binary(max_size=40), max_size=8)
 
 
-def plain(chunk):
-    """Everything that a chunk says, in values that compare."""
-    rows = zip(numbers(chunk), map(repr, chunk.batch.to_pylist()), strict=True)
-    return [*rows, *((letter.position, letter) for letter in chunk.dead)]
-
-
-def numbers(chunk):
-    if chunk.positions is not None:
-        return chunk.positions.tolist()
-    return [*range(chunk.first_position, chunk.first_position + chunk.batch.num_rows)]
+def judged(chunk):
+    """(position, what became of it) of every record of a chunk."""
+    events, letters = validate(
+        chunk.batch,
+        FIELDS,
+        source="stdin",
+        partition=0,
+        first_position=chunk.first_position,
+        positions=chunk.positions,
+        raw=chunk.raw,
+        located=True,
+    )
+    sound = zip(
+        events.positions.tolist(), map(str, zip(events.scores, events.labels, strict=True)), strict=True
+    )
+    return [*sound, *((letter.position, str(letter)) for letter in (*chunk.dead, *letters))]
 
 
 def drained(reader, wait=0.01):
@@ -98,8 +107,8 @@ def test_lines_cut_anywhere_are_the_lines_of_a_file(lines, mark, ended, cuts):
     arrived = read_in_pieces(parts)
     columns = FIELDS.columns
     whole = json_line_chunks(io.BytesIO(data), "stdin", ["label"], columns=columns)
-    found = sorted(place for each in arrived for place in plain(each.chunk))
-    assert found == sorted(place for chunk in whole for place in plain(chunk))
+    found = sorted(place for each in arrived for place in judged(each.chunk))
+    assert found == sorted(place for chunk in whole for place in judged(chunk))
     assert [place for place, _ in found] == list(range(len(found)))
     assert {each.source for each in arrived} <= {"stdin"}
 
@@ -139,6 +148,15 @@ def test_a_reader_that_is_stopped_still_gives_what_is_in_the_pipe():
         send.write(b'{"score": 0.5, "label": 1}\n' * 500 + b'{"score": 0.5, "label": 1}')
         reader.stop()
         assert sum(each.chunk.records for each in drained(reader)) == 501
+
+
+def test_what_cannot_be_read_is_an_error(tmp_path):
+    handle = os.open(tmp_path, os.O_RDONLY)
+    try:
+        with pytest.raises(RocsteadyError, match="stdin cannot be read: Is a directory"):
+            PipeReader(handle, FIELDS).next(0.0)
+    finally:
+        os.close(handle)
 
 
 @pytest.mark.parametrize(
