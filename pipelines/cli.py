@@ -24,7 +24,7 @@ from rocsteady import __version__
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
 
-COMMANDS = ("demo", "evaluate", "report", "inspect")
+COMMANDS = ("demo", "evaluate", "replay", "report", "inspect")
 COMMANDS_NOT_YET = ("prequential", "compare", "doctor", "state")
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
@@ -42,6 +42,20 @@ _EPILOG = """examples:
   rocsteady report rows.parquet --output report.html
   rocsteady inspect model.state
 """
+
+_REPLAY_EPILOG = """examples:
+  an hour in a second, evaluated as it goes:
+    rocsteady replay flights.parquet --time landed --speed 3600 | \\
+        rocsteady evaluate - --time landed --output -
+  how many events a second an evaluation can take:
+    rocsteady replay day.csv --time sent --speed max | rocsteady evaluate - --output rows.jsonl
+  files that appear in a folder, and are followed there:
+    rocsteady replay day.csv --time sent --speed 60 --output arriving --file-every 5s &
+    rocsteady evaluate arriving --follow --output rows.jsonl
+
+JSON lines are played as they are. In records of CSV and Parquet the time becomes RFC 3339, and what reads
+like a number is one. Files whose times rise are streamed, others sorted in memory. Rate and delay are told
+on stderr."""
 
 _REPORT_EPILOG = """examples:
   rocsteady report rows.parquet --output report.html
@@ -63,8 +77,12 @@ _EVALUATE_EPILOG = """examples:
     rocsteady evaluate s.csv --positive bad --cost severity --dead-letters rejected.jsonl --output -
   ROC curves beside the rows, of each 5,000 events:
     rocsteady evaluate s.csv --window last:5000 --output rows.csv --curves curves.parquet --curves-every 5000
+  events as they come, from a program, or in files of a folder:
+    tail -f events.jsonl | rocsteady evaluate - --every 1000 --output -
+    rocsteady evaluate arriving --follow --every 1000 --output rows.jsonl
 
-Every other option is handed to Beam. Positions of dead letters count the records of a source from 0."""
+Every other option is handed to Beam. Positions of dead letters count the records of a source from 0.
+A stream is never sorted as a whole: of stdin, and with --follow, --order time is time:0s."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -109,6 +127,14 @@ def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
         **shape,
     )
     _add_evaluate(evaluate)
+    replay = commands.add_parser(
+        "replay",
+        help="play files as JSON lines at a chosen speed, by their own event times",
+        description="Play files as JSON lines, in order of their own event times, at a chosen speed.",
+        epilog=_REPLAY_EPILOG,
+        **shape,
+    )
+    _add_replay(replay)
     report = commands.add_parser(
         "report",
         help="one self-contained page of charts, tables and words about rows of measures",
@@ -126,6 +152,25 @@ def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     )
     inspect.add_argument("state", metavar="STATE", help="a file with the bytes of a snapshot")
     return parser, evaluate
+
+
+def _add_replay(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("sources", nargs="+", metavar="SOURCE", help="files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz")
+    add("--time", required=True, metavar="COL", help="RFC 3339, dates, or numbers in --time-unit")
+    add("--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="of numeric times [s]")
+    add("--speed", default="1", help="seconds of event time in a second: 60 or 60x; max: no waiting [1]")
+    add("--output", default="-", metavar="DIR", help="a new folder of files, or - for stdout [-]")
+    add("--file-every", metavar="10s", help="a file in DIR so often, or each 100,000 records [10s]")
+    add("--start", metavar="TIME", help="leave out what is earlier")
+    add("--limit", metavar="N", help="end after N records")
+    add(
+        "--text",
+        action="append",
+        default=[],
+        metavar="COL[,COL]",
+        help="columns that are text though they look like numbers, such as ids; repeatable",
+    )
 
 
 def _add_report(parser: argparse.ArgumentParser) -> None:
@@ -156,8 +201,20 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("sources", nargs="+", metavar="SOURCE", help="files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz")
-    add("--output", required=True, metavar="PATH", help=".csv, .parquet or .jsonl; - is JSON lines on stdout")
+    add(
+        "sources",
+        nargs="+",
+        metavar="SOURCE",
+        help="files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz; or - for JSON lines on stdin, as they "
+        "come; or, with --follow, a folder",
+    )
+    add(
+        "--output",
+        required=True,
+        metavar="PATH",
+        help=".csv, .parquet or .jsonl; - is JSON lines on stdout. Of stdin and --follow, .csv, .jsonl and - "
+        "are there from the start and get each row when it is made; other files are written at the end",
+    )
     columns = parser.add_argument_group("columns")
     add = columns.add_argument
     add("--score", default="score", metavar="COL", help="higher = more likely positive [score]")
@@ -263,6 +320,13 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     )
     add("--report", metavar="PATH", help="one self-contained page about it all, such as report.html [none]")
     add("--title", metavar="TEXT", help="stands above the page of --report")
+    add(
+        "--follow",
+        action="store_true",
+        help="SOURCE is a folder: read each file as it appears there, finished by rename, once; go on until "
+        "there is a file _END, or until Ctrl-C, which ends stdin too: the last rows come, and the summary",
+    )
+    add("--until-idle", metavar="60s", help="with --follow: end after so long without a new file [never]")
     add("--shards", default="64", metavar="N", help="models are spread over so many keys [64]")
     add("--cache-bytes", metavar="N", help="memory for live state in a worker")
     add("--runner", default="local", help="local | prism | flink | dataflow | any Beam runner [local]")
@@ -383,6 +447,10 @@ def _run(arguments: list[str]) -> int:
         from .report import report_command
 
         return report_command(options)
+    if options.command == "replay":
+        from .replay import replay_command
+
+        return replay_command(options)
     if options.command == "inspect":
         from .inspect import inspect_command
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import apache_beam as beam
 import numpy as np
@@ -137,6 +137,8 @@ class Outcome:
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Run the command with parsed options; the rest of the words are Beam's."""
+    from .live import evaluate_live, live_source
+
     for option, text in (("--model-name", options.model_name), ("--title", options.title)):
         if not is_text(text or ""):
             raise ConfigError(f"{option} {text!a} is not UTF-8; give another")
@@ -173,7 +175,8 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
             f"--report {options.report}: runner {options.runner!r} writes its files elsewhere; make the page "
             "from the rows, with rocsteady report"
         )
-    sources = _sources(options.sources)
+    live = live_source(options, beam_flags)
+    sources = () if live is not None else _sources(options.sources)
     check_outputs(
         (
             ("--output", options.output, "rows", check_output),
@@ -191,6 +194,8 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
         options.report, options.title, timing=_timing(options, settings.evaluator), join=join,
     )  # fmt: skip
+    if live is not None:
+        return evaluate_live(job, live)
     if not runner.here:
         logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
     evaluate_and_report(job)
@@ -273,8 +278,6 @@ def _print_file(path: Path) -> None:
 
 def _sources(paths: Sequence[str]) -> tuple[SourceFile, ...]:
     for path in paths:
-        if path == STDOUT:
-            raise ConfigError("SOURCE -: events from stdin are not in this version; put them into a file")
         if path.startswith("kafka://"):
             raise ConfigError(f"SOURCE {path}: streaming sources are not in this version; name files")
         if not path:
@@ -393,11 +396,12 @@ def run_evaluation(job: Evaluation) -> Outcome:
         hidden = replace(job, output=output or "", dead_letters=dead_letters, curves=curves, report=report)
         outcome = _run(_pipeline(hidden), job.runner)
         if report:
-            _write_report(hidden, outcome, report, warnings_of(outcome, job))
+            report_on(hidden, outcome, report, warnings_of(outcome, job))
     return replace(outcome, seconds=time.monotonic() - started)
 
 
-def _write_report(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[str]) -> None:
+def report_on(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[str]) -> None:
+    """Write the page about a job whose files are written."""
     from .report import TITLE, EventCounters, read_tables, rows_settings, write_report
 
     files = [*([job.output] if outcome.counts["rows_written"] else []), *job.beside]
@@ -475,6 +479,23 @@ def _joined(
 _GATHERED = 10_000
 
 
+_COUNTED = {
+    "rows_with_a_positive": ("positives",),
+    "rows_with_a_predicted_positive": ("tp", "fp"),
+    "rows_with_a_predicted_negative": ("tn", "fn"),
+    "rows_with_counts": ("tp", "fp", "tn", "fn"),
+}
+
+
+def held_in(rows: Rows) -> dict[str, int]:
+    """Count the rows that hold an event of each kind, by the name of the counter."""
+    counts = {}
+    for name, columns in _COUNTED.items():
+        held = sum((rows.number(column) > 0 for column in columns), np.zeros(len(rows), np.bool_))
+        counts[name] = int(np.count_nonzero(held))  # NaN, where a measure was not asked for, is not > 0
+    return counts
+
+
 class _InColumns(beam.DoFn):
     """Rows -> record batches; counts the rows that hold an event of each kind, for the summary's warnings.
 
@@ -482,15 +503,8 @@ class _InColumns(beam.DoFn):
     and a batch of 50 columns costs the same for one as for thousands: those of a bundle are gathered.
     """
 
-    COUNTED: ClassVar = {
-        "rows_with_a_positive": ("positives",),
-        "rows_with_a_predicted_positive": ("tp", "fp"),
-        "rows_with_a_predicted_negative": ("tn", "fn"),
-        "rows_with_counts": ("tp", "fp", "tn", "fn"),
-    }
-
     def __init__(self) -> None:
-        self._counters = {name: Metrics.counter(METRICS_NAMESPACE, name) for name in self.COUNTED}
+        self._counters = {name: Metrics.counter(METRICS_NAMESPACE, name) for name in _COUNTED}
 
     def start_bundle(self) -> None:
         """Hold no rows."""
@@ -512,9 +526,8 @@ class _InColumns(beam.DoFn):
     def _gathered(self) -> pa.RecordBatch:
         rows = Rows.concat(self._held)
         self._held, self._count = [], 0
-        for name, columns in self.COUNTED.items():
-            held = sum((rows.number(column) > 0 for column in columns), np.zeros(len(rows), np.bool_))
-            if number := int(np.count_nonzero(held)):  # NaN, where a measure was not asked for, is not > 0
+        for name, number in held_in(rows).items():
+            if number:
                 self._counters[name].inc(number)
         return rows_to_arrow(rows)
 

@@ -182,7 +182,7 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
     applied = counts["events_applied"]
     if not applied:
         if outcome.dead_letters:
-            yield f"no event was applied: {_remedy(outcome.dead_letters[0][0], fields)}"
+            yield f"no event was applied: {remedy_of(outcome.dead_letters[0][0], fields)}"
         return
     if fields.positive is not None and not counts["rows_with_a_positive"]:
         yield (
@@ -212,7 +212,7 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
             )
 
 
-def _remedy(kind: str, fields: EventFields) -> str:
+def remedy_of(kind: str, fields: EventFields) -> str:
     """Say what would do, by the most frequent reason of a dead letter: by the first fault that it names."""
     fault = kind.partition("; ")[0]
     role, _, what = fault.partition(": ")

@@ -65,29 +65,66 @@ def json_line_chunks(
     lines themselves.
     """
     position = 0
-    numbers = () if columns is None else set(columns) - set(text_columns)
-    rest: list[bytes] = []
-    first = True
+    lines = WholeLines()
     while True:
         data = stream.read(block_bytes)
-        cut = data.rfind(b"\n") + 1
-        if data and not cut:
-            rest.append(data)
-            continue
-        block, rest = b"".join([*rest, data[:cut]]), [data[cut:]]
-        if first and block.startswith(b"\xef\xbb\xbf"):
-            block = block[3:]
-        first = first and not block
+        block = lines.take(data) if data else lines.rest()
         if block:
-            batch = _fast_json(block, columns, text_columns) if _is_flat(block) else None
-            if batch is None:
-                chunk = _slow_json(block, name, position, columns, numbers)
-            else:
-                chunk = Chunk(position, batch, None, DeadLetters.of(()), raw=_Lines(block))
+            chunk = json_chunk(block, name, position, text_columns, columns)
             yield chunk
             position += chunk.records
         if not data:
             return
+
+
+class WholeLines:
+    r"""Cuts bytes that come in pieces of any length behind newlines; a mark of UTF-8 before all is dropped.
+
+    >>> lines = WholeLines()
+    >>> lines.take(b'{"score": '), lines.take(b'1}\n{"sc'), lines.rest()
+    (b'', b'{"score": 1}\n', b'{"sc')
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[bytes] = []
+        self._first = True
+
+    def take(self, data: bytes) -> bytes:
+        """Return all whole lines that are new with `data`; what follows the last newline waits. O(bytes)."""
+        cut = data.rfind(b"\n") + 1
+        if not cut:
+            self._waiting.append(data)
+            return b""
+        block = self._without_mark(b"".join([*self._waiting, data[:cut]]))
+        self._waiting = [data[cut:]]
+        return block
+
+    def rest(self) -> bytes:
+        """Return what follows the last newline, where no more will come."""
+        block = self._without_mark(b"".join(self._waiting))
+        self._waiting = []
+        return block
+
+    def _without_mark(self, block: bytes) -> bytes:
+        if self._first:
+            self._first = not block
+            return block.removeprefix(b"\xef\xbb\xbf")
+        return block
+
+
+def json_chunk(
+    block: bytes,
+    name: str,
+    position: int,
+    text_columns: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+) -> Chunk:
+    """Read whole lines, the first record at `position`; see `json_line_chunks`."""
+    batch = _fast_json(block, columns, text_columns) if _is_flat(block) else None
+    if batch is not None:
+        return Chunk(position, batch, None, DeadLetters.of(()), raw=_Lines(block))
+    numbers = () if columns is None else set(columns) - set(text_columns)
+    return _slow_json(block, name, position, columns, numbers)
 
 
 def json_chunks(

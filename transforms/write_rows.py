@@ -30,6 +30,7 @@ __all__ = [
     "WriteSortedTable",
     "check_output",
     "json_lines",
+    "row_schema",
     "sorted_table",
     "write_table",
 ]
@@ -122,12 +123,17 @@ class WriteRows(WriteSortedTable):
     """
 
     def __init__(self, path: str | os.PathLike[str], settings: EvaluatorSettings | None = None) -> None:
-        metadata = {}
-        if settings is not None:
-            metadata[CONFIDENCE_KEY] = repr(settings.confidence).encode()
-            metadata[SETTINGS_KEY] = settings.canonical().encode()
-        schema = ROW_SCHEMA.with_metadata(metadata)
+        schema = ROW_SCHEMA if settings is None else row_schema(settings)
         super().__init__(path, schema, ROW_ORDER, ("rows_written", _number_of_rows))
+
+
+def row_schema(settings: EvaluatorSettings) -> pa.Schema:
+    """Return ROW_SCHEMA with what a Parquet file of rows says of how they were made."""
+    metadata = {
+        CONFIDENCE_KEY: repr(settings.confidence).encode(),
+        SETTINGS_KEY: settings.canonical().encode(),
+    }
+    return ROW_SCHEMA.with_metadata(metadata)
 
 
 def _number_of_rows(table: pa.Table) -> int:

@@ -17,7 +17,7 @@ import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -34,9 +34,11 @@ from .file_formats import has_scheme
 from .text_forms import json_objects, rfc3339
 
 _ROWS_AT_ONCE = 65_536
+_CSV = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
 
 
-def _without_nan(table: pa.Table) -> pa.Table:
+def without_nan(table: pa.Table) -> pa.Table:
+    """Return the table with null where a number is NaN: no sink writes NaN."""
     for place, field in enumerate(table.schema):
         if pa.types.is_floating(field.type):
             column = table.column(place)
@@ -51,18 +53,40 @@ def _write_parquet(table: pa.Table, file: BinaryIO) -> None:
 
 
 def _write_csv(table: pa.Table, file: BinaryIO) -> None:
-    header = pa.table([pa.array([name]) for name in table.column_names], names=table.column_names)
-    quiet = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
-    names = io.BytesIO()
-    pa.csv.write_csv(header, names, quiet)
-    plain = ",".join(table.column_names)
-    simple = all(name.isidentifier() for name in table.column_names)
-    file.write(f"{plain}\n".encode() if simple else names.getvalue())
+    file.write(csv_head(table.column_names))
+    _write_csv_rows(table, file)
+
+
+def csv_head(names: Sequence[str]) -> bytes:
+    r"""Return the line of CSV that names the columns.
+
+    >>> csv_head(["model", "auc"])
+    b'model,auc\n'
+    """
+    if all(name.isidentifier() for name in names):
+        return f"{','.join(names)}\n".encode()
+    head = io.BytesIO()
+    pa.csv.write_csv(pa.table([pa.array([name]) for name in names], names=names), head, _CSV)
+    return head.getvalue()
+
+
+def csv_lines(table: pa.Table) -> bytes:
+    r"""Return the rows as lines of CSV, without the names of the columns.
+
+    >>> csv_lines(pa.table({"model": ["a,b", ""], "auc": [0.5, None]}))
+    b'"a,b",0.5\n"",\n'
+    """
+    lines = io.BytesIO()
+    _write_csv_rows(table, lines)
+    return lines.getvalue()
+
+
+def _write_csv_rows(table: pa.Table, file: BinaryIO) -> None:
     for place, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             text = [rfc3339(chunk) for chunk in table.column(place).chunks]
             table = table.set_column(place, field.name, pa.chunked_array(text, pa.string()))
-    pa.csv.write_csv(table, file, quiet)
+    pa.csv.write_csv(table, file, _CSV)
 
 
 def _write_json(table: pa.Table, file: BinaryIO) -> None:
@@ -142,7 +166,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
     """
     text = os.fspath(path)
     ending, gzipped = _ending(text)
-    table = _without_nan(table)
+    table = without_nan(table)
     with replaced(text) as file:
         if gzipped:
             with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:

@@ -76,7 +76,6 @@ MISTAKES = {
     "evaluate fake.parquet --output o.csv": "fake.parquet is not a Parquet file",
     "evaluate plain.csv.gz --output o.csv": "plain.csv.gz not compressed",
     "evaluate events.txt --output o.csv": "events.txt ending .csv .parquet .jsonl",
-    "evaluate - --output o.csv": "stdin not in this version",
     "evaluate kafka://host:1/topic --output o.csv": "kafka://host:1/topic not in this version",
     "evaluate near.csv --output o.csv": "near.csv 'score' did you mean 'scores'? --score COL",
     "evaluate ok.csv --label lable --output o.csv": "'lable' 'label' --label COL",

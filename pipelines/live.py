@@ -1,0 +1,372 @@
+"""`rocsteady evaluate -` and `--follow`: events evaluated as they come, rows written as they fall due.
+
+No runner that works without a server streams well, so a live job is this process: its source is one
+partition, validated and evaluated by what evaluates it on Beam, in one table. Rows are those of a file with
+the same records in the same order.
+
+Ctrl-C, or SIGTERM, ends the input: what had come by then is evaluated, the last rows are made, and the exit
+status is 0. So `tail -f events | rocsteady evaluate -` ends in the same way whether `tail` dies of it before
+or after.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import stat
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from ..core.errors import ConfigError, InputError, RocsteadyError
+from ..core.evaluator_table import EvaluatorTable, warm_up
+from ..core.events import NO_TIME
+from ..core.records import EndOfInput, EndOfPartition, Heartbeat
+from ..core.rejected import Rejected
+from ..core.rows_arrow import rows_to_arrow
+from ..core.windows import microseconds
+from ..transforms import progress
+from ..transforms.append_table import STDOUT, TableSink, is_appendable, open_sink
+from ..transforms.dead_letters import DEAD_LETTER_SCHEMA, DeadLetters
+from ..transforms.event_fields import EventFields
+from ..transforms.file_formats import has_scheme
+from ..transforms.live_readers import Arrived, FolderReader, LiveReader, PipeReader
+from ..transforms.read_files import COUNTERS
+from ..transforms.rejected_letters import RejectedLetters
+from ..transforms.sharding import split_by_shard
+from ..transforms.validate import validate
+from ..transforms.write_curves import CURVE_ORDER, CURVE_SCHEMA, curve_batches
+from ..transforms.write_rows import DEAD_LETTER_ORDER, ROW_ORDER, row_schema
+from .evaluate import Evaluation, Outcome, held_in, report_on
+from .outputs import staged
+from .progress import ProgressLine, remedy_of, summarise, warnings_of
+from .stopping import StopOnSignal
+
+STDIN = "-"
+
+_WAIT_SECONDS = 0.1
+"""How long a source is waited for until it is looked whether somebody wants the job to end."""
+
+_ALL = "the live source"
+"""The name of the one partition, as the table hears it."""
+
+_COUNTERS = COUNTERS["event"]
+_TELLING = 10
+"""Records after which it is said that all of them were dead letters: an option names a wrong column."""
+
+
+@dataclass(frozen=True)
+class LiveSource:
+    """What a live job reads: a folder, which may end with a silence of `idle` seconds, or else stdin."""
+
+    folder: str | None = None
+    idle: float | None = None
+
+    def open(self, fields: EventFields) -> LiveReader:
+        """Return its reader."""
+        if self.folder is not None:
+            return FolderReader(self.folder, fields, self.idle)
+        return PipeReader(_stdin(), fields)
+
+
+def live_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> LiveSource | None:
+    """Return the source that the options of `evaluate` name, None where they name files.
+
+    Raises ConfigError, or InputError, where it cannot be read live, or not with the other options.
+    """
+    folder = options.sources[0]
+    if not options.follow:
+        if options.until_idle is not None:
+            raise ConfigError(
+                f"--until-idle {options.until_idle}: a folder is waited for; say --follow, or leave it out"
+            )
+        if STDIN not in options.sources:
+            return None
+    what = "--follow" if options.follow else f"SOURCE {STDIN}"
+    if len(options.sources) > 1:
+        raise ConfigError(
+            f"{what} takes one source, and {len(options.sources)} are given; put them together before, "
+            "as with cat old.jsonl - | rocsteady evaluate -"
+        )
+    if options.runner != "local" or beam_flags:
+        said = beam_flags[0] if options.runner == "local" else f"--runner {options.runner}"
+        raise ConfigError(f"{said}: {what} is evaluated in this process, without Beam; leave it out")
+    if not options.follow:
+        _stdin()
+        return LiveSource()
+    if folder == STDIN:
+        raise ConfigError(
+            f"--follow is for a folder, and SOURCE {STDIN} is followed without it; leave it out"
+        )
+    if not Path(folder).is_dir():
+        why = "is not a folder" if Path(folder).exists() else "does not exist; create it"
+        raise InputError(f"--follow: {folder} {why}")
+    idle = None
+    if options.until_idle is not None:
+        idle = microseconds(options.until_idle, "--until-idle") / 1e6
+    return LiveSource(folder, idle)
+
+
+def _stdin() -> int:
+    try:
+        return sys.stdin.fileno()
+    except (OSError, ValueError, AttributeError):
+        raise ConfigError(f"SOURCE {STDIN}: there is no stdin here; name files") from None
+
+
+def evaluate_live(job: Evaluation, source: LiveSource) -> int:
+    """Run a live job to its end and say what became of it; return the exit status.
+
+    Raises RocsteadyError where it fails. Files of lines then hold the rows up to there, others are not there.
+    """
+    _refuse_overlap(job, source)
+    job = _on_a_stream(job)
+    started = time.monotonic()
+    visible = sys.stderr.isatty() and not (job.output == STDOUT and sys.stdout.isatty())
+    try:
+        with StopOnSignal() as stop, _outputs(job) as outputs:
+            with ProgressLine(enabled=visible):
+                warm_up(job.settings.evaluator)
+                live = LiveEvaluation(job, outputs.take)
+                reader = source.open(job.fields)
+                if source.folder is None and sys.stdin.isatty():
+                    print("rocsteady: JSON lines are read from the terminal, up to Ctrl-D", file=sys.stderr)
+                _drive(live, reader, stop)
+                outputs.finish()
+            outcome = live.outcome(time.monotonic() - started)
+            outputs.report(outcome)
+    except KeyboardInterrupt:
+        print(
+            "rocsteady: interrupted; the last rows are missing, and files that are written at the end",
+            file=sys.stderr,
+        )
+        return 130
+    summarise(outcome, job)
+    if reader.unread:
+        what = (
+            "1 file, or a part of one," if reader.unread == 1 else f"{reader.unread} files, or parts of them,"
+        )
+        print(f"rocsteady: {what} could not be read: see the dead letters", file=sys.stderr)
+    return 1 if reader.unread else 0
+
+
+def _on_a_stream(job: Evaluation) -> Evaluation:
+    """Return the job with an order that a stream can have: it is never sorted as a whole."""
+    evaluator = job.settings.evaluator
+    if evaluator.order != "time":
+        return job
+    settings = replace(job.settings, evaluator=replace(evaluator, order="time:0s"))
+    return replace(job, settings=settings, timing=replace(job.timing, lateness=0))
+
+
+def _drive(live: LiveEvaluation, reader: LiveReader, stop: StopOnSignal) -> None:
+    try:
+        while (arrived := reader.next(_WAIT_SECONDS)) is not None:
+            for each in arrived:
+                live.take_in(each)
+            if stop.is_asked("the input ends here; once more, and the job ends without its last rows"):
+                reader.stop()
+        live.finish()
+    except InputError as error:
+        if live.read:  # the job had begun
+            raise RocsteadyError(str(error)) from None
+        raise
+
+
+def _refuse_overlap(job: Evaluation, source: LiveSource) -> None:
+    """Raise InputError where what is written would be read again."""
+    named = (("--output", job.output), ("--dead-letters", job.dead_letters), ("--curves", job.curves))
+    for option, path in named:
+        if path is None or path == STDOUT or has_scheme(path):
+            continue
+        if source.folder is not None:
+            if os.path.realpath(Path(path).parent) == os.path.realpath(source.folder):
+                raise InputError(f"{option} {path} is in the folder that is followed; write elsewhere")
+            continue
+        found = os.fstat(_stdin())
+        if stat.S_ISREG(found.st_mode) and Path(path).exists() and os.path.samestat(found, Path(path).stat()):
+            raise InputError(f"{option} {path} is also the input; write to another file")
+
+
+Take = Callable[[str, pa.RecordBatch], None]
+"""Takes record batches of a kind: "rows", "dead letters" or "curves"."""
+
+
+class LiveEvaluation:
+    """Validates and evaluates what arrives, gives what comes of it to `take` at once, and counts."""
+
+    def __init__(self, job: Evaluation, take: Take) -> None:
+        self._job = job
+        self._take = take
+        self._letters = RejectedLetters(job.fields)
+        self._table = EvaluatorTable(replace(job.settings, shards=1))
+        self._sent = 0
+        self._timing = job.timing
+        self._least = -NO_TIME
+        self._counts: Counter[str] = Counter()
+        self._reasons: dict[str, tuple[int, int]] = {}
+        self._settled = NO_TIME
+        self._told = False
+
+    @property
+    def read(self) -> int:
+        """How many records there were."""
+        return self._counts[_COUNTERS["read"]]
+
+    def take_in(self, arrived: Arrived) -> None:
+        """Evaluate some records."""
+        chunk = arrived.chunk
+        if self._timing.ahead is not None:
+            self._timing = replace(self._timing, now=time.time_ns() // 1_000)
+        events, letters = validate(
+            chunk.batch,
+            arrived.fields,
+            source=arrived.source,
+            partition=arrived.partition,
+            first_position=chunk.first_position,
+            positions=chunk.positions,
+            raw=chunk.raw,
+            timing=self._timing,
+        )
+        self._timing = self._timing.after(events)
+        dead = DeadLetters.concat([chunk.dead, letters])
+        self._counts[_COUNTERS["read"]] += chunk.records
+        progress.add(records=chunk.records, dead_letters=len(dead))
+        if len(dead):
+            self._note(dead)
+            self._take("dead letters", dead.batch.sort_by("position"))
+        if events.times is not None and len(events):
+            self._least = min(self._least, int(events.times.min()))
+        for _, part in split_by_shard(events, 1):
+            packet = replace(
+                part, source=_ALL, high_water=self._timing.high_water, sequence=self._sent, partition=0
+            )
+            self._apply(packet.pack())
+            self._sent += 1
+        self._let_time_go_on()
+
+    def _let_time_go_on(self) -> None:
+        """Tell the table how far the source is settled, where events wait for that."""
+        lateness, high_water = self._timing.lateness, self._timing.high_water
+        if lateness is not None and high_water != NO_TIME and high_water - lateness > self._settled:
+            self._settled = high_water - lateness
+            self._apply(Heartbeat(_ALL, 0, 1, self._sent, self._settled).pack())
+
+    def finish(self) -> None:
+        """Make the last rows: the source has ended."""
+        self._apply(EndOfPartition(_ALL, 0, 1, self._sent, self._timing.high_water).pack())
+        self._apply(EndOfInput().pack())
+
+    def outcome(self, seconds: float) -> Outcome:
+        """Return what was counted, as a job on Beam counts it."""
+        reasons = [(reason, number, first) for reason, (number, first) in self._reasons.items()]
+        times = None
+        if self._timing.high_water != NO_TIME:
+            times = self._least // 1_000_000, self._timing.high_water // 1_000_000
+        return Outcome(
+            self._counts + Counter(self._table.counts()),
+            sorted(reasons, key=lambda reason: (-reason[1], reason[0])),
+            times,
+            seconds,
+        )
+
+    def _apply(self, record: bytes) -> None:
+        for given in self._table.apply(record):
+            if isinstance(given, Rejected):
+                self._take("dead letters", self._letters(given).batch)
+                continue
+            if len(given):
+                self._counts["rows_written"] += len(given)
+                self._counts.update(held_in(given))
+                self._take("rows", rows_to_arrow(given))
+            self._counts["curves_written"] += len(given.curves)
+            for curves in curve_batches(given):
+                self._take("curves", curves)
+
+    def _note(self, dead: DeadLetters) -> None:
+        for kind, reason, position in dead.kinds():
+            self._counts[_COUNTERS[kind]] += 1
+            if kind == "invalid":
+                number, first = self._reasons.get(reason, (0, position))
+                self._reasons[reason] = number + 1, min(first, position)
+        read = self.read
+        if not self._told and read >= _TELLING and read == self._counts[_COUNTERS["invalid"]]:
+            self._told = True
+            often = max(self._reasons, key=lambda reason: self._reasons[reason][0])
+            print(
+                f"rocsteady: none of the first {read:,} events can be applied: "
+                f"{remedy_of(often, self._job.fields)}",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+class _Outputs:
+    """The sinks of a job, by what they take; its report is made of files of their own."""
+
+    def __init__(self, job: Evaluation, place_of: dict[str, str], folder: str) -> None:
+        self._job = job
+        self._report = place_of.get(job.report or "")
+        shapes = {
+            "rows": (row_schema(job.settings.evaluator), ROW_ORDER),
+            "dead letters": (DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER),
+            "curves": (CURVE_SCHEMA, CURVE_ORDER),
+        }
+        self._sinks: dict[str, list[TableSink]] = {kind: [] for kind in shapes}
+        paths = {"rows": job.output, "dead letters": job.dead_letters, "curves": job.curves}
+        for kind, path in paths.items():
+            if path is not None:
+                self._sinks[kind].append(open_sink(place_of.get(path, path), *shapes[kind]))
+        self._copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in ("rows", "curves")}
+        if self._report is not None:
+            for kind, path in self._copies.items():
+                self._sinks[kind].append(open_sink(path, *shapes[kind]))
+
+    def take(self, kind: str, batch: pa.RecordBatch) -> None:
+        """Write rows of a kind."""
+        for sink in self._sinks[kind]:
+            sink.write(batch)
+
+    def finish(self) -> None:
+        """Write what is written at the end."""
+        for sinks in self._sinks.values():
+            for sink in sinks:
+                sink.finish()
+
+    def close(self) -> None:
+        """Give up what is open."""
+        for sinks in self._sinks.values():
+            for sink in sinks:
+                sink.close()
+
+    def report(self, outcome: Outcome) -> None:
+        """Write the report, if one is asked for."""
+        if self._report is not None:
+            drawn = self._job.settings.evaluator.curves is not None
+            copies = replace(
+                self._job, output=self._copies["rows"], curves=self._copies["curves"] if drawn else None
+            )
+            report_on(copies, outcome, self._report, warnings_of(outcome, self._job))
+
+
+@contextmanager
+def _outputs(job: Evaluation) -> Iterator[_Outputs]:
+    """Yield the sinks of a job; what is written at the end is there if the block succeeds."""
+    whole = [
+        path
+        for path in (job.output, job.dead_letters, job.curves, job.report)
+        if path is not None and not is_appendable(path)
+    ]
+    with staged(whole, True) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
+        outputs = _Outputs(job, dict(zip(whole, places, strict=True)), folder)
+        try:
+            yield outputs
+        finally:
+            outputs.close()

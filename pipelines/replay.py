@@ -1,0 +1,295 @@
+"""`rocsteady replay`: files played as JSON lines at a chosen speed, by their own event times.
+
+The first record is due at once, every other one as much later as its event time is, divided by the speed.
+What is due is written at once and flushed; how far that is behind the schedule, because whoever reads is slow
+or this process is, is measured and told: the figure that a load test is about.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from ..core.errors import ConfigError, InputError, RocsteadyError
+from ..core.events import NO_TIME
+from ..core.windows import microseconds
+from ..transforms.columns import instant
+from ..transforms.list_files import list_sources
+from ..transforms.live_readers import END_FILE
+from ..transforms.text_forms import rfc3339
+from ..transforms.timed_lines import TimedFile, TimedLines, survey, timed_lines
+from .stopping import StopOnSignal
+
+STDOUT = "-"
+AT_ONCE = "max"
+
+_FILE_SECONDS = 10.0
+_FILE_RECORDS = 100_000
+_LOOK_SECONDS = 0.1
+"""How long to sleep at the most, until it is looked whether somebody wants the job to end."""
+
+_NAP_SECONDS = 0.001
+_TELL_SECONDS = 10.0
+
+
+class Sink(Protocol):
+    """Where lines go."""
+
+    def put(self, lines: Sequence[str]) -> None:
+        """Write lines; they are there, for whoever reads, soon after."""
+        ...
+
+    def tick(self) -> None:
+        """Do what is due by the clock."""
+        ...
+
+    def close(self, complete: bool) -> None:
+        """Make the last lines visible; `complete` says that there are no more."""
+        ...
+
+
+class StdoutSink:
+    """Lines on stdout, flushed."""
+
+    def put(self, lines: Sequence[str]) -> None:
+        """Write lines; raises BrokenPipeError where nobody reads any more."""
+        text = "\n".join([*lines, ""])
+        if (binary := getattr(sys.stdout, "buffer", None)) is None:  # as in a notebook
+            sys.stdout.write(text)
+        else:
+            binary.write(text.encode())
+        sys.stdout.flush()
+
+    def tick(self) -> None:
+        """Nothing is due by the clock."""
+
+    def close(self, complete: bool) -> None:
+        """Nothing is left."""
+
+
+class FolderSink:
+    """Lines as files part-000001.jsonl, ... in a folder; each gets its name when it is whole.
+
+    A file is whole after `seconds`, or with 100,000 records; `_END` is there after the last one.
+    """
+
+    def __init__(self, folder: Path, seconds: float) -> None:
+        self._folder = folder
+        self._seconds = seconds
+        self._file: BinaryIO | None = None
+        self._hidden = folder
+        self._number = 0
+        self._records = 0
+        self._since = 0.0
+
+    def put(self, lines: Sequence[str]) -> None:
+        """Write lines into the file that is open, or a new one."""
+        if self._file is None:
+            self._number += 1
+            self._hidden = self._folder / f".part-{self._number:06d}.jsonl.tmp"
+            self._file = self._hidden.open("wb")
+            self._records = 0
+            self._since = time.monotonic()
+        self._file.write("\n".join([*lines, ""]).encode())
+        self._records += len(lines)
+        self.tick()
+
+    def tick(self) -> None:
+        """Give the open file its name where that is due."""
+        if self._file is not None and (
+            self._records >= _FILE_RECORDS or time.monotonic() - self._since >= self._seconds
+        ):
+            self._rename()
+
+    def close(self, complete: bool) -> None:
+        """Give the open file its name, and say that it is the last."""
+        self._rename()
+        if complete:
+            (self._folder / END_FILE).touch()
+
+    def _rename(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+            self._hidden.rename(self._folder / f"part-{self._number:06d}.jsonl")
+
+
+@dataclass
+class Played:
+    """What was played: records, the seconds it took, the greatest delay, and the delay of the last record."""
+
+    records: int = 0
+    seconds: float = 0.0
+    most_behind: float = 0.0
+    behind: float = 0.0
+    first: int = NO_TIME
+    last: int = NO_TIME
+
+    def words(self, speed: float) -> str:
+        """Return a sentence about the rate, and about the schedule, if there is one."""
+        rate = self.records / self.seconds if self.seconds > 0 else 0.0
+        text = f"{self.records:,} records played in {self.seconds:.1f} s, {rate:,.0f}/s"
+        if math.isinf(speed):
+            return text
+        return f"{text}; at most {self.most_behind:.2f} s behind schedule, {self.behind:.2f} s at last"
+
+
+def replay_command(options: argparse.Namespace) -> int:
+    """Run the command with parsed options; return the exit status."""
+    speed = _speed(options.speed)
+    start = NO_TIME
+    if options.start is not None:
+        found = instant(options.start)
+        if found is None:
+            raise ConfigError(f"--start {options.start!r}: give a date or a time, such as 2013-07-01T12:00")
+        start = found
+    limit = _limit(options.limit)
+    sink = _sink(options.output, options.file_every)
+    files = [survey(source, options.time, options.time_unit) for source in list_sources(options.sources)]
+    if not any(file.last >= max(start, NO_TIME + 1) for file in files):
+        raise InputError("no record is to be played: the files have none, or --start is behind all of them")
+    _announce(files, speed)
+    text = tuple(name for names in options.text for name in names.split(","))
+    with StopOnSignal() as stop:
+        lines = timed_lines(files, options.time, options.time_unit, text, start)
+        try:
+            played = play(lines, sink, speed, limit, stop)
+            sink.close(complete=stop.signal is None)
+        except OSError as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            raise RocsteadyError(f"--output {options.output} cannot be written: {error.strerror}") from None
+    _say(played.words(speed))
+    return 0 if stop.signal is None else 128 + stop.signal
+
+
+def play(
+    pieces: Iterable[TimedLines],
+    sink: Sink,
+    speed: float,
+    limit: float = math.inf,
+    stop: StopOnSignal | None = None,
+) -> Played:
+    """Write records as they fall due, `speed` seconds of event time in a second; inf: all at once.
+
+    Records that fall due together are written together. Ends after `limit` records, or when `stop` is asked.
+    """
+    played = Played()
+    started = told = time.monotonic()
+    for times, lines in pieces:
+        at = 0
+        while at < len(lines):
+            if played.records >= limit or (stop is not None and stop.is_asked("the last record is whole")):
+                return played
+            now = time.monotonic()
+            if played.records == 0:
+                started, played.first = now, int(times[at])
+            end = len(lines)
+            if not math.isinf(speed):
+                reached = played.first + min((now - started) * speed * 1e6, 1e18)
+                end = int(np.searchsorted(times, reached, "right"))
+            end = min(end, at + int(min(limit - played.records, len(lines))))
+            if end > at:
+                sink.put(lines[at:end])
+                now = time.monotonic()
+                played.behind = now - started - (int(times[at]) - played.first) / 1e6 / speed
+                played.most_behind = max(played.most_behind, played.behind)
+                played.records += end - at
+                played.seconds, played.last = now - started, int(times[end - 1])
+                at = end
+            else:
+                due = started + (int(times[at]) - played.first) / 1e6 / speed
+                time.sleep(min(max(due - now, _NAP_SECONDS), _LOOK_SECONDS))
+            sink.tick()
+            if now - told >= _TELL_SECONDS:
+                told = now
+                _say(played.words(speed))
+    return played
+
+
+def _announce(files: Sequence[TimedFile], speed: float) -> None:
+    """Say what will be played, and what is odd about it."""
+    timed = [file for file in files if file.last != NO_TIME]
+    first, last = min(file.first for file in timed), max(file.last for file in timed)
+    ends = rfc3339(pa.array([first, last], pa.timestamp("us", "UTC"))).to_pylist()
+    takes = "as fast as they are taken"
+    if not math.isinf(speed):
+        takes = f"at {speed:g} times real time in {_clock((last - first) / 1e6 / speed)}"
+    _say(f"{sum(file.records for file in files):,} records of {ends[0]} to {ends[1]}, {takes}")
+    for file in files:
+        if not file.rises:
+            _say(
+                f"{file.source.name} is not in order of time: its {file.records:,} records are sorted in "
+                "memory"
+            )
+        if file.untimed:
+            _say(
+                f"{file.untimed:,} records of {file.source.name} have no time that can be read: each goes "
+                "with the one before it"
+            )
+        if file.no_rows:
+            _say(f"{file.no_rows:,} records of {file.source.name} are no rows, and are left out")
+
+
+def _clock(seconds: float) -> str:
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d} h"
+
+
+def _say(sentence: str) -> None:
+    with suppress(BrokenPipeError):
+        print(f"rocsteady: {sentence}", file=sys.stderr, flush=True)
+
+
+def _speed(text: str) -> float:
+    if text == AT_ONCE:
+        return math.inf
+    try:
+        speed = float(text.removesuffix("x"))
+    except ValueError:
+        speed = 0.0
+    if not (0 < speed < math.inf):
+        raise ConfigError(
+            f"--speed {text!r}: give how many seconds of event time pass in a second, such as 60, or max"
+        )
+    return speed
+
+
+def _limit(text: str | None) -> float:
+    if text is None:
+        return math.inf
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ConfigError(f"--limit {text!r}: give a number of records, 1 or more")
+    return number
+
+
+def _sink(output: str, every: str | None) -> Sink:
+    if output == STDOUT:
+        if every is not None:
+            raise ConfigError(f"--file-every {every}: name the folder of the files with --output DIR")
+        return StdoutSink()
+    seconds = _FILE_SECONDS if every is None else microseconds(every, "--file-every") / 1e6
+    folder = Path(output)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--output {output} is not a folder; replay writes many files, or - for stdout")
+    try:
+        folder.mkdir(exist_ok=True)
+        if any(folder.iterdir()):
+            raise InputError(f"--output {output} is not empty; name a folder that is to be made")
+    except OSError as error:
+        raise InputError(f"--output {output} cannot be made: {error.strerror}; name another folder") from None
+    return FolderSink(folder, seconds)

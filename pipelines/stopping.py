@@ -1,0 +1,50 @@
+"""Ctrl-C as a wish: a job that could go on for ever is asked to end, and ends well."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from types import FrameType, TracebackType
+from typing import Any
+
+
+class StopOnSignal:
+    """While it is entered, the first SIGINT or SIGTERM sets `signal`; a second one interrupts.
+
+    Who waits must not wait long, and look: the system goes on waiting after a signal.
+    """
+
+    def __init__(self) -> None:
+        self.signal: signal.Signals | None = None
+        self._said = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> StopOnSignal:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup: it stays ignored
+                    self._before[number] = signal.signal(number, self._ask)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        if self.signal is not None:
+            raise KeyboardInterrupt
+        self.signal = signal.Signals(number)
+
+    def is_asked(self, told: str) -> bool:
+        """Return whether to stop; the first time that it is so, `told` says on stderr what that means."""
+        if self.signal is not None and not self._said:
+            self._said = True
+            name = "Ctrl-C" if self.signal == signal.SIGINT else "SIGTERM"
+            print(f"rocsteady: {name}: {told}", file=sys.stderr, flush=True)
+        return self.signal is not None

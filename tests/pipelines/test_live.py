@@ -1,0 +1,500 @@
+"""Live jobs: the rows of a file with the same lines, each of them at once, and an end that is clean."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from command import COMMAND, DONE, call, said
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="pipes that can be asked, and POSIX signals")
+
+PROMISED = 1.0
+"""Seconds from a line to the row that it makes due."""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def events(n, seed=0):
+    """n events as dicts: two models, two slice columns, times that rise with some that are late."""
+    rng = random.Random(seed)
+    found, seconds = [], 0
+    for i in range(n):
+        seconds += rng.choice([0, 0, 1, 40])
+        label = rng.random() < 0.4
+        event = {
+            "model": rng.choice(["a", "b"]),
+            "score": round(rng.random() * 0.6 + 0.4 * label, 3),
+            "label": int(label),
+            "country": rng.choice(["AR", "DE", None]),
+            "device": rng.choice(["x=y", "z"]),
+            "time": 1_700_000_000 + seconds - rng.choice([0, 0, 0, 0, 30, 300, 700]),
+            "id": f"e{i}",
+            "weight": rng.choice([1, 0.5, 2]),
+            "said": rng.choice(["yes", "no", "perhaps"]),
+            "word": rng.choice(["yes", "no"]),
+        }
+        found.append(event)
+    return found
+
+
+def lines_of(found):
+    return "".join(json.dumps(event) + "\n" for event in found).encode()
+
+
+def awkward(n, seed=0):
+    """Lines of n events, and lines between them that are none."""
+    rng = random.Random(seed)
+    none = [
+        b"", b"   ", b"no object", b"[1, 2]", b'{"score": "high", "label": 1, "model": "a"}',
+        b'{"score": 0.5, "model": "a"}', b'{"score": 0.5, "label": 1, "model": "\xff"}',
+        b'{"score": 0.5, "label": 1, "model": "a", "more": {"x": [1, null]}}', b'{"label": 1}',
+    ]  # fmt: skip
+    lines = []
+    for event in events(n, seed):
+        lines.append(json.dumps(event).encode() + b"\r" * (rng.random() < 0.1))
+        if rng.random() < 0.1:
+            lines.append(rng.choice(none))
+    return b"\xef\xbb\xbf" + b"\n".join(lines)
+
+
+@contextmanager
+def stdin(data, monkeypatch, cuts=(), pause=0.0):
+    """Let stdin of this process be a pipe into which `data` is written, in pieces cut at `cuts`."""
+    receive, send = os.pipe()
+    bounds = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
+
+    def feed():
+        for start, end in pairwise(bounds):
+            piece = data[start:end]
+            while piece:
+                piece = piece[os.write(send, piece) :]
+            time.sleep(pause)
+        os.close(send)
+
+    feeder = threading.Thread(target=feed)
+    with os.fdopen(receive) as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        feeder.start()
+        yield
+        feeder.join()
+
+
+def live(capsys, monkeypatch, data, *options, output="live.jsonl", cuts=(), pause=0.0):
+    with stdin(data, monkeypatch, cuts, pause):
+        ran = call(capsys, "evaluate", "-", *options, "--output", output)
+    assert ran.status == 0, ran
+    return ran
+
+
+def summary(ran):
+    """The counters of the summary, and the lines after it; progress may stand before it."""
+    for place, line in enumerate(ran.lines):
+        if found := DONE.fullmatch(line):
+            return found.groups()[:4], ran.lines[place + 1 :]
+    raise AssertionError(ran.lines)
+
+
+JOBS = {
+    "count": "--window last:50 --every 7",
+    "slices": "--window last:50 --slice country --slice country,device --every 20",
+    "all": "--window all --every 50 --measures all --probabilities",
+    "fading": "--window fading:30 --every 11",
+    "adaptive": "--window adaptive --every 10",
+    "last:10m": "--time time --order position --window last:10m --every 13",
+    "grid": "--time time --order position --window last:10m --every 5m",
+    "weights": "--window last:50 --weight weight --every 30",
+    "classes": "--window last:50 --label word --predicted said --positive yes --every 30",
+    "arrival": "--window last:50 --order arrival --every 25",
+    "arrival grid": "--window last:50 --order arrival --time time --every 5m",
+    "settled": "--window last:50 --time time --order time:10m --every 9",
+    "settled grid": "--time time --order time:5m --window last:1h --every 5m --slice country",
+    "settled by id": "--window last:50 --time time --id id --order time:1h --every 9",
+    "in order": "--window last:50 --time time --order time:0s --every 9",
+    "ahead": "--window last:50 --time time --order position --max-ahead 1d --every 9",
+    "one model": "--window last:50 --model-name one --every 30",
+}
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_rows_of_stdin_are_those_of_a_file_with_the_same_lines(capsys, monkeypatch, job):
+    data = awkward(400)
+    Path("stdin.jsonl").write_bytes(data)
+    options = JOBS[job].split()
+    in_file = call(
+        capsys, "evaluate", "stdin.jsonl", *options, "--output", "file.jsonl",
+        "--dead-letters", "file_dead.jsonl",
+    )  # fmt: skip
+    rng = random.Random(1)
+    cuts = [rng.randrange(len(data)) for _ in range(60)]
+    ran = live(
+        capsys, monkeypatch, data, *options, "--dead-letters", "live_dead.jsonl", cuts=cuts, pause=0.001
+    )
+    (counts, remarks), (file_counts, file_remarks) = summary(ran), summary(in_file)
+    assert counts == file_counts
+    assert [line.replace("live_dead", "file_dead") for line in remarks] == file_remarks
+    rows = Path("live.jsonl").read_text().splitlines()
+    assert len(rows) > 6
+    assert sorted(rows) == sorted(Path("file.jsonl").read_text().splitlines())
+    dead = Path("file_dead.jsonl").read_text().replace('"stdin.jsonl"', '"stdin"').splitlines()
+    assert len(dead) > 10
+    assert Path("live_dead.jsonl").read_text().splitlines() == dead
+
+
+def test_rows_of_a_model_come_in_their_order(capsys, monkeypatch):
+    data = lines_of(events(300))
+    live(capsys, monkeypatch, data, "--every", "1", cuts=range(0, len(data), 1000), pause=0.001)
+    rows = [json.loads(line) for line in Path("live.jsonl").read_text().splitlines()]
+    for model in "ab":
+        expected = sum(event["model"] == model for event in events(300))
+        assert [row["row"] for row in rows if row["model"] == model] == [*range(expected)]
+
+
+@pytest.mark.parametrize("output", ["rows.parquet", "rows.csv.gz", "rows.csv"])
+def test_every_kind_of_file_holds_the_rows(capsys, monkeypatch, output):
+    data = lines_of(events(300))
+    Path("stdin.jsonl").write_bytes(data)
+    call(capsys, "evaluate", "stdin.jsonl", "--every", "20", "--output", f"file_{output}")
+    live(capsys, monkeypatch, data, "--every", "20", output=output)
+    written, expected = Path(output).read_bytes(), Path(f"file_{output}").read_bytes()
+    if output == "rows.csv":  # by line, as they came
+        written, expected = (sorted(content.splitlines()) for content in (written, expected))
+    assert written == expected
+
+
+def test_stdout_takes_rows_as_json_lines(capsys, monkeypatch):
+    data = lines_of(events(300))
+    live(capsys, monkeypatch, data, "--every", "20")
+    ran = live(capsys, monkeypatch, data, "--every", "20", output="-")
+    assert ran.out == Path("live.jsonl").read_text()
+
+
+def test_curves_and_a_report_come_at_the_end_as_of_a_file(capsys, monkeypatch):
+    pytest.importorskip("plotly")
+    data = awkward(400)
+    Path("stdin.jsonl").write_bytes(data)
+    options = ("--window", "last:100", "--every", "50", "--curves-every", "100", "--title", "Now")
+    call(
+        capsys, "evaluate", "stdin.jsonl", *options, "--output", "file.jsonl", "--curves", "file.parquet",
+        "--report", "file.html",
+    )  # fmt: skip
+    live(capsys, monkeypatch, data, *options, "--curves", "live.parquet", "--report", "live.html")
+    assert pq.read_table("live.parquet").equals(pq.read_table("file.parquet"))
+    assert Path("live.html").read_bytes() == Path("file.html").read_bytes()
+
+
+def test_nothing_on_stdin_is_an_empty_table(capsys, monkeypatch):
+    ran = live(capsys, monkeypatch, b"", output="rows.csv")
+    assert summary(ran)[0] == ("0", "0", "0", "0")
+    assert Path("rows.csv").read_text().startswith("model,slice,row")
+
+
+def test_a_wrong_column_is_said_after_few_events(capsys, monkeypatch):
+    ran = live(capsys, monkeypatch, lines_of(events(50)), "--score", "p")
+    assert ran.lines[0].startswith("rocsteady: none of the first")
+    assert "check --score, which names the column 'p'" in ran.lines[0]
+
+
+def test_by_time_a_stream_is_settled_as_far_as_it_has_come(capsys, monkeypatch):
+    """Where a file is sorted as a whole, a stream has no lateness unless it is said."""
+    data = lines_of(events(300))
+    Path("stdin.jsonl").write_bytes(data)
+    options = ("--time", "time", "--id", "id", "--every", "10")
+    in_file = call(
+        capsys, "evaluate", "stdin.jsonl", *options, "--order", "time:0s", "--output", "file.jsonl"
+    )
+    assert in_file.status == 0
+    for order in ((), ("--order", "time"), ("--order", "time:0s")):
+        live(capsys, monkeypatch, data, *options, *order, "--dead-letters", "dead.jsonl")
+        lines = Path("live.jsonl").read_text().splitlines()
+        assert sorted(lines) == sorted(Path("file.jsonl").read_text().splitlines())
+    late = [json.loads(line) for line in Path("dead.jsonl").read_text().splitlines()]
+    assert {letter["kind"] for letter in late} == {"late"}
+    greatest, expected = 0, []
+    for place, event in enumerate(events(300)):
+        if event["time"] < greatest:
+            expected.append(place)
+        greatest = max(greatest, event["time"])
+    assert [letter["position"] for letter in late] == expected
+
+
+# ---- as it goes
+
+
+class Job:
+    """A live job in a process of its own."""
+
+    def __init__(self, *options, output="-"):
+        self.process = subprocess.Popen(
+            [*COMMAND, "evaluate", *options, "--output", output],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
+        )  # fmt: skip
+        self._out = b""
+
+    def send(self, data):
+        self.process.stdin.write(data)
+
+    def row(self, within):
+        """The next row on stdout; None where it does not come in time."""
+        deadline = time.monotonic() + within
+        while b"\n" not in self._out:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
+                return None
+            self._out += os.read(self.process.stdout.fileno(), 1 << 16)
+        line, _, self._out = self._out.partition(b"\n")
+        return json.loads(line)
+
+    def end(self):
+        """Wait for the end; return the status, the rows that were not read, and the lines on stderr."""
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, (self._out + out).splitlines(), said(err.decode())
+
+
+@contextmanager
+def job(*options, output="-"):
+    running = Job(*options, output=output)
+    try:
+        yield running
+    finally:
+        running.process.kill()
+        running.process.wait()
+        for stream in (running.process.stdin, running.process.stdout, running.process.stderr):
+            if stream is not None:
+                stream.close()
+
+
+LINES = [json.dumps(event).encode() + b"\n" for event in events(200)]
+
+
+def test_a_row_is_there_within_a_second_of_its_line():
+    with job("-", "--every", "1") as running:
+        running.send(LINES[0])
+        assert running.row(within=60)  # the process starts, and compiles if it must
+        for line in LINES[1:6]:
+            running.send(line[:20])
+            assert running.row(within=0.2) is None
+            running.send(line[20:])
+            assert running.row(within=PROMISED)
+        running.process.stdin.close()
+        running.process.stdin = None
+        status, rows, lines = running.end()
+    assert (status, rows) == (0, [])
+    assert lines[0].startswith("rocsteady: 6 events read = 6 applied + 0 dead letters; 6 rows on stdout")
+
+
+def test_by_time_a_row_is_there_within_a_second_of_the_line_that_settles_it():
+    with job("-", "--every", "1", "--time", "time", "--order", "time:10s") as running:
+        for seconds in (100, 111):
+            running.send(json.dumps({"score": 1, "label": 1, "time": seconds}).encode() + b"\n")
+        assert running.row(within=60)["time"] == "1970-01-01T00:01:40Z"
+        running.send(b'{"score": 1, "label": 1, "time": 121}\n')
+        assert running.row(within=0.3) is None
+        running.send(b'{"score": 1, "label": 1, "time": 122}\n')
+        assert running.row(within=PROMISED)["time"] == "1970-01-01T00:01:51Z"
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv"])
+def test_a_row_is_in_its_file_within_a_second_of_its_line(name):
+    with job("-", "--every", "1", output=name) as running:
+        running.send(LINES[0])
+        wait_for(
+            lambda: Path(name).exists() and Path(name).read_text().count("\n") > name.endswith("csv"), 60
+        )
+        before = Path(name).read_text()
+        running.send(LINES[1])
+        wait_for(lambda: Path(name).read_text() != before, PROMISED)
+        assert Path(name).read_text().startswith(before)
+        assert Path(name).read_text().endswith("\n")
+
+
+def wait_for(condition, within):
+    deadline = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_input_and_what_is_in_the_pipe_still_counts(number):
+    with job("-", "--every", "1000", "--window", "all", "--dead-letters", "dead.parquet") as running:
+        running.send(json.dumps({"model": "c", "score": 1, "label": "?"}).encode() + b"\n")
+        wait_for(lambda: list(Path().glob(".rocsteady-*")), 60)
+        time.sleep(1.0)  # it reads by now, or compiles: then the signal comes early, and that is all
+        running.process.send_signal(signal.SIGSTOP)
+        running.send(b"".join(LINES))
+        running.process.send_signal(number)
+        running.process.send_signal(signal.SIGCONT)
+        status, rows, lines = running.end()
+    assert status == 0
+    assert [json.loads(row)["seq"] for row in rows] == [
+        sum(json.loads(line)["model"] == model for line in LINES) for model in "ab"
+    ]
+    assert "the input ends here" in lines[0]
+    assert lines[1].startswith("rocsteady: 201 events read = 200 applied + 1 dead letter; 2 rows on stdout")
+    assert pq.read_table("dead.parquet").num_rows == 1
+
+
+def test_two_signals_end_the_job_as_it_is():
+    with job("-", "--every", "1", "--dead-letters", "dead.parquet", output="rows.jsonl") as running:
+        running.send(LINES[0])
+        wait_for(lambda: Path("rows.jsonl").exists() and Path("rows.jsonl").read_text(), 60)
+        running.process.send_signal(signal.SIGSTOP)
+        running.process.send_signal(signal.SIGINT)
+        running.process.send_signal(signal.SIGTERM)
+        running.process.send_signal(signal.SIGCONT)
+        status, _, lines = running.end()
+    assert status == 130
+    assert lines[-1].startswith("rocsteady: interrupted; the last rows are missing")
+    assert sorted(path.name for path in Path().iterdir()) == ["rows.jsonl"]
+    assert len(Path("rows.jsonl").read_text().splitlines()) == 1
+
+
+def test_a_reader_of_rows_that_goes_away_ends_the_job_without_a_word():
+    with job("-", "--every", "1") as running:
+        running.send(LINES[0])
+        assert running.row(within=60)
+        running.process.stdout.close()
+        running.process.stdout = None
+        running.send(LINES[1])
+        _, err = running.process.communicate(timeout=60)
+        assert running.process.returncode == 1
+        assert said(err.decode()) == []
+
+
+# ---- folders
+
+
+def appear(name, data):
+    """Let a file appear in the inbox, whole."""
+    Path("inbox", f".{name}").write_bytes(data)
+    Path("inbox", f".{name}").rename(Path("inbox", name))
+
+
+def test_a_folder_is_evaluated_while_it_grows(capsys):
+    Path("inbox").mkdir()
+    found = events(400)
+    pieces = [found[start : start + 50] for start in range(0, 400, 50)]
+
+    def grow():
+        for number, piece in enumerate(pieces):
+            appear(f"part-{number}.jsonl", lines_of(piece) + b"no object\n")
+            time.sleep(0.1)
+        Path("inbox", "_END").touch()
+
+    writer = threading.Thread(target=grow)
+    writer.start()
+    options = ("--slice", "country", "--every", "10", "--window", "last:50")
+    ran = call(
+        capsys, "evaluate", "inbox", "--follow", *options, "--output", "live.jsonl",
+        "--dead-letters", "live_dead.jsonl",
+    )  # fmt: skip
+    writer.join()
+    assert ran.status == 0, ran
+    assert ran.counts[:3] == (408, 400, 8)
+    call(
+        capsys, "evaluate", "inbox/*.jsonl", *options, "--output", "file.jsonl",
+        "--dead-letters", "file_dead.jsonl",
+    )  # fmt: skip
+    for kind in ("", "_dead"):
+        live_lines, file_lines = (Path(f"{way}{kind}.jsonl").read_text() for way in ("live", "file"))
+        assert sorted(live_lines.splitlines()) == sorted(file_lines.splitlines())
+
+
+def test_rows_of_a_folder_come_while_it_grows():
+    Path("inbox").mkdir()
+    with job("inbox", "--follow", "--every", "1") as running:
+        appear("a.jsonl", LINES[0])
+        assert running.row(within=60)
+        appear("b.jsonl", LINES[1])
+        assert running.row(within=PROMISED)
+        running.process.send_signal(signal.SIGINT)
+        status, rows, lines = running.end()
+    assert (status, rows) == (0, [])
+    assert lines[1].startswith("rocsteady: 2 events read = 2 applied")
+
+
+def test_a_folder_that_is_idle_long_enough_has_ended(capsys):
+    Path("inbox").mkdir()
+    appear("a.jsonl", LINES[0])
+    started = time.monotonic()
+    ran = call(capsys, "evaluate", "inbox", "--follow", "--until-idle", "500ms", "--output", "-")
+    assert ran.status == 0
+    assert ran.counts == (1, 1, 0, 1)
+    assert time.monotonic() - started > 0.5
+
+
+def test_a_folder_with_a_damaged_file_is_evaluated_and_has_status_1(capsys):
+    Path("inbox").mkdir()
+    appear("a.jsonl", LINES[0])
+    appear("b.parquet", b"no parquet")
+    appear("c.jsonl", LINES[1])
+    Path("inbox", "_END").touch()
+    ran = call(
+        capsys, "evaluate", "inbox", "--follow", "--output", "rows.csv", "--dead-letters", "dead.jsonl"
+    )
+    assert ran.status == 1
+    said_first, summary, *_, last = ran.lines
+    assert "b.parquet is not a Parquet file" in said_first
+    assert summary.startswith("rocsteady: 3 events read = 2 applied + 1 dead letter; 1 row in rows.csv")
+    assert last == "rocsteady: 1 file, or a part of one, could not be read: see the dead letters"
+    (letter,) = map(json.loads, Path("dead.jsonl").read_text().splitlines())
+    assert letter["source"] == str(Path("inbox", "b.parquet"))
+
+
+MISTAKES = {
+    "- ok.csv": "SOURCE - takes one source",
+    "- -": "SOURCE - takes one source",
+    "-": "there is no stdin here",
+    "- --runner prism": "--runner prism in this process leave it out",
+    "- --streaming": "--streaming in this process leave it out",
+    "- --follow": "--follow is for a folder",
+    "inbox": "inbox is a folder name its files",
+    "inbox other --follow": "--follow takes one source",
+    "none --follow": "--follow: none does not exist create it",
+    "ok.csv --follow": "--follow: ok.csv is not a folder",
+    "ok.csv --until-idle 5s": "--until-idle 5s say --follow",
+    "inbox --follow --until-idle soon": "--until-idle 'soon'",
+    "inbox --follow --output inbox/rows.csv": "--output inbox/rows.csv in the folder that is followed",
+    "inbox --follow --dead-letters inbox/d.csv": "--dead-letters inbox/d.csv in the folder that is followed",
+    "inbox --follow --score p": "inbox/a.jsonl has no column 'p'",
+}
+
+
+@pytest.mark.parametrize("words", MISTAKES)
+def test_mistakes_are_one_sentence(capsys, words):
+    Path("inbox").mkdir()
+    appear("a.jsonl", LINES[0])
+    Path("ok.csv").write_text("score,label\n0.5,1\n")
+    arguments = words.split() if "--output" in words else [*words.split(), "--output", "rows.parquet"]
+    ran = call(capsys, "evaluate", *arguments)
+    assert ran.status == 2, ran
+    (line,) = ran.lines
+    for part in MISTAKES[words].split():
+        assert part in line
+    assert sorted(path.name for path in Path().iterdir()) == ["inbox", "ok.csv"]
+
+
+def test_what_is_read_is_not_written_over(capsys, monkeypatch):
+    Path("rows.jsonl").write_bytes(LINES[0])
+    with Path("rows.jsonl").open() as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        ran = call(capsys, "evaluate", "-", "--output", "rows.jsonl")
+    assert ran.status == 2
+    assert "rows.jsonl is also the input" in ran.lines[0]
+    assert Path("rows.jsonl").read_bytes() == LINES[0]
