@@ -340,14 +340,14 @@ def _single_rows(
     """
     for row in rows:
         micros = row.time if row.due is None else row.due
-        yield WindowedValue(row, time if micros is None else _timestamp(micros), (window,))
+        yield WindowedValue(row, time if micros is None else beam_time(micros), (window,))
 
 
 _LAST = GlobalWindow().max_timestamp()
 
 
-def _timestamp(micros: int) -> Timestamp:
-    """Return a Beam timestamp; Beam ends a little before int64 does."""
+def beam_time(micros: int) -> Timestamp:
+    """Return the Beam timestamp of a time; Beam ends a little before int64 does."""
     return min(max(Timestamp(micros=micros), MIN_TIMESTAMP), _LAST)
 
 

@@ -115,10 +115,7 @@ class StateMachineDoFn(beam.DoFn):
         self._factory = factory
         self._step = step
         self._cache_bytes = cache_bytes
-        names = (
-            "events_applied", "events_tied", "snapshots_written", "snapshot_bytes", "log_bytes", "rebuilds",
-        )  # fmt: skip
-        self._counters = {name: Metrics.counter(METRICS_NAMESPACE, name) for name in names}
+        self._counters: dict[str, Any] = {}
 
     def setup(self) -> None:
         """Join the users of the process's cache; compile before there are bundles."""
@@ -167,6 +164,8 @@ class StateMachineDoFn(beam.DoFn):
         yield from self._protocol.apply(key, pane, cells, EndOfInput().pack(), keep=pane is None)
 
     def _count(self, name: str, amount: int) -> None:
+        if name not in self._counters:  # what a machine counts, it alone knows
+            self._counters[name] = Metrics.counter(METRICS_NAMESPACE, name)
         self._counters[name].inc(amount)
 
 
