@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .core import river_metrics as river  # noqa: F401  handed on below
     from .core.alert_rows import AlertRow
     from .core.alert_rules import AlertRule, parse_alert
+    from .core.alerts import AlertTable
     from .core.approximate_h import Approximation, approximate_cost_curve_area, approximate_h
     from .core.auc_sketch import AucBounds, AucSketch, HBounds
     from .core.compressed_auc import CompressedAuc
@@ -51,6 +52,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "core.alert_rows": ("AlertRow",),
     "core.alert_rules": ("AlertRule", "parse_alert"),
+    "core.alerts": ("AlertTable",),
     "core.errors": (
         "ConfigError", "CorruptBytesError", "ForeignBytesError", "FutureVersionError", "InputError",
         "MissingPackageError", "OtherConfigurationError", "RocsteadyError",
@@ -83,7 +85,7 @@ third of one, and `rocsteady --help` needs neither."""
 _HOME_OF = {name: f".{home}" for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Adaptive", "Alert", "AlertRow", "AlertRule", "AllEvents", "Approximation", "AucBounds",
+    "Adaptive", "Alert", "AlertRow", "AlertRule", "AlertTable", "AllEvents", "Approximation", "AucBounds",
     "AucCombineFn", "AucSketch", "BetaCost", "CombinedAuc", "CompressedAuc", "ConfigError",
     "CorruptBytesError", "EvaluateModels", "EvaluatorSettings", "EvaluatorTable", "EventBatch",
     "EveryEvents", "EverySeconds", "Fading", "ForeignBytesError", "FutureVersionError", "HBounds",

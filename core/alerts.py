@@ -64,7 +64,7 @@ from .events import NO_TIME
 from .frames import HEAD_BYTES, framed, unframed
 from .records import MAGIC as WORD_MAGIC
 from .records import EndOfInput, unpack_record
-from .rows import INTEGER_COLUMNS
+from .rows import INTEGER_COLUMNS, MeasureRow, Rows
 from .window_differences import first_seq, first_time, half_width_of_difference
 
 MAGIC = b"RSAL"
@@ -92,15 +92,16 @@ class AlertTable:
 
     rules  one or more, no two the same; their columns are those of the rows (`watched_columns`)
 
-    A row costs O(rules), some 2 microseconds each. Its state, on the wire: 54 bytes for every rule and key,
-    and for a change 48 for each row between a row and its reference, up to MOST_REFERENCES.
+    A row costs 2.5 microseconds, 0.4 more for every limit and 2 for every change. State, on the wire: 54
+    bytes for every rule and key, and of a change 48 for each row between a row and its reference, up to
+    MOST_REFERENCES.
     Raises ConfigError for rules that cannot be; `apply` a `WireError` for bytes that are no record.
 
     >>> table = AlertTable([parse_alert("auc < 0.8 for 2 rows")])
     >>> from .rows import Rows
     >>> rows = Rows.blank(4, [("churn", "")], "")
     >>> rows.integer("row")[:], rows.number("auc")[:] = range(4), [0.79, 0.78, 0.75, 0.81]
-    >>> alerts = table.apply(WatchedRows.of_rows(rows, table.columns).pack())
+    >>> alerts = table.watch(rows)
     >>> [(alert.state, alert.row, alert.since_row, alert.value) for alert in alerts]
     [('open', 1, 0, 0.78), ('closed', 3, 1, 0.81)]
     >>> alerts[0].message
@@ -135,6 +136,12 @@ class AlertTable:
                 "the workers of a job must all have the same rules"
             )
         return list(self._taken(rows))
+
+    def watch(self, rows: Rows | Sequence[MeasureRow]) -> list[AlertRow]:
+        """Take in rows as they are, in a notebook or a service; return their alerts."""
+        if isinstance(rows, Rows):
+            return list(self._taken(WatchedRows.of_rows(rows, self.columns)))
+        return list(self._taken(WatchedRows.of_records(rows, self.columns)))
 
     def _taken(self, rows: WatchedRows) -> Iterator[AlertRow]:
         column = {name: rows.integers[:, place] for name, place in _PLACE.items()}
