@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import rocsteady as rs
 from alert_oracle import Moment, moments_of
 from batches import flips, truncations, with_right_checksum
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rocsteady.core import alert_watch
 from rocsteady.core.alert_rows import AlertRow, WatchedRows
@@ -50,20 +51,19 @@ def measured(row: int, **fields: Any) -> MeasureRow:
     return NOTHING._replace(model="m", slice="", row=row, config="", **fields)
 
 
-@st.composite
-def histories(draw: Any) -> list[MeasureRow]:
+def history(pick: Callable[[Sequence[Any]], Any]) -> list[MeasureRow]:
     """Rows of one key in order: windows that slide, shrink and jump, times and measures that may be null."""
     rows = []
     seq = time = begin = 0
-    timed, gridded = draw(st.sampled_from([True, True, False])), draw(st.booleans())
-    for row in range(draw(st.integers(0, 40))):
-        seq += draw(st.integers(1, 30))
-        time += draw(st.sampled_from([10, 1, 5, 30, 0])) * 1_000_000
-        begin = max(begin, seq - draw(st.sampled_from([1, 10, 30, 100])))
-        start = draw(st.sampled_from([time, time, max(0, time - 10_000_000), 0, None]))
-        auc = draw(st.sampled_from([None, 0.0, 0.5, 0.55, 0.6, 0.75, 0.9, 1.0]))
-        half = draw(st.sampled_from([0.01, 0.02, 0.1, 0.0, 0.9]))
-        has_interval = auc is not None and draw(st.integers(0, 5))
+    timed, gridded = pick([True, True, False]), pick([True, False])
+    for row in range(pick(range(41))):
+        seq += pick(range(1, 31))
+        time += pick([10, 1, 5, 30, 0]) * 1_000_000
+        begin = max(begin, seq - pick([1, 10, 30, 100]))
+        start = pick([time, time, max(0, time - 10_000_000), 0, None])
+        auc = pick([None, 0.0, 0.5, 0.55, 0.6, 0.75, 0.9, 1.0])
+        half = pick([0.01, 0.02, 0.1, 0.0, 0.9])
+        has_interval = auc is not None and pick(range(6)) > 0
         rows.append(
             measured(
                 row,
@@ -72,15 +72,20 @@ def histories(draw: Any) -> list[MeasureRow]:
                 due=time + 500_000 if timed and gridded else None,
                 window_events=seq - begin,
                 window_start=start if timed else None,
-                positives=float(draw(st.sampled_from([30, 500, 29]))),
-                negatives=float(draw(st.sampled_from([30, 500, 29]))),
+                positives=float(pick([30, 500, 29])),
+                negatives=float(pick([30, 500, 29])),
                 auc=auc,
                 auc_low=max(0.0, auc - half) if has_interval else None,
                 auc_high=min(1.0, auc + half) if has_interval else None,
-                kappa=draw(st.sampled_from([None, -1.0, 0.0, 0.4, 1.0])),
+                kappa=pick([None, -1.0, 0.0, 0.4, 1.0]),
             )
         )
     return rows
+
+
+@st.composite
+def histories(draw: Any) -> list[MeasureRow]:
+    return history(lambda options: draw(st.sampled_from(options)))
 
 
 def record(table: AlertTable, rows: list[MeasureRow]) -> bytes:
@@ -109,14 +114,11 @@ def test_every_rule_opens_and_closes_where_a_slow_reading_of_the_rows_says(rows:
 
 def test_the_histories_open_and_close_alerts_of_every_rule() -> None:
     """Else the comparison with the slow reading would say nothing of a rule."""
-    seen: set[tuple[str, str]] = set()
-
-    @settings(max_examples=600, derandomize=True, database=None)
-    @given(histories())
-    def see(rows: list[MeasureRow]) -> None:
-        seen.update((alert.rule, alert.state) for alert in alerts_of(rows))
-
-    see()
+    seen = {
+        (alert.rule, alert.state)
+        for seed in range(600)
+        for alert in alerts_of(history(random.Random(seed).choice))
+    }
     assert seen == {(str(rule), state) for rule in RULES for state in ("open", "closed")}
 
 
