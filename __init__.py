@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .core import river_metrics as river  # noqa: F401  handed on below
+    from .core.alert_rows import AlertRow
+    from .core.alert_rules import AlertRule, parse_alert
+    from .core.alerts import AlertTable
     from .core.approximate_h import Approximation, approximate_cost_curve_area, approximate_h
     from .core.auc_sketch import AucBounds, AucSketch, HBounds
     from .core.compressed_auc import CompressedAuc
@@ -40,12 +43,16 @@ if TYPE_CHECKING:
         LastDuration,
         LastEvents,
     )
+    from .transforms.alert import Alert
     from .transforms.combine_auc import AucCombineFn, CombinedAuc
     from .transforms.evaluate_models import EvaluateModels
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "core.alert_rows": ("AlertRow",),
+    "core.alert_rules": ("AlertRule", "parse_alert"),
+    "core.alerts": ("AlertTable",),
     "core.errors": (
         "ConfigError", "CorruptBytesError", "ForeignBytesError", "FutureVersionError", "InputError",
         "MissingPackageError", "OtherConfigurationError", "RocsteadyError",
@@ -68,6 +75,7 @@ _HOMES = {
     "core.windows": (
         "Adaptive", "AllEvents", "EveryEvents", "EverySeconds", "Fading", "LastDuration", "LastEvents",
     ),
+    "transforms.alert": ("Alert",),
     "transforms.combine_auc": ("AucCombineFn", "CombinedAuc"),
     "transforms.evaluate_models": ("EvaluateModels",),
 }  # fmt: skip
@@ -77,14 +85,15 @@ third of one, and `rocsteady --help` needs neither."""
 _HOME_OF = {name: f".{home}" for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Adaptive", "AllEvents", "Approximation", "AucBounds", "AucCombineFn", "AucSketch", "BetaCost",
-    "CombinedAuc", "CompressedAuc", "ConfigError", "CorruptBytesError", "EvaluateModels",
-    "EvaluatorSettings", "EvaluatorTable", "EventBatch", "EveryEvents", "EverySeconds", "Fading",
-    "ForeignBytesError", "FutureVersionError", "HBounds", "IdColumn", "InputError", "LastDuration",
-    "LastEvents", "MeasureRow", "Measures", "MissingPackageError", "ModelEvaluator",
-    "OtherConfigurationError", "RocCurve", "RocsteadyError", "Rows", "ScoreTree", "SeverityCost",
-    "SortedMasses", "TableSettings", "TextColumn", "TruncatedBytesError", "UniformCost", "WeightedTree",
-    "WindowCurve", "WireError", "approximate_cost_curve_area", "approximate_h", "estimate_auc",
+    "Adaptive", "Alert", "AlertRow", "AlertRule", "AlertTable", "AllEvents", "Approximation", "AucBounds",
+    "AucCombineFn", "AucSketch", "BetaCost", "CombinedAuc", "CompressedAuc", "ConfigError",
+    "CorruptBytesError", "EvaluateModels", "EvaluatorSettings", "EvaluatorTable", "EventBatch",
+    "EveryEvents", "EverySeconds", "Fading", "ForeignBytesError", "FutureVersionError", "HBounds",
+    "IdColumn", "InputError", "LastDuration", "LastEvents", "MeasureRow", "Measures",
+    "MissingPackageError", "ModelEvaluator", "OtherConfigurationError", "RocCurve", "RocsteadyError",
+    "Rows", "ScoreTree", "SeverityCost", "SortedMasses", "TableSettings", "TextColumn",
+    "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve", "WireError",
+    "approximate_cost_curve_area", "approximate_h", "estimate_auc", "parse_alert",
 ]  # fmt: skip
 
 

@@ -318,10 +318,11 @@ class LabelMatcher:
 
         So a caller that stores the rows beside in the order of `renumber` need not store these again.
         """
-        held = self._kept(ordered=False)
+        self._put_together()
+        predictions, labels = self._state.predictions[: self.waiting], self._state.labels[: self.held]
         return (
-            (held.ids.ids(held.predictions["number"].astype(np.int64)), held.predictions["time"].copy()),
-            (held.ids.ids(held.labels["number"].astype(np.int64)), held.labels["time"].copy()),
+            (self._ids.ids(predictions["number"].astype(np.int64)), predictions["time"].copy()),
+            (self._ids.ids(labels["number"].astype(np.int64)), labels["time"].copy()),
         )
 
     def to_bytes(self) -> bytes:

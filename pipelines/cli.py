@@ -30,8 +30,7 @@ COMMANDS_NOT_YET = ("prequential", "compare", "doctor", "state")
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
 
 NOT_YET = (
-    "--alert", "--alerts", "--deduplicate",
-    "--idle-ttl", "--prometheus",
+    "--deduplicate", "--idle-ttl", "--prometheus",
 )  # fmt: skip
 """Options, and above commands, that are promised and not built: said so, rather than handed to Beam."""
 
@@ -80,6 +79,9 @@ _EVALUATE_EPILOG = """examples:
   events as they come, from a program, or in files of a folder:
     tail -f events.jsonl | rocsteady evaluate - --every 1000 --output -
     rocsteady evaluate arriving --follow --every 1000 --output rows.jsonl
+  be told when a model ranks badly, and when it ranks worse than a week before:
+    rocsteady evaluate s.csv --time sent --every 1h --output rows.parquet --alerts alerts.csv \\
+        --alert 'auc_high < 0.8 for 3 rows' --alert 'auc drops by 0.02 against 7d'
 
 Every other option is handed to Beam. Positions of dead letters count the records of a source from 0.
 A stream is never sorted as a whole: of stdin, and with --follow, --order time is time:0s."""
@@ -318,6 +320,15 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         help="curves every N events of a model and slice and at its end, or end: at its end alone [as many "
         "events as the window holds, but at least 10000; end where the window is not last:N]",
     )
+    add(
+        "--alert",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="opens an alert and closes it: 'auc_high < 0.8 for 3 rows', 'kappa_m < 0 for 2h until kappa_m > "
+        "0.1', 'auc drops by 0.02 against 7d' (or 500 rows, or 2013-01-01..2013-02-01); repeatable",
+    )
+    add("--alerts", metavar="PATH", help="where alerts go [the last 20 are printed at the end]")
     add("--report", metavar="PATH", help="one self-contained page about it all, such as report.html [none]")
     add("--title", metavar="TEXT", help="stands above the page of --report")
     add(

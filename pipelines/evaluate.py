@@ -65,6 +65,7 @@ from ..transforms.validate import ANY_TIME, EventFields, Timing
 from ..transforms.write_curves import WriteCurves, curve_batches
 from ..transforms.write_rows import WriteDeadLetters, WriteRows
 from ..transforms.write_table import check_output
+from .alerts import Alerts, alerts_of, read_messages, watch_rows
 from .outputs import STDOUT, check_outputs, is_text, staged
 from .progress import ProgressLine, summarise, warnings_of
 
@@ -100,7 +101,7 @@ class Evaluation:
     output is a path; dead_letters too, or None: then they are only counted; curves too, or None: then
     none are drawn. When, the settings say. report is the path of a page about all that, or None; title and
     notes, sentences, stand above it. beside are files of rows of the same events under other settings,
-    shown on the same page.
+    shown on the same page. alerts are the rules that watch the rows, if there are any.
     """
 
     sources: Sequence[SourceFile]
@@ -117,6 +118,7 @@ class Evaluation:
     beside: Sequence[str] = ()
     timing: Timing = ANY_TIME
     join: Join | None = None
+    alerts: Alerts | None = None
 
 
 @dataclass(frozen=True)
@@ -127,12 +129,14 @@ class Outcome:
     dead_letters  per kind of reason: how many, and the lowest position of one; most frequent first
     times         the least and the greatest event time, seconds since 1970; None without times
     seconds       that the job took
+    messages      of alerts that have no file, in order of time
     """
 
     counts: Counter[str]
     dead_letters: list[tuple[str, int, int]]
     times: tuple[int, int] | None
     seconds: float = 0.0
+    messages: Sequence[str] = ()
 
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
@@ -176,12 +180,14 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
             "from the rows, with rocsteady report"
         )
     live = live_source(options, beam_flags)
+    alerts = alerts_of(options, settings.evaluator, fields, runner.here)
     sources = () if live is not None else _sources(options.sources)
     check_outputs(
         (
             ("--output", options.output, "rows", check_output),
             ("--dead-letters", options.dead_letters, "dead letters", check_output),
             ("--curves", options.curves, "curves", check_output),
+            ("--alerts", options.alerts, "alerts", check_output),
             ("--report", options.report, "report", _check_report),
         ),
         (*sources, *(_sources(options.labels) if options.labels else ())),
@@ -192,7 +198,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         check_columns(join.labels, replace(fields, time=join.label_time), "label")
     job = Evaluation(
         sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
-        options.report, options.title, timing=_timing(options, settings.evaluator), join=join,
+        options.report, options.title, timing=_timing(options, settings.evaluator), join=join, alerts=alerts,
     )  # fmt: skip
     if live is not None:
         return evaluate_live(job, live)
@@ -386,15 +392,21 @@ def run_evaluation(job: Evaluation) -> Outcome:
     Raises RocsteadyError, with the reason in a sentence, where the job fails.
     """
     started = time.monotonic()
-    wanted = (job.output, job.dead_letters, job.curves, job.report)
+    told = None if job.alerts is None else job.alerts.path
+    wanted = (job.output, job.dead_letters, job.curves, job.report, told)
     paths = [path for path in wanted if path is not None]
     with staged(paths, job.runner.here) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
         place_of = dict(zip(paths, places, strict=True))
-        output, dead_letters, curves, report = (path and place_of[path] for path in wanted)
+        output, dead_letters, curves, report, alerts = (path and place_of[path] for path in wanted)
         if report and not curves and job.settings.evaluator.curves is not None:
             curves = str(Path(folder) / "curves.parquet")
         hidden = replace(job, output=output or "", dead_letters=dead_letters, curves=curves, report=report)
+        if job.alerts is not None:
+            alerts = alerts or str(Path(folder) / "alerts.parquet")
+            hidden = replace(hidden, alerts=replace(job.alerts, path=alerts))
         outcome = _run(_pipeline(hidden), job.runner)
+        if alerts and not told:
+            outcome = replace(outcome, messages=read_messages(alerts))
         if report:
             report_on(hidden, outcome, report, warnings_of(outcome, job))
     return replace(outcome, seconds=time.monotonic() - started)
@@ -451,6 +463,8 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     if job.dead_letters is not None:
         all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
         _ = all_letters | "Write dead letters" >> WriteDeadLetters(job.dead_letters)
+    if job.alerts is not None:
+        watch_rows(rows, job.alerts, job.settings.shards or 1, job.cache_bytes)
     if job.curves is not None:
         curves = rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch)
         _ = curves | "Write curves" >> WriteCurves(job.curves)

@@ -31,6 +31,7 @@ from ..core.events import NO_TIME
 from ..core.records import EndOfInput, EndOfPartition, Heartbeat
 from ..core.rejected import Rejected
 from ..core.rows_arrow import rows_to_arrow
+from ..core.sharding import split_by_shard
 from ..core.windows import microseconds
 from ..transforms import progress
 from ..transforms.append_table import STDOUT, TableSink, is_appendable, open_sink
@@ -40,7 +41,6 @@ from ..transforms.file_formats import has_scheme
 from ..transforms.live_readers import Arrived, FolderReader, LiveReader, PipeReader
 from ..transforms.read_files import COUNTERS
 from ..transforms.rejected_letters import RejectedLetters
-from ..transforms.sharding import split_by_shard
 from ..transforms.validate import validate
 from ..transforms.write_curves import CURVE_ORDER, CURVE_SCHEMA, curve_batches
 from ..transforms.write_rows import DEAD_LETTER_ORDER, ROW_ORDER, row_schema

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from numba.core import event
 
 from ..transforms import progress
+from .alerts import said as alerts_said
 
 if TYPE_CHECKING:
     from ..transforms.validate import EventFields
@@ -161,6 +162,9 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
         f"{_number(counts['rows_written'], 'row')} {where}{curves}{report} ({outcome.seconds:.1f} s)",
         file=sys.stderr,
     )
+    if job.alerts is not None:
+        for line in alerts_said(job.alerts, counts, outcome.messages):
+            print(line if line.startswith(" ") else f"rocsteady: {line}", file=sys.stderr)
     if dead:
         _list_dead_letters(outcome, job.dead_letters)
     for warning in warnings_of(outcome, job):

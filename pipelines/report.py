@@ -21,12 +21,13 @@ import pyarrow as pa
 
 from .. import __version__
 from ..core.errors import ConfigError, InputError, RocsteadyError
+from ..core.window_differences import FEWEST
 from ..transforms.file_formats import has_scheme
 from ..transforms.list_files import list_sources
 from ..transforms.write_table import check_file, replaced
 from . import report_html as html
 from .outputs import STDOUT, check_outputs, is_text
-from .report_changes import FEWEST, NO_TEST, Change, change_of, series_of, side_by_side
+from .report_changes import NO_TEST, Change, change_of, series_of, side_by_side
 from .report_data import curve_blocks, null_reasons, packed_text, row_blocks, script_json, thinned
 from .report_measures import DRAWN, GROUPS, MEANINGS
 from .report_rows import (

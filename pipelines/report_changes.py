@@ -1,24 +1,19 @@
 """When did a model rank worse, by how much, and does the interval support it? Found in the rows.
 
 The moments that are compared
-    Rows whose windows are full and share no event. Row i is over the events (seq - window_events, seq] of
-    its (model, slice), so i and j > i share none iff seq_i <= seq_j - window_events_j. In Beam panes the
-    window of the last row of a pane stands for it, and panes share none iff one ends before the other begins.
-    Where rows have times, the windows must not touch in time either: the order of events inside one time is
-    arbitrary, so which of them fall into which window is, too. The row's `time` is the greatest event time so
-    far, so they are apart iff time_i < window_start_j (time_j where window_start is null).
+    Rows whose windows are full and share no event (`core.window_differences`). In Beam panes the window of
+    the last row of a pane stands for it, and panes share none iff one ends before the other begins.
     Of all such pairs the one with the greatest difference of the AUC is told.
 
 What the words rest on
-    DeLong intervals of disjoint windows are of independent estimates (events are taken to be independent):
-    half widths combine as the root of the sum of squares. The pair was chosen as the most extreme of M pairs,
-    so the interval of its difference has the level 1 - (1 - confidence) / M (Bonferroni over all the M pairs,
-    which bounds the probability of any false claim whatever the dependence between pairs).
+    The pair was chosen as the most extreme of M pairs, so the interval of its difference has the level
+    1 - (1 - confidence) / M (Bonferroni over all the M pairs, which bounds the probability of any false claim
+    whatever the dependence between pairs).
 
-    Windows with fewer than FEWEST events of a class are left out: DeLong's interval is too narrow for them
-    far out in the tail, where so many pairs put it. In 300 simulated streams of 40 windows (AUC 0.80, nothing
-    changed, level 95%), a change was claimed in 13% with 5 positives a window, 9% with 10, 3% with 20, 4%
-    with 30, 6% with 50 and with 100.
+    Windows with fewer than FEWEST events of a class are left out, because so many pairs put their interval
+    far out in the tail. In 300 simulated streams of 40 windows (AUC 0.80, nothing changed, level 95%), a
+    change was claimed in 13% with 5 positives a window, 9% with 10, 3% with 20, 4% with 30, 6% with 50 and
+    with 100.
 
     An adaptive window begins where ADWIN saw a change, so its AUC is not that of a window chosen beforehand.
     It claims no more for that: in 200 simulated streams of 20,000 events (AUC 0.80, 30% positive, nothing
@@ -40,10 +35,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ..core.events import FloatArray, Int64Array
+from ..core.window_differences import (
+    FEWEST,
+    comparable_half_width,
+    first_seq,
+    first_time,
+    half_width_of_difference,
+)
 from .report_text import all_dates, day, exactly, moment, share, span, with_interval
-
-FEWEST = 30
-"""Positives and negatives that a window must hold to be compared."""
 
 
 class Series(NamedTuple):
@@ -102,7 +101,7 @@ def series_of(columns: dict[str, FloatArray], rows: slice) -> Series:
         begin, end = (np.nan_to_num(part[name]).astype(np.int64) for name in ("pane_start", "pane_end"))
         full = np.append(begin[1:] != begin[:-1], True)
     else:
-        begin, end = seq - events, seq
+        begin, end = first_seq(seq, events), seq
         full = begin > 0
         if full.any() and np.ptp(events[full]) == 0:  # a window of a fixed size is full with its last event
             full |= events == events[full][0]
@@ -139,7 +138,7 @@ def greatest_difference(series: Series, confidence: float) -> Pair | None:
     difference = float(auc[best] - auc[worst])
     sides = width[rows[[worst, best]]]
     wider = ndtri((1 - confidence) / (2 * pairs)) / ndtri((1 - confidence) / 2)
-    half = float(np.hypot(*sides) * wider)
+    half = float(half_width_of_difference(*sides) * wider)
     return Pair(int(rows[worst]), int(rows[best]), pairs, difference, difference - half, difference + half)
 
 
@@ -148,8 +147,8 @@ def _comparable(series: Series) -> tuple[FloatArray, Int64Array, Int64Array]:
 
     The rows are in the order of their ends, so those that end before are the first ones.
     """
-    width = np.fmax(series.high - series.auc, series.auc - series.low)  # ends are clipped to [0, 1]
-    rows = np.flatnonzero(series.full & (width > 0) & ~(series.rarer < FEWEST))
+    width = comparable_half_width(series.auc, series.low, series.high, series.rarer)
+    rows = np.flatnonzero(series.full & (width > 0))
     rows = rows[np.argsort(series.end[rows], kind="stable")]
     return width, rows, np.searchsorted(series.end[rows], series.begin[rows], side="right")
 
@@ -157,7 +156,7 @@ def _comparable(series: Series) -> tuple[FloatArray, Int64Array, Int64Array]:
 def _earlier(series: Series, rows: Int64Array) -> Int64Array:
     """Return for each of the rows how many of them, from the first on, end before the time it begins at."""
     since, time = series.since[rows], series.time[rows]
-    begins = np.where(np.isnan(since), time, since)
+    begins = first_time(since, time)
     latest = np.maximum.accumulate(np.where(np.isnan(time), -np.inf, time))
     count: Int64Array = np.searchsorted(latest, np.where(np.isnan(begins), np.inf, begins), side="left")
     return count

@@ -136,7 +136,7 @@ def test_curves_are_equal_on_every_runner(
 
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_two_evaluations_of_one_input_each_end_with_their_last_rows(runner: str, tmp_path: Path) -> None:
-    """The in-process runner puts both into one stage, and keeps the timers of a stage by their names alone."""
+    """The in-process runner puts both into one stage, and keeps its timers by their names alone."""
     with pipeline(runner) as p:
         events = p | InOrder(EVENTS)
         for name, k in (("a", 5), ("b", 500)):
@@ -144,7 +144,7 @@ def test_two_evaluations_of_one_input_each_end_with_their_last_rows(runner: str,
             result.rows | f"keep {name}" >> Keep(tmp_path, name)
     models = {event["model"] for event in EVENTS}
     for name in ("a", "b"):
-        assert {row.model for row in kept(tmp_path, name)} == models
+        assert {row.value.model for row in kept(tmp_path, name)} == models
 
 
 def test_without_curves_there_are_none_and_at_the_end_there_is_one_each(tmp_path: Path) -> None:
