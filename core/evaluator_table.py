@@ -7,7 +7,8 @@ What it keeps true
 
 In which order events apply, `input_order` says. Where all has come, the clock stands at the greatest event
 time of all partitions, whatever shard its event went to: rows on a grid of times up to it are made, then the
-last ones. In order of time a row on the grid is made as soon as the clock has passed its grid point.
+last ones. In order of time a row on the grid is made as soon as the clock has passed its grid point, and a
+time that is not before it is known.
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ class EvaluatorTable:
         self._counts["events_tied"] += self._order.tied - tied
         if self._order.is_finished:
             parts += [] if was_finished else self._finish()
-        elif self._grid and self._order.clock != NO_TIME:
-            parts += self._let_time_go_on(self._order.clock)
+        elif self._grid and (clock := self._order.grid_clock) != NO_TIME:
+            parts += self._let_time_go_on(clock)
         rows = Rows.concat(parts)
         return [rows, *refused] if len(rows) or rows.curves else refused
 

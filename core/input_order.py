@@ -43,8 +43,16 @@ class InputOrder(Protocol):
         ...
 
     @property
+    def grid_clock(self) -> int:
+        """Rows before it on a grid of times can be made, also of models that are silent; NO_TIME = none.
+
+        It never passes `greatest`: how far words run ahead of events, chance decides.
+        """
+        ...
+
+    @property
     def greatest(self) -> int:
-        """The greatest time of all partitions, where they have ended and have times."""
+        """The greatest time that the partitions have told of; of all of them, where they have ended."""
         ...
 
     @property
@@ -90,7 +98,7 @@ class ArrivalOrder:
     """As they come; `EndOfInput` may come more than once, as a pane fires late."""
 
     def __init__(self) -> None:
-        self.clock = self.greatest = NO_TIME
+        self.clock = self.grid_clock = self.greatest = NO_TIME
         self.is_finished = False
         self.tied = 0
 
@@ -130,7 +138,7 @@ class PositionOrder:
     """Partition after partition, packet after packet; the end of the last partition is that of the input."""
 
     def __init__(self) -> None:
-        self.clock = self.greatest = NO_TIME
+        self.clock = self.grid_clock = self.greatest = NO_TIME
         self.is_finished = False
         self.tied = 0
         self._turn = self._expected = 0
@@ -267,7 +275,8 @@ class TimeOrder:
 
     The clock is that of the readers: the least moment that any partition is settled up to; or it is given
     (`Clock`), for packets that have no number. An event behind the clock is late: readers judge lateness
-    themselves, before that, so with their clock there is none.
+    themselves, before that, so with their clock there is none. A clock that is given makes no rows on a grid
+    by itself, as nothing says where it would end: there a model's time is that of its own events.
     """
 
     def __init__(self) -> None:
@@ -279,8 +288,14 @@ class TimeOrder:
 
     @property
     def greatest(self) -> int:
-        """The greatest time of all partitions that have ended."""
+        """The greatest time that the partitions have told of; NO_TIME where the clock is given."""
         return self._partitions.greatest
+
+    @property
+    def grid_clock(self) -> int:
+        """The clock, but not beyond the greatest time."""
+        greatest = self._partitions.greatest
+        return NO_TIME if greatest == NO_TIME else min(self.clock, greatest + 1)
 
     def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
         """Yield the events that the clock has passed."""
@@ -367,6 +382,8 @@ class TimeOrder:
         for number, packets, source in progress["ends"]:
             end = EndOfPartition(source, number, count, packets, int(progress.get("clock", NO_TIME)))
             self._partitions.take(end, (source, number, UNORDERED))
+        if self.is_finished:
+            self._partitions.note_all()
 
     def snapshot_bytes(self) -> int:
         """Return about what it adds to a snapshot."""
