@@ -115,7 +115,7 @@ class SourcePartitions:
 
     def _add(self, number: int, partition: _Partition) -> _Partition:
         self._of[number] = partition
-        self._bytes += len(json.dumps(partition.source)) + 60  # the numbers beside the name, about
+        self._bytes += len(json.dumps(partition.source)) + 48  # the numbers beside the name, about
         self._waiting_bytes += partition.waiting_bytes
         return partition
 

@@ -133,7 +133,7 @@ def test_the_size_of_what_waits_is_known_beforehand() -> None:
         "waits for its first packet": [
             record.pack()
             for number in range(1, 400)
-            for record in (packet(0, number, EVENT), replace(BEAT, packets=number + 1, settled=LATER + number))
+            for record in (packet(0, number, EVENT), replace(BEAT, packets=number, settled=LATER + number))
         ],
         "half released": [
             *mixed(records_of([some_events(2_000, rng)], rng, most=99, heartbeats=0)[:1], rng)[:-1],
