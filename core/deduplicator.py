@@ -93,7 +93,7 @@ def _after(slot: int, slots: UInt64Array) -> int:
 def _touch(memory: Memory, hashes: UInt64Array, start: int, end: int) -> None:
     """Read the slots where searches will start, all at once: the memory then answers them side by side.
 
-    Of 10 million entries it saves half of the time.
+    Of 10 million entries it saves two thirds of the time.
     """
     touched = _EMPTY
     for number in range(start, end):
