@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import numbers
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -177,6 +178,11 @@ def class_text(value: object) -> str:
         return text
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
 
+
+OTHER = "other"
+"""The value that stands for all those of a slice column that have no slice of their own."""
+
+SLICE_CAP = 10_000
 
 PRIORS_OF_WINDOW: Literal["window"] = "window"
 CURVES_AT_END: Literal["end"] = "end"
@@ -423,6 +429,25 @@ def escape_slice(text: str) -> str:
     a\=b\,c
     """
     return text.replace("\\", "\\\\").replace("=", "\\=").replace(",", "\\,")
+
+
+_PAIR = re.compile(r"((?:[^\\=,]|\\.)+)=((?:[^\\=,]|\\.)*)(?:,(?=.)|\Z)", re.DOTALL)
+
+
+def parse_slice(label: str) -> list[tuple[str, str]]:
+    r"""Return the columns and values that the name of a slice says. Raises ValueError for what is none.
+
+    >>> parse_slice("carrier=UA,origin=a\\=b"), parse_slice("")
+    ([('carrier', 'UA'), ('origin', 'a=b')], [])
+    """
+    pairs, at = [], 0
+    while at < len(label):
+        if (found := _PAIR.match(label, at)) is None:
+            raise ValueError(f"{label!r} is no name of a slice")
+        name, value = (re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL) for text in found.groups())
+        pairs.append((name, value))
+        at = found.end()
+    return pairs
 
 
 def checked_slices(asked: Iterable[str | Iterable[str]]) -> tuple[tuple[str, ...], ...]:
