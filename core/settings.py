@@ -19,6 +19,7 @@ from typing import Any, Literal
 from .errors import ConfigError
 from .windows import (
     EMISSIONS,
+    LONGEST,
     WINDOWS,
     Adaptive,
     Emission,
@@ -26,7 +27,9 @@ from .windows import (
     LastEvents,
     Window,
     duration_text,
+    is_count,
     is_positive,
+    microseconds,
     parse_every,
     parse_lateness,
     parse_window,
@@ -188,7 +191,9 @@ PRIORS_OF_WINDOW: Literal["window"] = "window"
 CURVES_AT_END: Literal["end"] = "end"
 PARTIAL_FPR = (0.0, 0.1)
 
-ADDED_SINCE: dict[str, Any] = {"partial_fpr": list(PARTIAL_FPR)}
+ADDED_SINCE: dict[str, Any] = {
+    "partial_fpr": list(PARTIAL_FPR), "deduplicate": None, "slice_cap": SLICE_CAP, "idle_ttl": None,
+}  # fmt: skip
 """Settings that change values and are younger than the first version, with what stands for their absence."""
 
 MEASURES = (
@@ -478,14 +483,33 @@ class TableSettings:
     evaluator  how every (model, slice) is evaluated
     slices     every slice is one column, or several for a cross; the whole model is always there
     shards     number of shards that the models are spread over; None = every model is its own
+    deduplicate  microseconds within which a second event of a model with the same id does not count
+                 (deduplicator.py); None = every event counts. Needs times and ids
+    slice_cap  values of a model and a slice that have a slice of their own; those of all later ones are
+               "other" (slice_numbers.py)
+    idle_ttl   microseconds after which a (model, slice) that is silent gives a last row and leaves
+               (idle_models.py); None = never. Needs times
     """
 
     evaluator: EvaluatorSettings = field(default_factory=EvaluatorSettings)
     slices: tuple[tuple[str, ...], ...] = ()
     shards: int | None = None
+    deduplicate: int | None = None
+    slice_cap: int = SLICE_CAP
+    idle_ttl: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slices", checked_slices(self.slices))
+        for name in ("deduplicate", "idle_ttl"):
+            value = getattr(self, name)
+            if value is not None and not (is_count(value) and value < LONGEST):
+                raise ConfigError(f"{name}={value!r}: give whole microseconds, 1 or more, or None")
+            object.__setattr__(self, name, value and int(value))
+        if not is_count(self.slice_cap):
+            raise ConfigError(
+                f"slice_cap={self.slice_cap!r}: give how many values of a slice have their own, 1 or more"
+            )
+        object.__setattr__(self, "slice_cap", int(self.slice_cap))
         shards = self.shards
         if shards is not None and (isinstance(shards, bool) or not isinstance(shards, int) or shards < 1):
             raise ConfigError(f"shards={shards!r}: give a number of shards, 1 or more, or None")
@@ -498,7 +522,17 @@ class TableSettings:
             "positive": self.evaluator.positive,
             "slices": slices,
             "shards": self.shards,
+            **self._since(),
         }
+
+    def _since(self) -> dict[str, Any]:
+        """Return those of `ADDED_SINCE` that are not what they were before."""
+        values: dict[str, Any] = {
+            "deduplicate": self.deduplicate and duration_text(self.deduplicate),
+            "slice_cap": self.slice_cap,
+            "idle_ttl": self.idle_ttl and duration_text(self.idle_ttl),
+        }
+        return {name: value for name, value in values.items() if value != ADDED_SINCE[name]}
 
     def fingerprint(self) -> bytes:
         """Return the 16 bytes by which a state knows that it is read as it was written."""
@@ -512,7 +546,8 @@ class TableSettings:
             "positive": self.evaluator.positive,
             "measures": self.evaluator.measures,
         }
-        return json.dumps({"evaluator": evaluator, "slices": self.slices, "shards": self.shards})
+        table = {"slices": self.slices, "shards": self.shards, **self._since()}
+        return json.dumps({"evaluator": evaluator, **table})
 
     @classmethod
     def from_json(cls, text: str) -> TableSettings:
@@ -524,4 +559,8 @@ class TableSettings:
         choices["cost"] = parse_cost(choices["cost"])
         choices["measures"] = tuple(choices["measures"])
         slices = tuple(tuple(names) for names in content["slices"])
-        return cls(EvaluatorSettings(**choices), slices, content["shards"])
+        since = {name: content[name] for name in ADDED_SINCE if name in content}
+        for name in ("deduplicate", "idle_ttl"):
+            if name in since:
+                since[name] = microseconds(since[name], name)
+        return cls(EvaluatorSettings(**choices), slices, content["shards"], **since)

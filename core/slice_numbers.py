@@ -101,27 +101,33 @@ class SliceNumbers:
         numbers: Int64Array,
         which: Int64Array,
     ) -> None:
-        """Find the numbers of texts that have no slice of their own yet, in the order of their first rows."""
+        """Find the numbers of texts that have no slice of their own yet.
+
+        In the order of their first rows it is decided which will have one. They are made in the order of the
+        groups, as ever.
+        """
         beyond = []
         for _, place, texts in sorted(unknown):
-            own, key = texts, (names, texts[0])
-            if names and not _is_other(texts):
-                held = self._own.get(key, 0)
-                if held < self.cap:
-                    self._own[key] = held + 1
-                else:
-                    own = (texts[0], *(OTHER for _ in names))
-                    beyond.append(place)
+            if not names or _is_other(texts):
+                continue
+            held = self._own.get((names, texts[0]), 0)
+            if held < self.cap:
+                self._own[names, texts[0]] = held + 1
+            else:
+                beyond.append(place)
+        others = set(beyond)
+        for _, place, texts in unknown:
+            own = (texts[0], *(OTHER for _ in names)) if place in others else texts
             number = seen.get(own)
             if number is None:
-                number = seen[own] = make(texts[0], _label(names, own[1:]))
+                number = seen[own] = make(own[0], _label(names, own[1:]))
             numbers[place] = number
         if beyond:
             self.beyond += int(np.bincount(which, minlength=len(numbers))[beyond].sum())
 
 
 def _is_other(texts: tuple[str, ...]) -> bool:
-    """Return whether a model and values of a slice, one at least, are those of the slice that others share."""
+    """Return whether a model and values of a slice, one at least, are those of the slice of others."""
     return len(texts) > 1 and all(text == OTHER for text in texts[1:])
 
 

@@ -11,47 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
+from duplicate_oracle import DuplicateOracle, Event, Verdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_modes import claims_hold
-from rocsteady.core import deduplicator
-from rocsteady.core.deduplicator import CLOCK, COUNT, ENTRIES, HEAD, NUMBER, PANES, Deduplicator
+from rocsteady.core import deduplicator, remembered_ids
+from rocsteady.core.deduplicator import Deduplicator
 from rocsteady.core.errors import CorruptBytesError
-from rocsteady.core.events import NO_TIME, IdColumn, TextColumn
+from rocsteady.core.events import NO_TIME, EventBatch, IdColumn, TextColumn
 from rocsteady.core.hash128 import hash128
-
-Event = tuple[str, str | None, int]
-Verdict = int | None
-"""The time of the kept event for which one is dropped; None for one that is kept."""
-
-
-class Definition:
-    """The module's first paragraph: a list of what was kept, each with the clock's pane when it came."""
-
-    def __init__(self, horizon: int) -> None:
-        self.horizon, self.pane = horizon, -(-horizon // 8)
-        self.clock = NO_TIME
-        self.kept: list[tuple[str, str, int, int]] = []
-
-    def take(self, event: Event) -> Verdict:
-        model, name, time = event
-        self.clock = max(self.clock, time)
-        self.kept = [
-            entry
-            for entry in self.kept
-            if self.clock - (entry[3] * self.pane + self.pane - 1) <= self.horizon
-        ]
-        if name is None:
-            return None
-        near = [
-            (abs(kept - time), kept)
-            for its_model, its_name, kept, _ in self.kept
-            if (its_model, its_name) == (model, name) and abs(kept - time) <= self.horizon
-        ]
-        if near:
-            return min(near)[1]
-        self.kept.append((model, name, time, self.clock // self.pane))
-        return None
+from rocsteady.core.remembered_ids import CLOCK, COUNT, ENTRIES, HEAD, NUMBER, PANES
 
 
 def take(machine: Deduplicator, events: Sequence[Event]) -> list[Verdict]:
@@ -83,7 +52,7 @@ def check_invariants(machine: Deduplicator) -> None:
     numbers = memory.panes[:panes, NUMBER].tolist()
     assert all(a < b for a, b in pairwise(numbers))
     assert int(memory.panes[:panes, ENTRIES].sum()) == count
-    if panes:
+    if panes and machine.forgets:
         assert numbers[-1] == int(memory.counters[CLOCK]) // machine._pane
         assert (numbers[0] + 1) * machine._pane - 1 >= int(memory.counters[CLOCK]) - machine.horizon
     assert machine.snapshot_bytes() == len(machine.to_bytes())
@@ -96,14 +65,14 @@ events_in_any_order = st.lists(
 horizons = st.sampled_from([1, 2, 7, 8, 9, 16, 30, 200])
 
 
-@given(events_in_any_order, horizons, st.lists(st.integers(0, 60), max_size=6), st.booleans())
+@given(events_in_any_order, horizons, st.booleans(), st.lists(st.integers(0, 60), max_size=6), st.booleans())
 @settings(max_examples=300, deadline=None)
 def test_events_in_any_order_and_any_pieces_are_judged_as_defined(
-    events: list[Event], horizon: int, cuts: list[int], restarts: bool
+    events: list[Event], horizon: int, forgets: bool, cuts: list[int], restarts: bool
 ) -> None:
-    definition = Definition(horizon)
+    definition = DuplicateOracle(horizon, forgets=forgets)
     expected = [definition.take(event) for event in events]
-    machine, found = Deduplicator(horizon), []
+    machine, found = Deduplicator(horizon, forgets=forgets), []
     for a, b in pairwise([0, *sorted(cuts), 60]):
         found += take(machine, events[a:b])
         check_invariants(machine)
@@ -119,10 +88,10 @@ def test_events_in_any_order_and_any_pieces_are_judged_as_defined(
 def test_a_memory_that_grows_wraps_and_shrinks_forgets_nothing_else(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deduplicator, "_FIRST_CAPACITY", 2)
+    monkeypatch.setattr(remembered_ids, "FIRST_CAPACITY", 2)
     rng = random.Random(seed)
     horizon = rng.choice((5, 40, 400))
-    machine, definition, time = Deduplicator(horizon), Definition(horizon), 0
+    machine, definition, time = Deduplicator(horizon), DuplicateOracle(horizon), 0
     for _ in range(60):
         events = []
         for _ in range(rng.choice((1, 3, 40))):
@@ -252,6 +221,50 @@ def test_the_largest_times_and_horizons_do_not_overflow() -> None:
     ]  # fmt: skip
 
 
+def test_where_nothing_is_forgotten_the_farthest_times_are_remembered() -> None:
+    machine, far = Deduplicator(1, forgets=False), 2**61 - 1
+    times = (-far, far, 0, -1, 2, 1, -far, far)
+    assert take(machine, [("m", "x", time) for time in times]) == [None, None, None, 0, None, 0, -far, far]
+    check_invariants(machine)
+    assert take(Deduplicator.from_bytes(machine.to_bytes()), [("m", "x", -far)]) == [-far]
+
+
+def some_events(
+    models: list[str | None], ids: list[str | None] | None, times: list[int] | None
+) -> EventBatch:
+    return EventBatch(
+        TextColumn.of(models), np.arange(len(models), dtype=np.float64), np.ones(len(models), np.int8),
+        None if times is None else np.array(times), None if ids is None else IdColumn.of(ids),
+    )  # fmt: skip
+
+
+def test_duplicates_leave_with_the_reason_in_words() -> None:
+    day = 86_400_000_000
+    events = some_events(["m"] * 5, ["x", "x", "y", "x", "x"], [day, day, 0, day // 2, 2 * day])
+    kept, again = Deduplicator(day).sift(events)
+    assert kept.scores.tolist() == [0, 2]
+    assert (again.kind, again.records.scores.tolist()) == ("duplicate", [1, 3, 4])  # type: ignore[union-attr]
+    assert again.reasons.to_list() == [
+        "its model and id came before, with the same time",
+        "its model and id came before, with a time 12h later",
+        "its model and id came before, with a time 1d earlier",
+    ]
+
+
+def test_events_that_are_all_new_are_handed_on_as_they_are() -> None:
+    events = some_events(["m", "n"], ["x", "x"], [0, 0])
+    kept, again = Deduplicator(5).sift(events)
+    assert kept is events
+    assert len(again) == 0
+
+
+@pytest.mark.parametrize(("missing", "option"), [("times", "--time"), ("ids", "--id")])
+def test_events_without_times_or_ids_are_refused(missing: str, option: str) -> None:
+    columns: dict[str, Any] = {"ids": ["x"], "times": [0]} | {missing: None}
+    with pytest.raises(rs.InputError, match=f"events without {missing} cannot be deduplicated.*{option}"):
+        Deduplicator(5).sift(some_events(["m"], **columns))
+
+
 def test_no_events_change_nothing() -> None:
     machine = Deduplicator(10)
     assert take(machine, []) == []
@@ -287,7 +300,11 @@ def test_snapshots_that_contradict_themselves_are_refused(change: dict[str, Any]
     take(machine, [("m", str(time), time) for time in range(3)])
     payload = machine.to_bytes()[4:]
     fields = dict(
-        zip(("horizon", "clock", "count", "panes"), deduplicator._HEAD.unpack_from(payload), strict=True)
+        zip(
+            ("horizon", "forgets", "clock", "count", "panes"),
+            deduplicator._HEAD.unpack_from(payload),
+            strict=True,
+        )
     )
     changed = deduplicator._HEAD.pack(*(fields | change).values()) + payload[deduplicator._HEAD.size :]
     with pytest.raises(CorruptBytesError, match=reason):
