@@ -425,9 +425,12 @@ def test_a_state_without_them_is_written_as_ever() -> None:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("deduplicate", "deduplicate was None and is now '5us'"), ("idle_ttl", "idle_ttl was None and is now '5us'"),
-     ("slice_cap", f"slice_cap was {SLICE_CAP} and is now 5")],
-)  # fmt: skip
+    [
+        ("deduplicate", "deduplicate was None and is now '5us'"),
+        ("idle_ttl", "idle_ttl was None and is now '5us'"),
+        ("slice_cap", f"slice_cap was {SLICE_CAP} and is now 5"),
+    ],
+)
 def test_a_state_of_other_settings_is_refused(name: str, words: str) -> None:
     data = EvaluatorTable(settings_of("arrival")).to_bytes()
     with pytest.raises(rs.OtherConfigurationError, match=words):
