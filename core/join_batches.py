@@ -54,6 +54,10 @@ class PredictionBatch:
         """Return the chosen rows, in the order given."""
         return PredictionBatch(self.events.take(rows))
 
+    def part(self, start: int, end: int) -> PredictionBatch:
+        """Return the predictions [start, end)."""
+        return PredictionBatch(self.events.part(start, end))
+
     def packet(self) -> Packet:
         """Return what the batch is as a packet of its source."""
         return self.events.packet()
@@ -122,12 +126,23 @@ class LabelBatch:
             None if self.label_classes is None else self.label_classes.take(rows),
             None if self.positions is None else self.positions[rows],
             None if self.sources is None else self.sources.take(rows),
-            *self.packet(),
+            **self.packet()._asdict(),
         )
 
     def part(self, start: int, end: int) -> LabelBatch:
         """Return the labels [start, end)."""
-        return self if start == 0 and end == len(self) else self.take(np.arange(start, end))
+        if start == 0 and end == len(self):
+            return self
+        classes, sources = self.label_classes, self.sources
+        return LabelBatch(
+            self.ids.part(start, end),
+            self.times[start:end],
+            self.labels[start:end],
+            None if classes is None else classes.part(start, end),
+            None if self.positions is None else self.positions[start:end],
+            None if sources is None else sources.part(start, end),
+            *self.packet(),
+        )
 
     def packet(self) -> Packet:
         """Return what the batch is as a packet of its source."""

@@ -29,9 +29,7 @@ COMMANDS_NOT_YET = ("prequential", "compare", "doctor", "state")
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
 
-NOT_YET = (
-    "--deduplicate", "--idle-ttl", "--prometheus",
-)  # fmt: skip
+NOT_YET = ("--prometheus",)
 """Options, and above commands, that are promised and not built: said so, rather than handed to Beam."""
 
 _EPILOG = """examples:
@@ -76,6 +74,9 @@ _EVALUATE_EPILOG = """examples:
     rocsteady evaluate s.csv --positive bad --cost severity --dead-letters rejected.jsonl --output -
   ROC curves beside the rows, of each 5,000 events:
     rocsteady evaluate s.csv --window last:5000 --output rows.csv --curves curves.parquet --curves-every 5000
+  predictions, and labels that came up to three days later:
+    rocsteady evaluate predictions.parquet --time made --id order --labels labels.parquet \\
+        --label-time known --ttl 3d --output rows.parquet --dead-letters left_over.parquet
   events as they come, from a program, or in files of a folder:
     tail -f events.jsonl | rocsteady evaluate - --every 1000 --output -
     rocsteady evaluate arriving --follow --every 1000 --output rows.jsonl
@@ -248,10 +249,16 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         help="rows for each value too, such as country=NZ, or of the cross COL,COL country=NZ,device=phone; "
         'slice "" is the whole model; repeatable',
     )
+    add(
+        "--slice-cap",
+        metavar="N",
+        help="so many values of a model and a slice have their own; all that come later, and the value other "
+        "itself, are country=other [10000]",
+    )
     join = parser.add_argument_group(
         "labels that come later",
-        "SOURCE then holds predictions; a label serves every prediction of its id, of any model, made within "
-        "ttl of it. The time of an event is its label's, and events apply in that order.",
+        "SOURCE then holds predictions; a label serves every prediction of its id, of any\n"
+        "model, made within ttl of it. The time of an event is its label's.",
     )
     add = join.add_argument
     add(
@@ -294,6 +301,18 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "--max-ahead",
         metavar="1d",
         help="events dated further ahead of the clock on the wall are dead letters [however far]",
+    )
+    add(
+        "--deduplicate",
+        metavar="7d",
+        help="a second event with the same model and --id, and a --time within so long of the first one's, "
+        "does not count: for sources that deliver again [every event counts]",
+    )
+    add(
+        "--idle-ttl",
+        metavar="30d",
+        help="a model and slice without an event for longer, by --time, gives a last row and leaves memory; "
+        "if it returns, its window begins empty and its rows are numbered on [never]",
     )
     add(
         "--measures",

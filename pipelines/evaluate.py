@@ -35,6 +35,7 @@ from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
 from ..core.settings import (
     CURVES_AT_END,
+    SLICE_CAP,
     EvaluatorSettings,
     TableSettings,
     check_signal,
@@ -53,6 +54,7 @@ from ..core.windows import (
     parse_window,
 )
 from ..runners.presets import Runner, RunnerError, choose_runner
+from ..transforms.dead_letters import KINDS
 from ..transforms.evaluate_shards import EvaluateShards
 from ..transforms.event_fields import Role
 from ..transforms.file_formats import CHUNK_ROWS, SourceFile
@@ -126,14 +128,14 @@ class Outcome:
     """What a finished job counted.
 
     counts        by the names of Beam metrics
-    dead_letters  per kind of reason: how many, and the lowest position of one; most frequent first
+    letters       per kind and kind of reason: how many, and the lowest position of one; most frequent first
     times         the least and the greatest event time, seconds since 1970; None without times
     seconds       that the job took
     messages      of alerts that have no file, in order of time
     """
 
     counts: Counter[str]
-    dead_letters: list[tuple[str, int, int]]
+    letters: list[tuple[str, str, int, int]]
     times: tuple[int, int] | None
     seconds: float = 0.0
     messages: Sequence[str] = ()
@@ -160,9 +162,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         slices=tuple(_columns(names) for names in options.slice),
         probabilities=options.probabilities,
     )
-    settings = TableSettings(
-        _settings(options, fields.positive), fields.slices, _whole("--shards", options.shards, 1)
-    )
+    settings = _table(options, fields)
     cache_bytes = DEFAULT_CACHE_BYTES
     if options.cache_bytes is not None:
         cache_bytes = _whole("--cache-bytes", options.cache_bytes, 0)
@@ -182,6 +182,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     live = live_source(options, beam_flags)
     alerts = alerts_of(options, settings.evaluator, fields, runner.here)
     sources = () if live is not None else _sources(options.sources)
+    join = _join(options, fields, settings)
     check_outputs(
         (
             ("--output", options.output, "rows", check_output),
@@ -190,9 +191,8 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
             ("--alerts", options.alerts, "alerts", check_output),
             ("--report", options.report, "report", _check_report),
         ),
-        (*sources, *(_sources(options.labels) if options.labels else ())),
+        (*sources, *(() if join is None else join.labels)),
     )
-    join = _join(options, fields, settings)
     check_columns(sources, fields, "event" if join is None else "prediction")
     if join is not None:
         check_columns(join.labels, replace(fields, time=join.label_time), "label")
@@ -206,6 +206,27 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
     evaluate_and_report(job)
     return 0
+
+
+def _table(options: argparse.Namespace, fields: EventFields) -> TableSettings:
+    return TableSettings(
+        _settings(options, fields.positive),
+        fields.slices,
+        _whole("--shards", options.shards, 1),
+        _span("--deduplicate", options.deduplicate, fields, ("time", "id")),
+        SLICE_CAP if options.slice_cap is None else _whole("--slice-cap", options.slice_cap, 1),
+        _span("--idle-ttl", options.idle_ttl, fields, ("time",)),
+    )
+
+
+def _span(option: str, text: str | None, fields: EventFields, needed: Sequence[str]) -> int | None:
+    """Return the microseconds of an option that makes no sense without some columns."""
+    if text is None:
+        return None
+    for column in needed:
+        if getattr(fields, column) is None:
+            raise ConfigError(f"{option} {text} needs {column}s; name their column with --{column} COL")
+    return _parsed(option, text, lambda text: microseconds(text, option))
 
 
 _JOIN_OPTIONS = ("label_time", "ttl", "label_lead", "second_label")
@@ -428,7 +449,7 @@ def report_on(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[s
         counters=EventCounters(
             outcome.counts["events_read"],
             outcome.counts["events_applied"],
-            tuple(("invalid", reason, count) for reason, count, _ in outcome.dead_letters),
+            tuple((kind, reason, count) for kind, reason, count, _ in outcome.letters),
         ),
         title=job.title or TITLE,
         confidence=job.settings.evaluator.confidence,
@@ -453,6 +474,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
             parquet_rows,
             merged=evaluator.by_time,
             timing=job.timing,
+            located=job.settings.deduplicate is not None,
         )
         packets, letters = events.packets, [events.dead_letters]
     else:
@@ -572,15 +594,16 @@ def _outcome(result: PipelineResult) -> Outcome:
     found = {
         (each.key.metric.namespace, each.key.metric.name): each.result for each in metrics["distributions"]
     }
+    kind_of = {letter_metrics(kind): kind for kind in KINDS}
     reasons = [
-        (name, int(letters.count), int(letters.min))
+        (kind_of[namespace], name, int(letters.count), int(letters.min))
         for (namespace, name), letters in found.items()
-        if namespace == letter_metrics("invalid")
+        if namespace in kind_of
     ]
     times = found.get((METRICS_NAMESPACE, "event_seconds"))
     return Outcome(
         counts,
-        sorted(reasons, key=lambda reason: (-reason[1], reason[0])),
+        sorted(reasons, key=lambda reason: (-reason[2], reason[:2])),
         None if times is None else (int(times.min), int(times.max)),
     )
 
