@@ -204,15 +204,18 @@ class EvaluatorTable:
             yield from self._leave(*self._idle.overdue(clock))
 
     def _leave(self, numbers: Int64Array, deadlines: Int64Array) -> Iterator[Rows]:
-        """Let evaluators give their last rows and go, but for their counters; the deadlines say when."""
+        """Let evaluators give their last rows and go, but for their counters; the deadlines say when.
+
+        Rows on a grid come up to the deadlines, but not by a clock that is given: whether it is told once
+        more before the end is chance.
+        """
         if not len(numbers) or self._idle is None:
             return
         yield from self._apply_pending(numbers)
-        own_time = self._order.clock != NO_TIME and self._order.grid_clock == NO_TIME
         for number, deadline in zip(numbers.tolist(), deadlines.tolist(), strict=True):
             evaluator = self._evaluators.pop(number)
             self._forget_size(evaluator)
-            if not own_time:
+            if not self._order.clock_is_given:
                 yield evaluator.advance(deadline + 1)
             yield evaluator.finish()
             self._dues[number] = END_OF_TIME

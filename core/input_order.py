@@ -51,6 +51,11 @@ class InputOrder(Protocol):
         ...
 
     @property
+    def clock_is_given(self) -> bool:
+        """Whether the clock is another's, who tells it at will (`Clock`), and not that of the partitions."""
+        ...
+
+    @property
     def greatest(self) -> int:
         """The greatest time that the partitions have told of; of all of them, where they have ended."""
         ...
@@ -99,7 +104,7 @@ class ArrivalOrder:
 
     def __init__(self) -> None:
         self.clock = self.grid_clock = self.greatest = NO_TIME
-        self.is_finished = False
+        self.is_finished = self.clock_is_given = False
         self.tied = 0
 
     def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:  # noqa: ARG002
@@ -139,7 +144,7 @@ class PositionOrder:
 
     def __init__(self) -> None:
         self.clock = self.grid_clock = self.greatest = NO_TIME
-        self.is_finished = False
+        self.is_finished = self.clock_is_given = False
         self.tied = 0
         self._turn = self._expected = 0
         self._partitions: int | None = None
@@ -290,6 +295,11 @@ class TimeOrder:
     def greatest(self) -> int:
         """The greatest time that the partitions have told of; NO_TIME where the clock is given."""
         return self._partitions.greatest
+
+    @property
+    def clock_is_given(self) -> bool:
+        """Whether no packet had a number."""
+        return not self._partitions
 
     @property
     def grid_clock(self) -> int:

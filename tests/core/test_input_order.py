@@ -145,17 +145,20 @@ def test_a_row_comes_as_soon_as_the_clock_has_passed_it(window: str, every: str)
 def test_a_clock_that_runs_ahead_of_all_events_makes_no_rows_beyond_them() -> None:
     """Heartbeats may speak of records that never count; how far they got must not show."""
     rng = random.Random(5)
-    table = TableSettings(evaluator("last:1m", "10s"))
-    events = some_events(40, rng)
-    expected = rows_in_time(table.evaluator, events)
-    end = max(event.time for event in events)
-    for ahead in (None, 1, 3_600 * SECOND):
-        *records, ended = records_of([events], rng)[0]
-        sent = unpack_record(ended)
-        assert isinstance(sent, EndOfPartition)
-        if ahead is not None:
-            records.append(Heartbeat(sent.source, 0, 1, sent.packets, end + ahead).pack())
-        assert play(table, [*records, ended, END], rng).rows == expected
+    for idle_ttl in (None, 20 * SECOND):
+        table = TableSettings(evaluator("last:1m", "10s"), idle_ttl=idle_ttl)
+        events = some_events(40, rng)
+        end = max(event.time for event in events)
+        expected = rows_in_time(table.evaluator, events) if idle_ttl is None else None
+        for ahead in (None, 1, 25 * SECOND, 3_600 * SECOND):
+            *records, ended = records_of([events], rng)[0]
+            sent = unpack_record(ended)
+            assert isinstance(sent, EndOfPartition)
+            if ahead is not None:
+                records.append(Heartbeat(sent.source, 0, 1, sent.packets, end + ahead).pack())
+            rows = play(table, [*records, ended, END], rng).rows
+            assert rows == (expected or rows)
+            expected = rows
 
 
 # ---- the runner's clock
@@ -195,6 +198,28 @@ def test_events_behind_a_runners_clock_are_late_and_rows_are_those_of_the_others
         assert sorted(told) == sorted(late)
         assert {each.kind for each in played.refused} <= {"late"}
     assert behind > 20
+
+
+def test_how_often_a_runners_clock_is_told_does_not_show() -> None:
+    """Neither in rows on a grid nor in the last rows of models that fall silent and return."""
+    rng = random.Random(9)
+    for idle_ttl in (None, 15 * SECOND):
+        table = TableSettings(evaluator("last:1m", "10s"), idle_ttl=idle_ttl)
+        events = sorted(some_events(60, rng, models="abcdefgh"))
+        expected = None
+        for words in (0.0, 0.5, 1.0):
+            records, place = [], 0
+            while place < len(events):
+                part = events[place : place + rng.randint(1, 6)]
+                place += len(part)
+                records.append(event_batch(part).pack())
+                if place < len(events) and rng.random() < words:
+                    records.append(Clock(events[place].time).pack())
+            if words:
+                records += [Clock(events[-1].time + ahead * SECOND).pack() for ahead in (1, 16, 1_000)]
+            rows = play(table, [*records, END], rng).rows
+            assert rows == (expected or rows)
+            expected = rows
 
 
 def ids_of(rejected: Rejected) -> list[str | None]:
