@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,12 @@ import rocsteady as rs
 from apache_beam.transforms.window import FixedWindows, SlidingWindows, TimestampedValue
 from beam_runs import RUNNERS, InOrder, Keep, kept, pipeline
 from beam_streams import Stream, at, played
-from failing_dofn import FailingMachines, Failures, FailsBetween
+from failing_dofn import FailingMachines, FailsBetween, Failures
 from rocsteady.core.rows import MeasureRow, Rows
 from rocsteady.core.settings import TableSettings
 from rocsteady.transforms.dead_letters import DeadLetter
-from rocsteady.transforms.event_fields import EventFields
 from rocsteady.transforms.evaluate_shards import TableFactory
+from rocsteady.transforms.event_fields import EventFields
 from rocsteady.transforms.pack_records import PackRecords
 from streams import SECOND, Event, event_batch, identity, rows_in_time, shuffled_within, some_events
 
@@ -26,6 +25,7 @@ WINDOWS: dict[str, Any] = {
     "last:7": (rs.LastEvents(7), rs.EveryEvents(3)),
     "last:30s": (rs.LastDuration("30s"), rs.EverySeconds("10s")),
 }
+
 
 def evaluation(order: str = "time", kind: str = "last:7", **more: Any) -> rs.EvaluateModels:
     window, every = WINDOWS[kind]
@@ -164,7 +164,9 @@ def test_a_packet_has_the_time_of_its_earliest_record_where_a_watermark_waits_fo
     """With that of the newest a watermark might pass a record on its way to its shard: it would be late."""
     events = [Event(time * SECOND, f"{time}", "m", 0.5, 1) for time in (5, 1, 9)]
     with pipeline() as p:
-        elements = p | InOrder(events) | beam.Map(lambda event: TimestampedValue(event._asdict(), at(event.time)))
+        elements = (
+            p | InOrder(events) | beam.Map(lambda event: TimestampedValue(event._asdict(), at(event.time)))
+        )
         pack = PackRecords(EventFields(time="time", time_unit="us"), 1, "", waited_for=waited_for)
         elements | beam.ParDo(pack) | Keep(tmp_path, "packets")
     assert [packet.time for packet in kept(tmp_path, "packets")] == [seconds * SECOND]
@@ -179,12 +181,12 @@ def test_rows_are_right_where_bundles_fail_before_inside_and_behind_the_evaluato
     before = Failures.raised
     with pipeline("retrying", "--streaming") as p:
         records = p | played(packets, rng, jumps=0.9)
-        typed = (
-            records | beam.ParDo(FailsBetween()) | beam.Map(tuple).with_output_types(tuple[str, bytes])
-        )
+        typed = records | beam.ParDo(FailsBetween()) | beam.Map(tuple).with_output_types(tuple[str, bytes])
         machines = FailingMachines(TableFactory(table), "step", letters=None, lateness=0)
         rows = typed | beam.ParDo(machines).with_output_types(Rows)
-        single = rows | "behind" >> beam.ParDo(FailsBetween()) | beam.FlatMap(list).with_output_types(MeasureRow)
+        single = (
+            rows | "behind" >> beam.ParDo(FailsBetween()) | beam.FlatMap(list).with_output_types(MeasureRow)
+        )
         single | Keep(tmp_path, "rows")
     assert Failures.raised - before > 20
     got = sorted((MeasureRow(*row.value) for row in kept(tmp_path, "rows")), key=identity)
