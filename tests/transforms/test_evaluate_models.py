@@ -390,6 +390,7 @@ def test_late_and_dead_letters_and_rows_are_typed() -> None:
         "dead_letters",
         "late",
         "curves",
+        "duplicates",
     ]
     assert result.curves.element_type is result.batches.element_type
 
