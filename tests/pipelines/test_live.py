@@ -132,7 +132,7 @@ JOBS = {
     "twice in order": "--window last:50 --time time --id said --order time:1h --deduplicate 30s --every 3",
     "others": "--window last:50 --slice country,device --slice-cap 2 --every 9",
     "silence": "--window last:50 --time time --order position --slice country --idle-ttl 2m --every 9",
-    "silence in order": "--window last:50 --time time --order time:1h --slice country --idle-ttl 1m --every 9",
+    "silence in order": "--window last:50 --time time --order time:1h --idle-ttl 20s --every 9",
 }
 
 
