@@ -154,6 +154,8 @@ class EvaluatorTable:
 
     def wakes_at(self) -> int | None:
         """Return the moment at which it wants to hear a `Clock`; None = it does not wait for one."""
+        if self._order.is_finished:
+            return None
         moments = [self._order.wakes_at(), None if self._idle is None else self._idle.wakes_at()]
         return min((moment for moment in moments if moment is not None), default=None)
 
