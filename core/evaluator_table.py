@@ -25,7 +25,7 @@ import numpy.typing as npt
 from .deduplicator import Deduplicator
 from .errors import CorruptBytesError, InputError
 from .evaluator_state import EvaluatorState, Remains, evaluator_bytes
-from .events import NO_TIME, EventBatch, FloatArray, Int8Array, Int64Array, TextColumn
+from .events import NO_TIME, EventBatch, FloatArray, IdColumn, Int8Array, Int64Array, TextColumn
 from .idle_models import IdleModels
 from .input_order import order_of
 from .join_batches import LabelBatch, PredictionBatch
@@ -36,7 +36,7 @@ from .ranking import size_of
 from .records import unpack_record
 from .rejected import Rejected
 from .rows import Rows
-from .settings import EvaluatorSettings, TableSettings
+from .settings import TableSettings
 from .slice_numbers import SliceNumbers
 from .snapshot import DEDUPLICATOR, IDLE, Snapshot
 from .source_partitions import END_OF_TIME
@@ -154,6 +154,8 @@ class EvaluatorTable:
 
     def wakes_at(self) -> int | None:
         """Return the moment at which it wants to hear a `Clock`; None = it does not wait for one."""
+        if self._order.is_finished:
+            return None
         moments = [self._order.wakes_at(), None if self._idle is None else self._idle.wakes_at()]
         return min((moment for moment in moments if moment is not None), default=None)
 
@@ -448,9 +450,14 @@ def _deduplicator_of(settings: TableSettings) -> Deduplicator | None:
     return Deduplicator(settings.deduplicate, forgets=settings.evaluator.order != "position")
 
 
-def warm_up(settings: EvaluatorSettings) -> None:
+def warm_up(settings: TableSettings) -> None:
     """Compile what a table with these settings will need, or load it from the cache folder."""
-    evaluator_warm_up(settings)
+    evaluator_warm_up(settings.evaluator)
+    first = np.zeros(1, np.int64)
+    if (deduplicator := _deduplicator_of(settings)) is not None:
+        deduplicator.take(TextColumn.of(["m"]), IdColumn.of(["i"]), first)
+    if settings.idle_ttl is not None:
+        IdleModels(settings.idle_ttl, shared=True).rounds(first, first)
     pending = PendingEvents()
     pending.add(np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int8), None)
     for _ in pending.take_all():

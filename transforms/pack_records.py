@@ -64,6 +64,7 @@ class PackRecords(beam.DoFn):
         source: str,
         role: Role | None = "event",
         label_time: str | None = None,
+        needs_ids: bool = False,
     ) -> None:
         self._fields_of: dict[Role, EventFields] = {
             "event": fields,
@@ -74,6 +75,7 @@ class PackRecords(beam.DoFn):
         self._shards = shards
         self._source = source
         self._role: Role | None = role
+        self._needs_ids = needs_ids
 
     def start_bundle(self) -> None:
         """Hold no records."""
@@ -157,7 +159,7 @@ class PackRecords(beam.DoFn):
         """Give the packets of a packed batch, or a dead letter for what is nothing that is known."""
         if isinstance(element, bytes) and self._role == "event":
             try:
-                batch = fitting(EventBatch.unpack(element), self._fields)
+                batch = fitting(EventBatch.unpack(element), self._fields, needs_ids=self._needs_ids)
             except (WireError, InputError) as error:
                 reason = str(error)
             else:

@@ -144,7 +144,7 @@ def test_two_evaluations_of_one_input_each_end_with_their_last_rows(runner: str,
             result.rows | f"keep {name}" >> Keep(tmp_path, name)
     models = {event["model"] for event in EVENTS}
     for name in ("a", "b"):
-        assert {row.value.model for row in kept(tmp_path, name)} == models
+        assert {MeasureRow(*row.value).model for row in kept(tmp_path, name)} == models
 
 
 def test_without_curves_there_are_none_and_at_the_end_there_is_one_each(tmp_path: Path) -> None:
@@ -390,6 +390,7 @@ def test_late_and_dead_letters_and_rows_are_typed() -> None:
         "dead_letters",
         "late",
         "curves",
+        "duplicates",
     ]
     assert result.curves.element_type is result.batches.element_type
 
