@@ -1,4 +1,4 @@
-"""What `benchmarks.streams` measures, each in a process of its own: python -m benchmarks.stream_contenders NAME ...
+"""What `benchmarks.streams` measures, each in a process: python -m benchmarks.stream_contenders NAME ...
 
 Files, peers that join, and the join by itself. The last word on stdout is JSON.
 """
@@ -69,7 +69,8 @@ def events(path: str, count: str, models: str, minutes: str) -> Said:
 
 
 def pairs(folder: str, count: str, models: str, width: str, layout: str) -> Said:
-    """Write predictions and labels, some two hours later; ids of `width` characters; "sorted" or "shuffled"."""
+    """Write predictions, and labels some two hours later; ids of so many characters; "sorted" or "
+    ""shuffled"."""
     import numpy as np
     import pyarrow as pa
     from pyarrow import parquet

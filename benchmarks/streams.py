@@ -125,10 +125,10 @@ def order(files: Files, sizes: Sizes, reached: Reached) -> Iterator[str]:
     n = sizes.events
     yield "\n## Order of time beside order of position\n"
     yield (
-        f"`rocsteady evaluate FILE --time t --order ORDER {' '.join(ROWS)}` on {n:,} events, {PER_DAY:,} a day, "
-        "each displaced by up to so many minutes. Processor seconds of the whole command; what a ratio stands for "
-        "is time to position, in brackets by the clock; net: without what the same command takes on one event in "
-        "the same turn. Memory at the peak.\n"
+        f"`rocsteady evaluate FILE --time t --order ORDER {' '.join(ROWS)}` on {n:,} events, {PER_DAY:,} a "
+        "day, each displaced by up to so many minutes. Processor seconds of the whole command, and what time "
+        "takes to what position takes, in brackets by the clock; net: without what the same command takes on "
+        "one event in the same turn. Memory at the peak.\n"
     )
     out = []
     for models, minutes, ending in sizes.cases:
@@ -175,13 +175,16 @@ PEERS = ("polars", "duckdb")
 def join(files: Files, sizes: Sizes, reached: Reached) -> Iterator[str]:
     yield "\n## Labels that come later\n"
     yield (
-        "`rocsteady evaluate predictions.parquet --labels labels.parquet --id id --time t --label-time l --ttl "
-        f"{TTL_SECONDS}s ...`: labels come two hours after their predictions on average (exponential), ids are "
-        "random hexadecimal digits. Files in the order of their times, or in none. Beside it polars and DuckDB, "
-        "who join both files at once, drop what is older than the time to live, sort by the labels' times and write "
-        "a file, which `rocsteady evaluate` then reads by position: the last rows must be equal. Pairs/s by "
-        "processor time of the whole command, and net of what it takes on 1,000 pairs in the same turn; the "
-        "contenders' seconds to ours, in brackets by the clock.\n"
+        "`rocsteady evaluate predictions.parquet --labels labels.parquet --id id --time t --label-time l "
+        "--ttl "
+        f"{TTL_SECONDS}s ...`: labels come two hours after their predictions on average (exponential), ids "
+        f"are "
+        "random hexadecimal digits. Files in the order of their times, or in none. Beside it polars and "
+        "DuckDB, who join both files at once, drop what is older than the time to live, sort by the labels' "
+        "times and write a file, which `rocsteady evaluate` then reads by position: the last rows must be "
+        "equal. Pairs/s by processor time of the whole command, and net of what it takes on 1,000 pairs in "
+        "the "
+        "same turn; the contenders' processor seconds to ours, in brackets by the clock.\n"
     )
     out = []
     for n, models, width, layout in sizes.joins:
@@ -247,10 +250,13 @@ def installed(distribution: str) -> bool:
 def bounded(files: Files, sizes: Sizes) -> Iterator[str]:
     yield "\n## What a join holds, as the files grow\n"
     yield (
-        "The reader that merges both files by time and 16 joins, without a runner: what waits at the most, as "
+        "The reader that merges both files by time and 16 joins, without a runner: what waits at the most, "
+        "as "
         "the joins account for it, and the process's memory at its peak, beside what the command takes. "
-        f"{PER_DAY:,} predictions a day and a time to live of a day, so that {PER_DAY:,} ids are known at once. "
-        "The joins are bounded by the time to live; Beam's in-process runner is not: it holds what goes from one "
+        f"{PER_DAY:,} predictions a day and a time to live of a day, so that {PER_DAY:,} ids are known at "
+        f"once. "
+        "The joins are bounded by the time to live; Beam's in-process runner is not: it holds what goes from "
+        "one "
         "step to the next until the first has ended.\n"
     )
     out = []
@@ -273,8 +279,10 @@ def waiting(sizes: Sizes, reached: Reached) -> Iterator[str]:
     n = sizes.waiting
     yield "\n## State\n"
     yield (
-        f"Bytes for each of {n:,} predictions that wait, of 100 models, with their places in the file, beside the "
-        "bytes of their ids: stored (`LabelJoin.to_bytes`), and in memory as the join accounts for it, where an id "
+        f"Bytes for each of {n:,} predictions that wait, of 100 models, with their places in the file, "
+        f"beside the "
+        "bytes of their ids: stored (`LabelJoin.to_bytes`), and in memory as the join accounts for it, where "
+        "an id "
         "is kept twice.\n"
     )
     out = []
@@ -323,9 +331,11 @@ def machine(sizes: Sizes) -> str:
     ]
     runs = "Once each" if sizes.repeat == 1 else f"Medians of {sizes.repeat} runs"
     return (
-        f"{(names or [platform.processor()])[0]}, {os.cpu_count()} cores, Python {platform.python_version()}, "
+        f"{(names or [platform.processor()])[0]}, {os.cpu_count()} cores, Python "
+        f"{platform.python_version()}, "
         f"{', '.join(versions)}. {runs}, each a process of its own, in turns; load of the machine "
-        f"{os.getloadavg()[0]:.1f} at the start. Beam's in-process runner works on one core, polars and DuckDB on "
+        f"{os.getloadavg()[0]:.1f} at the start. Beam's in-process runner works on one core, polars and "
+        f"DuckDB on "
         "all.\n"
     )
 
@@ -340,8 +350,10 @@ def main(arguments: list[str] | None = None) -> None:
     if options.repeat:
         sizes = Sizes(**{**sizes.__dict__, "repeat": options.repeat})
     began, reached = time.perf_counter(), Reached()
-    said = "`python -m benchmarks.streams` wrote this page; [docs/streams.md](../streams.md) says what it is about.\n"
-    parts = ["# Streams, measured\n", said, machine(sizes)]
+    said = (
+        "`python -m benchmarks.streams` wrote this page; [streams.md](../streams.md) says what it is about."
+    )
+    parts = ["# Streams, measured\n", f"{said}\n", machine(sizes)]
     with tempfile.TemporaryDirectory(prefix="rocsteady-benchmark-") as folder:
         files = Files(Path(folder))
         sections = (
