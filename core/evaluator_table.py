@@ -10,7 +10,8 @@ An event's way here: its order (`input_order`), whether it came before (`dedupli
 
 In which order events apply, `input_order` says. Where all has come, the clock stands at the greatest event
 time of all partitions, whatever shard its event went to: rows on a grid of times up to it are made, then the
-last ones. In order of time a row on the grid is made as soon as the clock has passed its grid point.
+last ones. In order of time a row on the grid is made as soon as the clock has passed its grid point, and a
+time that is not before it is known.
 """
 
 from __future__ import annotations
@@ -129,13 +130,16 @@ class EvaluatorTable:
 
     def _let_time_go_on(self) -> Iterator[Rows]:
         """Let go of what was silent for long; make the rows of grid points that the clock has passed."""
-        clock = self._order.clock
+        clock, greatest = self._order.clock, self._order.greatest
         if self._idle is not None and self._idle.shared:
-            yield from self._leave_overdue(self._idle.clock if clock == NO_TIME else clock)
+            settled = clock if greatest == NO_TIME else min(clock, greatest)
+            yield from self._leave_overdue(self._idle.clock if clock == NO_TIME else settled)
+        clock = self._order.grid_clock
         if not self._grid or clock == NO_TIME:
             return
-        yield from self._apply_pending(None)
-        for number in np.flatnonzero(self._dues[: self._numbered] < clock).tolist():
+        overdue = np.flatnonzero(self._dues[: self._numbered] < clock)
+        yield from self._apply_pending(overdue)
+        for number in overdue.tolist():
             evaluator = self._evaluators[number]
             self._forget_size(evaluator)
             yield evaluator.advance(clock)
@@ -203,14 +207,19 @@ class EvaluatorTable:
             yield from self._leave(*self._idle.overdue(clock))
 
     def _leave(self, numbers: Int64Array, deadlines: Int64Array) -> Iterator[Rows]:
-        """Let evaluators give their last rows and go, but for their counters; the deadlines say when."""
+        """Let evaluators give their last rows and go, but for their counters; the deadlines say when.
+
+        Rows on a grid come up to the deadlines, but not by a clock that is given: whether it is told once
+        more before the end is chance.
+        """
         if not len(numbers) or self._idle is None:
             return
         yield from self._apply_pending(numbers)
         for number, deadline in zip(numbers.tolist(), deadlines.tolist(), strict=True):
             evaluator = self._evaluators.pop(number)
             self._forget_size(evaluator)
-            yield evaluator.advance(deadline + 1)
+            if not self._order.clock_is_given:
+                yield evaluator.advance(deadline + 1)
             yield evaluator.finish()
             self._dues[number] = END_OF_TIME
             self._idle.note_left(number, evaluator.remains())
@@ -290,12 +299,16 @@ class EvaluatorTable:
     def _enters_cell(
         self, present: Int64Array, which: Int64Array, times: Int64Array
     ) -> npt.NDArray[np.bool_]:
-        """Return which evaluators' clocks pass a grid point by times that come, `which` says whose."""
+        """Return which evaluators' clocks pass a grid point by times that come, `which` says whose.
+
+        The next grid point of those that do not is noted: their events may wait until the clock passes it.
+        """
         greatest = np.full(len(present), NO_TIME)
         np.maximum.at(greatest, which, times)
         cells = -(-greatest // self._grid)
         entered = cells > self._cells[present]
         self._cells[present] = np.maximum(cells, self._cells[present])
+        self._dues[present] = np.minimum(self._dues[present], self._cells[present] * self._grid)
         return entered
 
     @property

@@ -306,7 +306,9 @@ class LabelJoin:
                 )
             else:
                 settled = max(clock - self._delay, NO_TIME + 1)
-                word = Heartbeat(self._name, self.number, self.settings.shards, sent, settled)
+                word = Heartbeat(
+                    self._name, self.number, self.settings.shards, sent, settled, self._greatest_joined
+                )
             yield shard_key(shard), word.pack()
 
     def _reclaim(self) -> None:

@@ -274,7 +274,7 @@ class LiveEvaluation:
         lateness, high_water = self._timing.lateness, self._timing.high_water
         if lateness is not None and high_water != NO_TIME and high_water - lateness > self._settled:
             self._settled = high_water - lateness
-            self._apply(Heartbeat(_ALL, 0, 1, self._sent, self._settled).pack())
+            self._apply(Heartbeat(_ALL, 0, 1, self._sent, self._settled, high_water).pack())
 
     def finish(self) -> None:
         """Make the last rows: the source has ended."""
