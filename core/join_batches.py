@@ -141,7 +141,7 @@ class LabelBatch:
             None if classes is None else classes.part(start, end),
             None if self.positions is None else self.positions[start:end],
             None if sources is None else sources.part(start, end),
-            *self.packet(),
+            **self.packet()._asdict(),
         )
 
     def packet(self) -> Packet:
