@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .transforms.alert import Alert
     from .transforms.combine_auc import AucCombineFn, CombinedAuc
     from .transforms.evaluate_models import EvaluateModels
+    from .transforms.join_labels import JoinedLabels, JoinLabels
 
 __version__ = "0.1.0"
 
@@ -78,6 +79,7 @@ _HOMES = {
     "transforms.alert": ("Alert",),
     "transforms.combine_auc": ("AucCombineFn", "CombinedAuc"),
     "transforms.evaluate_models": ("EvaluateModels",),
+    "transforms.join_labels": ("JoinLabels", "JoinedLabels"),
 }  # fmt: skip
 """Where the public names live. They are handed on when first used: importing Beam takes a second, numba a
 third of one, and `rocsteady --help` needs neither."""
@@ -89,7 +91,8 @@ __all__ = [
     "AucCombineFn", "AucSketch", "BetaCost", "CombinedAuc", "CompressedAuc", "ConfigError",
     "CorruptBytesError", "EvaluateModels", "EvaluatorSettings", "EvaluatorTable", "EventBatch",
     "EveryEvents", "EverySeconds", "Fading", "ForeignBytesError", "FutureVersionError", "HBounds",
-    "IdColumn", "InputError", "LastDuration", "LastEvents", "MeasureRow", "Measures",
+    "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents", "MeasureRow",
+    "Measures",
     "MissingPackageError", "ModelEvaluator", "OtherConfigurationError", "RocCurve", "RocsteadyError",
     "Rows", "ScoreTree", "SeverityCost", "SortedMasses", "TableSettings", "TextColumn",
     "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve", "WireError",

@@ -272,6 +272,17 @@ class AlertTable:
         """Return how much memory the table takes, roughly: objects take some five times their wire form."""
         return 2_000 + 5 * self.snapshot_bytes()
 
+    def describe(self) -> str:
+        """Put the state into words, for people."""
+        waiting = sum(len(series.waiting) for series in self._series.values())
+        return "\n".join(
+            [
+                f"rocsteady alerts, version {VERSION}",
+                *(f"rule: {text}" for text in self._texts),
+                f"series of rows watched: {len(self._series):,}; rows that wait for others: {waiting:,}",
+            ]
+        )
+
     def to_bytes(self) -> bytes:
         """Return a snapshot: a table loaded from it goes on exactly as this one does. O(state)."""
         parts = [struct.pack("<I", len(self.rules)), *map(packed_text, self._texts)]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from .events import FloatArray, Int8Array, Int64Array
 _HEAD = struct.Struct("<BQqqqqqqi")
 _COURSE = struct.Struct("<4q")
 _SHIFT = struct.Struct("<q")
+_COUNTERS = struct.Struct("<5q")
 _MULTICLASS, _TIMED, _PANED, _COURSED, _SIGNALLED, _WEIGHED = 1, 2, 4, 8, 16, 32
 
 Codes = npt.NDArray[np.int8] | npt.NDArray[np.int32]
@@ -53,6 +54,33 @@ class EvaluatorState:
     signal: bytes = b""
     weights: FloatArray | None = None
     shift: int = 0
+
+
+class Remains(NamedTuple):
+    """What stays of an evaluator that left: its name, and the counters by which its rows go on if it returns.
+
+    Wire form: model, slice (text), then the others (five i64): 48 bytes and the name.
+    """
+
+    model: str
+    slice: str
+    seq: int
+    next_row: int
+    greatest_time: int
+    clock: int
+    last_due: int
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        return b"".join((packed_text(self.model), packed_text(self.slice), _COUNTERS.pack(*self[2:])))
+
+    @classmethod
+    def read(cls, reader: Reader) -> Remains:
+        """Read the next remains; ValueError where they contradict themselves."""
+        remains = cls(reader.text(), reader.text(), *reader.numbers(_COUNTERS.format))
+        if remains.seq < 1 or remains.next_row < 0:
+            raise ValueError(f"{remains.model!r} has impossible counters")
+        return remains
 
 
 class Reader:

@@ -5,6 +5,9 @@ What it keeps true
     nothing else: not on how events were cut into packets, nor on the order in which packets arrive.
     An event travels once and is expanded into its slices here.
 
+An event's way here: its order (`input_order`), whether it came before (`deduplicator`), its slices
+(`slice_numbers`), whether its models were silent for long (`idle_models`), its evaluators.
+
 In which order events apply, `input_order` says. Where all has come, the clock stands at the greatest event
 time of all partitions, whatever shard its event went to: rows on a grid of times up to it are made, then the
 last ones. In order of time a row on the grid is made as soon as the clock has passed its grid point.
@@ -19,9 +22,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .deduplicator import Deduplicator
 from .errors import CorruptBytesError, InputError
-from .evaluator_state import evaluator_bytes
+from .evaluator_state import EvaluatorState, Remains, evaluator_bytes
 from .events import NO_TIME, EventBatch, FloatArray, Int8Array, Int64Array, TextColumn
+from .idle_models import IdleModels
 from .input_order import order_of
 from .join_batches import LabelBatch, PredictionBatch
 from .model_evaluator import ModelEvaluator
@@ -31,17 +36,17 @@ from .ranking import size_of
 from .records import unpack_record
 from .rejected import Rejected
 from .rows import Rows
-from .settings import EvaluatorSettings, TableSettings, escape_slice
-from .snapshot import Snapshot
+from .settings import EvaluatorSettings, TableSettings
+from .slice_numbers import SliceNumbers
+from .snapshot import DEDUPLICATOR, IDLE, Snapshot
 from .source_partitions import END_OF_TIME
 from .windows import EveryEvents
 
-_GROUPS = 1 << 62  # numbers of groups stay below
 _MANY = 512
 """Events of an evaluator that need not wait for more: what is around the kernels costs a tenth of them."""
 
 
-COUNTED = ("events_applied", "events_tied", "late")
+COUNTED = ("events_applied", "events_tied", "events_in_other", "late", "duplicate", "evaluators_retired")
 """What a table counts."""
 
 
@@ -67,17 +72,22 @@ class EvaluatorTable:
         self._grid = 0 if isinstance(every, EveryEvents) else every.micros
         emissions = (settings.evaluator.every, settings.evaluator.curves)
         self._strides = [each.n for each in emissions if isinstance(each, EveryEvents)]
-        self._evaluators: list[ModelEvaluator] = []
-        self._numbers: dict[tuple[str, str], int] = {}
-        self._seen: dict[tuple[str, ...], dict[tuple[str, ...], int]] = {}
+        self._deduplicator = _deduplicator_of(settings)
+        self._slices = SliceNumbers(settings.slice_cap)
+        self._idle: IdleModels | None = None
+        if settings.idle_ttl is not None:
+            self._idle = IdleModels(settings.idle_ttl, shared=settings.evaluator.order != "position")
+        self._evaluators: dict[int, ModelEvaluator] = {}  # those that are here, by number
+        self._numbered = 0
         self._seqs = np.zeros(0, np.int64)
+        self._emptied = np.zeros(0, np.int64)  # seq at which the window was empty
         self._cells = np.zeros(0, np.int64)
         self._dues = np.zeros(0, np.int64)
         self._pending = PendingEvents()
         self._must_apply = False  # no event may wait: some have classes or weights
         self._live_bytes = 0
         self._snapshot_bytes = 0
-        self._snapshot_bytes = len(self.to_bytes()) - self._order.snapshot_bytes()
+        self._snapshot_bytes = len(self.to_bytes()) - self.snapshot_bytes()
         self._counts = Counter(dict.fromkeys(COUNTED, 0))
 
     def __len__(self) -> int:
@@ -101,20 +111,31 @@ class EvaluatorTable:
             if isinstance(given, Rejected):
                 self._counts[given.kind] += len(given)
                 refused.append(given)
-            else:
-                parts += self._apply_batch(given)
-        self._counts["events_tied"] += self._order.tied - tied
+                continue
+            batch = given
+            if self._deduplicator is not None:
+                batch, again = self._deduplicator.sift(given)
+                self._counts["duplicate"] += len(again)
+                refused += [again] if len(again) else []
+            parts += self._apply_batch(batch)
+        if self._deduplicator is None:  # else of the events of one time and id one counts
+            self._counts["events_tied"] += self._order.tied - tied
         if self._order.is_finished:
             parts += [] if was_finished else self._finish()
-        elif self._grid and self._order.clock != NO_TIME:
-            parts += self._let_time_go_on(self._order.clock)
+        else:
+            parts += self._let_time_go_on()
         rows = Rows.concat(parts)
         return [rows, *refused] if len(rows) or rows.curves else refused
 
-    def _let_time_go_on(self, clock: int) -> Iterator[Rows]:
-        """Make the rows of grid points that the clock has passed, of models that may be silent."""
+    def _let_time_go_on(self) -> Iterator[Rows]:
+        """Let go of what was silent for long; make the rows of grid points that the clock has passed."""
+        clock = self._order.clock
+        if self._idle is not None and self._idle.shared:
+            yield from self._leave_overdue(self._idle.clock if clock == NO_TIME else clock)
+        if not self._grid or clock == NO_TIME:
+            return
         yield from self._apply_pending(None)
-        for number in np.flatnonzero(self._dues[: len(self._evaluators)] < clock).tolist():
+        for number in np.flatnonzero(self._dues[: self._numbered] < clock).tolist():
             evaluator = self._evaluators[number]
             self._forget_size(evaluator)
             yield evaluator.advance(clock)
@@ -123,14 +144,18 @@ class EvaluatorTable:
 
     def _finish(self) -> Iterator[Rows]:
         yield from self._apply_pending(None)
-        for evaluator in sorted(self._evaluators, key=lambda each: (each.model, each.slice)):
-            if self._order.greatest != NO_TIME:
-                yield evaluator.advance(self._order.greatest + 1)
+        greatest = self._order.greatest
+        if self._idle is not None:
+            yield from self._leave_overdue(self._idle.clock if greatest == NO_TIME else greatest)
+        for evaluator in sorted(self._evaluators.values(), key=lambda each: (each.model, each.slice)):
+            if greatest != NO_TIME:
+                yield evaluator.advance(greatest + 1)
             yield evaluator.finish()
 
     def wakes_at(self) -> int | None:
         """Return the moment at which it wants to hear a `Clock`; None = it does not wait for one."""
-        return self._order.wakes_at()
+        moments = [self._order.wakes_at(), None if self._idle is None else self._idle.wakes_at()]
+        return min((moment for moment in moments if moment is not None), default=None)
 
     # ---- evaluation
 
@@ -140,65 +165,79 @@ class EvaluatorTable:
         self._counts["events_applied"] += len(batch)
         self._must_apply |= batch.label_classes is not None or batch.weights is not None
         columns = dict(batch.slices)
+        clocks = None if self._idle is None else self._idle.clocks(batch.times)
         for names in ((), *self.settings.slices):
             if missing := [name for name in names if name not in columns]:
                 raise InputError(
                     f"a packet of {batch.source!r} has no slice column {missing[0]!r}; its reader must do so"
                 )
-            numbers = self._numbers_of(batch.models, names, [columns[name] for name in names])
-            if self._must_apply:
-                yield from self._apply_now(batch, numbers)
+            numbers = self._slices.of(batch.models, names, [columns[name] for name in names], self._make)
+            if self._idle is None or clocks is None:
+                yield from self._apply_part(batch, numbers)
             else:
-                yield from self._take_in(numbers, batch.scores, batch.labels, batch.times)
+                yield from self._apply_between_silences(batch, numbers, self._idle, clocks)
 
-    def _numbers_of(
-        self, models: TextColumn, names: tuple[str, ...], columns: list[TextColumn]
-    ) -> Int64Array:
-        """Return the number of every event's evaluator; evaluators are made as they first occur."""
-        seen = self._seen.setdefault(names, {})
-        if not columns:  # its dictionary is what was to be sorted out
-            found = np.array([seen.get((model,), -1) for model in models.values], np.int64)
-            numbers = found[models.codes]
-            if numbers.min() >= 0:
-                return numbers
-        group = _codes_of_texts(models)
-        for column in columns:
-            if int(group.max(initial=0)) > _GROUPS // (len(column.values) + 1):
-                group = np.unique(group, return_inverse=True)[1].astype(np.int64)
-            group = group * (len(column.values) + 1) + _codes_of_texts(column)
-        _, first, which = np.unique(group, return_index=True, return_inverse=True)
-        numbers = np.empty(len(first), np.int64)
-        for place, row in enumerate(first.tolist()):
-            texts = tuple(column[row] or "" for column in (models, *columns))
-            number = seen.get(texts)
-            if number is None:
-                number = seen[texts] = self._number_of(names, *texts)
-            numbers[place] = number
-        return numbers[which]
+    def _apply_part(self, batch: EventBatch, numbers: Int64Array) -> Iterator[Rows]:
+        if self._must_apply:
+            yield from self._apply_now(batch, numbers)
+        else:
+            yield from self._take_in(numbers, batch.scores, batch.labels, batch.times)
 
-    def _number_of(self, names: tuple[str, ...], model: str, *values: str) -> int:
-        """Return the number of an evaluator, which is made if there is none."""
-        label = ",".join(
-            f"{escape_slice(name)}={escape_slice(value)}" for name, value in zip(names, values, strict=True)
-        )
-        number = self._numbers.get((model, label))
-        if number is None:
-            settings = self.settings.evaluator
-            number = self._add(ModelEvaluator(settings, model=model, slice=label, pane=self.pane))
+    def _apply_between_silences(
+        self, batch: EventBatch, numbers: Int64Array, idle: IdleModels, clocks: Int64Array
+    ) -> Iterator[Rows]:
+        """Let evaluators that were silent for long leave before their next event, and begin anew with it."""
+        for part in idle.rounds(numbers, clocks):
+            yield from self._leave(part.leaving, part.deadlines)
+            for number, remains in idle.take_back(numbers[part.events]):
+                self._place(number, ModelEvaluator.returning(self.settings.evaluator, remains, self.pane))
+            if len(part.events) == len(batch):
+                yield from self._apply_part(batch, numbers)
+            elif len(part.events):
+                yield from self._apply_part(batch.take(part.events), numbers[part.events])
+
+    def _leave_overdue(self, clock: int) -> Iterator[Rows]:
+        if self._idle is not None:
+            yield from self._leave(*self._idle.overdue(clock))
+
+    def _leave(self, numbers: Int64Array, deadlines: Int64Array) -> Iterator[Rows]:
+        """Let evaluators give their last rows and go, but for their counters; the deadlines say when."""
+        if not len(numbers) or self._idle is None:
+            return
+        yield from self._apply_pending(numbers)
+        for number, deadline in zip(numbers.tolist(), deadlines.tolist(), strict=True):
+            evaluator = self._evaluators.pop(number)
+            self._forget_size(evaluator)
+            yield evaluator.advance(deadline + 1)
+            yield evaluator.finish()
+            self._dues[number] = END_OF_TIME
+            self._idle.note_left(number, evaluator.remains())
+        self._counts["evaluators_retired"] += len(numbers)
+
+    def _make(self, model: str, label: str) -> int:
+        """Return the number of an evaluator that it makes."""
+        number = self._next_number()
+        self._place(number, ModelEvaluator(self.settings.evaluator, model=model, slice=label, pane=self.pane))
         return number
 
-    def _add(self, evaluator: ModelEvaluator) -> int:
-        """Give an evaluator its number."""
-        number = self._numbers[evaluator.model, evaluator.slice] = len(self._evaluators)
-        self._evaluators.append(evaluator)
+    def _next_number(self) -> int:
+        number = self._numbered
         if number == len(self._seqs):
-            self._seqs = np.concatenate([self._seqs, np.zeros(max(64, number), np.int64)])
-            self._cells = np.concatenate([self._cells, np.full(max(64, number), NO_TIME)])
-            self._dues = np.concatenate([self._dues, np.full(max(64, number), END_OF_TIME)])
+            more = max(64, number)
+            self._seqs = np.concatenate([self._seqs, np.zeros(more, np.int64)])
+            self._emptied = np.concatenate([self._emptied, np.zeros(more, np.int64)])
+            self._cells = np.concatenate([self._cells, np.full(more, NO_TIME)])
+            self._dues = np.concatenate([self._dues, np.full(more, END_OF_TIME)])
+        self._numbered += 1
+        return number
+
+    def _place(self, number: int, evaluator: ModelEvaluator) -> None:
+        """Put an evaluator where its number says."""
+        self._evaluators[number] = evaluator
         self._seqs[number] = evaluator.seq
+        self._emptied[number] = evaluator.seq - len(evaluator)
         self._dues[number] = evaluator.next_due
         self._note_size(evaluator)
-        return number
 
     def _note_size(self, evaluator: ModelEvaluator) -> None:
         self._snapshot_bytes += evaluator.snapshot_bytes()
@@ -223,7 +262,8 @@ class EvaluatorTable:
         self._seqs[present] = after
         grown = counts
         if self._limit is not None:
-            grown = np.minimum(after, self._limit) - np.minimum(before, self._limit)
+            full = self._emptied[present] + self._limit
+            grown = np.minimum(after, full) - np.minimum(before, full)
         self._snapshot_bytes += int(grown.sum()) * _bytes_per_event(times)
         if not len(self._pending) and len(starts) == len(present) and len(numbers) >= _MANY * len(present):
             for number, start, size in zip(
@@ -275,7 +315,8 @@ class EvaluatorTable:
         evaluator = self._evaluators[run.number]
         waited = len(run.scores)
         if self._limit is not None:
-            waited = min(int(self._seqs[run.number]), self._limit) - len(evaluator)
+            came = int(self._seqs[run.number] - self._emptied[run.number])
+            waited = min(came, self._limit) - len(evaluator)
         self._snapshot_bytes -= waited * _bytes_per_event(run.times)
         return self._apply_to(run.number, run.scores, run.labels, run.times)
 
@@ -316,8 +357,13 @@ class EvaluatorTable:
         """Return a snapshot of everything that the future depends on."""
         if any(len(rows) or rows.curves for rows in self._apply_pending(None)):
             raise AssertionError("what fell due was not made when its event was taken in")
-        states = [evaluator.state() for evaluator in self._evaluators]
-        return Snapshot(self.settings, self._order.progress(), self._order.held(), states).pack()
+        states = [evaluator.state() for evaluator in self._evaluators.values()]
+        beside = {}
+        if self._deduplicator is not None:
+            beside[DEDUPLICATOR] = self._deduplicator.to_bytes()
+        if self._idle is not None:
+            beside[IDLE] = self._idle.to_bytes(self._evaluators)
+        return Snapshot(self.settings, self._order.progress(), self._order.held(), states, beside).pack()
 
     @classmethod
     def from_bytes(
@@ -331,11 +377,9 @@ class EvaluatorTable:
         snapshot.check(settings)
         self = cls(settings, pane)
         for state in snapshot.evaluators:
-            evaluator = Snapshot.rebuilt(state, settings.evaluator)
-            if (state.model, state.slice) in self._numbers:
-                raise CorruptBytesError(f"a snapshot holds {state.model!r} [{state.slice}] twice")
-            self._add(evaluator)
+            self._place(self._number_of(state), Snapshot.rebuilt(state, settings.evaluator))
             self._must_apply |= state.multiclass
+        self._take_beside(snapshot.beside)
         if snapshot.progress or snapshot.held:
             try:
                 self._order.go_on_from(snapshot.progress, snapshot.held)
@@ -345,20 +389,63 @@ class EvaluatorTable:
                 ) from damage
         return self
 
+    def _number_of(self, named: EvaluatorState | Remains) -> int:
+        """Return a number for what a snapshot has of a (model, slice)."""
+        number = self._next_number()
+        try:
+            is_new = self._slices.add(named.model, named.slice, number)
+        except ValueError as damage:
+            raise CorruptBytesError(f"a snapshot contradicts itself: {damage}") from damage
+        if not is_new:
+            raise CorruptBytesError(f"a snapshot holds {named.model!r} [{named.slice}] twice")
+        return number
+
+    def _take_beside(self, beside: dict[str, bytes]) -> None:
+        """Take over what a snapshot keeps beside evaluators."""
+        wanted = {DEDUPLICATOR: self._deduplicator, IDLE: self._idle}
+        if beside.keys() != {name for name, part in wanted.items() if part is not None}:
+            raise CorruptBytesError(f"a snapshot keeps {sorted(beside)}, and its settings say otherwise")
+        if self._deduplicator is not None:
+            self._deduplicator = Deduplicator.from_bytes(beside[DEDUPLICATOR])
+        if self._idle is not None:
+            try:
+                left = self._idle.read(beside[IDLE], len(self._evaluators))
+            except ValueError as damage:
+                raise CorruptBytesError(f"a snapshot contradicts itself: {damage}") from damage
+            for remains in left:
+                number = self._number_of(remains)
+                self._seqs[number] = remains.seq
+                self._idle.note_left(number, remains)
+
     def counts(self) -> dict[str, int]:
         """Return what became of events since the table was made or loaded: COUNTED.
 
         Tied are those whose order among each other nothing in the input says (`time_order`).
         """
-        return dict(self._counts)
+        return {**self._counts, "events_in_other": self._slices.beyond}
 
     def snapshot_bytes(self) -> int:
         """Return about how many bytes `to_bytes` would give, in O(1)."""
-        return self._snapshot_bytes + self._order.snapshot_bytes()
+        size = self._snapshot_bytes + self._order.snapshot_bytes()
+        if self._deduplicator is not None:
+            size += self._deduplicator.snapshot_bytes()
+        if self._idle is not None:
+            size += self._idle.snapshot_bytes(len(self._evaluators))
+        return size
 
     def live_bytes(self) -> int:
         """Return about how much memory the table takes, in O(1)."""
-        return self._live_bytes + self._pending.nbytes + self._order.live_bytes()
+        size = self._live_bytes + self._pending.nbytes + self._order.live_bytes()
+        if self._deduplicator is not None:
+            size += self._deduplicator.nbytes
+        return size if self._idle is None else size + self._idle.nbytes
+
+
+def _deduplicator_of(settings: TableSettings) -> Deduplicator | None:
+    """Return one that forgets nothing in order of position: files of other times may still be to come."""
+    if settings.deduplicate is None:
+        return None
+    return Deduplicator(settings.deduplicate, forgets=settings.evaluator.order != "position")
 
 
 def warm_up(settings: EvaluatorSettings) -> None:
@@ -374,10 +461,3 @@ def _bytes_per_event(times: Int64Array | None) -> int:
     """Return how much an event that is held adds to a snapshot."""
     timed = times is not None
     return evaluator_bytes(1, 0, 2, False, timed) - evaluator_bytes(0, 0, 2, False, timed)
-
-
-def _codes_of_texts(column: TextColumn) -> Int64Array:
-    """Return codes that are equal where the texts are, from 0: a missing text is the empty one."""
-    first = {"": 0}
-    table = [first.setdefault(text, entry) for entry, text in enumerate(column.values, 1)]
-    return np.array([*table, 0], np.int64)[column.codes]

@@ -122,7 +122,7 @@ class LabelBatch:
             None if self.label_classes is None else self.label_classes.take(rows),
             None if self.positions is None else self.positions[rows],
             None if self.sources is None else self.sources.take(rows),
-            *self.packet(),
+            **self.packet()._asdict(),
         )
 
     def part(self, start: int, end: int) -> LabelBatch:

@@ -117,10 +117,6 @@ class JoinSettings:
             "evaluator_shards": self.evaluator_shards,
         }
 
-    def fingerprint(self) -> bytes:
-        """Return the hash of that, 16 bytes."""
-        return hashlib.blake2b(json.dumps(self.meaning()).encode(), digest_size=16).digest()
-
 
 COUNTED = (
     "joined", "unmatched", "late", "labels_used", "labels_unmatched", "labels_duplicate", "labels_second",
@@ -375,7 +371,7 @@ class LabelJoin:
             self._coming[1].packets(),
             (self._seen_rows, self._seen_bytes),
         )
-        return state.pack(self.settings.fingerprint(), json.dumps(self.settings.meaning()))
+        return state.pack(json.dumps(self.settings.meaning()))
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: JoinSettings, number: int) -> LabelJoin:

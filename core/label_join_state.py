@@ -1,29 +1,31 @@
 """A label join as bytes, for a restart on any machine.
 
-Wire form, version 1, little-endian: magic "RSJN", version u16, reserved u16, fingerprint 16 bytes, payload
-length u64, crc32 of it u32; payload: settings (text), progress (text, JSON), the matcher's state, what is
-kept beside it of waiting predictions and of labels (batches without ids and times: the matcher has these),
-predictions and labels that wait for the clock (u32 count, batches). Texts and bytes stand behind their
-length, u32 or u64.
+Wire form, version 1, little-endian: a frame (frames.py) with magic "RSJN"; payload: settings (text), progress
+(text, JSON), the matcher's state, what is kept beside it of waiting predictions and of labels (batches
+without ids and times: the matcher has these), predictions and labels that wait for the clock (u32 count,
+batches). Texts and bytes stand behind their length, u32 or u64.
 """
 
 from __future__ import annotations
 
 import json
 import struct
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import CorruptBytesError, ForeignBytesError, FutureVersionError, TruncatedBytesError
+import numpy as np
+
+from .errors import CorruptBytesError
 from .evaluator_state import Reader, packed_text
-from .events import EventBatch
+from .events import NO_TIME, EventBatch
+from .frames import framed, unframed
 from .join_batches import LabelRows
+from .label_matching import LabelMatcher
+from .source_partitions import END_OF_TIME
 
 MAGIC = b"RSJN"
 VERSION = 1
-_HEAD = struct.Struct("<4sHH16sQI")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +48,7 @@ class JoinState:
     coming_labels: Sequence[bytes]
     seen: tuple[int, int]
 
-    def pack(self, fingerprint: bytes, meaning: str) -> bytes:
+    def pack(self, meaning: str) -> bytes:
         """Return the bytes."""
         progress = [self.clock, self.greatest, self.greatest_joined, list(self.sent), self.sources, self.seen]
         predictions = b"" if self.predictions is None else self.predictions.pack()
@@ -60,30 +62,12 @@ class JoinState:
                 *_counted(self.coming_labels),
             ]
         )
-        return _HEAD.pack(MAGIC, VERSION, 0, fingerprint, len(payload), zlib.crc32(payload)) + payload
+        return framed(MAGIC, VERSION, payload)
 
     @classmethod
     def unpack(cls, data: bytes) -> tuple[JoinState, str]:
         """Read the bytes; return with it the settings in words. Raises a `WireError` for any others."""
-        if data[:4] != MAGIC:
-            raise ForeignBytesError(f"bytes that start with {bytes(data[:4])!r} are no state of a label join")
-        if len(data) < _HEAD.size:
-            raise TruncatedBytesError(
-                f"the state of a label join ends after {len(data)} bytes, inside its head"
-            )
-        _, version, reserved, _, size, crc = _HEAD.unpack_from(data)
-        if not 0 < version <= VERSION:
-            raise FutureVersionError(
-                f"the state of a label join of version {version}: this rocsteady reads up to {VERSION}; "
-                "upgrade it"
-            )
-        payload = memoryview(data)[_HEAD.size :]
-        if len(payload) < size:
-            raise TruncatedBytesError(
-                f"the state of a label join ends after {len(data)} of {_HEAD.size + size} bytes"
-            )
-        if reserved or len(payload) > size or zlib.crc32(payload) != crc:
-            raise CorruptBytesError("the state of a label join fails its checksum; it was damaged")
+        payload = unframed(data, MAGIC, VERSION, "the state of a label join")
         try:
             return cls._read(Reader(payload))
         except (struct.error, ValueError, KeyError, TypeError, OverflowError, IndexError) as damage:
@@ -112,6 +96,24 @@ class JoinState:
             (int(seen[0]), int(seen[1])),
         )
         return state, meaning
+
+
+def describe_join(state: JoinState, meaning: str) -> str:
+    """Put the state of a join into words, for people."""
+    settings = ", ".join(f"{name} {value}" for name, value in json.loads(meaning).items())
+    matcher = LabelMatcher.from_bytes(state.matcher)
+    coming = len(state.coming_predictions) + len(state.coming_labels)
+    words = {NO_TIME: "not known yet", END_OF_TIME: "at the end of the input"}
+    return "\n".join(
+        [
+            f"rocsteady label join, version {VERSION}",
+            settings,
+            f"clock: {words.get(state.clock) or str(np.datetime64(state.clock, 'us')) + 'Z'}",
+            f"predictions that wait for a label: {matcher.waiting:,}",
+            f"labels held for predictions that may come: {matcher.held:,}",
+            f"packets that wait for the clock: {coming:,}",
+        ]
+    )
 
 
 def _sized(part: bytes) -> bytes:

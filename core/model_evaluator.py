@@ -46,7 +46,7 @@ from .decisions import (
 )
 from .errors import InputError
 from .evaluator_inputs import as_binary, as_classes, as_numbers, as_times, as_weights
-from .evaluator_state import Codes, EvaluatorState, evaluator_bytes, packed_text
+from .evaluator_state import Codes, EvaluatorState, Remains, evaluator_bytes, packed_text
 from .events import NO_TIME, FloatArray, Int8Array, Int64Array, TextColumn
 from .ranking import (
     Ranking,
@@ -71,6 +71,7 @@ from .steps import (
     ENTERS,
     GREATEST,
     HELD,
+    LAST_DUE,
     NEXT_ROW,
     ROW_DUE,
     SEQ,
@@ -414,6 +415,21 @@ class ModelEvaluator:
         if self._draws and seq and not was_finished and (not stride or seq % stride):
             return rows.with_curves((self._curve_due(),))
         return rows
+
+    def remains(self) -> Remains:
+        """Return what is to be kept of it where it leaves after `finish`, and may return."""
+        counters = self._course[[SEQ, NEXT_ROW, GREATEST, CLOCK, LAST_DUE]].tolist()
+        return Remains(self.model, self.slice, *counters)
+
+    @classmethod
+    def returning(
+        cls, settings: EvaluatorSettings, remains: Remains, pane: tuple[int, int] | None = None
+    ) -> ModelEvaluator:
+        """Return an evaluator with an empty window, whose rows go on from one that left."""
+        self = cls(settings, model=remains.model, slice=remains.slice, pane=pane)
+        self._course[[SEQ, NEXT_ROW, GREATEST, CLOCK, LAST_DUE]] = remains[2:]
+        self._counters[SEQ] = self._reported_seq = remains.seq
+        return self
 
     def measures(self) -> Measures:
         """Return what the window says now."""

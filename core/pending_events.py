@@ -125,6 +125,7 @@ class PendingEvents:
 
     def take(self, numbers: Int64Array) -> Iterator[Run]:
         """Remove the events of some evaluators and yield them. O(these events), amortised."""
+        numbers = numbers[numbers < len(self._counts)]  # of the others none ever waited
         counts = self._counts[numbers]
         ends = np.cumsum(counts)
         taken = int(ends[-1]) if len(ends) else 0

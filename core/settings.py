@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import numbers
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from typing import Any, Literal
 from .errors import ConfigError
 from .windows import (
     EMISSIONS,
+    LONGEST,
     WINDOWS,
     Adaptive,
     Emission,
@@ -25,7 +27,9 @@ from .windows import (
     LastEvents,
     Window,
     duration_text,
+    is_count,
     is_positive,
+    microseconds,
     parse_every,
     parse_lateness,
     parse_window,
@@ -178,11 +182,18 @@ def class_text(value: object) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
 
 
+OTHER = "other"
+"""The value that stands for all those of a slice column that have no slice of their own."""
+
+SLICE_CAP = 10_000
+
 PRIORS_OF_WINDOW: Literal["window"] = "window"
 CURVES_AT_END: Literal["end"] = "end"
 PARTIAL_FPR = (0.0, 0.1)
 
-ADDED_SINCE: dict[str, Any] = {"partial_fpr": list(PARTIAL_FPR)}
+ADDED_SINCE: dict[str, Any] = {
+    "partial_fpr": list(PARTIAL_FPR), "deduplicate": None, "slice_cap": SLICE_CAP, "idle_ttl": None,
+}  # fmt: skip
 """Settings that change values and are younger than the first version, with what stands for their absence."""
 
 MEASURES = (
@@ -425,6 +436,25 @@ def escape_slice(text: str) -> str:
     return text.replace("\\", "\\\\").replace("=", "\\=").replace(",", "\\,")
 
 
+_PAIR = re.compile(r"((?:[^\\=,]|\\.)+)=((?:[^\\=,]|\\.)*)(?:,(?=.)|\Z)", re.DOTALL)
+
+
+def parse_slice(label: str) -> list[tuple[str, str]]:
+    r"""Return the columns and values that the name of a slice says. Raises ValueError for what is none.
+
+    >>> parse_slice("carrier=UA,origin=a\\=b"), parse_slice("")
+    ([('carrier', 'UA'), ('origin', 'a=b')], [])
+    """
+    pairs, at = [], 0
+    while at < len(label):
+        if (found := _PAIR.match(label, at)) is None:
+            raise ValueError(f"{label!r} is no name of a slice")
+        name, value = (re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL) for text in found.groups())
+        pairs.append((name, value))
+        at = found.end()
+    return pairs
+
+
 def checked_slices(asked: Iterable[str | Iterable[str]]) -> tuple[tuple[str, ...], ...]:
     """Return slices as tuples of columns; a column may stand for itself. Raises ConfigError.
 
@@ -453,14 +483,33 @@ class TableSettings:
     evaluator  how every (model, slice) is evaluated
     slices     every slice is one column, or several for a cross; the whole model is always there
     shards     number of shards that the models are spread over; None = every model is its own
+    deduplicate  microseconds within which a second event of a model with the same id does not count
+                 (deduplicator.py); None = every event counts. Needs times and ids
+    slice_cap  values of a model and a slice that have a slice of their own; those of all later ones are
+               "other" (slice_numbers.py)
+    idle_ttl   microseconds after which a (model, slice) that is silent gives a last row and leaves
+               (idle_models.py); None = never. Needs times
     """
 
     evaluator: EvaluatorSettings = field(default_factory=EvaluatorSettings)
     slices: tuple[tuple[str, ...], ...] = ()
     shards: int | None = None
+    deduplicate: int | None = None
+    slice_cap: int = SLICE_CAP
+    idle_ttl: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slices", checked_slices(self.slices))
+        for name in ("deduplicate", "idle_ttl"):
+            value = getattr(self, name)
+            if value is not None and not (is_count(value) and value < LONGEST):
+                raise ConfigError(f"{name}={value!r}: give whole microseconds, 1 or more, or None")
+            object.__setattr__(self, name, value and int(value))
+        if not is_count(self.slice_cap):
+            raise ConfigError(
+                f"slice_cap={self.slice_cap!r}: give how many values of a slice have their own, 1 or more"
+            )
+        object.__setattr__(self, "slice_cap", int(self.slice_cap))
         shards = self.shards
         if shards is not None and (isinstance(shards, bool) or not isinstance(shards, int) or shards < 1):
             raise ConfigError(f"shards={shards!r}: give a number of shards, 1 or more, or None")
@@ -473,7 +522,17 @@ class TableSettings:
             "positive": self.evaluator.positive,
             "slices": slices,
             "shards": self.shards,
+            **self._since(),
         }
+
+    def _since(self) -> dict[str, Any]:
+        """Return those of `ADDED_SINCE` that are not what they were before."""
+        values: dict[str, Any] = {
+            "deduplicate": self.deduplicate and duration_text(self.deduplicate),
+            "slice_cap": self.slice_cap,
+            "idle_ttl": self.idle_ttl and duration_text(self.idle_ttl),
+        }
+        return {name: value for name, value in values.items() if value != ADDED_SINCE[name]}
 
     def fingerprint(self) -> bytes:
         """Return the 16 bytes by which a state knows that it is read as it was written."""
@@ -487,7 +546,8 @@ class TableSettings:
             "positive": self.evaluator.positive,
             "measures": self.evaluator.measures,
         }
-        return json.dumps({"evaluator": evaluator, "slices": self.slices, "shards": self.shards})
+        table = {"slices": self.slices, "shards": self.shards, **self._since()}
+        return json.dumps({"evaluator": evaluator, **table})
 
     @classmethod
     def from_json(cls, text: str) -> TableSettings:
@@ -499,4 +559,8 @@ class TableSettings:
         choices["cost"] = parse_cost(choices["cost"])
         choices["measures"] = tuple(choices["measures"])
         slices = tuple(tuple(names) for names in content["slices"])
-        return cls(EvaluatorSettings(**choices), slices, content["shards"])
+        since = {name: content[name] for name in ADDED_SINCE if name in content}
+        for name in ("deduplicate", "idle_ttl"):
+            if name in since:
+                since[name] = microseconds(since[name], name)
+        return cls(EvaluatorSettings(**choices), slices, content["shards"], **since)

@@ -171,7 +171,8 @@ class ShardProtocol(Generic[Output]):
     """Applies records to the machine of a shard, through its cells and the cache of the process.
 
     `count(name, amount)` is told of snapshots_written, snapshot_bytes, log_bytes and rebuilds, and of
-    what the machine counts. `wakes_at` is what the last machine that was fed says.
+    what the machine counts. `wakes_at` is what the last machine that was fed says, and
+    `state_bytes` how long its snapshot would be.
     """
 
     def __init__(
@@ -187,6 +188,7 @@ class ShardProtocol(Generic[Output]):
         self._count = count
         self._warned: set[str] = set()
         self.wakes_at: int | None = None
+        self.state_bytes = 0
 
     def apply(
         self, key: str, pane: Pane | None, cells: ShardCells, record: bytes, keep: bool = True
@@ -261,6 +263,7 @@ class ShardProtocol(Generic[Output]):
                 key,
                 size >> 20,
             )
+        self.state_bytes = size
         if live.log_bytes + len(record) < size:
             cells.log.add(entry)
             live.log_records += 1

@@ -6,10 +6,11 @@ masses) is left out. A reader exists for every version ever released; anything e
 Wire form, versions 1 to 3, little-endian
     magic "RSST", version u16, reserved u16, fingerprint 16 bytes, payload length u64, crc32 of it u32;
     payload: settings (u32 length, JSON), progress of the input (u32 length, JSON), held packets (u32
-    count; partition i32, sequence i64, u32 length, bytes each), evaluators (u32 count; evaluator_state.py).
+    count; partition i32, sequence i64, u32 length, bytes each), evaluators (u32 count; evaluator_state.py),
+    from version 3 on what a table keeps beside them (u32 count; name as text, u64 length, bytes each).
 Version 2 is what the readers of version 1 do not know: other windows than those of the last events and of
 all, rows on a grid of times, weights; version 3 what those of version 2 do not: a clock (events in order of
-time, whose packets need not be whole). All else is written as version 1.
+time, whose packets need not be whole), and what is kept beside evaluators. All else is written as version 1.
 The fingerprint is a hash of everything that decides what the state means: the settings that change
 values, the slices, and the number of shards.
 """
@@ -19,11 +20,12 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .deduplicator import Deduplicator
 from .errors import (
     CorruptBytesError,
     ForeignBytesError,
@@ -33,10 +35,11 @@ from .errors import (
 )
 from .evaluator_state import EvaluatorState, Reader, packed_text, read_evaluator, write_evaluator
 from .events import NO_TIME
+from .idle_models import count_left
 from .model_evaluator import ModelEvaluator
 from .settings import ADDED_SINCE, EvaluatorSettings, TableSettings
 from .source_partitions import END_OF_TIME
-from .windows import AllEvents, EveryEvents, LastEvents
+from .windows import AllEvents, EveryEvents, LastEvents, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +47,9 @@ if TYPE_CHECKING:
 MAGIC = b"RSST"
 VERSION = 3
 _HEAD = struct.Struct("<4sHH16sQI")
+
+DEDUPLICATOR, IDLE = "deduplicator", "idle"
+"""Names of what a table may keep beside evaluators."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +60,14 @@ class Snapshot:
     progress   what the table knows about its input (see `EvaluatorTable`)
     held       packets that wait for their turn: (partition, sequence, packed batch)
     evaluators one state per (model, slice)
+    beside     bytes of other parts of a table, by name
     """
 
     settings: TableSettings
     progress: dict[str, Any]
     held: Sequence[tuple[int, int, bytes]]
     evaluators: Sequence[EvaluatorState]
+    beside: dict[str, bytes] = field(default_factory=dict)
 
     @classmethod
     def of_evaluator(cls, evaluator: ModelEvaluator) -> Snapshot:
@@ -69,8 +77,8 @@ class Snapshot:
     def one_evaluator(self, settings: EvaluatorSettings | None) -> ModelEvaluator:
         """Return the evaluator of a snapshot that holds exactly one."""
         if settings is not None:
-            self.check(TableSettings(settings, self.settings.slices, self.settings.shards))
-        if len(self.evaluators) != 1 or self.held or self.progress:
+            self.check(replace(self.settings, evaluator=settings))
+        if len(self.evaluators) != 1 or self.held or self.progress or self.beside:
             raise OtherConfigurationError(
                 f"the snapshot is of a shard, with {len(self.evaluators)} evaluators and {len(self.held)} "
                 "packets that wait, not of one evaluator; read it as a table (EvaluatorTable.from_bytes)"
@@ -108,6 +116,10 @@ class Snapshot:
         parts.append(struct.pack("<I", len(self.evaluators)))
         for state in self.evaluators:
             write_evaluator(state, parts)
+        if self.version >= 3:
+            parts.append(struct.pack("<I", len(self.beside)))
+            for name, content in sorted(self.beside.items()):
+                parts += [packed_text(name), struct.pack("<Q", len(content)), content]
         payload = b"".join(parts)
         fingerprint, crc = self.settings.fingerprint(), zlib.crc32(payload)
         return _HEAD.pack(MAGIC, self.version, 0, fingerprint, len(payload), crc) + payload
@@ -116,7 +128,7 @@ class Snapshot:
     def version(self) -> int:
         """The least version that can say what it holds."""
         settings = self.settings.evaluator
-        if settings.by_time and self.progress and "ends" not in self.progress:
+        if self.beside or (settings.by_time and self.progress and "ends" not in self.progress):
             return 3
         first = isinstance(settings.window, LastEvents | AllEvents) and isinstance(
             settings.every, EveryEvents
@@ -149,7 +161,7 @@ class Snapshot:
         if len(payload) > size or zlib.crc32(payload) != crc:
             raise CorruptBytesError("a snapshot fails its checksum; it was damaged after it was written")
         try:
-            snapshot = cls._read(Reader(payload))
+            snapshot = cls._read(Reader(payload), version)
         except (
             struct.error, ValueError, KeyError, TypeError, OverflowError, IndexError, AttributeError,
         ) as damage:  # fmt: skip
@@ -161,7 +173,7 @@ class Snapshot:
         return snapshot
 
     @classmethod
-    def _read(cls, reader: Reader) -> Snapshot:
+    def _read(cls, reader: Reader, version: int) -> Snapshot:
         settings = TableSettings.from_json(reader.text())
         progress = json.loads(reader.text())
         held = []
@@ -169,8 +181,12 @@ class Snapshot:
             partition, sequence, size = reader.numbers("<iqI")
             held.append((partition, sequence, bytes(reader.take(size))))
         evaluators = [read_evaluator(reader) for _ in range(reader.number("<I"))]
+        beside = {}
+        for _ in range(reader.number("<I") if version >= 3 else 0):
+            name = reader.text()
+            beside[name] = bytes(reader.take(reader.number("<Q")))
         reader.end()
-        return cls(settings, progress, held, evaluators)
+        return cls(settings, progress, held, evaluators, beside)
 
 
 def describe(snapshot: Snapshot) -> str:
@@ -188,7 +204,7 @@ def describe(snapshot: Snapshot) -> str:
         "shards: " + ("each model its own" if settings.shards is None else str(settings.shards)),
         "slices: " + ("; ".join(",".join(names) for names in settings.slices) or "none"),
     ]
-    if snapshot.version >= 3:
+    if evaluator.by_time and snapshot.progress and "ends" not in snapshot.progress:
         lines += _clock_lines(snapshot.progress)
     elif snapshot.progress:
         lines.append("input: " + ", ".join(f"{key} {value}" for key, value in snapshot.progress.items()))
@@ -204,6 +220,12 @@ def describe(snapshot: Snapshot) -> str:
             f"  {name}: {len(state.scores):,} events held of {state.seq:,} applied, "
             f"{state.next_row:,} rows{last}"
         )
+    if settings.idle_ttl is not None:
+        left = count_left(snapshot.beside[IDLE])
+        lines.append(f"left for their silence of {duration_text(settings.idle_ttl)}: {left:,}")
+    if settings.deduplicate is not None:
+        remembered = len(Deduplicator.from_bytes(snapshot.beside[DEDUPLICATOR]))
+        lines.append(f"ids remembered for {duration_text(settings.deduplicate)}: {remembered:,}")
     return "\n".join(lines)
 
 

@@ -28,7 +28,8 @@ _UNITS = {
     "d": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1_000, "us": 1,
 }  # fmt: skip
 _DURATION = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)(us|ms|s|m|h|d)")
-_LONGEST = 2**61
+LONGEST = 2**61
+"""Microseconds, that every duration stays below: 73,000 years."""
 
 
 def is_count(value: Any) -> bool:
@@ -58,11 +59,11 @@ def microseconds(duration: Duration, what: str) -> int:
         if found is None:
             raise ConfigError(f"{what}: {duration!r} is no duration; {remedy}")
         micros = int(Decimal(found[1]) * _UNITS[found[2]])
-    elif is_positive(duration) and float(duration) < _LONGEST:
+    elif is_positive(duration) and float(duration) < LONGEST:
         micros = round(Decimal(float(duration)) * 1_000_000)
     else:
         raise ConfigError(f"{what}: {duration!r} is no duration; {remedy}")
-    if not 0 < micros < _LONGEST:
+    if not 0 < micros < LONGEST:
         raise ConfigError(f"{what}: {duration!r} is no duration from 1 microsecond to 73,000 years; {remedy}")
     return micros
 

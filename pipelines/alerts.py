@@ -116,7 +116,7 @@ def said(alerts: Alerts, counts: Mapping[str, int], messages: Sequence[str]) -> 
     if not opened:
         yield "no alert opened" + (f"; {alerts.path} has no rows" if alerts.path else "")
         return
-    where = f", in {alerts.path}" if alerts.path else "; kept with --alerts PATH:"
+    where = f", in {alerts.path}" if alerts.path else "; kept with --alerts PATH" + ":" * bool(messages)
     noun = "alert" if opened == 1 else "alerts"
     yield f"{opened:,} {noun} opened, {closed:,} closed, {opened - closed:,} still open{where}"
     if len(messages) > _SHOWN:

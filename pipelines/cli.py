@@ -76,6 +76,9 @@ _EVALUATE_EPILOG = """examples:
     rocsteady evaluate s.csv --positive bad --cost severity --dead-letters rejected.jsonl --output -
   ROC curves beside the rows, of each 5,000 events:
     rocsteady evaluate s.csv --window last:5000 --output rows.csv --curves curves.parquet --curves-every 5000
+  predictions, and labels that came up to three days later:
+    rocsteady evaluate predictions.parquet --time made --id order --labels labels.parquet \\
+        --label-time known --ttl 3d --output rows.parquet --dead-letters left_over.parquet
   events as they come, from a program, or in files of a folder:
     tail -f events.jsonl | rocsteady evaluate - --every 1000 --output -
     rocsteady evaluate arriving --follow --every 1000 --output rows.jsonl
@@ -250,8 +253,8 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     )
     join = parser.add_argument_group(
         "labels that come later",
-        "SOURCE then holds predictions; a label serves every prediction of its id, of any model, made within "
-        "ttl of it. The time of an event is its label's, and events apply in that order.",
+        "SOURCE then holds predictions; a label serves every prediction of its id, of any\n"
+        "model, made within ttl of it. The time of an event is its label's.",
     )
     add = join.add_argument
     add(

@@ -53,6 +53,7 @@ from ..core.windows import (
     parse_window,
 )
 from ..runners.presets import Runner, RunnerError, choose_runner
+from ..transforms.dead_letters import KINDS
 from ..transforms.evaluate_shards import EvaluateShards
 from ..transforms.event_fields import Role
 from ..transforms.file_formats import CHUNK_ROWS, SourceFile
@@ -137,14 +138,14 @@ class Outcome:
     """What a finished job counted.
 
     counts        by the names of Beam metrics
-    dead_letters  per kind of reason: how many, and the lowest position of one; most frequent first
+    letters       per kind and kind of reason: how many, and the lowest position of one; most frequent first
     times         the least and the greatest event time, seconds since 1970; None without times
     seconds       that the job took
     messages      of alerts that have no file, in order of time
     """
 
     counts: Counter[str]
-    dead_letters: list[tuple[str, int, int]]
+    letters: list[tuple[str, str, int, int]]
     times: tuple[int, int] | None
     seconds: float = 0.0
     messages: Sequence[str] = ()
@@ -193,6 +194,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     live = live_source(options, beam_flags)
     alerts = alerts_of(options, settings.evaluator, fields, runner.here)
     sources = () if live is not None else _sources(options.sources)
+    join = _join(options, fields, settings)
     check_outputs(
         (
             ("--output", options.output, "rows", check_output),
@@ -201,9 +203,8 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
             ("--alerts", options.alerts, "alerts", check_output),
             ("--report", options.report, "report", _check_report),
         ),
-        (*sources, *(_sources(options.labels) if options.labels else ())),
+        (*sources, *(() if join is None else join.labels)),
     )
-    join = _join(options, fields, settings)
     check_columns(sources, fields, "event" if join is None else "prediction")
     if join is not None:
         check_columns(join.labels, replace(fields, time=join.label_time), "label")
@@ -447,7 +448,7 @@ def report_on(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[s
         counters=EventCounters(
             outcome.counts["events_read"],
             outcome.counts["events_applied"],
-            tuple(("invalid", reason, count) for reason, count, _ in outcome.dead_letters),
+            tuple((kind, reason, count) for kind, reason, count, _ in outcome.letters),
         ),
         title=job.title or TITLE,
         confidence=job.settings.evaluator.confidence,
@@ -610,15 +611,16 @@ def _outcome(result: PipelineResult) -> Outcome:
     found = {
         (each.key.metric.namespace, each.key.metric.name): each.result for each in metrics["distributions"]
     }
+    kind_of = {letter_metrics(kind): kind for kind in KINDS}
     reasons = [
-        (name, int(letters.count), int(letters.min))
+        (kind_of[namespace], name, int(letters.count), int(letters.min))
         for (namespace, name), letters in found.items()
-        if namespace == letter_metrics("invalid")
+        if namespace in kind_of
     ]
     times = found.get((METRICS_NAMESPACE, "event_seconds"))
     return Outcome(
         counts,
-        sorted(reasons, key=lambda reason: (-reason[1], reason[0])),
+        sorted(reasons, key=lambda reason: (-reason[2], reason[:2])),
         None if times is None else (int(times.min), int(times.max)),
     )
 

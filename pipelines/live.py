@@ -25,11 +25,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from ..core.alerts import AlertTable
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.evaluator_table import EvaluatorTable, warm_up
 from ..core.events import NO_TIME
 from ..core.records import EndOfInput, EndOfPartition, Heartbeat
 from ..core.rejected import Rejected
+from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
 from ..core.sharding import split_by_shard
 from ..core.windows import microseconds
@@ -42,6 +44,7 @@ from ..transforms.live_readers import Arrived, FolderReader, LiveReader, PipeRea
 from ..transforms.read_files import COUNTERS
 from ..transforms.rejected_letters import RejectedLetters
 from ..transforms.validate import validate
+from ..transforms.write_alerts import ALERT_ORDER, ALERT_SCHEMA, alerts_to_arrow
 from ..transforms.write_curves import CURVE_ORDER, CURVE_SCHEMA, curve_batches
 from ..transforms.write_rows import DEAD_LETTER_ORDER, ROW_ORDER, row_schema
 from .evaluate import Evaluation, Outcome, held_in, report_on
@@ -90,6 +93,11 @@ def live_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> LiveS
         if STDIN not in options.sources:
             return None
     what = "--follow" if options.follow else f"SOURCE {STDIN}"
+    if options.labels:
+        raise ConfigError(
+            f"--labels {' '.join(options.labels)}: labels are joined to predictions in files, or in Beam by "
+            f"JoinLabels, and not with {what} in this version; join before, or leave it out"
+        )
     if len(options.sources) > 1:
         raise ConfigError(
             f"{what} takes one source, and {len(options.sources)} are given; put them together before, "
@@ -182,7 +190,12 @@ def _drive(live: LiveEvaluation, reader: LiveReader, stop: StopOnSignal) -> None
 
 def _refuse_overlap(job: Evaluation, source: LiveSource) -> None:
     """Raise InputError where what is written would be read again."""
-    named = (("--output", job.output), ("--dead-letters", job.dead_letters), ("--curves", job.curves))
+    named = (
+        ("--output", job.output),
+        ("--dead-letters", job.dead_letters),
+        ("--curves", job.curves),
+        ("--alerts", _alerts_path(job)),
+    )
     for option, path in named:
         if path is None or path == STDOUT or has_scheme(path):
             continue
@@ -196,7 +209,7 @@ def _refuse_overlap(job: Evaluation, source: LiveSource) -> None:
 
 
 Take = Callable[[str, pa.RecordBatch], None]
-"""Takes record batches of a kind: "rows", "dead letters" or "curves"."""
+"""Takes record batches of a kind: "rows", "dead letters", "curves" or "alerts"."""
 
 
 class LiveEvaluation:
@@ -207,11 +220,12 @@ class LiveEvaluation:
         self._take = take
         self._letters = RejectedLetters(job.fields)
         self._table = EvaluatorTable(replace(job.settings, shards=1))
+        self._alerts = None if job.alerts is None else AlertTable(job.alerts.rules)
         self._sent = 0
         self._timing = job.timing
         self._least = -NO_TIME
         self._counts: Counter[str] = Counter()
-        self._reasons: dict[str, tuple[int, int]] = {}
+        self._reasons: dict[tuple[str, str], tuple[int, int]] = {}
         self._settled = NO_TIME
         self._told = False
 
@@ -266,13 +280,16 @@ class LiveEvaluation:
 
     def outcome(self, seconds: float) -> Outcome:
         """Return what was counted, as a job on Beam counts it."""
-        reasons = [(reason, number, first) for reason, (number, first) in self._reasons.items()]
+        reasons = [(*reason, number, first) for reason, (number, first) in self._reasons.items()]
         times = None
         if self._timing.high_water != NO_TIME:
             times = self._least // 1_000_000, self._timing.high_water // 1_000_000
+        counts = self._counts + Counter(self._table.counts())
+        if self._alerts is not None:
+            counts += Counter(self._alerts.counts())
         return Outcome(
-            self._counts + Counter(self._table.counts()),
-            sorted(reasons, key=lambda reason: (-reason[1], reason[0])),
+            counts,
+            sorted(reasons, key=lambda reason: (-reason[2], reason[:2])),
             times,
             seconds,
         )
@@ -280,32 +297,46 @@ class LiveEvaluation:
     def _apply(self, record: bytes) -> None:
         for given in self._table.apply(record):
             if isinstance(given, Rejected):
-                self._take("dead letters", self._letters(given).batch)
+                letters = self._letters(given)
+                self._note_reasons(letters)
+                self._take("dead letters", letters.batch)
                 continue
             if len(given):
                 self._counts["rows_written"] += len(given)
                 self._counts.update(held_in(given))
                 self._take("rows", rows_to_arrow(given))
+                self._watch(given)
             self._counts["curves_written"] += len(given.curves)
             for curves in curve_batches(given):
                 self._take("curves", curves)
 
+    def _watch(self, rows: Rows) -> None:
+        """Let the rules watch rows; what has no file is said at once."""
+        if self._alerts is None or not (alerts := self._alerts.watch(rows)):
+            return
+        self._take("alerts", alerts_to_arrow(alerts))
+        if self._job.alerts is not None and self._job.alerts.path is None:
+            for alert in alerts:
+                print(f"rocsteady: {alert.message}", file=sys.stderr, flush=True)
+
     def _note(self, dead: DeadLetters) -> None:
-        for kind, reason, position in dead.kinds():
-            self._counts[_COUNTERS[kind]] += 1
-            if kind == "invalid":
-                number, first = self._reasons.get(reason, (0, position))
-                self._reasons[reason] = number + 1, min(first, position)
+        self._counts.update(_COUNTERS[kind] for kind, _, _ in dead.kinds())
+        self._note_reasons(dead)
         read = self.read
         if not self._told and read >= _TELLING and read == self._counts[_COUNTERS["invalid"]]:
             self._told = True
-            often = max(self._reasons, key=lambda reason: self._reasons[reason][0])
+            _, often = max(self._reasons, key=lambda reason: self._reasons[reason][0])
             print(
                 f"rocsteady: none of the first {read:,} events can be applied: "
                 f"{remedy_of(often, self._job.fields)}",
                 file=sys.stderr,
                 flush=True,
             )
+
+    def _note_reasons(self, letters: DeadLetters) -> None:
+        for kind, reason, position in letters.kinds():
+            number, first = self._reasons.get((kind, reason), (0, position))
+            self._reasons[kind, reason] = number + 1, min(first, position)
 
 
 class _Outputs:
@@ -318,9 +349,15 @@ class _Outputs:
             "rows": (row_schema(job.settings.evaluator), ROW_ORDER),
             "dead letters": (DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER),
             "curves": (CURVE_SCHEMA, CURVE_ORDER),
+            "alerts": (ALERT_SCHEMA, ALERT_ORDER),
         }
         self._sinks: dict[str, list[TableSink]] = {kind: [] for kind in shapes}
-        paths = {"rows": job.output, "dead letters": job.dead_letters, "curves": job.curves}
+        paths = {
+            "rows": job.output,
+            "dead letters": job.dead_letters,
+            "curves": job.curves,
+            "alerts": _alerts_path(job),
+        }
         for kind, path in paths.items():
             if path is not None:
                 self._sinks[kind].append(open_sink(place_of.get(path, path), *shapes[kind]))
@@ -356,12 +393,16 @@ class _Outputs:
             report_on(copies, outcome, self._report, warnings_of(outcome, self._job))
 
 
+def _alerts_path(job: Evaluation) -> str | None:
+    return None if job.alerts is None else job.alerts.path
+
+
 @contextmanager
 def _outputs(job: Evaluation) -> Iterator[_Outputs]:
     """Yield the sinks of a job; what is written at the end is there if the block succeeds."""
     whole = [
         path
-        for path in (job.output, job.dead_letters, job.curves, job.report)
+        for path in (job.output, job.dead_letters, job.curves, _alerts_path(job), job.report)
         if path is not None and not is_appendable(path)
     ]
     with staged(whole, True) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -150,43 +150,109 @@ def _number(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+_KINDS = (
+    ("dead letter", "dead letters", "dead_letters"),
+    ("late", "late", "late"),
+    ("unmatched", "unmatched", "unmatched"),
+    ("duplicate", "duplicates", "duplicate"),
+)
+"""What an event can be that was not applied: one, many, and its counter. The first is always said."""
+
+_LABEL_KINDS = (
+    ("unmatched", "unmatched", "labels_unmatched"),
+    ("duplicate", "duplicates", "labels_duplicate"),
+    ("second label", "second labels", "labels_second"),
+    ("dead letter", "dead letters", "labels_invalid"),
+    ("late", "late", "labels_late"),
+)
+
+
 def summarise(outcome: Outcome, job: Evaluation) -> None:
     """Print what became of every event, the counters add up to the input; and what looks like a mistake."""
     counts, output = outcome.counts, job.output
-    read, applied, dead = (counts[name] for name in ("events_read", "events_applied", "dead_letters"))
     where = "on stdout" if output == "-" else f"in {output}"
     curves = f", {_number(counts['curves_written'], 'curve')} in {job.curves}" if job.curves else ""
     report = f", all of it in {job.report}" if job.report else ""
     print(
-        f"rocsteady: {_number(read, 'event')} read = {applied:,} applied + {_number(dead, 'dead letter')}; "
+        f"rocsteady: {sum_of_events(counts, 'event' if job.join is None else 'prediction')}; "
         f"{_number(counts['rows_written'], 'row')} {where}{curves}{report} ({outcome.seconds:.1f} s)",
         file=sys.stderr,
     )
+    if job.join is not None:
+        print(f"rocsteady: {sum_of_labels(counts)}", file=sys.stderr)
     if job.alerts is not None:
         for line in alerts_said(job.alerts, counts, outcome.messages):
             print(line if line.startswith(" ") else f"rocsteady: {line}", file=sys.stderr)
-    if dead:
-        _list_dead_letters(outcome, job.dead_letters)
+    if outcome.letters:
+        _list_letters(outcome, job.dead_letters)
     for warning in warnings_of(outcome, job):
         print(f"rocsteady: {warning}", file=sys.stderr)
 
 
-def _list_dead_letters(outcome: Outcome, path: str | None) -> None:
+def sum_of_events(counts: Mapping[str, int], noun: str) -> str:
+    """Say what became of the events (or predictions): a sum that adds up to those that were read."""
+    kinds = [each for place, each in enumerate(_KINDS) if not place or counts.get(each[2], 0)]
+    return _sum(_number(counts.get("events_read", 0), noun), counts, "events_applied", "applied", kinds)
+
+
+def sum_of_labels(counts: Mapping[str, int]) -> str:
+    """Say what became of the labels."""
+    kinds = [each for each in _LABEL_KINDS if counts.get(each[2], 0)]
+    return _sum(_number(counts.get("labels_read", 0), "label"), counts, "labels_used", "used", kinds)
+
+
+def _sum(
+    read: str, counts: Mapping[str, int], first: str, done: str, kinds: Sequence[tuple[str, str, str]]
+) -> str:
+    terms = [f"{counts.get(first, 0):,} {done}"]
+    terms += [f"{(n := counts.get(name, 0)):,} {one if n == 1 else many}" for one, many, name in kinds]
+    return f"{read} read = {' + '.join(terms)}"
+
+
+def _gaps(counts: Mapping[str, int]) -> Iterator[str]:
+    """Yield a sentence for counters that do not add up."""
+    for read, first, kinds, what in (
+        ("events_read", "events_applied", _KINDS, "events"),
+        ("labels_read", "labels_used", _LABEL_KINDS, "labels"),
+    ):
+        names = (first, *(name for *_, name in kinds))
+        missing = counts.get(read, 0) - sum(counts.get(name, 0) for name in names)
+        if missing:
+            yield (
+                f"the counters of {what} do not add up: {missing:+,} of those that were read. A runner that "
+                "tries a bundle again may count it twice; otherwise this is a defect of rocsteady: please "
+                "report it"
+            )
+
+
+def _list_letters(outcome: Outcome, path: str | None) -> None:
     where = f"in {path}" if path else "kept with --dead-letters PATH"
     print(f"rocsteady: dead letters, {where}:", file=sys.stderr)
-    for reason, number, position in outcome.dead_letters[:_REASONS_SHOWN]:
-        print(f"  {number:,} x {reason} (the first at position {position:,})", file=sys.stderr)
-    if len(outcome.dead_letters) > _REASONS_SHOWN:
-        print(f"  and {len(outcome.dead_letters) - _REASONS_SHOWN} more kinds", file=sys.stderr)
+    for kind, reason, number, position in outcome.letters[:_REASONS_SHOWN]:
+        said = reason if kind == "invalid" else f"{kind}: {reason}"
+        first = f" (the first at position {position:,})" if position >= 0 else ""
+        print(f"  {number:,} x {said}{first}", file=sys.stderr)
+    if len(outcome.letters) > _REASONS_SHOWN:
+        print(f"  and {len(outcome.letters) - _REASONS_SHOWN} more kinds", file=sys.stderr)
+
+
+_REMEDIES = {
+    "late": "all came behind others by more than --order allows; allow more, as in --order time:1h",
+    "unmatched": "no label came for any prediction; check --id, which both must have, --label-time and --ttl",
+    "duplicate": "all have the id of another event of their model; check --id",
+}
 
 
 def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
     """Yield a sentence for every result that is rather a mistake in the options than one of the models."""
     counts, fields, settings = outcome.counts, job.fields, job.settings.evaluator
+    yield from _gaps(counts)
     applied = counts["events_applied"]
     if not applied:
-        if outcome.dead_letters:
-            yield f"no event was applied: {remedy_of(outcome.dead_letters[0][0], fields)}"
+        if outcome.letters:
+            kind, reason, *_ = outcome.letters[0]
+            remedy = remedy_of(reason, fields) if kind == "invalid" else _REMEDIES[kind]
+            yield f"no event was applied: {remedy}"
         return
     if fields.positive is not None and not counts["rows_with_a_positive"]:
         yield (

@@ -142,6 +142,7 @@ class StateMachineDoFn(beam.DoFn):
         self._letters = letters
         self._lateness = lateness
         self._counters: dict[str, Any] = {}
+        self._state_bytes = Metrics.distribution(METRICS_NAMESPACE, "state_bytes")
 
     def setup(self) -> None:
         """Join the users of the process's cache; compile before there are bundles."""
@@ -175,6 +176,7 @@ class StateMachineDoFn(beam.DoFn):
         if committed.read() is None or pane is not None:
             end.set(window.max_timestamp())
         outputs = self._protocol.apply(key, pane, ShardCells(snapshot, log, committed), record)
+        self._state_bytes.update(self._protocol.state_bytes)
         self._wake(clock, window)
         return self._tagged(outputs)
 

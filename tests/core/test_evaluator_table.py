@@ -306,7 +306,7 @@ def test_only_events_whose_order_nothing_tells_are_counted_as_tied() -> None:
     table = EvaluatorTable(table_settings("time"))
     table.apply(batch_of(events, sequence=0).pack())
     table.apply(EndOfPartition("f", 0, 1, 1).pack())
-    assert table.counts() == {"events_applied": 8, "events_tied": 6, "late": 0}
+    assert {name: n for name, n in table.counts().items() if n} == {"events_applied": 8, "events_tied": 6}
 
 
 def test_rows_come_as_soon_as_order_allows() -> None:

@@ -308,3 +308,13 @@ def test_ages_are_those_of_event_time() -> None:
         "no label came within 1h",
         "no label had come when the input ended, 1m later",
     ]
+
+
+def test_rows_of_labels_are_taken_with_all_that_their_packet_says() -> None:
+    labels = label_batch(
+        [("a", 1, 0), ("b", 2, 1)], source="s", partition=3, sequence=5, first_position=7, high_water=2
+    )
+    taken = labels.take(np.array([1]))
+    assert taken.packet() == labels.packet()
+    assert LabelBatch.unpack(taken.pack()).packet() == labels.packet()
+    assert (taken.ids.to_list(), taken.times.tolist(), taken.labels.tolist()) == (["b"], [2], [1])

@@ -100,7 +100,7 @@ class TimersPassBy(Protocol):
         if not record.startswith(b"C"):
             return super().apply(key, pane, cells, record, keep)
         place = (self._step, pane, key)
-        live = self._take(place, cells, pane)
+        live = self._take(place, cells)
         rows: list[ChainRow] = live.machine.apply(record)
         self._cache.put(place, live)
         return rows

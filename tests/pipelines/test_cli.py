@@ -163,7 +163,11 @@ MISTAKES = {
     "evaluate ok.csv --output o.csv --slice label --slice label": "label once",
     "evaluate ok.csv --output o.csv --model score --model-name m": "--model-name --model",
     "evaluate ok.csv --output o.csv --weight wight": "wight",
-    "evaluate ok.csv --output o.csv --labels=l.csv": "--labels not in this version",
+    "evaluate ok.csv --output o.csv --labels=l.csv": "--labels l.csv id --id COL",
+    "evaluate ok.csv --output o.csv --labels=l.csv --id score": "--labels l.csv time of a prediction --time",
+    "evaluate ok.csv --output o.csv --ttl 3d": "--ttl 3d labels of their own --labels",
+    "evaluate ok.csv --output o.csv --label-time t": "--label-time t --labels",
+    "evaluate - --labels l.csv --output o.csv": "--labels l.csv SOURCE - JoinLabels",
     # alerts
     "evaluate ok.csv --output o.csv --alerts a.csv": "--alerts a.csv --alert RULE",
     "evaluate ok.csv --output o.csv --alert auk<1": "--alert 'auk<1' did you mean 'aum' or 'auc'?",

@@ -8,8 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import call
+from rocsteady import AlertTable, parse_alert
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch, TextColumn
+from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.core.join_batches import PredictionBatch
+from rocsteady.core.label_join import JoinSettings, LabelJoin
+from rocsteady.core.records import Clock, Heartbeat
 from rocsteady.core.settings import EvaluatorSettings, TableSettings
 from rocsteady.core.windows import LastEvents
 
@@ -30,6 +34,29 @@ def state(tmp_path):
     path = tmp_path / "model.state"
     path.write_bytes(table.to_bytes())
     return path
+
+
+def test_the_states_of_a_join_and_of_alerts_are_told_in_words(tmp_path, capsys):
+    join = LabelJoin(JoinSettings(ttl=3_600_000_000), 2)
+    one = {"ids": IdColumn.of(["a"]), "times": np.array([5])}
+    join.apply(PredictionBatch.of(models=TextColumn.of(["m"]), scores=np.array([0.5]), **one).pack())
+    join.apply(Clock(1_000_000).pack())
+    (tmp_path / "join.state").write_bytes(join.to_bytes())
+    out = call(capsys, "inspect", tmp_path / "join.state").out
+    assert "ttl 1h, label_lead 1h, second_label first" in out
+    assert "clock: 1970-01-01T00:00:01" in out
+    assert "predictions that wait for a label: 1" in out
+    (tmp_path / "alerts.state").write_bytes(AlertTable([parse_alert("auc < 0.5")]).to_bytes())
+    assert "rule: auc < 0.5" in call(capsys, "inspect", tmp_path / "alerts.state").out
+
+
+def test_a_state_in_order_of_time_tells_its_clock(tmp_path, capsys):
+    table = EvaluatorTable(TableSettings(EvaluatorSettings(order="time")))
+    table.apply(Heartbeat("a.csv", 0, 2, 0, 7_000_000).pack())
+    (tmp_path / "t.state").write_bytes(table.to_bytes())
+    out = call(capsys, "inspect", tmp_path / "t.state").out
+    assert "clock: not known yet" in out
+    assert "partition 0, a.csv: 0 packets, settled up to 1970-01-01T00:00:07" in out
 
 
 def test_a_state_is_told_in_words(state, capsys):

@@ -309,6 +309,15 @@ def test_by_time_a_row_is_there_within_a_second_of_the_line_that_settles_it():
         assert running.row(within=PROMISED)["time"] == "1970-01-01T00:01:51Z"
 
 
+def test_an_alert_is_said_when_its_row_comes():
+    with job("-", "--every", "1", "--alert", "window_events > 1", "--alerts", "a.jsonl") as running:
+        for _ in range(2):
+            running.send(b'{"score": 1, "label": 1}\n')
+        wait_for(lambda: Path("a.jsonl").exists() and Path("a.jsonl").read_text().count("\n") == 1, 60)
+    (alert,) = map(json.loads, Path("a.jsonl").read_text().splitlines())
+    assert (alert["state"], alert["row"], alert["value"]) == ("open", 1, 2)
+
+
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv"])
 def test_a_row_is_in_its_file_within_a_second_of_its_line(name):
     with job("-", "--every", "1", output=name) as running:

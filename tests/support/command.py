@@ -24,7 +24,8 @@ COMPILING = "rocsteady: compiling the kernels"
 """Begins the line that may come once on a machine, and says nothing of a job."""
 
 DONE = re.compile(
-    r"rocsteady: ([\d,]+) events? read = ([\d,]+) applied \+ ([\d,]+) dead letters?; ([\d,]+) rows? "
+    r"rocsteady: ([\d,]+) (?:event|prediction)s? read = ([\d,]+) applied \+ ([\d,]+) dead letters?"
+    r"(?: \+ [\d,]+ (?:late|unmatched|duplicates?))*; ([\d,]+) rows? "
     r"(in \S+|on stdout)(?:, [\d,]+ curves? in \S+)?(?:, all of it in \S+)? \(\d+\.\d s\)"
 )
 
