@@ -45,8 +45,7 @@ _EVERY = 1_000
 _SHARDS = 64
 
 TTL = 3 * 24 * 60 * MINUTE
-"""Microseconds that a prediction waits for its label; the longest way to a landing was 32 hours 42 minutes."""
-
+"""Microseconds that a prediction waits for its label; the longest it took to land was 32 hours 42 minutes."""
 
 ADAPTIVE = Adaptive(1e-20, "placement")
 """Flights of one day are late together, and ADWIN takes events for independent: delta must make up for that.
@@ -153,11 +152,11 @@ def _training_line() -> Iterator[Any]:
 def _note(training: Training) -> str:
     return (
         f"{training.flights:,} scheduled departures, each predicted by {len(training.models)} learners and "
-        "learnt from when it has landed. Predictions, made at the scheduled departure, and labels, known at the "
-        f"landing, are two streams; each record was held back for up to {duration_text(LONGEST_WAY)} at random, "
-        f"so both came out of order, and they were joined by flight. {training.unlabelled:,} flights were "
-        "cancelled or diverted, so that their labels never came: these predictions are the unmatched ones, one "
-        "for each learner. Every learner is evaluated in two windows: its last "
+        "learnt from when it has landed. Predictions, made at the scheduled departure, and labels, known at "
+        "the landing, are two streams, joined by flight; both are out of order, as each record was held back "
+        f"at random for up to {duration_text(LONGEST_WAY)}. {training.unlabelled:,} flights were cancelled "
+        "or diverted, so that their labels never came: their predictions are the unmatched ones, one of each "
+        "learner. Every learner is evaluated in two windows: its last "
         f"{MAJORITY_WINDOW:,} landings ({LastEvents(MAJORITY_WINDOW)}), and those since its AUC last changed "
         f"({ADAPTIVE})."
     )
@@ -232,9 +231,9 @@ def _accounts(training: Training, rows: pa.Table, letters: pa.Table, counts: Map
         ),
         ("labels", (labels, None), training.landed, counts["labels_used"]),
     ]
+    way = duration_text(LONGEST_WAY)
     lines = [
-        "\nWhat became of the predictions and the labels, which arrived apart, out of order, up to "
-        f"{duration_text(LONGEST_WAY)} after their time:\n",
+        f"\nPredictions and labels came apart and out of order, up to {way} after their time. They became:\n",
         f"  {'learner':<13}  {'came':>8}   {'applied':>8}" + "".join(f"   {fate:>9}" for fate in _FATES),
     ]
     for name, whose, came, used in streams:
@@ -243,15 +242,14 @@ def _accounts(training: Training, rows: pa.Table, letters: pa.Table, counts: Map
         if known != came:
             told = ", ".join(f"{number:,} {fate}" for fate, number in zip(_FATES, fates, strict=True))
             raise RocsteadyError(
-                f"{name}: {came:,} came, and {known:,} are accounted for ({used:,} applied, {told}); that is a "
-                "fault of rocsteady: please report it"
+                f"{name}: {came:,} came, and {known:,} are accounted for ({used:,} applied, {told}); that is "
+                "a defect of rocsteady: please report it"
             )
-        lines.append(
-            f"  {name:<13}  {came:>8,} = {used:>8,}" + "".join(f" + {number:>9,}" for number in fates)
-        )
+        terms = "".join(f" + {number:>9,}" for number in fates)
+        lines.append(f"  {name:<13}  {came:>8,} = {used:>8,}{terms}")
     lines.append(
-        "\nUnmatched: cancelled or diverted. How long each waited for its label, "
-        f"{duration_text(TTL)} at the most, is in dead_letters.parquet."
+        f"\n{training.unlabelled:,} flights were cancelled or diverted; dead_letters.parquet says how long "
+        "each prediction waited."
     )
     return "\n".join(lines)
 

@@ -2,8 +2,8 @@
 
 A prediction is made at the scheduled departure of its flight, one by every learner, and a label at its
 landing. A flight that was cancelled or diverted is predicted, and its label never comes. Every record is then
-on its way for up to `LONGEST_WAY`, at random: both streams are out of order, and a label may arrive before the
-predictions that it is for.
+on its way for up to `LONGEST_WAY`, at random: both streams are out of order, and a label may arrive before
+the predictions that it is for.
 
 Invariant
     What is joined by id, and put in order of landing, is the same whatever the ways.
