@@ -97,13 +97,24 @@ class Join:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """The same events once more, under other settings: rows in a file of their own, which no counter counts.
+
+    Shards, and the order in which events apply, are those of the job.
+    """
+
+    settings: TableSettings
+    output: str
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """A job: what is read, how it is evaluated, where it goes.
 
     output is a path; dead_letters too, or None: then they are only counted; curves too, or None: then
     none are drawn. When, the settings say. report is the path of a page about all that, or None; title and
-    notes, sentences, stand above it. beside are files of rows of the same events under other settings,
-    shown on the same page. alerts are the rules that watch the rows, if there are any.
+    notes, sentences, stand above it. beside are evaluations of the same events under other settings, shown
+    on the same page. alerts are the rules that watch the rows, if there are any.
     """
 
     sources: Sequence[SourceFile]
@@ -117,7 +128,7 @@ class Evaluation:
     report: str | None = None
     title: str | None = None
     notes: Sequence[str] = ()
-    beside: Sequence[str] = ()
+    beside: Sequence[Beside] = ()
     timing: Timing = ANY_TIME
     join: Join | None = None
     alerts: Alerts | None = None
@@ -275,16 +286,18 @@ def _check_report(path: str) -> None:
     check_report_path(path)
 
 
-def evaluate_and_report(job: Evaluation) -> None:
+def evaluate_and_report(job: Evaluation) -> Outcome:
     """Run a job, with a line of progress, and say what became of it. Rows that go to stdout are printed."""
-    total = sum(source.size for source in job.sources)
+    sources = [*job.sources, *(job.join.labels if job.join is not None else ())]
+    total = sum(source.size for source in sources)
     with tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
         rows = str(Path(folder) / "rows.jsonl") if job.output == STDOUT else job.output
-        with ProgressLine(enabled=job.runner.in_process, total_bytes=total, total_files=len(job.sources)):
+        with ProgressLine(enabled=job.runner.in_process, total_bytes=total, total_files=len(sources)):
             outcome = run_evaluation(replace(job, output=rows))
         if job.output == STDOUT:
             _print_file(Path(rows))
     summarise(outcome, job)
+    return outcome
 
 
 def _print_file(path: Path) -> None:
@@ -415,13 +428,16 @@ def run_evaluation(job: Evaluation) -> Outcome:
     started = time.monotonic()
     told = None if job.alerts is None else job.alerts.path
     wanted = (job.output, job.dead_letters, job.curves, job.report, told)
-    paths = [path for path in wanted if path is not None]
+    paths = [*(path for path in wanted if path is not None), *(other.output for other in job.beside)]
     with staged(paths, job.runner.here) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
         place_of = dict(zip(paths, places, strict=True))
         output, dead_letters, curves, report, alerts = (path and place_of[path] for path in wanted)
         if report and not curves and job.settings.evaluator.curves is not None:
             curves = str(Path(folder) / "curves.parquet")
-        hidden = replace(job, output=output or "", dead_letters=dead_letters, curves=curves, report=report)
+        beside = tuple(replace(other, output=place_of[other.output]) for other in job.beside)
+        hidden = replace(
+            job, output=output or "", dead_letters=dead_letters, curves=curves, report=report, beside=beside
+        )
         if job.alerts is not None:
             alerts = alerts or str(Path(folder) / "alerts.parquet")
             hidden = replace(hidden, alerts=replace(job.alerts, path=alerts))
@@ -437,7 +453,10 @@ def report_on(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[s
     """Write the page about a job whose files are written."""
     from .report import TITLE, EventCounters, read_tables, rows_settings, write_report
 
-    files = [*([job.output] if outcome.counts["rows_written"] else []), *job.beside]
+    files = [
+        *([job.output] if outcome.counts["rows_written"] else []),
+        *(other.output for other in job.beside),
+    ]
     rows, oddities = read_tables(files, "rows")
     curves = None
     if job.curves is not None:
@@ -482,6 +501,8 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     rows, refused = packets | "Evaluate" >> EvaluateShards(job.settings, job.fields, job.cache_bytes)
     write = WriteRows(job.output, job.settings.evaluator)
     _ = rows | "In columns" >> beam.ParDo(_InColumns()) | "Write rows" >> write
+    for number, other in enumerate(job.beside):
+        _evaluate_beside(packets, number, other, job)
     if job.dead_letters is not None:
         all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
         _ = all_letters | "Write dead letters" >> WriteDeadLetters(job.dead_letters)
@@ -510,6 +531,20 @@ def _joined(
     shards = JoinShards(join.settings, job.fields, join.label_time, job.cache_bytes)
     joined, refused = read.packets | "Join" >> shards
     return joined, [read.dead_letters, refused]
+
+
+_BESIDE = "Beside"
+"""Begins the names of the steps whose counters are of events that another step has counted."""
+
+
+def _evaluate_beside(
+    packets: beam.PCollection[tuple[str, bytes]], number: int, other: Beside, job: Evaluation
+) -> None:
+    """Write rows of the same events under other settings; what is refused there, the job refuses as well."""
+    step = f"{_BESIDE} {number}"
+    rows, _ = packets | f"{step} evaluate" >> EvaluateShards(other.settings, job.fields, job.cache_bytes)
+    write = WriteRows(other.output, other.settings.evaluator)
+    _ = rows | f"{step} in columns" >> beam.ParDo(_InColumns()) | f"{step} write rows" >> write
 
 
 _GATHERED = 10_000
@@ -586,7 +621,10 @@ def _run(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
 
 
 def _outcome(result: PipelineResult) -> Outcome:
-    metrics = result.metrics().query()
+    metrics = {
+        kind: [metric for metric in found if not (metric.key.step or "").startswith(_BESIDE)]
+        for kind, found in result.metrics().query().items()
+    }
     counts: Counter[str] = Counter()
     for metric in metrics["counters"]:
         if metric.key.metric.namespace == METRICS_NAMESPACE:
