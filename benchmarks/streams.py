@@ -198,8 +198,8 @@ def join(files: Files, sizes: Sizes, reached: Reached) -> Iterator[str]:
         for peer in PEERS:
             if installed(peer):
                 read = partial(
-                    command, "evaluate", f"{folder}/{peer}.parquet", "--time", "l", "--order", "position", *ROWS,
-                    "--output", f"{folder}/{peer}-rows.parquet",
+                    command, "evaluate", f"{folder}/{peer}.parquet", "--time", "l", "--order", "position",
+                    *ROWS, "--output", f"{folder}/{peer}-rows.parquet",
                 )  # fmt: skip
                 contenders[peer] = partial(
                     both, partial(contender, peer, str(folder), str(TTL_SECONDS)), read

@@ -34,7 +34,8 @@ from ..runners.presets import choose_runner
 from ..transforms.list_files import list_sources
 from ..transforms.validate import EventFields
 from ..transforms.write_table import check_output
-from .evaluate import Beside, Evaluation, Join, evaluate_and_report
+from .evaluate import evaluate_and_report
+from .evaluation import Beside, Evaluation, Join
 from .flight_learners import MAJORITY_WINDOW, Training, train
 from .flight_streams import LONGEST_WAY
 from .flights import LATE_MINUTES, MINUTE
