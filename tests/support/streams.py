@@ -36,10 +36,13 @@ class Event(NamedTuple):
 def some_events(
     n: int, rng: random.Random, models: Sequence[str] = ("a", "b", "ü"), span: int = 120 * SECOND
 ) -> list[Event]:
-    """Return events in no order, many of one time; the first model is silent in the second half."""
+    """Return events in no order, many of one time; the first model is silent in the second half.
+
+    Times are whole milliseconds.
+    """
     return [
         Event(
-            time := rng.randrange(0, span, max(span // max(n // 2, 1), 1)),
+            time := rng.randrange(0, span, max(span // max(n // 2, 1) // 1_000, 1) * 1_000),
             f"{number:04}",
             rng.choice(models[1:] if time > span // 2 else models),
             rng.randrange(10) / 10,
