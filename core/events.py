@@ -13,7 +13,7 @@ Invariants
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -141,9 +141,31 @@ class EventBatch:
             sequence=self.sequence,
         )
 
-    def part(self, start: int, end: int) -> EventBatch:
-        """Return the events [start, end)."""
-        return self if start == 0 and end == len(self) else self.take(np.arange(start, end))
+    def part(self, start: int, end: int, models: TextColumn | None = None) -> EventBatch:
+        """Return the events [start, end); columns of numbers are views of these. See `take` for the rest."""
+        if start == 0 and end == len(self) and models is None:
+            return self
+
+        def cut(column: Any) -> Any:
+            return None if column is None else column[start:end]
+
+        def part(column: Any) -> Any:
+            return None if column is None else column.part(start, end)
+
+        return replace(
+            self,
+            models=part(self.models) if models is None else models,
+            scores=cut(self.scores),
+            labels=cut(self.labels),
+            times=cut(self.times),
+            ids=part(self.ids),
+            weights=cut(self.weights),
+            label_classes=part(self.label_classes),
+            predicted=part(self.predicted),
+            slices=tuple((name, part(column)) for name, column in self.slices),
+            positions=cut(self.positions),
+            sources=part(self.sources),
+        )
 
     @classmethod
     def concat(cls, batches: Sequence[EventBatch]) -> EventBatch:

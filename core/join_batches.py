@@ -54,6 +54,10 @@ class PredictionBatch:
         """Return the chosen rows, in the order given."""
         return PredictionBatch(self.events.take(rows))
 
+    def part(self, start: int, end: int) -> PredictionBatch:
+        """Return the predictions [start, end)."""
+        return PredictionBatch(self.events.part(start, end))
+
     def packet(self) -> Packet:
         """Return what the batch is as a packet of its source."""
         return self.events.packet()
@@ -127,7 +131,18 @@ class LabelBatch:
 
     def part(self, start: int, end: int) -> LabelBatch:
         """Return the labels [start, end)."""
-        return self if start == 0 and end == len(self) else self.take(np.arange(start, end))
+        if start == 0 and end == len(self):
+            return self
+        classes, sources = self.label_classes, self.sources
+        return LabelBatch(
+            self.ids.part(start, end),
+            self.times[start:end],
+            self.labels[start:end],
+            None if classes is None else classes.part(start, end),
+            None if self.positions is None else self.positions[start:end],
+            None if sources is None else sources.part(start, end),
+            **self.packet()._asdict(),
+        )
 
     def packet(self) -> Packet:
         """Return what the batch is as a packet of its source."""

@@ -15,15 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from .errors import ConfigError
-from .events import (
-    EventBatch,
-    FloatArray,
-    IdColumn,
-    Int8Array,
-    Int32Array,
-    Int64Array,
-    TextColumn,
-)
+from .events import EventBatch, Int32Array, Int64Array, TextColumn
 from .id_index import hash64_of_ids
 from .join_batches import LabelBatch, PredictionBatch
 
@@ -89,13 +81,12 @@ def split_by_shard(batch: EventBatch, shards: int) -> Iterator[tuple[int, EventB
         ranks = ranks[order]
         batch = batch.take(order, models=TextColumn(ranks, tuple(names)))
     ends = np.cumsum(counts[used])
-    offsets = None if batch.ids is None else batch.ids.offsets
     firsts = np.flatnonzero(np.diff(of_model, prepend=-1)).tolist()
     start = 0
     for first, last in zip(firsts, [*firsts[1:], len(used)], strict=True):
         end = int(ends[last - 1])
         models = TextColumn(ranks[start:end] - first, tuple(names[first:last]))
-        yield int(of_model[first]), _cut(batch, models, start, end, offsets)
+        yield int(of_model[first]), batch.part(start, end, models)
         start = end
 
 
@@ -111,10 +102,11 @@ def split_records(
         return
     of_id = (hash64_of_ids(ids) % np.uint64(shards)).astype(np.int32)
     order = _radix_order(of_id, shards)
+    batch = batch.take(order)
     ends = np.cumsum(np.bincount(of_id, minlength=shards)).tolist()
     for shard, (start, end) in enumerate(pairwise([0, *ends])):
         if end > start:
-            yield shard, batch.take(order[start:end])
+            yield shard, batch.part(start, end)
 
 
 def _radix_order(keys: Int32Array, kinds: int) -> Int64Array:
@@ -123,38 +115,3 @@ def _radix_order(keys: Int32Array, kinds: int) -> Int64Array:
     if kinds <= 1 << 16:
         return low
     return low[np.argsort((keys[low] >> 16).astype(np.uint16), kind="stable")]
-
-
-def _cut(
-    batch: EventBatch, models: TextColumn, start: int, end: int, offsets: Int64Array | None
-) -> EventBatch:
-    rows = np.arange(start, end)
-
-    def text(column: TextColumn | None) -> TextColumn | None:
-        return None if column is None else column.take(rows)
-
-    def numbers(column: FloatArray | None) -> FloatArray | None:
-        return None if column is None else column[start:end]
-
-    labels: Int8Array = batch.labels[start:end]
-    ids = None
-    if batch.ids is not None and offsets is not None:
-        ids = IdColumn(batch.ids.lengths[start:end], batch.ids.data[offsets[start] : offsets[end]])
-    return EventBatch(
-        models=models,
-        scores=batch.scores[start:end],
-        labels=labels,
-        times=None if batch.times is None else batch.times[start:end],
-        ids=ids,
-        weights=numbers(batch.weights),
-        label_classes=text(batch.label_classes),
-        predicted=text(batch.predicted),
-        slices=tuple((name, column.take(rows)) for name, column in batch.slices),
-        positions=None if batch.positions is None else batch.positions[start:end],
-        sources=text(batch.sources),
-        source=batch.source,
-        partition=batch.partition,
-        first_position=batch.first_position,
-        high_water=batch.high_water,
-        sequence=batch.sequence,
-    )

@@ -29,9 +29,7 @@ COMMANDS_NOT_YET = ("prequential", "compare", "doctor", "state")
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
 
-NOT_YET = (
-    "--deduplicate", "--idle-ttl", "--prometheus",
-)  # fmt: skip
+NOT_YET = ("--prometheus",)
 """Options, and above commands, that are promised and not built: said so, rather than handed to Beam."""
 
 _EPILOG = """examples:
@@ -251,6 +249,12 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         help="rows for each value too, such as country=NZ, or of the cross COL,COL country=NZ,device=phone; "
         'slice "" is the whole model; repeatable',
     )
+    add(
+        "--slice-cap",
+        metavar="N",
+        help="so many values of a model and a slice have their own; all that come later, and the value other "
+        "itself, are country=other [10000]",
+    )
     join = parser.add_argument_group(
         "labels that come later",
         "SOURCE then holds predictions; a label serves every prediction of its id, of any\n"
@@ -297,6 +301,18 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "--max-ahead",
         metavar="1d",
         help="events dated further ahead of the clock on the wall are dead letters [however far]",
+    )
+    add(
+        "--deduplicate",
+        metavar="7d",
+        help="a second event with the same model and --id, and a --time within so long of the first one's, "
+        "does not count: for sources that deliver again [every event counts]",
+    )
+    add(
+        "--idle-ttl",
+        metavar="30d",
+        help="a model and slice without an event for longer, by --time, gives a last row and leaves memory; "
+        "if it returns, its window begins empty and its rows are numbered on [never]",
     )
     add(
         "--measures",

@@ -35,6 +35,7 @@ from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
 from ..core.settings import (
     CURVES_AT_END,
+    SLICE_CAP,
     EvaluatorSettings,
     TableSettings,
     check_signal,
@@ -172,9 +173,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         slices=tuple(_columns(names) for names in options.slice),
         probabilities=options.probabilities,
     )
-    settings = TableSettings(
-        _settings(options, fields.positive), fields.slices, _whole("--shards", options.shards, 1)
-    )
+    settings = _table(options, fields)
     cache_bytes = DEFAULT_CACHE_BYTES
     if options.cache_bytes is not None:
         cache_bytes = _whole("--cache-bytes", options.cache_bytes, 0)
@@ -218,6 +217,27 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
     evaluate_and_report(job)
     return 0
+
+
+def _table(options: argparse.Namespace, fields: EventFields) -> TableSettings:
+    return TableSettings(
+        _settings(options, fields.positive),
+        fields.slices,
+        _whole("--shards", options.shards, 1),
+        _span("--deduplicate", options.deduplicate, fields, ("time", "id")),
+        SLICE_CAP if options.slice_cap is None else _whole("--slice-cap", options.slice_cap, 1),
+        _span("--idle-ttl", options.idle_ttl, fields, ("time",)),
+    )
+
+
+def _span(option: str, text: str | None, fields: EventFields, needed: Sequence[str]) -> int | None:
+    """Return the microseconds of an option that makes no sense without some columns."""
+    if text is None:
+        return None
+    for column in needed:
+        if getattr(fields, column) is None:
+            raise ConfigError(f"{option} {text} needs {column}s; name their column with --{column} COL")
+    return _parsed(option, text, lambda text: microseconds(text, option))
 
 
 _JOIN_OPTIONS = ("label_time", "ttl", "label_lead", "second_label")
@@ -473,6 +493,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
             parquet_rows,
             merged=evaluator.by_time,
             timing=job.timing,
+            located=job.settings.deduplicate is not None,
         )
         packets, letters = events.packets, [events.dead_letters]
     else:

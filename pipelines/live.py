@@ -141,7 +141,7 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
     try:
         with StopOnSignal() as stop, _outputs(job) as outputs:
             with ProgressLine(enabled=visible):
-                warm_up(job.settings.evaluator)
+                warm_up(job.settings)
                 live = LiveEvaluation(job, outputs.take)
                 reader = source.open(job.fields)
                 if source.folder is None and sys.stdin.isatty():
@@ -248,6 +248,7 @@ class LiveEvaluation:
             positions=chunk.positions,
             raw=chunk.raw,
             timing=self._timing,
+            located=self._job.settings.deduplicate is not None,
         )
         self._timing = self._timing.after(events)
         dead = DeadLetters.concat([chunk.dead, letters])
@@ -259,9 +260,11 @@ class LiveEvaluation:
         if events.times is not None and len(events):
             self._least = min(self._least, int(events.times.min()))
         for _, part in split_by_shard(events, 1):
+            sources = None if part.positions is None else part.event_sources()
             packet = replace(
-                part, source=_ALL, high_water=self._timing.high_water, sequence=self._sent, partition=0
-            )
+                part, source=_ALL, high_water=self._timing.high_water, sequence=self._sent, partition=0,
+                sources=sources,
+            )  # fmt: skip
             self._apply(packet.pack())
             self._sent += 1
         self._let_time_go_on()
@@ -271,7 +274,7 @@ class LiveEvaluation:
         lateness, high_water = self._timing.lateness, self._timing.high_water
         if lateness is not None and high_water != NO_TIME and high_water - lateness > self._settled:
             self._settled = high_water - lateness
-            self._apply(Heartbeat(_ALL, 0, 1, self._sent, self._settled).pack())
+            self._apply(Heartbeat(_ALL, 0, 1, self._sent, self._settled, high_water).pack())
 
     def finish(self) -> None:
         """Make the last rows: the source has ended."""

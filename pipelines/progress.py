@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba.core import event
 
+from ..core.windows import duration_text
 from ..transforms import progress
 from .alerts import said as alerts_said
 
@@ -180,6 +181,12 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
     )
     if job.join is not None:
         print(f"rocsteady: {sum_of_labels(counts)}", file=sys.stderr)
+    if left := counts["evaluators_retired"]:
+        print(
+            f"rocsteady: silent for longer than --idle-ttl {duration_text(job.settings.idle_ttl or 1)}: "
+            f"{_number(left, 'time')} a model or a slice of one gave a last row and left",
+            file=sys.stderr,
+        )
     if job.alerts is not None:
         for line in alerts_said(job.alerts, counts, outcome.messages):
             print(line if line.startswith(" ") else f"rocsteady: {line}", file=sys.stderr)
@@ -266,6 +273,11 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
         yield (
             f"{_number(counts['events_tied'], 'event')} share their time with others of their model, in an "
             f"order that is the same in every run but arbitrary: {remedy}"
+        )
+    if beyond := counts["events_in_other"]:
+        yield (
+            f"{_number(beyond, 'event')} of slices are in their slice of others: a model has more than "
+            f"{job.settings.slice_cap:,} values of one; raise --slice-cap, or slice by what has fewer"
         )
     if outcome.times is not None and outcome.times[0] >= 0 and outcome.times[1] < _DAY:
         yield (

@@ -21,6 +21,7 @@ from ..core.rows import MeasureRow, Rows
 from ..core.rows_arrow import rows_to_arrow
 from ..core.settings import (
     PARTIAL_FPR,
+    SLICE_CAP,
     BetaCost,
     Cost,
     EvaluatorSettings,
@@ -29,7 +30,7 @@ from ..core.settings import (
     checked_order,
 )
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
-from ..core.windows import Emission, EveryEvents, LastEvents, Window
+from ..core.windows import Duration, Emission, EveryEvents, LastEvents, Window, microseconds
 from .dead_letters import DeadLetter
 from .evaluate_shards import EvaluateShards
 from .event_fields import EventFields
@@ -52,6 +53,7 @@ class Evaluation(NamedTuple):
                   while events apply as they arrive
     curves        the ROC curves that curves= asked for, as pyarrow RecordBatches (CURVE_SCHEMA of
                   write_curves.py: a row a point), each in the window that it was made for; else empty
+    duplicates    of DeadLetter: events that deduplicate= leaves out; else empty
     """
 
     rows: beam.PCollection[MeasureRow]
@@ -59,6 +61,7 @@ class Evaluation(NamedTuple):
     dead_letters: beam.PCollection[DeadLetter]
     late: beam.PCollection[DeadLetter]
     curves: beam.PCollection[pa.RecordBatch]
+    duplicates: beam.PCollection[DeadLetter]
 
 
 class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
@@ -84,6 +87,14 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
     cache_bytes  live state that a worker process keeps between bundles (1 GiB)
     curves       EveryEvents(n): the ROC curve of each window after every n-th event and at the end; "end": at
                  the end alone
+    deduplicate  "7d", a number of seconds or a timedelta: a second event of a model with the same id=, and
+                 a time= within so long of the first one's, does not count. What was kept is remembered until
+                 the greatest time of its shard has gone on by as long: 40 bytes an event
+    slice_cap    so many values of a model and a slice have a slice of their own; all that come later, and
+                 the value "other" itself, are "country=other"
+    idle_ttl     a duration: a (model, slice) without an event for longer gives a last row and leaves memory;
+                 if it returns, its window begins empty and its rows are numbered on. By the watermark where
+                 order="time", else by the greatest time= of its shard (with shards=None, of its model)
     The other arguments are those of `EvaluatorSettings`.
 
     If the input is windowed, every pane is evaluated by itself. Raises ConfigError for a setting that
@@ -124,6 +135,9 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         curves: EveryEvents | Literal["end"] | None = None,
         order: str = "arrival",
         clock: Literal["runner"] | None = None,
+        deduplicate: Duration | None = None,
+        slice_cap: int = SLICE_CAP,
+        idle_ttl: Duration | None = None,
     ) -> None:
         super().__init__()
         crosses = (slices,) if isinstance(slices, str) else tuple(slices)
@@ -166,7 +180,17 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
             ),
             self._fields.slices,
             shards,
+            None if deduplicate is None else microseconds(deduplicate, "deduplicate"),
+            slice_cap,
+            None if idle_ttl is None else microseconds(idle_ttl, "idle_ttl"),
         )
+        for name, value, column, given in (
+            ("deduplicate", deduplicate, "time", time),
+            ("deduplicate", deduplicate, "id", id),
+            ("idle_ttl", idle_ttl, "time", time),
+        ):
+            if value is not None and given is None:
+                raise ConfigError(f"{name}={value!r} needs {column}s; name their field with {column}=")
         settings = self._settings.evaluator
         if time is None and (needs := settings.needs_times) is not None:
             raise ConfigError(f"{needs} goes by event time; name the field of times with time=")
@@ -183,7 +207,13 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
             )
         refuse_merging_windows(events, self.label)
         packed = events | "Pack" >> beam.ParDo(
-            PackRecords(self._fields, self._settings.shards, self.label)
+            PackRecords(
+                self._fields,
+                self._settings.shards,
+                self.label,
+                needs_ids=self._settings.deduplicate is not None,
+                waited_for=self._settings.evaluator.by_time,
+            )
         ).with_outputs(DEAD_LETTERS, main="packets")
         rows = packed.packets | "Typed packets" >> beam.Map(_unchanged).with_output_types(tuple[str, bytes])
         rows, refused = rows | "Evaluate" >> self._shards
@@ -194,6 +224,8 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
             | "Dead letters" >> beam.Map(_unchanged).with_output_types(DeadLetter),
             late=refused | "Late" >> beam.FlatMap(single_letters, "late").with_output_types(DeadLetter),
             curves=rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch),
+            duplicates=refused
+            | "Duplicates" >> beam.FlatMap(single_letters, "duplicate").with_output_types(DeadLetter),
         )
 
 

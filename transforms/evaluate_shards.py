@@ -125,7 +125,7 @@ class TableFactory:
 
     def warm_up(self) -> None:
         """Compile the kernels that these settings lead to, or load them from their folder."""
-        warm_up(self.settings.evaluator)
+        warm_up(self.settings)
 
     def new(self, pane: Pane | None, key: str) -> EvaluatorTable:  # noqa: ARG002
         """Return an empty table."""

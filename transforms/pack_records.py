@@ -55,6 +55,8 @@ class PackRecords(beam.DoFn):
     source   as which the records are known in dead letters
     role     what the records are; None: predictions, and labels, which have no score
     label_time  the field of a label's time, where it is another
+    waited_for  packets have the Beam time of their earliest record, so that a watermark which is somebody's
+                clock does not pass it on the way; else that of the newest, as what comes of them
     """
 
     def __init__(
@@ -64,6 +66,9 @@ class PackRecords(beam.DoFn):
         source: str,
         role: Role | None = "event",
         label_time: str | None = None,
+        needs_ids: bool = False,
+        *,
+        waited_for: bool = False,
     ) -> None:
         self._fields_of: dict[Role, EventFields] = {
             "event": fields,
@@ -74,6 +79,8 @@ class PackRecords(beam.DoFn):
         self._shards = shards
         self._source = source
         self._role: Role | None = role
+        self._needs_ids = needs_ids
+        self._waited_for = waited_for
 
     def start_bundle(self) -> None:
         """Hold no records."""
@@ -125,7 +132,7 @@ class PackRecords(beam.DoFn):
         buffer = self._open.pop(place)
         window, role = place
         self._buffered -= len(buffer.records)
-        time = Timestamp(micros=max(buffer.times))
+        time = Timestamp(micros=min(buffer.times) if self._waited_for else max(buffer.times))
         records = buffer.records
         fields = self._fields_of[role]
         chunk = Chunk(
@@ -157,7 +164,7 @@ class PackRecords(beam.DoFn):
         """Give the packets of a packed batch, or a dead letter for what is nothing that is known."""
         if isinstance(element, bytes) and self._role == "event":
             try:
-                batch = fitting(EventBatch.unpack(element), self._fields)
+                batch = fitting(EventBatch.unpack(element), self._fields, needs_ids=self._needs_ids)
             except (WireError, InputError) as error:
                 reason = str(error)
             else:

@@ -13,10 +13,10 @@ from .event_fields import EventFields
 from .validate import binary_labels
 
 
-def fitting(batch: EventBatch, fields: EventFields) -> EventBatch:
+def fitting(batch: EventBatch, fields: EventFields, *, needs_ids: bool = False) -> EventBatch:
     """Return the columns of a batch that the fields ask for; raises InputError where it does not fit them.
 
-    What `EventBatch.unpack` promises is taken for granted. O(n).
+    With needs_ids one without ids does not. What `EventBatch.unpack` promises is taken for granted. O(n).
     """
     if (batch.weights is None) != (fields.weight is None):
         raise _unfit(
@@ -32,6 +32,8 @@ def fitting(batch: EventBatch, fields: EventFields) -> EventBatch:
         )
     if fields.time is not None and batch.times is None:
         raise _unfit("it has no times, and time= is given; pack them with it, or leave time= out")
+    if needs_ids and batch.ids is None:
+        raise _unfit("it has no ids, and deduplicate= is given; pack them with it, or leave deduplicate= out")
     if batch.times is not None and not ((batch.times >= FIRST_TIME) & (batch.times < AFTER_LAST_TIME)).all():
         raise _unfit("it has a time that is missing or not within the years 1 to 9999")
     if fields.probabilities and not ((batch.scores >= 0.0) & (batch.scores <= 1.0)).all():

@@ -367,6 +367,11 @@ def test_a_table_wants_to_be_woken_for_the_first_silence() -> None:
     assert table.wakes_at() == 16
     assert rows_after(table, Clock(16).pack()) == [("b", 0, 1, 1)]
     assert table.wakes_at() is None
+    table.apply(of_one("c", 20))
+    table.apply(Clock(21).pack())
+    assert 21 < table.wakes_at() <= 31  # type: ignore[operator]
+    assert rows_after(table, END) == [("c", 0, 1, 1)]
+    assert table.wakes_at() is None
 
 
 def test_classes_begin_anew_when_a_model_returns() -> None:
@@ -425,9 +430,12 @@ def test_a_state_without_them_is_written_as_ever() -> None:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("deduplicate", "deduplicate was None and is now '5us'"), ("idle_ttl", "idle_ttl was None and is now '5us'"),
-     ("slice_cap", f"slice_cap was {SLICE_CAP} and is now 5")],
-)  # fmt: skip
+    [
+        ("deduplicate", "deduplicate was None and is now '5us'"),
+        ("idle_ttl", "idle_ttl was None and is now '5us'"),
+        ("slice_cap", f"slice_cap was {SLICE_CAP} and is now 5"),
+    ],
+)
 def test_a_state_of_other_settings_is_refused(name: str, words: str) -> None:
     data = EvaluatorTable(settings_of("arrival")).to_bytes()
     with pytest.raises(rs.OtherConfigurationError, match=words):

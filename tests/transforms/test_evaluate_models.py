@@ -144,7 +144,7 @@ def test_two_evaluations_of_one_input_each_end_with_their_last_rows(runner: str,
             result.rows | f"keep {name}" >> Keep(tmp_path, name)
     models = {event["model"] for event in EVENTS}
     for name in ("a", "b"):
-        assert {row.value.model for row in kept(tmp_path, name)} == models
+        assert {MeasureRow(*row.value).model for row in kept(tmp_path, name)} == models
 
 
 def test_without_curves_there_are_none_and_at_the_end_there_is_one_each(tmp_path: Path) -> None:
@@ -383,13 +383,14 @@ def test_late_and_dead_letters_and_rows_are_typed() -> None:
     p = beam.Pipeline(runner="apache_beam.runners.portability.fn_api_runner.FnApiRunner")
     result = p | InOrder(EVENTS) | transform()
     assert result.rows.element_type is MeasureRow
-    assert result.dead_letters.element_type is result.late.element_type
+    assert result.dead_letters.element_type is result.late.element_type is result.duplicates.element_type
     assert [name for name, _ in zip(result._fields, result, strict=True)] == [
         "rows",
         "batches",
         "dead_letters",
         "late",
         "curves",
+        "duplicates",
     ]
     assert result.curves.element_type is result.batches.element_type
 
