@@ -1,9 +1,9 @@
 """The total sort of a bounded input by time (ARCHITECTURE, "Order, lateness").
 
-By (time, model, id, a hash of its canonical bytes), and never by where an event came from: the order is the same
-however a stream was cut into files and packets. Of equal records each has its number in the hash; which of them
-is which makes no difference. (Events of two models never meet: that the model comes before the id changes no
-row.)
+By (time, model, id, a hash of its canonical bytes), and never by where an event came from: the order is the
+same however a stream was cut into files and packets. Of equal records each has its number in the hash;
+which of them is which makes no difference. (Events of two models never meet: that the model comes before
+the id changes no row.)
 
 Why a hash: ordered by their bytes, events that share a time would stand by label and score, and a window
 that ends among them would hold one class. (60,000 events of three dates and one decimal, whose AUC is .83
