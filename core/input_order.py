@@ -2,9 +2,9 @@
 
     arrival   as they come
     position  partition after partition, packet after packet by number; what comes early is held
-    time      by (time, id, a hash of the record) (`time_order`): what is not settled yet is held until every
-              partition is settled beyond it. Nothing else decides: not how events were cut into packets, nor
-              in which order packets and words came
+    time      by (time, model, id, a hash of the record) (`time_order`): what is not settled yet is held until
+              every partition is settled beyond it. Nothing else decides: not how events were cut into
+              packets, nor in which order packets and words came
 
 Each takes in records and gives the events that may apply now, in their order; `is_finished` once all did.
 """
