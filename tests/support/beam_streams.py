@@ -43,7 +43,9 @@ class Stream:
         return self._stream.advance_watermark_to_infinity()
 
 
-def played(elements: Sequence[tuple[int, Any]], rng: random.Random, ahead: int = 0, jumps: float = 0.6) -> Any:
+def played(
+    elements: Sequence[tuple[int, Any]], rng: random.Random, ahead: int = 0, jumps: float = 0.6
+) -> Any:
     """Play elements; the watermark jumps now and then, up to `ahead` beyond the earliest that is to come."""
     left, stream = list(elements), Stream()
     while left:

@@ -27,6 +27,7 @@ WINDOWS: dict[str, Any] = {
     "last:30s": (rs.LastDuration("30s"), rs.EverySeconds("10s")),
 }
 
+
 def evaluation(order: str = "time", kind: str = "last:7", **more: Any) -> rs.EvaluateModels:
     window, every = WINDOWS[kind]
     columns: dict[str, Any] = {"time": "time", "time_unit": "us", "id": "id", "shards": 2}
@@ -164,7 +165,9 @@ def test_a_packet_has_the_time_of_its_earliest_record_where_a_watermark_waits_fo
     """With that of the newest a watermark might pass a record on its way to its shard: it would be late."""
     events = [Event(time * SECOND, f"{time}", "m", 0.5, 1) for time in (5, 1, 9)]
     with pipeline() as p:
-        elements = p | InOrder(events) | beam.Map(lambda event: TimestampedValue(event._asdict(), at(event.time)))
+        elements = (
+            p | InOrder(events) | beam.Map(lambda event: TimestampedValue(event._asdict(), at(event.time)))
+        )
         pack = PackRecords(EventFields(time="time", time_unit="us"), 1, "", waited_for=waited_for)
         elements | beam.ParDo(pack) | Keep(tmp_path, "packets")
     assert [packet.time for packet in kept(tmp_path, "packets")] == [seconds * SECOND]
@@ -179,12 +182,12 @@ def test_rows_are_right_where_bundles_fail_before_inside_and_behind_the_evaluato
     before = Failures.raised
     with pipeline("retrying", "--streaming") as p:
         records = p | played(packets, rng, jumps=0.9)
-        typed = (
-            records | beam.ParDo(FailsBetween()) | beam.Map(tuple).with_output_types(tuple[str, bytes])
-        )
+        typed = records | beam.ParDo(FailsBetween()) | beam.Map(tuple).with_output_types(tuple[str, bytes])
         machines = FailingMachines(TableFactory(table), "step", letters=None, lateness=0)
         rows = typed | beam.ParDo(machines).with_output_types(Rows)
-        single = rows | "behind" >> beam.ParDo(FailsBetween()) | beam.FlatMap(list).with_output_types(MeasureRow)
+        single = (
+            rows | "behind" >> beam.ParDo(FailsBetween()) | beam.FlatMap(list).with_output_types(MeasureRow)
+        )
         single | Keep(tmp_path, "rows")
     assert Failures.raised - before > 20
     got = sorted((MeasureRow(*row.value) for row in kept(tmp_path, "rows")), key=identity)
