@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,12 @@ import rocsteady as rs
 from apache_beam.transforms.window import FixedWindows, SlidingWindows, TimestampedValue
 from beam_runs import RUNNERS, InOrder, Keep, kept, pipeline
 from beam_streams import Stream, at, played
-from failing_dofn import FailingMachines, Failures, FailsBetween
+from failing_dofn import FailingMachines, FailsBetween, Failures
 from rocsteady.core.rows import MeasureRow, Rows
 from rocsteady.core.settings import TableSettings
 from rocsteady.transforms.dead_letters import DeadLetter
-from rocsteady.transforms.event_fields import EventFields
 from rocsteady.transforms.evaluate_shards import TableFactory
+from rocsteady.transforms.event_fields import EventFields
 from rocsteady.transforms.pack_records import PackRecords
 from streams import SECOND, Event, event_batch, identity, rows_in_time, shuffled_within, some_events
 
