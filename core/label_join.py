@@ -128,6 +128,7 @@ COUNTED = (
 class LabelJoin:
     """The join of one shard.
 
+    >>> from rocsteady.core.records import EndOfInput
     >>> from rocsteady.core.text_columns import IdColumn
     >>> join = LabelJoin(JoinSettings(ttl=10, evaluator_shards=1), 0)
     >>> columns = {"ids": IdColumn.of(["a"]), "times": np.array([3])}
