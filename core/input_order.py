@@ -2,9 +2,9 @@
 
     arrival   as they come
     position  partition after partition, packet after packet by number; what comes early is held
-    time      by (time, id, a hash of the record) (`time_order`): what is not settled yet is held until every
-              partition is settled beyond it. Nothing else decides: not how events were cut into packets, nor
-              in which order packets and words came
+    time      by (time, model, id, a hash of the record) (`time_order`): what is not settled yet is held until
+              every partition is settled beyond it. Nothing else decides: not how events were cut into
+              packets, nor in which order packets and words came
 
 Each takes in records and gives the events that may apply now, in their order; `is_finished` once all did.
 """
@@ -43,8 +43,21 @@ class InputOrder(Protocol):
         ...
 
     @property
+    def grid_clock(self) -> int:
+        """Rows before it on a grid of times can be made, also of models that are silent; NO_TIME = none.
+
+        It never passes `greatest`: how far words run ahead of events, chance decides.
+        """
+        ...
+
+    @property
+    def clock_is_given(self) -> bool:
+        """Whether the clock is another's, who tells it at will (`Clock`), and not that of the partitions."""
+        ...
+
+    @property
     def greatest(self) -> int:
-        """The greatest time of all partitions, where they have ended and have times."""
+        """The greatest time that the partitions have told of; of all of them, where they have ended."""
         ...
 
     @property
@@ -90,8 +103,8 @@ class ArrivalOrder:
     """As they come; `EndOfInput` may come more than once, as a pane fires late."""
 
     def __init__(self) -> None:
-        self.clock = self.greatest = NO_TIME
-        self.is_finished = False
+        self.clock = self.grid_clock = self.greatest = NO_TIME
+        self.is_finished = self.clock_is_given = False
         self.tied = 0
 
     def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:  # noqa: ARG002
@@ -130,8 +143,8 @@ class PositionOrder:
     """Partition after partition, packet after packet; the end of the last partition is that of the input."""
 
     def __init__(self) -> None:
-        self.clock = self.greatest = NO_TIME
-        self.is_finished = False
+        self.clock = self.grid_clock = self.greatest = NO_TIME
+        self.is_finished = self.clock_is_given = False
         self.tied = 0
         self._turn = self._expected = 0
         self._partitions: int | None = None
@@ -267,7 +280,8 @@ class TimeOrder:
 
     The clock is that of the readers: the least moment that any partition is settled up to; or it is given
     (`Clock`), for packets that have no number. An event behind the clock is late: readers judge lateness
-    themselves, before that, so with their clock there is none.
+    themselves, before that, so with their clock there is none. A clock that is given makes no rows on a grid
+    by itself, as nothing says where it would end: there a model's time is that of its own events.
     """
 
     def __init__(self) -> None:
@@ -287,8 +301,19 @@ class TimeOrder:
 
     @property
     def greatest(self) -> int:
-        """The greatest time of all partitions that have ended."""
+        """The greatest time that the partitions have told of; NO_TIME where the clock is given."""
         return self._clock.partitions.greatest
+
+    @property
+    def clock_is_given(self) -> bool:
+        """Whether no packet had a number."""
+        return not self._clock.partitions
+
+    @property
+    def grid_clock(self) -> int:
+        """The clock, but not beyond the greatest time."""
+        greatest = self.greatest
+        return NO_TIME if greatest == NO_TIME else min(self.clock, greatest + 1)
 
     def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
         """Yield the events that the clock has passed."""
@@ -353,6 +378,8 @@ class TimeOrder:
         for number, packets, source in progress["ends"]:
             end = EndOfPartition(source, number, count, packets, int(progress.get("clock", NO_TIME)))
             self._clock.after(end)
+        if self.is_finished:
+            self._clock.partitions.note_all()
 
     def snapshot_bytes(self) -> int:
         """Return about what it adds to a snapshot."""

@@ -128,6 +128,7 @@ COUNTED = (
 class LabelJoin:
     """The join of one shard.
 
+    >>> from rocsteady.core.records import EndOfInput
     >>> from rocsteady.core.text_columns import IdColumn
     >>> join = LabelJoin(JoinSettings(ttl=10, evaluator_shards=1), 0)
     >>> columns = {"ids": IdColumn.of(["a"]), "times": np.array([3])}
@@ -306,7 +307,9 @@ class LabelJoin:
                 )
             else:
                 settled = max(clock - self._delay, NO_TIME + 1)
-                word = Heartbeat(self._name, self.number, self.settings.shards, sent, settled)
+                word = Heartbeat(
+                    self._name, self.number, self.settings.shards, sent, settled, self._greatest_joined
+                )
             yield shard_key(shard), word.pack()
 
     def _reclaim(self) -> None:

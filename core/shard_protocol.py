@@ -211,7 +211,7 @@ class ShardProtocol(Generic[Output]):
         return outputs
 
     def wakes_at(self) -> int | None:
-        """Return what the last machine that was fed says. It looks at all that waits, so ask where needed."""
+        """Return what the last machine that was fed says; it looks at all that waits, so not every time."""
         return None if self._fed is None else self._fed.wakes_at()
 
     def _take(self, place: Place, cells: ShardCells) -> LiveMachine[Output]:

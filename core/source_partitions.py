@@ -25,6 +25,7 @@ class _Partition:
 
     received  packets from 0 on without a gap, and
     ahead     the numbers of those that came behind a gap
+    sent      how many there must be by now: one more than the greatest number
     packets   how many there are in all; None = it goes on
     words     (packets, settled) of heartbeats that speak of packets which are not here yet
     settled   see `Heartbeat`
@@ -36,16 +37,23 @@ class _Partition:
     packets: int | None = None
     words: list[tuple[int, int]] = field(default_factory=list)
     settled: int = NO_TIME
+    sent: int = 0
+
+    @property
+    def waiting_bytes(self) -> int:
+        """About how long what waits behind a gap is as JSON."""
+        return 6 * len(self.ahead) + 25 * len(self.words)
 
     def hear(self) -> None:
         """Let the words count whose packets are here."""
+        before = self.received
         while self.received in self.ahead:
             self.ahead.remove(self.received)
             self.received += 1
-        for packets, settled in self.words:
-            if packets <= self.received:
-                self.settled = max(self.settled, settled)
-        self.words = [word for word in self.words if word[0] > self.received]
+        if self.received > before and self.words:
+            heard = [settled for packets, settled in self.words if packets <= self.received]
+            self.settled = max([self.settled, *heard])
+            self.words = [word for word in self.words if word[0] > self.received]
         if self.packets == self.received:
             self.settled = END_OF_TIME
 
@@ -55,7 +63,7 @@ class SourcePartitions:
 
     count       how many there are; None = nobody has said so yet
     clock       nothing earlier will come: the least that any is settled up to; END_OF_TIME when all ended
-    greatest    the greatest time of those that have ended; NO_TIME = none has times
+    greatest    the greatest time that packets and words have told of; NO_TIME = none
     """
 
     def __init__(self) -> None:
@@ -63,7 +71,7 @@ class SourcePartitions:
         self.clock = NO_TIME
         self.greatest = NO_TIME
         self._of: dict[int, _Partition] = {}
-        self._bytes = 0
+        self._bytes = self._waiting_bytes = 0
 
     def __bool__(self) -> bool:
         return bool(self._of)
@@ -84,31 +92,40 @@ class SourcePartitions:
         else:
             self._check_packet(source, number, sequence)
         partition = self._of.get(number) or self._add(number, _Partition(source))
+        self._waiting_bytes -= partition.waiting_bytes
         if isinstance(content, EndOfPartition):
             partition.source, partition.packets = content.source, content.packets
             self.greatest = max(self.greatest, content.high_water)
         elif isinstance(content, Heartbeat):
-            if content.settled > partition.settled:
+            self.greatest = max(self.greatest, content.high_water)
+            if content.packets <= partition.received:
+                partition.settled = max(partition.settled, content.settled)
+            elif content.settled > partition.settled:
                 partition.words.append((content.packets, content.settled))
         elif sequence < partition.received or sequence in partition.ahead:
+            self._waiting_bytes += partition.waiting_bytes
             return False
         else:
             partition.ahead.add(sequence)
+            partition.sent = max(partition.sent, sequence + 1)
+            self.greatest = max(self.greatest, content.packet().high_water)
         partition.hear()
+        self._waiting_bytes += partition.waiting_bytes
         if self.count == len(self._of):
             self.clock = max(self.clock, min(each.settled for each in self._of.values()))
         return True
 
     def _add(self, number: int, partition: _Partition) -> _Partition:
         self._of[number] = partition
-        self._bytes += len(json.dumps(partition.source)) + 60  # the numbers beside the name, about
+        self._bytes += len(json.dumps(partition.source)) + 48  # the numbers beside the name, about
+        self._waiting_bytes += partition.waiting_bytes
         return partition
 
     def _take_word(self, word: Heartbeat | EndOfPartition) -> None:
         known = self._of.get(word.partition)
         said = None if known is None else known.packets
         ended = isinstance(word, EndOfPartition)
-        sent = 0 if known is None else max([known.received, *(number + 1 for number in known.ahead)])
+        sent = 0 if known is None else known.sent
         if (
             self.count not in (None, word.partitions)
             or word.partition >= word.partitions
@@ -149,6 +166,13 @@ class SourcePartitions:
         """How many packets a partition has in all; None = not known."""
         return self._of[number].packets if number in self._of else None
 
+    def note_all(self) -> None:
+        """Note that every packet was here: a state of old, from after the end, names the ends alone."""
+        for partition in self._of.values():
+            partition.received = partition.sent = partition.packets or 0
+            partition.hear()
+        self.clock = END_OF_TIME
+
     def refuse_gaps(self) -> None:
         """Raise InputError: the input is said to end, and something is missing."""
         missing = next((n for n in range(self.count or 0) if self.packets(n) != self.received(n)), None)
@@ -187,12 +211,13 @@ class SourcePartitions:
                 [(int(sent), int(moment)) for sent, moment in words],
                 int(settled),
             )
+            part.sent = max([part.received, *(number + 1 for number in part.ahead)])
             self._add(int(number), part)
         return self
 
     def snapshot_bytes(self) -> int:
         """Return about how long `progress` is as JSON. O(1)."""
-        return self._bytes
+        return self._bytes + self._waiting_bytes
 
 
 class StreamClock:

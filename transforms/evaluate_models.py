@@ -212,6 +212,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
                 self._settings.shards,
                 self.label,
                 needs_ids=self._settings.deduplicate is not None,
+                waited_for=self._settings.evaluator.by_time,
             )
         ).with_outputs(DEAD_LETTERS, main="packets")
         rows = packed.packets | "Typed packets" >> beam.Map(_unchanged).with_output_types(tuple[str, bytes])

@@ -199,7 +199,14 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
             each
             | f"Pack {role or 'both'}"
             >> beam.ParDo(
-                PackRecords(self._fields, self._settings.shards, self.label, role, self._label_time)
+                PackRecords(
+                    self._fields,
+                    self._settings.shards,
+                    self.label,
+                    role,
+                    self._label_time,
+                    waited_for=True,
+                )
             ).with_outputs(DEAD_LETTERS, main="packets")
             for each, role in zip(pair, roles, strict=True)
         ]

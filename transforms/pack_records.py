@@ -55,6 +55,8 @@ class PackRecords(beam.DoFn):
     source   as which the records are known in dead letters
     role     what the records are; None: predictions, and labels, which have no score
     label_time  the field of a label's time, where it is another
+    waited_for  packets have the Beam time of their earliest record, so that a watermark which is somebody's
+                clock does not pass it on the way; else that of the newest, as what comes of them
     """
 
     def __init__(
@@ -65,6 +67,8 @@ class PackRecords(beam.DoFn):
         role: Role | None = "event",
         label_time: str | None = None,
         needs_ids: bool = False,
+        *,
+        waited_for: bool = False,
     ) -> None:
         self._fields_of: dict[Role, EventFields] = {
             "event": fields,
@@ -76,6 +80,7 @@ class PackRecords(beam.DoFn):
         self._source = source
         self._role: Role | None = role
         self._needs_ids = needs_ids
+        self._waited_for = waited_for
 
     def start_bundle(self) -> None:
         """Hold no records."""
@@ -127,7 +132,7 @@ class PackRecords(beam.DoFn):
         buffer = self._open.pop(place)
         window, role = place
         self._buffered -= len(buffer.records)
-        time = Timestamp(micros=max(buffer.times))
+        time = Timestamp(micros=min(buffer.times) if self._waited_for else max(buffer.times))
         records = buffer.records
         fields = self._fields_of[role]
         chunk = Chunk(

@@ -369,7 +369,7 @@ def test_a_table_wants_to_be_woken_for_the_first_silence() -> None:
     assert table.wakes_at() is None
     table.apply(of_one("c", 20))
     table.apply(Clock(21).pack())
-    assert table.wakes_at() == 31
+    assert 21 < table.wakes_at() <= 31  # type: ignore[operator]
     assert rows_after(table, END) == [("c", 0, 1, 1)]
     assert table.wakes_at() is None
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from apache_beam.testing import test_stream
+from apache_beam.transforms.window import TimestampedValue
 from beam_runs import InOrder, Keep, kept, pipeline
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.events import EventBatch, TextColumn
@@ -72,6 +74,21 @@ def test_late_values_share_a_slice_and_silent_models_return_with_an_empty_window
         ("m", "", 0, 12, 12), ("m", "", 1, 14, 2), ("m", "user=other", 0, 6, 6), ("m", "user=other", 1, 7, 1),
         ("m", "user=u0", 0, 3, 3), ("m", "user=u0", 1, 4, 1), ("m", "user=u1", 0, 3, 3),
     ]  # fmt: skip
+
+
+def test_models_that_the_watermark_finds_silent_give_their_last_rows_once(tmp_path: Path) -> None:
+    """Machines ask to be woken for them, and the job ends all the same."""
+    stream = test_stream.TestStream()
+    for number, model in enumerate("aabb"):
+        when = 100 * number
+        stream.advance_watermark_to(when)
+        stream.add_elements([TimestampedValue(event(number, when, None, model=model), when)])
+    stream.advance_watermark_to(5_000).advance_watermark_to_infinity()
+    with pipeline("retrying", "--streaming") as p:
+        result = p | stream | EvaluateModels(**COLUMNS, order="time", clock="runner", idle_ttl=600)
+        result.rows | Keep(tmp_path, "rows")
+    rows = [MeasureRow(*row.value) for row in kept(tmp_path, "rows")]
+    assert sorted((row.model, row.row, row.seq) for row in rows) == [("a", 0, 2), ("b", 0, 2)]
 
 
 def test_packed_events_without_ids_are_one_dead_letter(tmp_path: Path) -> None:
