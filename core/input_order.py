@@ -2,9 +2,9 @@
 
     arrival   as they come
     position  partition after partition, packet after packet by number; what comes early is held
-    time      by (time, id, a hash of the record) (`time_order`): what is not settled yet is held until every
-              partition is settled beyond it. Nothing else decides: not how events were cut into packets, nor
-              in which order packets and words came
+    time      by (time, model, id, a hash of the record) (`time_order`): what is not settled yet is held until
+              every partition is settled beyond it. Nothing else decides: not how events were cut into
+              packets, nor in which order packets and words came
 
 Each takes in records and gives the events that may apply now, in their order; `is_finished` once all did.
 """
@@ -18,11 +18,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from .errors import InputError
-from .events import NO_TIME, UNORDERED, EventBatch
-from .records import Clock, EndOfInput, EndOfPartition, Heartbeat, Record
-from .rejected import Rejected, in_words
+from .events import NO_TIME, EventBatch
+from .records import EndOfInput, EndOfPartition, Record
+from .rejected import Rejected
 from .reorder_buffer import ReorderBuffer
-from .source_partitions import END_OF_TIME, SourcePartitions
+from .source_partitions import END_OF_TIME, SourcePartitions, StreamClock
 from .text_columns import TextColumn
 from .time_order import in_time_order
 
@@ -285,75 +285,61 @@ class TimeOrder:
     """
 
     def __init__(self) -> None:
-        self.clock = NO_TIME
-        self.is_finished = False
         self.tied = 0
-        self._partitions = SourcePartitions()
+        self._clock = StreamClock()
         self._buffer: ReorderBuffer[EventBatch] = ReorderBuffer()
+
+    @property
+    def clock(self) -> int:
+        """Every event before it has been given; NO_TIME = not known, END_OF_TIME = all."""
+        return self._clock.moment
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the last event has been given."""
+        return self._clock.moment == END_OF_TIME
 
     @property
     def greatest(self) -> int:
         """The greatest time that the partitions have told of; NO_TIME where the clock is given."""
-        return self._partitions.greatest
+        return self._clock.partitions.greatest
 
     @property
     def clock_is_given(self) -> bool:
         """Whether no packet had a number."""
-        return not self._partitions
+        return not self._clock.partitions
 
     @property
     def grid_clock(self) -> int:
         """The clock, but not beyond the greatest time."""
-        greatest = self._partitions.greatest
+        greatest = self.greatest
         return NO_TIME if greatest == NO_TIME else min(self.clock, greatest + 1)
 
     def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
         """Yield the events that the clock has passed."""
-        clock = self.clock
         if isinstance(content, EventBatch):
-            yield from self._take_batch(content, len(record))
-            clock = self._partitions.clock
-        elif isinstance(content, Heartbeat | EndOfPartition):
-            self._partitions.take(content, (content.source, content.partition, UNORDERED))
-            clock = self._partitions.clock
-        elif isinstance(content, Clock):
-            clock = content.settled
-        elif isinstance(content, EndOfInput):
-            if self._partitions and not self._partitions.ended:
-                self._partitions.refuse_gaps()
-            clock = END_OF_TIME
-        yield from self._advance(clock)
+            yield from self._hold(content, len(record))
+        moment = self._clock.after(content)
+        if moment > self._clock.moment:
+            parts = self._buffer.release(moment)
+            if parts:
+                events, tied = in_time_order(parts)
+                self.tied += tied
+                yield events
+            self._clock.moment = moment
 
-    def _take_batch(self, batch: EventBatch, size: int) -> Iterator[Rejected]:
+    def _hold(self, batch: EventBatch, size: int) -> Iterator[Rejected]:
         if batch.times is None:
             raise InputError("order 'time' needs events with times; name the column with --time")
-        packet = (batch.source, batch.partition, batch.sequence)
-        numbered = batch.sequence != UNORDERED or bool(self._partitions)
-        if numbered and not self._partitions.take(batch, packet):
+        if not self._clock.is_new(batch):
             return
-        if len(batch) and batch.times.min() < self.clock:
-            late = batch.times < self.clock
+        late = batch.times < self._clock.moment
+        if late.any():
             behind = batch.take(np.flatnonzero(late))
-            yield Rejected("late", behind, self._reasons(behind), _LATE)
+            words = [self._clock.behind(time, "what was applied") for time in batch.times[late].tolist()]
+            yield Rejected("late", behind, TextColumn.of([*words]), _LATE)
             batch = batch.take(np.flatnonzero(~late))
         self._buffer.add(batch, size)
-
-    def _reasons(self, late: EventBatch) -> TextColumn:
-        times = [] if late.times is None else late.times.tolist()
-        if self.clock == END_OF_TIME:
-            return TextColumn.of(["its input had ended" for _ in times])
-        return TextColumn.of([f"{in_words(self.clock - time)} behind what was applied" for time in times])
-
-    def _advance(self, clock: int) -> Iterator[EventBatch]:
-        if clock <= self.clock:
-            return
-        parts = self._buffer.release(clock)
-        if parts:
-            events, tied = in_time_order(parts)
-            self.tied += tied
-            yield events
-        self.clock = clock
-        self.is_finished = clock == END_OF_TIME
 
     def wakes_at(self) -> int | None:
         """Return a moment behind most of what waits, so that each waking gives much at once."""
@@ -362,7 +348,8 @@ class TimeOrder:
 
     def progress(self) -> dict[str, Any]:
         """Return the clock and what the partitions have said."""
-        return {"clock": self.clock, **({"sources": self._partitions.progress()} if self._partitions else {})}
+        partitions = self._clock.partitions
+        return {"clock": self.clock, **({"sources": partitions.progress()} if partitions else {})}
 
     def held(self) -> list[Held]:
         """Return the events that wait, packed."""
@@ -373,10 +360,9 @@ class TimeOrder:
         if "ends" in progress:
             self._go_on_from_the_total_sort(progress, held)
             return
-        self.clock = int(progress["clock"])
-        self.is_finished = self.clock == END_OF_TIME
+        self._clock.moment = int(progress["clock"])
         if "sources" in progress:
-            self._partitions = SourcePartitions.of_progress(progress["sources"])
+            self._clock.partitions = SourcePartitions.of_progress(progress["sources"])
         for _, _, record in held:
             self._buffer.add(EventBatch.unpack(record), len(record))
 
@@ -384,24 +370,24 @@ class TimeOrder:
         """Read versions 1 and 2: every packet was held until all partitions had ended."""
         count = progress["partitions"]
         if count is not None and int(progress["turn"]) == int(count):
-            self.clock, self.is_finished = END_OF_TIME, True
+            self._clock.moment = END_OF_TIME
         for _, _, record in held:
             batch = EventBatch.unpack(record)
-            self._partitions.take(batch, (batch.source, batch.partition, batch.sequence))
+            self._clock.is_new(batch)
             self._buffer.add(batch, len(record))
         for number, packets, source in progress["ends"]:
             end = EndOfPartition(source, number, count, packets, int(progress.get("clock", NO_TIME)))
-            self._partitions.take(end, (source, number, UNORDERED))
+            self._clock.after(end)
         if self.is_finished:
-            self._partitions.note_all()
+            self._clock.partitions.note_all()
 
     def snapshot_bytes(self) -> int:
         """Return about what it adds to a snapshot."""
-        return self._buffer.snapshot_bytes() + self._partitions.snapshot_bytes()
+        return self._buffer.snapshot_bytes() + self._clock.partitions.snapshot_bytes()
 
     def live_bytes(self) -> int:
         """Return about what it takes in memory."""
-        return self._buffer.live_bytes() + self._partitions.snapshot_bytes()
+        return self._buffer.live_bytes() + self._clock.partitions.snapshot_bytes()
 
 
 def order_of(order: str) -> InputOrder:

@@ -26,16 +26,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .errors import ConfigError, CorruptBytesError, InputError, OtherConfigurationError
-from .events import NO_TIME, UNORDERED, EventBatch
+from .events import NO_TIME, EventBatch
 from .join_batches import LabelBatch, LabelRows, PredictionBatch
 from .label_join_state import JoinState
 from .label_matching import NOTHING, ORPHAN, REPEAT, SECOND, USED, Arrivals, Departures, LabelMatcher
-from .records import Clock, EndOfInput, EndOfPartition, Heartbeat, unpack_record
+from .records import EndOfPartition, Heartbeat, unpack_record
 from .rejected import Rejected, in_words
 from .reorder_buffer import ReorderBuffer
 from .row_store import RowStore
 from .sharding import shard_key, split_by_shard
-from .source_partitions import END_OF_TIME, SourcePartitions
+from .source_partitions import END_OF_TIME, SourcePartitions, StreamClock
 from .text_columns import IdColumn, Int64Array, TextColumn
 from .windows import duration_text, microseconds
 
@@ -128,6 +128,7 @@ COUNTED = (
 class LabelJoin:
     """The join of one shard.
 
+    >>> from rocsteady.core.records import EndOfInput
     >>> from rocsteady.core.text_columns import IdColumn
     >>> join = LabelJoin(JoinSettings(ttl=10, evaluator_shards=1), 0)
     >>> columns = {"ids": IdColumn.of(["a"]), "times": np.array([3])}
@@ -145,14 +146,13 @@ class LabelJoin:
         self.number = number
         self._matcher = settings.matcher()
         self._delay = self._matcher.output_delay
-        self._partitions = SourcePartitions()
+        self._clock = StreamClock()
         self._coming: tuple[ReorderBuffer[EventBatch], ReorderBuffer[LabelBatch]] = (
             ReorderBuffer(),
             ReorderBuffer(),
         )
         self._predictions: RowStore[EventBatch] = RowStore()
         self._labels: RowStore[LabelBatch] = RowStore()
-        self._clock = NO_TIME
         self._greatest = NO_TIME
         self._greatest_joined = NO_TIME
         self._sent = [0] * settings.evaluator_shards
@@ -167,40 +167,26 @@ class LabelJoin:
         """
         content = unpack_record(record)
         outputs: list[Packet | Rejected] = []
-        clock = self._clock
-        if isinstance(content, PredictionBatch | LabelBatch):
-            outputs += self._take_in(content, len(record))
-            clock = self._partitions.clock
-        elif isinstance(content, Heartbeat | EndOfPartition):
-            self._partitions.take(content, (content.source, content.partition, UNORDERED))
-            clock = self._partitions.clock
-        elif isinstance(content, Clock):
-            clock = content.settled
-        elif isinstance(content, EndOfInput):
-            if self._partitions and not self._partitions.ended:
-                self._partitions.refuse_gaps()
-            clock = END_OF_TIME
-        else:
+        if isinstance(content, EventBatch):
             raise InputError(
                 f"a packet of {content.source!r} holds events that have labels; a join takes predictions and "
                 "labels"
             )
-        if clock > self._clock:
-            outputs += self._advance(clock)
+        if isinstance(content, PredictionBatch | LabelBatch):
+            outputs += self._take_in(content, len(record))
+        moment = self._clock.after(content)
+        if moment > self._clock.moment:
+            outputs += self._advance(moment)
         return outputs
 
     def _take_in(self, batch: PredictionBatch | LabelBatch, size: int) -> Iterator[Rejected]:
         """Let a packet wait for the clock; refuse what is behind it."""
-        packet = batch.packet()
-        numbered = packet.sequence != UNORDERED or bool(self._partitions)
-        if numbered and not self._partitions.take(batch, (packet.source, packet.partition, packet.sequence)):
-            return
         times = batch.times
-        if times is None or not len(batch):
+        if not self._clock.is_new(batch) or times is None or not len(batch):
             return
         self._greatest = max(self._greatest, int(times.max()))
         self._seen_rows, self._seen_bytes = self._seen_rows + len(batch), self._seen_bytes + size
-        late = times < self._clock
+        late = times < self._clock.moment
         if late.any():
             yield self._late(batch.take(np.flatnonzero(late)))
             batch = batch.take(np.flatnonzero(~late))
@@ -213,9 +199,7 @@ class LabelJoin:
         is_label = isinstance(batch, LabelBatch)
         self._counts["labels_late" if is_label else "late"] += len(batch)
         times = [] if batch.times is None else batch.times.tolist()
-        words = ["its input had ended"] * len(times)
-        if self._clock != END_OF_TIME:
-            words = [f"{in_words(self._clock - time)} behind the clock of the join" for time in times]
+        words = [self._clock.behind(time, "the clock of the join") for time in times]
         records = batch if isinstance(batch, LabelBatch) else batch.events
         return Rejected(
             "late", records, TextColumn.of([*words]), "behind the clock of the join", not is_label
@@ -225,8 +209,8 @@ class LabelJoin:
 
     def _advance(self, clock: int) -> Iterator[Packet | Rejected]:
         """Match what the clock has passed."""
-        self._clock = clock
-        end = max(self._partitions.greatest, self._greatest)
+        self._clock.moment = clock
+        end = max(self._clock.partitions.greatest, self._greatest)
         left = self._matcher.advance(
             self._arrivals(self._coming[0].release(clock), self._predictions),
             self._arrivals(self._coming[1].release(clock), self._labels),
@@ -323,7 +307,9 @@ class LabelJoin:
                 )
             else:
                 settled = max(clock - self._delay, NO_TIME + 1)
-                word = Heartbeat(self._name, self.number, self.settings.shards, sent, settled)
+                word = Heartbeat(
+                    self._name, self.number, self.settings.shards, sent, settled, self._greatest_joined
+                )
             yield shard_key(shard), word.pack()
 
     def _reclaim(self) -> None:
@@ -348,9 +334,9 @@ class LabelJoin:
         if first is not None:
             most = max(moment for buffer in self._coming if (moment := buffer.moment(0.75)) is not None)
             return min(most + 1, first + share)
-        if not len(self._matcher) or self._clock == NO_TIME:
+        if not len(self._matcher) or self._clock.moment == NO_TIME:
             return None
-        return self._clock + share
+        return self._clock.moment + share
 
     # ---- state
 
@@ -359,11 +345,11 @@ class LabelJoin:
         self._renumber()
         predictions, labels = self._predictions.whole(), self._labels.whole()
         state = JoinState(
-            self._clock,
+            self._clock.moment,
             self._greatest,
             self._greatest_joined,
             self._sent,
-            self._partitions.progress() if self._partitions else None,
+            self._clock.partitions.progress() if self._clock.partitions else None,
             self._matcher.to_bytes(),
             None if predictions is None else replace(predictions, ids=None, times=None),
             None if labels is None else LabelRows.of(labels),
@@ -392,15 +378,12 @@ class LabelJoin:
                 "old one, or start from an empty state"
             )
         self = cls(settings, number)
-        self._clock, self._greatest, self._greatest_joined = (
-            state.clock,
-            state.greatest,
-            state.greatest_joined,
-        )
+        self._clock.moment = state.clock
+        self._greatest, self._greatest_joined = state.greatest, state.greatest_joined
         self._sent = list(state.sent)
         self._seen_rows, self._seen_bytes = state.seen
         if state.sources is not None:
-            self._partitions = SourcePartitions.of_progress(state.sources)
+            self._clock.partitions = SourcePartitions.of_progress(state.sources)
         self._matcher = LabelMatcher.from_bytes(state.matcher)
         (ids, times), (label_ids, label_times) = self._matcher.kept()
         if state.predictions is not None:
@@ -423,7 +406,7 @@ class LabelJoin:
         """Return about how many bytes `to_bytes` would give, in O(1)."""
         entries = (self._row_bytes + _MATCHER_BYTES) * len(self._matcher)
         coming = sum(buffer.snapshot_bytes() for buffer in self._coming)
-        return _HEAD_BYTES + int(entries) + coming + self._partitions.snapshot_bytes()
+        return _HEAD_BYTES + int(entries) + coming + self._clock.partitions.snapshot_bytes()
 
     def live_bytes(self) -> int:
         """Return about how much memory the join takes, in O(1)."""

@@ -55,7 +55,8 @@ class Heartbeat:
 
     Every event of the partition with a time before `settled` is in these packets; what comes later has that
     time or a later one. So a machine that has these packets of all `partitions` knows its clock: the least
-    `settled`. Heartbeats go to every shard, also to those that get no events.
+    `settled`. Heartbeats go to every shard, also to those that get no events. `high_water` is the greatest
+    time of the partition so far, NO_TIME where it has none.
     """
 
     source: str
@@ -63,10 +64,12 @@ class Heartbeat:
     partitions: int
     packets: int
     settled: int
+    high_water: int = NO_TIME
 
     def pack(self) -> bytes:
         """Return the wire form."""
-        return _packed(_HEARTBEAT, [self.source, self.partition, self.partitions, self.packets, self.settled])
+        content = [self.source, self.partition, self.partitions, self.packets, self.settled, self.high_water]
+        return _packed(_HEARTBEAT, content)
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,7 @@ def unpack_record(data: bytes) -> Record:
         source, *numbers = _content(body, "the end of a partition", (4, 5))
         return EndOfPartition(source, *numbers)
     if kind == _HEARTBEAT:
-        source, *numbers = _content(body, "a heartbeat", (5,))
+        source, *numbers = _content(body, "a heartbeat", (6,))
         return Heartbeat(source, *numbers)
     if kind == _CLOCK:
         return Clock(*_content(body, "a clock", (1,), named=False))
@@ -145,7 +148,7 @@ def _content(body: bytes, what: str, sizes: tuple[int, ...], *, named: bool = Tr
     if (
         not whole
         or (named and (type(content[0]) is not str or min(numbers[:3]) < 0))
-        or not -(2**63) <= numbers[-1] < 2**63
+        or not all(-(2**63) <= number < 2**63 for number in numbers)
     ):
         raise CorruptBytesError(f"{what} contradicts itself: {content}")
     return list(content)

@@ -1,4 +1,4 @@
-"""Rows as Arrow record batches and as pandas data frames: the one module of core that knows pyarrow.
+"""Rows as Arrow record batches and as pandas data frames: the one module of core that hands out either.
 
 `Rows.to_arrow` and `Rows.to_pandas` import it when they are first called, sinks import it at once; whoever
 only evaluates never loads pyarrow.

@@ -171,8 +171,7 @@ class ShardProtocol(Generic[Output]):
     """Applies records to the machine of a shard, through its cells and the cache of the process.
 
     `count(name, amount)` is told of snapshots_written, snapshot_bytes, log_bytes and rebuilds, and of
-    what the machine counts. `wakes_at` is what the last machine that was fed says, and
-    `state_bytes` how long its snapshot would be.
+    what the machine counts. `state_bytes` is how long a snapshot of the last machine that was fed would be.
     """
 
     def __init__(
@@ -187,7 +186,7 @@ class ShardProtocol(Generic[Output]):
         self._step = step
         self._count = count
         self._warned: set[str] = set()
-        self.wakes_at: int | None = None
+        self._fed: StateMachine[Output] | None = None
         self.state_bytes = 0
 
     def apply(
@@ -201,7 +200,7 @@ class ShardProtocol(Generic[Output]):
         live = self._take(place, cells)
         before = live.machine.counts()
         outputs = live.machine.apply(record)
-        self.wakes_at = live.machine.wakes_at()
+        self._fed = live.machine
         for name, amount in live.machine.counts().items():
             self._count(name, amount - before[name])
         self._write(key, live, cells, record)
@@ -210,6 +209,10 @@ class ShardProtocol(Generic[Output]):
         if keep:
             self._cache.put(place, live)
         return outputs
+
+    def wakes_at(self) -> int | None:
+        """Return what the last machine that was fed says; it looks at all that waits, so not every time."""
+        return None if self._fed is None else self._fed.wakes_at()
 
     def _take(self, place: Place, cells: ShardCells) -> LiveMachine[Output]:
         """Return the machine of the committed state, out of the cache (rules 1 and 2)."""

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import InputError
-from .events import NO_TIME
-from .records import Batch, EndOfPartition, Heartbeat
+from .events import NO_TIME, UNORDERED
+from .records import Batch, Clock, EndOfInput, EndOfPartition, Heartbeat, Record
+from .rejected import in_words
 
 END_OF_TIME = 2**63 - 1
 """The clock of an input that has ended."""
@@ -62,7 +63,7 @@ class SourcePartitions:
 
     count       how many there are; None = nobody has said so yet
     clock       nothing earlier will come: the least that any is settled up to; END_OF_TIME when all ended
-    greatest    the greatest time that packets and ends have told of; NO_TIME = none
+    greatest    the greatest time that packets and words have told of; NO_TIME = none
     """
 
     def __init__(self) -> None:
@@ -96,6 +97,7 @@ class SourcePartitions:
             partition.source, partition.packets = content.source, content.packets
             self.greatest = max(self.greatest, content.high_water)
         elif isinstance(content, Heartbeat):
+            self.greatest = max(self.greatest, content.high_water)
             if content.packets <= partition.received:
                 partition.settled = max(partition.settled, content.settled)
             elif content.settled > partition.settled:
@@ -216,3 +218,43 @@ class SourcePartitions:
     def snapshot_bytes(self) -> int:
         """Return about how long `progress` is as JSON. O(1)."""
         return self._bytes + self._waiting_bytes
+
+
+class StreamClock:
+    """The clock of a machine that applies records by time: that of its partitions, or one that it is given.
+
+    moment      every record before it has been applied; NO_TIME = none, END_OF_TIME = all
+    partitions  what the readers have said; empty where packets have no numbers and a `Clock` is given
+    """
+
+    def __init__(self, moment: int = NO_TIME, partitions: SourcePartitions | None = None) -> None:
+        self.moment = moment
+        self.partitions = SourcePartitions() if partitions is None else partitions
+
+    def is_new(self, batch: Batch) -> bool:
+        """Note a packet; return False for one that came before. Raises InputError for a contradiction."""
+        source, partition, sequence, _, _ = batch.packet()
+        if sequence == UNORDERED and not self.partitions:
+            return True
+        return self.partitions.take(batch, (source, partition, sequence))
+
+    def after(self, content: Record) -> int:
+        """Return the moment up to which records may apply once this one is known.
+
+        Raises InputError for a word that contradicts others, or an end where packets are missing.
+        """
+        if isinstance(content, Heartbeat | EndOfPartition):
+            self.partitions.take(content, (content.source, content.partition, UNORDERED))
+        elif isinstance(content, Clock):
+            return max(self.moment, content.settled)
+        elif isinstance(content, EndOfInput):
+            if self.partitions and not self.partitions.ended:
+                self.partitions.refuse_gaps()
+            return END_OF_TIME
+        return max(self.moment, self.partitions.clock)
+
+    def behind(self, time: int, whose: str) -> str:
+        """Say how far a time is behind the clock."""
+        if self.moment == END_OF_TIME:
+            return "its input had ended"
+        return f"{in_words(self.moment - time)} behind {whose}"

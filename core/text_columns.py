@@ -69,6 +69,9 @@ class TextColumn:
 
     def part(self, start: int, end: int) -> TextColumn:
         """Return the rows [start, end), as `take` does."""
+        codes = self.codes[start:end]
+        if len(self.values) == 1 and len(codes) and codes.min() == 0:
+            return TextColumn(codes, self.values)
         return self.take(slice(start, end))
 
     @classmethod

@@ -1,19 +1,23 @@
 """`rocsteady demo`: online learners on a year of real flights, evaluated as the flights land.
 
 Every learner says at each scheduled departure how likely the flight is to land late; the label exists when it
-has landed. A flight that was cancelled or diverted was predicted too, and its label never comes: it stands in
-the stream at the time at which it was to land, and becomes a dead letter of every learner. The predictions
-of all learners then go through the very job that `rocsteady evaluate` runs: in a sliding window per learner,
-and per learner and carrier; and once more, per learner, in an adaptive one.
+has landed. Predictions and labels are two streams, both out of order (`flight_streams`), and go through the
+very job that `rocsteady evaluate PREDICTIONS --labels LABELS` runs: joined by the flight's id, evaluated in
+order of landing; in a sliding window per learner, and per learner and carrier, and once more, per learner, in
+an adaptive one.
+
+A flight that was cancelled or diverted was predicted too, and its label never comes: its predictions leave
+unmatched. Whatever else does not count leaves with its reason as well. At the end the numbers must add up to
+what came, for every learner and for the labels, or the demo fails.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +25,28 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from ..core.errors import InputError
+from ..core.errors import InputError, RocsteadyError
+from ..core.label_join import JoinSettings
 from ..core.settings import EvaluatorSettings, TableSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
-from ..core.windows import Adaptive, EveryEvents, LastEvents
+from ..core.windows import Adaptive, EveryEvents, LastEvents, duration_text
 from ..runners.presets import choose_runner
 from ..transforms.list_files import list_sources
 from ..transforms.validate import EventFields
 from ..transforms.write_table import check_output
-from .evaluate import Evaluation, evaluate_and_report, run_evaluation
+from .evaluate import evaluate_and_report
+from .evaluation import Beside, Evaluation, Join
 from .flight_learners import MAJORITY_WINDOW, Training, train
-from .flights import LATE_MINUTES
-from .outputs import check_outputs, staged
-from .progress import ProgressLine
+from .flight_streams import LONGEST_WAY
+from .flights import LATE_MINUTES, MINUTE
+from .outputs import check_outputs
 from .report import check_report_path
 
 _EVERY = 1_000
+_SHARDS = 64
+
+TTL = 3 * 24 * 60 * MINUTE
+"""Microseconds that a prediction waits for its label; the longest it took to land was 32 hours 42 minutes."""
 
 ADAPTIVE = Adaptive(1e-20, "placement")
 """Flights of one day are late together, and ADWIN takes events for independent: delta must make up for that.
@@ -48,6 +58,7 @@ landings: three weeks). The other signals see a change as often: at .002, error 
 
 _TITLE = f"Flights from New York, 2013: who lands {LATE_MINUTES} minutes late or more?"
 _YEAR = "AUC over 2013"
+_FATES = ("unmatched", "late", "duplicate", "invalid")
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 _HEAD = f"  {'learner':<13}  {'AUC [95% interval]':<23} {'H':>6} {'KS':>6} {'kappa':>6} {'kappa_m':>8}  "
 _LEARNERS_SHOWN = ("auc", "auc_low", "auc_high", "h", "ks", "kappa", "kappa_m")
@@ -70,19 +81,14 @@ def demo_command(output: str, *, first: int | None = None) -> int:
         with _training_line() as report:
             training = train(report, first=first)
         _tell(training)
+        sliding, every = LastEvents(MAJORITY_WINDOW), EveryEvents(_EVERY)
+        evaluator = EvaluatorSettings(sliding, every, order="time", curves=EveryEvents(MAJORITY_WINDOW))
+        in_adaptive = EvaluatorSettings(ADAPTIVE, every, order="time")
+        labels = list_sources([str(training.labels)])
         job = Evaluation(
-            sources=list_sources([str(training.path)]),
+            sources=list_sources([str(training.predictions)]),
             fields=EventFields(model="model", time="time", id="id", slices=(("carrier",),)),
-            settings=TableSettings(
-                EvaluatorSettings(
-                    window=LastEvents(MAJORITY_WINDOW),
-                    every=EveryEvents(_EVERY),
-                    order="position",
-                    curves=EveryEvents(MAJORITY_WINDOW),
-                ),
-                (("carrier",),),
-                64,
-            ),
+            settings=TableSettings(evaluator, (("carrier",),), _SHARDS),
             output=str(rows),
             dead_letters=str(dead_letters),
             cache_bytes=DEFAULT_CACHE_BYTES,
@@ -91,11 +97,14 @@ def demo_command(output: str, *, first: int | None = None) -> int:
             report=str(page),
             title=_TITLE,
             notes=(_note(training),),
+            beside=(Beside(TableSettings(in_adaptive, (), _SHARDS), str(adaptive)),),
+            join=Join(labels, "time", JoinSettings(TTL, lead=0, evaluator_shards=_SHARDS)),
         )
-        with staged([str(adaptive)], here=True) as (place,):
-            _evaluate_adaptively(job, place, adaptive)
-            evaluate_and_report(replace(job, beside=(place,)))
-    print(_report(parquet.read_table(rows), parquet.read_table(adaptive), training.models))
+        counts = evaluate_and_report(job).counts
+    evaluated, changing = parquet.read_table(rows), parquet.read_table(adaptive)
+    print(f"rocsteady: in the window {ADAPTIVE}: {changing.num_rows:,} rows in {adaptive}", file=sys.stderr)
+    print(_report(evaluated, changing, training.models))
+    print(_accounts(training, evaluated, parquet.read_table(dead_letters), counts))
     print(f"\nThe year in charts, and when each learner ranked worse: open {page} in a browser")
     return 0
 
@@ -144,31 +153,13 @@ def _training_line() -> Iterator[Any]:
 def _note(training: Training) -> str:
     return (
         f"{training.flights:,} scheduled departures, each predicted by {len(training.models)} learners and "
-        f"learnt from when it has landed; {training.unlabelled:,} were cancelled or diverted, so that their "
-        "labels never came: they are the dead letters, one for each learner. Every learner is evaluated in "
-        f"two windows: its last {MAJORITY_WINDOW:,} landings ({LastEvents(MAJORITY_WINDOW)}), and those "
-        f"since its AUC last changed ({ADAPTIVE})."
-    )
-
-
-def _evaluate_adaptively(job: Evaluation, place: str, output: Path) -> None:
-    """Write rows of the same events, without carriers, in the adaptive window."""
-    evaluator = replace(job.settings.evaluator, window=ADAPTIVE, curves=None)
-    other = replace(
-        job,
-        fields=replace(job.fields, slices=()),
-        settings=replace(job.settings, evaluator=evaluator, slices=()),
-        output=place,
-        dead_letters=None,
-        curves=None,
-        report=None,
-    )
-    with ProgressLine(True, sum(source.size for source in job.sources), len(job.sources)):
-        outcome = run_evaluation(other)
-    print(
-        f"rocsteady: in the window {ADAPTIVE}: {outcome.counts['rows_written']:,} rows in {output} "
-        f"({outcome.seconds:.1f} s)",
-        file=sys.stderr,
+        "learnt from when it has landed. Predictions, made at the scheduled departure, and labels, known at "
+        "the landing, are two streams, joined by flight; both are out of order, as each record was held back "
+        f"at random for up to {duration_text(LONGEST_WAY)}. {training.unlabelled:,} flights were cancelled "
+        "or diverted, so that their labels never came: their predictions are the unmatched ones, one of each "
+        "learner. Every learner is evaluated in two windows: its last "
+        f"{MAJORITY_WINDOW:,} landings ({LastEvents(MAJORITY_WINDOW)}), and those since its AUC last changed "
+        f"({ADAPTIVE})."
     )
 
 
@@ -214,6 +205,53 @@ def _report(rows: pa.Table, adaptive: pa.Table, models: Sequence[str]) -> str:
         shown = "".join(f"{_shown(columns['auc'][row]):>15}" for row in last_of)
         events, share = columns["window_events"][last_of[0]], columns["prevalence"][last_of[0]]
         lines.append(f"  {name.partition('=')[2]:<8} {events:>8,} {share:>6.1%}  {shown}")
+    return "\n".join(lines)
+
+
+def _accounts(training: Training, rows: pa.Table, letters: pa.Table, counts: Mapping[str, int]) -> str:
+    """Return what became of every prediction and label, counted in what the job left.
+
+    rows, letters  the files of rows and of dead letters
+    counts         of the job: rows do not say how many labels were used
+
+    Raises RocsteadyError unless all that came is accounted for.
+    """
+    columns = _columns(rows.select(["model", "slice", "seq"]))
+    whole = columns["slice"] == ""
+    applied = dict(
+        zip(columns["model"][whole], columns["seq"][whole].tolist(), strict=True)
+    )  # the last rows'
+    gone = Counter(zip(*(letters[name].to_pylist() for name in ("source", "model", "kind")), strict=True))
+    predictions, labels = (
+        list_sources([str(path)])[0].name for path in (training.predictions, training.labels)
+    )
+    streams: list[tuple[str, tuple[str, str | None], int, int]] = [
+        *(
+            (model, (predictions, model), training.flights, applied.get(model, 0))
+            for model in training.models
+        ),
+        ("labels", (labels, None), training.landed, counts["labels_used"]),
+    ]
+    way = duration_text(LONGEST_WAY)
+    lines = [
+        f"\nPredictions and labels came apart and out of order, up to {way} after their time. They became:\n",
+        f"  {'learner':<13}  {'came':>8}   {'applied':>8}" + "".join(f"   {fate:>9}" for fate in _FATES),
+    ]
+    for name, whose, came, used in streams:
+        fates = [gone[*whose, fate] for fate in _FATES]
+        known = used + sum(fates)
+        if known != came:
+            told = ", ".join(f"{number:,} {fate}" for fate, number in zip(_FATES, fates, strict=True))
+            raise RocsteadyError(
+                f"{name}: {came:,} came, and {known:,} are accounted for ({used:,} applied, {told}); that is "
+                "a defect of rocsteady: please report it"
+            )
+        terms = "".join(f" + {number:>9,}" for number in fates)
+        lines.append(f"  {name:<13}  {came:>8,} = {used:>8,}{terms}")
+    lines.append(
+        f"\n{training.unlabelled:,} flights were cancelled or diverted; dead_letters.parquet says how long "
+        "each prediction waited."
+    )
     return "\n".join(lines)
 
 

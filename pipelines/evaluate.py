@@ -14,11 +14,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, TypeVar
 
 import apache_beam as beam
 import numpy as np
@@ -28,31 +27,11 @@ from apache_beam.runners.runner import PipelineResult
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from ..core.errors import ConfigError, InputError, RocsteadyError
-from ..core.label_join import JoinSettings
+from ..core.errors import ConfigError, RocsteadyError
 from ..core.ranking import stride_of
 from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
-from ..core.settings import (
-    CURVES_AT_END,
-    SLICE_CAP,
-    EvaluatorSettings,
-    TableSettings,
-    check_signal,
-    checked_order,
-    parse_cost,
-    parse_partial_fpr,
-)
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
-from ..core.windows import (
-    EveryEvents,
-    LastEvents,
-    Window,
-    microseconds,
-    parse_every,
-    parse_lateness,
-    parse_window,
-)
 from ..runners.presets import Runner, RunnerError, choose_runner
 from ..transforms.dead_letters import KINDS
 from ..transforms.evaluate_shards import EvaluateShards
@@ -60,19 +39,18 @@ from ..transforms.event_fields import Role
 from ..transforms.file_formats import CHUNK_ROWS, SourceFile
 from ..transforms.file_partition import FilePartition
 from ..transforms.join_labels import JoinShards
-from ..transforms.list_files import check_columns, list_sources
+from ..transforms.list_files import check_columns
 from ..transforms.metrics import METRICS_NAMESPACE, letter_metrics
 from ..transforms.read_files import ReadEventFiles, ReadFiles
-from ..transforms.validate import ANY_TIME, EventFields, Timing
+from ..transforms.validate import EventFields
 from ..transforms.write_curves import WriteCurves, curve_batches
 from ..transforms.write_rows import WriteDeadLetters, WriteRows
 from ..transforms.write_table import check_output
-from .alerts import Alerts, alerts_of, read_messages, watch_rows
+from .alerts import alerts_of, read_messages, watch_rows
+from .evaluate_options import fields_of, join_of, sources_of, table_of, timing_of, whole_number
+from .evaluation import Beside, Evaluation, Join, Outcome
 from .outputs import STDOUT, check_outputs, is_text, staged
 from .progress import ProgressLine, summarise, warnings_of
-
-_OFTEN = 10_000
-"""Events between two curves at the least, unless it is asked for: a curve is some 300 points."""
 
 _EVENTS_AT_ONCE = 1_000_000
 """Of Parquet, at the most. 10M events of 100,000 models took 36 s of processor time by this, 48 s by 400,000
@@ -84,62 +62,6 @@ _ROWS_AT_ONCE = 50_000
 _STEP = re.compile(r" \[while running '.*?'\]")
 """Beam's remark on the step in which an error occurred: it may stand in the middle of a sentence."""
 
-_Setting = TypeVar("_Setting")
-
-
-@dataclass(frozen=True)
-class Join:
-    """Labels that come from files of their own: the sources of a job then hold predictions."""
-
-    labels: Sequence[SourceFile]
-    label_time: str
-    settings: JoinSettings
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """A job: what is read, how it is evaluated, where it goes.
-
-    output is a path; dead_letters too, or None: then they are only counted; curves too, or None: then
-    none are drawn. When, the settings say. report is the path of a page about all that, or None; title and
-    notes, sentences, stand above it. beside are files of rows of the same events under other settings,
-    shown on the same page. alerts are the rules that watch the rows, if there are any.
-    """
-
-    sources: Sequence[SourceFile]
-    fields: EventFields
-    settings: TableSettings
-    output: str
-    dead_letters: str | None
-    cache_bytes: int
-    runner: Runner
-    curves: str | None = None
-    report: str | None = None
-    title: str | None = None
-    notes: Sequence[str] = ()
-    beside: Sequence[str] = ()
-    timing: Timing = ANY_TIME
-    join: Join | None = None
-    alerts: Alerts | None = None
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a finished job counted.
-
-    counts        by the names of Beam metrics
-    letters       per kind and kind of reason: how many, and the lowest position of one; most frequent first
-    times         the least and the greatest event time, seconds since 1970; None without times
-    seconds       that the job took
-    messages      of alerts that have no file, in order of time
-    """
-
-    counts: Counter[str]
-    letters: list[tuple[str, str, int, int]]
-    times: tuple[int, int] | None
-    seconds: float = 0.0
-    messages: Sequence[str] = ()
-
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Run the command with parsed options; the rest of the words are Beam's."""
@@ -148,24 +70,11 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     for option, text in (("--model-name", options.model_name), ("--title", options.title)):
         if not is_text(text or ""):
             raise ConfigError(f"{option} {text!a} is not UTF-8; give another")
-    fields = EventFields(
-        score=options.score,
-        label=options.label,
-        positive=options.positive,
-        model=options.model,
-        model_name=options.model_name,
-        time=options.time,
-        time_unit=options.time_unit,
-        id=options.id,
-        weight=options.weight,
-        predicted=options.predicted,
-        slices=tuple(_columns(names) for names in options.slice),
-        probabilities=options.probabilities,
-    )
-    settings = _table(options, fields)
+    fields = fields_of(options)
+    settings = table_of(options, fields)
     cache_bytes = DEFAULT_CACHE_BYTES
     if options.cache_bytes is not None:
-        cache_bytes = _whole("--cache-bytes", options.cache_bytes, 0)
+        cache_bytes = whole_number("--cache-bytes", options.cache_bytes, 0)
     try:
         runner = choose_runner(options.runner, beam_flags)
     except RunnerError as mistake:
@@ -181,8 +90,8 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         )
     live = live_source(options, beam_flags)
     alerts = alerts_of(options, settings.evaluator, fields, runner.here)
-    sources = () if live is not None else _sources(options.sources)
-    join = _join(options, fields, settings)
+    sources = () if live is not None else sources_of(options.sources)
+    join = join_of(options, fields, settings)
     check_outputs(
         (
             ("--output", options.output, "rows", check_output),
@@ -198,7 +107,8 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         check_columns(join.labels, replace(fields, time=join.label_time), "label")
     job = Evaluation(
         sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
-        options.report, options.title, timing=_timing(options, settings.evaluator), join=join, alerts=alerts,
+        options.report, options.title, timing=timing_of(options, settings.evaluator), join=join,
+        alerts=alerts,
     )  # fmt: skip
     if live is not None:
         return evaluate_live(job, live)
@@ -208,83 +118,24 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     return 0
 
 
-def _table(options: argparse.Namespace, fields: EventFields) -> TableSettings:
-    return TableSettings(
-        _settings(options, fields.positive),
-        fields.slices,
-        _whole("--shards", options.shards, 1),
-        _span("--deduplicate", options.deduplicate, fields, ("time", "id")),
-        SLICE_CAP if options.slice_cap is None else _whole("--slice-cap", options.slice_cap, 1),
-        _span("--idle-ttl", options.idle_ttl, fields, ("time",)),
-    )
-
-
-def _span(option: str, text: str | None, fields: EventFields, needed: Sequence[str]) -> int | None:
-    """Return the microseconds of an option that makes no sense without some columns."""
-    if text is None:
-        return None
-    for column in needed:
-        if getattr(fields, column) is None:
-            raise ConfigError(f"{option} {text} needs {column}s; name their column with --{column} COL")
-    return _parsed(option, text, lambda text: microseconds(text, option))
-
-
-_JOIN_OPTIONS = ("label_time", "ttl", "label_lead", "second_label")
-
-
-def _join(options: argparse.Namespace, fields: EventFields, settings: TableSettings) -> Join | None:
-    """Return how labels are joined, if they come by themselves."""
-    if not options.labels:
-        for name in _JOIN_OPTIONS:
-            if (value := getattr(options, name)) is not None:
-                option = f"--{name.replace('_', '-')}"
-                raise ConfigError(f"{option} {value} is for labels of their own; name them with --labels")
-        return None
-    said = f"--labels {' '.join(options.labels)}"
-    for option, value, what in (("--id", fields.id, "id"), ("--time", fields.time, "time of a prediction")):
-        if value is None:
-            raise ConfigError(f"{said} are joined by id, in event time; name the {what} with {option} COL")
-    if not settings.evaluator.by_time:
-        raise ConfigError(
-            f"--order {settings.evaluator.order} with {said}: joined events apply in the order of their "
-            "labels' times; leave --order out, or give time or time:10m"
-        )
-    lead = options.label_lead
-    joined = JoinSettings(
-        _parsed("--ttl", options.ttl or "7d", lambda text: microseconds(text, "ttl")),
-        None if lead is None else _parsed("--label-lead", lead, parse_lateness),
-        second=options.second_label or "first",
-        evaluator_shards=settings.shards or 1,
-    )
-    return Join(_sources(options.labels), options.label_time or str(fields.time), joined)
-
-
-def _timing(options: argparse.Namespace, settings: EvaluatorSettings) -> Timing:
-    """Return what times are judged by, now."""
-    if options.max_ahead is None:
-        return Timing(lateness=settings.lateness)
-    if options.time is None:
-        raise ConfigError(f"--max-ahead {options.max_ahead} needs times; name their column with --time")
-    ahead = _parsed("--max-ahead", options.max_ahead, lambda text: microseconds(text, "max-ahead"))
-    return Timing(lateness=settings.lateness, now=time.time_ns() // 1_000, ahead=ahead)
-
-
 def _check_report(path: str) -> None:
     from .report import check_report_path
 
     check_report_path(path)
 
 
-def evaluate_and_report(job: Evaluation) -> None:
+def evaluate_and_report(job: Evaluation) -> Outcome:
     """Run a job, with a line of progress, and say what became of it. Rows that go to stdout are printed."""
-    total = sum(source.size for source in job.sources)
+    sources = [*job.sources, *(job.join.labels if job.join is not None else ())]
+    total = sum(source.size for source in sources)
     with tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
         rows = str(Path(folder) / "rows.jsonl") if job.output == STDOUT else job.output
-        with ProgressLine(enabled=job.runner.in_process, total_bytes=total, total_files=len(job.sources)):
+        with ProgressLine(enabled=job.runner.in_process, total_bytes=total, total_files=len(sources)):
             outcome = run_evaluation(replace(job, output=rows))
         if job.output == STDOUT:
             _print_file(Path(rows))
     summarise(outcome, job)
+    return outcome
 
 
 def _print_file(path: Path) -> None:
@@ -303,110 +154,6 @@ def _print_file(path: Path) -> None:
         raise RocsteadyError(f"stdout cannot be written to: {error.strerror or error}") from None
 
 
-def _sources(paths: Sequence[str]) -> tuple[SourceFile, ...]:
-    for path in paths:
-        if path.startswith("kafka://"):
-            raise ConfigError(f"SOURCE {path}: streaming sources are not in this version; name files")
-        if not path:
-            raise ConfigError("SOURCE '': name a file")
-    sources = list_sources(paths)
-    for source in sources:
-        if not is_text(source.path):
-            raise InputError(f"the name {source.path!a} is not UTF-8; rename the file")
-    return sources
-
-
-def _settings(options: argparse.Namespace, positive: str | None) -> EvaluatorSettings:
-    order = options.order or ("time" if options.time is not None else "position")
-    order = _parsed("--order", order, checked_order)
-    if order.startswith("time") and options.time is None:
-        raise ConfigError(f"--order {order} needs times; name their column with --time")
-    priors = options.priors if options.priors == "window" else _number("--priors", options.priors)
-    window = _parsed("--window", options.window, parse_window)
-    settings = EvaluatorSettings(
-        window=window,
-        every=_parsed("--every", options.every, parse_every),
-        measures=None if options.measures is None else tuple(options.measures.split(",")),
-        cost=_parsed("--cost", options.cost, parse_cost),
-        priors=priors,
-        threshold=_number("--threshold", options.threshold),
-        confidence=_number("--confidence", options.confidence),
-        probabilities=options.probabilities,
-        at_fpr=_number("--at-fpr", options.at_fpr),
-        partial_fpr=_parsed("--partial-fpr", options.partial_fpr, parse_partial_fpr),
-        false_positive_cost=_number("--false-positive-cost", options.false_positive_cost),
-        flip_if_below_half=options.flip_if_below_half,
-        positive=positive,
-        order=order,
-        curves=_curves(options, window, positive),
-    )
-    if options.time is None and (needs := settings.needs_times) is not None:
-        raise ConfigError(f"--{needs} goes by event time; name the column of times with --time")
-    check_signal(settings, options.predicted is not None, "--predicted", "--positive VALUE")
-    return settings
-
-
-def _curves(
-    options: argparse.Namespace, window: Window, positive: str | None
-) -> EveryEvents | Literal["end"] | None:
-    """Return when curves are due: each time that a window is wholly new, but not more than once in _OFTEN."""
-    every = options.curves_every
-    if options.curves is None and options.report is None:
-        if every is not None:
-            raise ConfigError(f"--curves-every {every}: curves go to a file; name it with --curves PATH")
-        return None
-    if options.predicted is not None and positive is None:
-        if options.curves is None:
-            return None
-        raise ConfigError(
-            f"--curves {options.curves}: with --predicted labels are classes, and a curve needs the one that "
-            "is positive; name it with --positive VALUE"
-        )
-    if every is None:
-        return EveryEvents(max(window.k, _OFTEN)) if isinstance(window, LastEvents) else CURVES_AT_END
-    if every == CURVES_AT_END:
-        return CURVES_AT_END
-    try:
-        return EveryEvents(int(every))
-    except ValueError:
-        raise ConfigError(
-            f"--curves-every {every!r}: give a whole number of events, 1 or more, or end for one curve at "
-            "the end"
-        ) from None
-
-
-def _columns(names: str) -> tuple[str, ...]:
-    columns = tuple(names.split(","))
-    if not all(columns):
-        raise ConfigError(f"--slice {names!r}: give a column, or several for a cross: --slice COL,COL")
-    return columns
-
-
-def _parsed(option: str, text: str, parse: Callable[[str], _Setting]) -> _Setting:
-    try:
-        return parse(text)
-    except ConfigError as mistake:
-        what, _, sentence = str(mistake).partition(": ")
-        raise ConfigError(f"{option} {text}: {sentence or what}") from None
-
-
-def _number(option: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ConfigError(f"{option} {text!r}: give a number") from None
-
-
-def _whole(option: str, text: str, least: int) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = least - 1
-    if number < least:
-        raise ConfigError(f"{option} {text!r}: give a whole number, {least} or more")
-    return number
-
-
 def run_evaluation(job: Evaluation) -> Outcome:
     """Build the pipeline, run it, wait for its end, and write the report if one is asked for.
 
@@ -415,13 +162,16 @@ def run_evaluation(job: Evaluation) -> Outcome:
     started = time.monotonic()
     told = None if job.alerts is None else job.alerts.path
     wanted = (job.output, job.dead_letters, job.curves, job.report, told)
-    paths = [path for path in wanted if path is not None]
+    paths = [*(path for path in wanted if path is not None), *(other.output for other in job.beside)]
     with staged(paths, job.runner.here) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
         place_of = dict(zip(paths, places, strict=True))
         output, dead_letters, curves, report, alerts = (path and place_of[path] for path in wanted)
         if report and not curves and job.settings.evaluator.curves is not None:
             curves = str(Path(folder) / "curves.parquet")
-        hidden = replace(job, output=output or "", dead_letters=dead_letters, curves=curves, report=report)
+        beside = tuple(replace(other, output=place_of[other.output]) for other in job.beside)
+        hidden = replace(
+            job, output=output or "", dead_letters=dead_letters, curves=curves, report=report, beside=beside
+        )
         if job.alerts is not None:
             alerts = alerts or str(Path(folder) / "alerts.parquet")
             hidden = replace(hidden, alerts=replace(job.alerts, path=alerts))
@@ -437,7 +187,10 @@ def report_on(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[s
     """Write the page about a job whose files are written."""
     from .report import TITLE, EventCounters, read_tables, rows_settings, write_report
 
-    files = [*([job.output] if outcome.counts["rows_written"] else []), *job.beside]
+    files = [
+        *([job.output] if outcome.counts["rows_written"] else []),
+        *(other.output for other in job.beside),
+    ]
     rows, oddities = read_tables(files, "rows")
     curves = None
     if job.curves is not None:
@@ -482,6 +235,8 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     rows, refused = packets | "Evaluate" >> EvaluateShards(job.settings, job.fields, job.cache_bytes)
     write = WriteRows(job.output, job.settings.evaluator)
     _ = rows | "In columns" >> beam.ParDo(_InColumns()) | "Write rows" >> write
+    for number, other in enumerate(job.beside):
+        _evaluate_beside(packets, number, other, job)
     if job.dead_letters is not None:
         all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
         _ = all_letters | "Write dead letters" >> WriteDeadLetters(job.dead_letters)
@@ -510,6 +265,20 @@ def _joined(
     shards = JoinShards(join.settings, job.fields, join.label_time, job.cache_bytes)
     joined, refused = read.packets | "Join" >> shards
     return joined, [read.dead_letters, refused]
+
+
+_BESIDE = "Beside"
+"""Begins the names of the steps whose counters are of events that another step has counted."""
+
+
+def _evaluate_beside(
+    packets: beam.PCollection[tuple[str, bytes]], number: int, other: Beside, job: Evaluation
+) -> None:
+    """Write rows of the same events under other settings; what is refused there, the job refuses as well."""
+    step = f"{_BESIDE} {number}"
+    rows, _ = packets | f"{step} evaluate" >> EvaluateShards(other.settings, job.fields, job.cache_bytes)
+    write = WriteRows(other.output, other.settings.evaluator)
+    _ = rows | f"{step} in columns" >> beam.ParDo(_InColumns()) | f"{step} write rows" >> write
 
 
 _GATHERED = 10_000
@@ -586,7 +355,10 @@ def _run(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
 
 
 def _outcome(result: PipelineResult) -> Outcome:
-    metrics = result.metrics().query()
+    metrics = {
+        kind: [metric for metric in found if not (metric.key.step or "").startswith(_BESIDE)]
+        for kind, found in result.metrics().query().items()
+    }
     counts: Counter[str] = Counter()
     for metric in metrics["counters"]:
         if metric.key.metric.namespace == METRICS_NAMESPACE:

@@ -9,11 +9,12 @@ comes, so no learner learns from them, and none can be measured on them.
 
 Invariants
     The same rows on every run: learners have no randomness, and each of them runs by itself in a
-    process of its own, so that nothing depends on who is faster. The name of a cached file holds a
-    hash of all that the predictions depend on and one of its own bytes: what is found is the right
-    file, as it was written.
+    process of its own, so that nothing depends on who is faster. The names of cached files hold a
+    hash of all that the predictions depend on and one of their own bytes: what is found are the right
+    files, as they were written.
 
-`train` is the only door: it returns a Parquet file for `rocsteady evaluate FILE --time time`.
+`train` is the only door: it returns Parquet files for `rocsteady evaluate PREDICTIONS --labels LABELS --id id
+--time time`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import re
 import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -36,15 +37,15 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import parquet
 
 from ..core.errors import InputError, RocsteadyError
 from ..core.events import FloatArray
-from . import flight_models
+from . import flight_models, flight_streams
 from . import flights as flights_module
 from .flight_models import LEARNERS, Learner
+from .flight_streams import streams_of
 from .flights import DATA_FILES, Flights, Known, data_folder, known_at_departure, read_flights, rows_of
 
 Progress = Callable[[float, str], None]
@@ -53,7 +54,10 @@ MAJORITY_WINDOW = 10_000
 """Landings of which the baseline takes the majority: the window in which kappa_m looks back, too."""
 
 _CHUNK = 4096
-_OURS = re.compile(r"flights-[0-9a-f]{16}-[0-9a-f]{16}\.parquet")
+_STREAMS = ("predictions", "labels")
+_OURS = re.compile(rf"flights-([0-9a-f]{{16}})-(?:(?:{'|'.join(_STREAMS)})-)?[0-9a-f]{{16}}\.parquet")
+"""Names of files in the cache: of a stream, or of earlier versions, where a year was one file."""
+
 _OTHERS_KEPT = 2
 """In the cache, beside the year of this version: of installations that are used in turn."""
 
@@ -62,18 +66,18 @@ _OTHERS_KEPT = 2
 class Training:
     """The predictions of a year, and what the year was.
 
-    path          Parquet, a row per (flight, model), by time, id and model: model, score, label (null:
-                  it never came), time (landing, or the scheduled one of a flight that never landed), id,
-                  carrier, origin, prediction_time (scheduled departure)
+    predictions   Parquet,
+    labels        and Parquet: the tables of `flight_streams.Streams`
     flights       scheduled departures, all of which were predicted
     landed        those that got a label
     unlabelled    those that did not: cancelled or diverted
-    models        names, in the order in which they stand in the file
+    models        names, sorted
     from_cache    nothing was trained
     note          one sentence for the user about the cache, or ""
     """
 
-    path: Path
+    predictions: Path
+    labels: Path
     flights: int
     landed: int
     unlabelled: int
@@ -98,11 +102,11 @@ def train(
         return kept
     report(0.0, "reading a year of flights")
     flights = read_flights() if first is None else read_flights().first(first)
-    table = predictions(flights, lambda share, text: report(0.05 + 0.89 * share, text))
+    tables = _trained(flights, lambda share, text: report(0.05 + 0.89 * share, text))
     report(0.95, "writing the predictions")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path = _write(table, folder, name)
+        training = _write(tables, folder, name)
     except OSError as problem:
         note = (
             f"The predictions could not be kept in {folder} ({problem.strerror or problem}), so "
@@ -110,30 +114,20 @@ def train(
         )
         folder = Path(tempfile.mkdtemp(prefix="rocsteady-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        path = _write(table, folder, name)
+        training = _write(tables, folder, name)
     report(1.0, "trained")
-    return replace(_training(path), note=note)
+    return replace(training, note=note)
 
 
-def predictions(flights: Flights, progress: Progress) -> pa.Table:
-    """Return what every model said of every flight: the table that `Training` describes."""
+def _trained(flights: Flights, progress: Progress) -> tuple[pa.Table, ...]:
+    """Return the streams of the year, with its facts."""
     scores = {"majority": majority_scores(flights), **_train_apart(flights, progress)}
-    order, models = flights.due_order, sorted(scores)
-    rows = np.repeat(order, len(models))
-    which = pa.array(np.tile(np.arange(len(models)), len(order)))
-    columns = {
-        "model": pa.array(models).take(which),
-        "score": pa.array(np.stack([scores[model][order] for model in models], axis=1).ravel()),
-        "label": pa.array(flights.label[rows], mask=flights.label[rows] < 0),
-        "time": _timestamps(flights.label_due[rows]),
-        "id": pa.array(flights.id).take(pa.array(rows)),
-        "carrier": pa.array(flights.carrier).take(pa.array(rows)),
-        "origin": pa.array(flights.origin).take(pa.array(rows)),
-        "prediction_time": _timestamps(flights.departure[rows]),
+    facts = {
+        "flights": str(len(flights)),
+        "landed": str(len(flights.landing_order)),
+        "models": ",".join(sorted(scores)),
     }
-    landed = len(flights.landing_order)
-    facts = {"flights": str(len(flights)), "landed": str(landed), "models": ",".join(models)}
-    return pa.table(columns).replace_schema_metadata(facts)
+    return tuple(table.replace_schema_metadata(facts) for table in streams_of(flights, scores))
 
 
 def majority_scores(flights: Flights) -> FloatArray:
@@ -275,58 +269,71 @@ def _fingerprint(first: int | None) -> str:
             "pip install 'rocsteady[demo]'"
         ) from None
     digest = hashlib.sha256(f"{version} {first}".encode())
-    sources = [Path(__file__), Path(flight_models.__file__), Path(flights_module.__file__)]
-    for path in [*sources, *(data_folder() / name for name in DATA_FILES)]:
+    modules = [__file__, flight_models.__file__, flight_streams.__file__, flights_module.__file__]
+    for path in [*map(Path, modules), *(data_folder() / name for name in DATA_FILES)]:
         digest.update(_digest(path).encode())
     return digest.hexdigest()[:16]
 
 
 def _kept(folder: Path, name: str) -> tuple[Training | None, str]:
     """Return what the cache holds under a name, or None, and a sentence if that was no good."""
-    note = ""
+    found, note = [], ""
     with contextlib.suppress(OSError):
-        for path in folder.glob(f"{name}-*.parquet"):
-            if path.stem == f"{name}-{_digest(path)}":
+        for stream in _STREAMS:
+            for path in folder.glob(f"{name}-{stream}-*.parquet"):
+                if path.stem == f"{name}-{stream}-{_digest(path)}":
+                    found.append(path)
+                    break
+                note = f"The {stream} in {path} were damaged and have been made anew."
+        if len(found) == len(_STREAMS):
+            for path in found:
                 with contextlib.suppress(OSError):  # of a cache that can be read only
                     os.utime(path)
-                return replace(_training(path), from_cache=True), ""
-            note = f"The predictions in {path} were damaged and have been made anew."
+            return replace(_training(*found), from_cache=True), ""
     return None, note
 
 
-def _training(path: Path) -> Training:
-    metadata = parquet.read_schema(path).metadata
+def _training(predictions: Path, labels: Path) -> Training:
+    metadata = parquet.read_schema(predictions).metadata
     facts = {key.decode(): value.decode() for key, value in metadata.items()}
     flights, landed = int(facts["flights"]), int(facts["landed"])
-    return Training(path, flights, landed, flights - landed, tuple(facts["models"].split(",")))
+    return Training(predictions, labels, flights, landed, flights - landed, tuple(facts["models"].split(",")))
 
 
-def _write(table: pa.Table, folder: Path, name: str) -> Path:
+def _write(tables: Iterable[pa.Table], folder: Path, name: str) -> Training:
+    """Write the streams of a year, and forget others."""
+    paths = [
+        _write_stream(table, folder, f"{name}-{stream}")
+        for stream, table in zip(_STREAMS, tables, strict=True)
+    ]
+    _forget(folder, but=name)
+    return _training(*paths)
+
+
+def _write_stream(table: pa.Table, folder: Path, name: str) -> Path:
     """Write a Parquet file as another, then rename it: readers see all of it or none."""
     handle, temporary_name = tempfile.mkstemp(dir=folder, prefix=".flights-", suffix=".tmp")
     os.close(handle)
     temporary = Path(temporary_name)
     try:
         parquet.write_table(table, temporary, compression="zstd", row_group_size=1 << 17)
-        path = temporary.replace(folder / f"{name}-{_digest(temporary)}.parquet")
+        return temporary.replace(folder / f"{name}-{_digest(temporary)}.parquet")
     finally:
         temporary.unlink(missing_ok=True)
-    _forget(folder, path)
-    return path
 
 
-def _forget(folder: Path, but: Path) -> None:
+def _forget(folder: Path, but: str) -> None:
     """Remove years that other versions left, but the few used last; files of other names are not ours."""
     with contextlib.suppress(OSError):
-        ours = [path for path in folder.iterdir() if _OURS.fullmatch(path.name) and path != but]
-        ours.sort(key=lambda path: path.stat().st_mtime_ns, reverse=True)
-        for path in ours[_OTHERS_KEPT:]:
-            path.unlink(missing_ok=True)
+        used: dict[str, int] = {}
+        ours = [(path, found[1]) for path in folder.iterdir() if (found := _OURS.fullmatch(path.name))]
+        for path, year in ours:
+            used[year] = max(used.get(year, 0), path.stat().st_mtime_ns)
+        others = sorted(set(used) - {but.removeprefix("flights-")}, key=used.__getitem__, reverse=True)
+        for path, year in ours:
+            if year in others[_OTHERS_KEPT:]:
+                path.unlink(missing_ok=True)
 
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-
-
-def _timestamps(microseconds: npt.NDArray[np.int64]) -> pa.Array:
-    return pa.array(microseconds).cast(pa.timestamp("us", tz="UTC"))

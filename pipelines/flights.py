@@ -110,16 +110,6 @@ class Flights:
         return landed[np.lexsort((self.id[landed], self.landing[landed]))]
 
     @cached_property
-    def label_due(self) -> Int64Array:
-        """When each flight landed, or was to land by the schedule if it never did: microseconds UTC."""
-        return np.where(self.label >= 0, self.landing, self.departure + self.duration * MINUTE)
-
-    @cached_property
-    def due_order(self) -> Int64Array:
-        """All flights by `label_due`, then id; those that landed stand in `landing_order` in it."""
-        return np.lexsort((self.id, self.label_due))
-
-    @cached_property
     def landed_before(self) -> Int64Array:
         """For every flight how many have landed strictly before its departure."""
         return np.searchsorted(self.landing[self.landing_order], self.departure, "left")

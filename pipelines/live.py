@@ -47,7 +47,8 @@ from ..transforms.validate import validate
 from ..transforms.write_alerts import ALERT_ORDER, ALERT_SCHEMA, alerts_to_arrow
 from ..transforms.write_curves import CURVE_ORDER, CURVE_SCHEMA, curve_batches
 from ..transforms.write_rows import DEAD_LETTER_ORDER, ROW_ORDER, row_schema
-from .evaluate import Evaluation, Outcome, held_in, report_on
+from .evaluate import held_in, report_on
+from .evaluation import Evaluation, Outcome
 from .outputs import staged
 from .progress import ProgressLine, remedy_of, summarise, warnings_of
 from .stopping import StopOnSignal
@@ -274,7 +275,7 @@ class LiveEvaluation:
         lateness, high_water = self._timing.lateness, self._timing.high_water
         if lateness is not None and high_water != NO_TIME and high_water - lateness > self._settled:
             self._settled = high_water - lateness
-            self._apply(Heartbeat(_ALL, 0, 1, self._sent, self._settled).pack())
+            self._apply(Heartbeat(_ALL, 0, 1, self._sent, self._settled, high_water).pack())
 
     def finish(self) -> None:
         """Make the last rows: the source has ended."""

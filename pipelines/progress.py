@@ -17,7 +17,7 @@ from .alerts import said as alerts_said
 
 if TYPE_CHECKING:
     from ..transforms.validate import EventFields
-    from .evaluate import Evaluation, Outcome
+    from .evaluation import Evaluation, Outcome
 
 _SECONDS_BETWEEN = {True: 0.2, False: 10.0}
 """A terminal's line is redrawn; in a log every line stays, so there are few of them."""

@@ -65,10 +65,10 @@ class _Packets:
             yield shard_key(shard), packet.pack()
             self._sent[shard] += 1
 
-    def heartbeats(self, settled: int) -> Iterator[tuple[str, bytes]]:
+    def heartbeats(self, settled: int, high_water: int) -> Iterator[tuple[str, bytes]]:
         """Tell every shard how far the partition is settled."""
         for shard, sent in enumerate(self._sent):
-            word = Heartbeat(self._source, self._partition, self._partitions, sent, settled)
+            word = Heartbeat(self._source, self._partition, self._partitions, sent, settled, high_water)
             yield shard_key(shard), word.pack()
 
     def ends(self, high_water: int) -> Iterator[tuple[str, bytes]]:
@@ -162,7 +162,7 @@ class _MergeFiles(_Reader):
                 heapq.heappush(waiting, (current.settled, number))
             if waiting and told < waiting[0][0] < END_OF_TIME:  # the end tells that nothing more comes
                 told = waiting[0][0]
-                yield from packets.heartbeats(told)
+                yield from packets.heartbeats(told, high_water)
         yield from packets.ends(high_water)
 
     def _settled(self, current: _OpenFile, piece: Piece) -> int:

@@ -182,7 +182,7 @@ class StateMachineDoFn(beam.DoFn):
 
     def _wake(self, clock: Any, window: Any) -> None:
         """Set the timer of the clock, where the runner's watermark is the clock."""
-        if self._lateness is not None and (moment := self._protocol.wakes_at) is not None:
+        if self._lateness is not None and (moment := self._protocol.wakes_at()) is not None:
             clock.set(min(timestamp(moment + self._lateness), window.max_timestamp()))
 
     def _tagged(self, outputs: list[Any]) -> Iterator[Any]:

@@ -94,6 +94,13 @@ def test_take_chooses_rows_of_every_column(batch: EventBatch, data: st.DataObjec
     )
 
 
+@settings(max_examples=60, deadline=None)
+@given(batches(), st.data())
+def test_a_part_is_what_take_gives_of_its_rows(batch: EventBatch, data: st.DataObject) -> None:
+    start, end = sorted(data.draw(st.lists(st.integers(0, len(batch)), min_size=2, max_size=2)))
+    assert batch.part(start, end).pack() == batch.take(np.arange(start, end)).pack()
+
+
 @pytest.mark.parametrize("batch", [FULL, FULL.take(np.array([], np.int64))], ids=["full", "empty"])
 def test_every_truncation_is_told(batch: EventBatch) -> None:
     for cut in truncations(batch.pack()):
@@ -202,6 +209,8 @@ def test_ids_come_back(ids: list[str | None], data: st.DataObject) -> None:
     if ids:
         rows = data.draw(st.lists(st.integers(0, len(ids) - 1), max_size=5))
         assert column.take(np.array(rows, np.int64)).to_list() == [ids[row] for row in rows]
+    start, end = sorted(data.draw(st.lists(st.integers(0, len(ids)), min_size=2, max_size=2)))
+    assert column.part(start, end).to_list() == ids[start:end]
 
 
 def test_damaged_ids_are_told() -> None:

@@ -57,14 +57,14 @@ def test_contents_with_a_right_checksum_are_told_where_they_make_no_sense() -> N
     rng = random.Random(1)
     bodies: list[object] = [
         None, 3, "x", [], ["s", 1],
-        ["s", 1, 2, 3, 4.5], ["s", 1, 2, 3, 4, 5], ["s", 1, 2, 3, 2**63], [1, 2, 3, 4], ["s", 1, 2, "3"],
+        ["s", 1, 2, 3, 4.5], ["s", 1, 2, 3, 4, 5, 6], ["s", 1, 2, 3, 2**63], [1, 2, 3, 4], ["s", 1, 2, "3"],
         ["s", 1, 2, 3.5],
         ["s", 1, 2, True], ["s", -1, 2, 3], ["s", 1, 2, None], [[], 1, 2, 3], {"s": 1}, {},
     ]  # fmt: skip
     texts = [json.dumps(body).encode() for body in bodies]
     texts += [b"", b"[", b"\xff", b"[" * 100_000] + [rng.randbytes(rng.randrange(30)) for _ in range(500)]
     for text in texts:
-        for kind in (1, 2, 0, 3):
+        for kind in (1, 2, 0, 3, 4, 5):
             if kind == 2 and not text:
                 continue
             damaged = b"RSCT\1" + bytes([kind]) + zlib.crc32(text).to_bytes(4, "little") + text

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.events import EventBatch, IdColumn, TextColumn
-from rocsteady.core.sharding import shard_key, shard_of, split_by_shard
+from rocsteady.core.id_index import hash64_of_ids
+from rocsteady.core.join_batches import LabelBatch, PredictionBatch
+from rocsteady.core.sharding import shard_key, shard_of, split_by_shard, split_records
 from rocsteady.transforms import progress
 
 
@@ -128,6 +130,25 @@ def test_a_part_has_a_dictionary_of_what_it_uses():
     batch = batch_of([f"m{i}" for i in range(500)])
     for _, part in split_by_shard(batch, 16):
         assert sorted(part.models.values) == sorted(set(part.models.to_list()))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.text("ab", max_size=3), max_size=30), st.integers(1, 5))
+def test_labels_and_predictions_are_in_the_shard_of_their_id_in_order(names, shards):
+    n, ids = len(names), IdColumn.of(names)
+    times = np.arange(n)
+    predictions = PredictionBatch.of(
+        models=TextColumn.of([f"m{i % 3}" for i in range(n)]), scores=times / 2, ids=ids, times=times
+    )
+    labels = LabelBatch(ids, times, (times % 2).astype(np.int8), positions=times + 7, high_water=n)
+    for batch in (predictions, labels):
+        expected = {}
+        for row, shard in enumerate((hash64_of_ids(ids) % np.uint64(shards)).tolist()):
+            expected.setdefault(shard, []).append(row)
+        found = dict(split_records(batch, shards))
+        assert found.keys() == expected.keys()
+        for shard, rows in expected.items():
+            assert found[shard].pack() == batch.take(np.array(rows)).pack()
 
 
 def test_a_thousand_models_in_sixty_four_shards_take_milliseconds():

