@@ -29,7 +29,17 @@ from .errors import ConfigError, CorruptBytesError, InputError, OtherConfigurati
 from .events import NO_TIME, EventBatch
 from .join_batches import LabelBatch, LabelRows, PredictionBatch
 from .label_join_state import JoinState
-from .label_matching import NOTHING, ORPHAN, REPEAT, SECOND, USED, Arrivals, Departures, LabelMatcher
+from .label_matching import (
+    LONGEST_TTL,
+    NOTHING,
+    ORPHAN,
+    REPEAT,
+    SECOND,
+    USED,
+    Arrivals,
+    Departures,
+    LabelMatcher,
+)
 from .records import EndOfPartition, Heartbeat, unpack_record
 from .rejected import Rejected, in_words
 from .reorder_buffer import ReorderBuffer
@@ -72,6 +82,10 @@ class JoinSettings:
         for name in ("shards", "evaluator_shards"):
             if isinstance(number := getattr(self, name), bool) or not isinstance(number, int) or number < 1:
                 raise ConfigError(f"{name}={number!r}: give a whole number, 1 or more")
+        if self.ttl > LONGEST_TTL:
+            raise ConfigError(
+                f"ttl={duration_text(self.ttl)!r} is longer than 36,000 years; give at most that"
+            )
         if self.lead is not None and self.lead > self.ttl:
             raise ConfigError(
                 f"label_lead={duration_text(self.lead)!r} is longer than ttl={duration_text(self.ttl)!r}; "

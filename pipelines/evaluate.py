@@ -267,7 +267,7 @@ def _join(options: argparse.Namespace, fields: EventFields, settings: TableSetti
         second=options.second_label or "first",
         evaluator_shards=settings.shards or 1,
     )
-    return Join(_sources(options.labels), options.label_time or str(fields.time), joined)
+    return Join(_sources(options.labels, "--labels"), options.label_time or str(fields.time), joined)
 
 
 def _timing(options: argparse.Namespace, settings: EvaluatorSettings) -> Timing:
@@ -316,12 +316,12 @@ def _print_file(path: Path) -> None:
         raise RocsteadyError(f"stdout cannot be written to: {error.strerror or error}") from None
 
 
-def _sources(paths: Sequence[str]) -> tuple[SourceFile, ...]:
+def _sources(paths: Sequence[str], what: str = "SOURCE") -> tuple[SourceFile, ...]:
     for path in paths:
         if path.startswith("kafka://"):
-            raise ConfigError(f"SOURCE {path}: streaming sources are not in this version; name files")
+            raise ConfigError(f"{what} {path}: streaming sources are not in this version; name files")
         if not path:
-            raise ConfigError("SOURCE '': name a file")
+            raise ConfigError(f"{what} '': name a file")
     sources = list_sources(paths)
     for source in sources:
         if not is_text(source.path):
