@@ -89,7 +89,7 @@ class LabelBatch:
     ids            none is missing
     times          int64 microseconds UTC: when the label came to be known
     labels         int8: POSITIVE, NEGATIVE, or NO_CLASS (a class, with no positive class named)
-    label_classes  the label as a class, where classes are predicted
+    label_classes  the label as a class, where labels are not 1 and 0 as they are
     The others are those of an `EventBatch`.
     """
 

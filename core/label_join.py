@@ -25,11 +25,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .deduplicator import Deduplicator
 from .errors import ConfigError, CorruptBytesError, InputError, OtherConfigurationError
 from .events import NO_TIME, EventBatch
 from .join_batches import LabelBatch, LabelRows, PredictionBatch
 from .label_join_state import JoinState
-from .label_matching import NOTHING, ORPHAN, REPEAT, SECOND, USED, Arrivals, Departures, LabelMatcher
+from .label_matching import (
+    LONGEST_TTL,
+    NOTHING,
+    ORPHAN,
+    REPEAT,
+    SECOND,
+    USED,
+    Arrivals,
+    Departures,
+    LabelMatcher,
+)
 from .records import EndOfPartition, Heartbeat, unpack_record
 from .rejected import Rejected, in_words
 from .reorder_buffer import ReorderBuffer
@@ -37,11 +48,13 @@ from .row_store import RowStore
 from .sharding import shard_key, split_by_shard
 from .source_partitions import END_OF_TIME, SourcePartitions, StreamClock
 from .text_columns import IdColumn, Int64Array, TextColumn
+from .time_order import in_time_order
 from .windows import duration_text, microseconds
 
 Packet = tuple[str, bytes]
 """A record for a shard of the evaluators: (key, bytes)."""
 
+_SECOND = 1_000_000
 _LEAST_GONE = 4_096
 """Rows that have left before what is kept beside the matcher is put together anew."""
 
@@ -56,6 +69,7 @@ class JoinSettings:
     ttl     microseconds: a label counts that comes at most so long after its prediction,
     lead    or so long before it; None = as long
     second  of several such labels "first" or "last" counts; "dead-letter": the first, and others are mistakes
+    deduplicate  microseconds within which a second prediction of a model and id does not count; None: all do
     shards  of the join
     evaluator_shards  of the evaluators that the joined events go to
     """
@@ -63,6 +77,7 @@ class JoinSettings:
     ttl: int
     lead: int | None = None
     second: str = "first"
+    deduplicate: int | None = None
     shards: int = 16
     evaluator_shards: int = 64
 
@@ -72,6 +87,10 @@ class JoinSettings:
         for name in ("shards", "evaluator_shards"):
             if isinstance(number := getattr(self, name), bool) or not isinstance(number, int) or number < 1:
                 raise ConfigError(f"{name}={number!r}: give a whole number, 1 or more")
+        if self.ttl > LONGEST_TTL:
+            raise ConfigError(
+                f"ttl={duration_text(self.ttl)!r} is longer than 36,000 years; give at most that"
+            )
         if self.lead is not None and self.lead > self.ttl:
             raise ConfigError(
                 f"label_lead={duration_text(self.lead)!r} is longer than ttl={duration_text(self.ttl)!r}; "
@@ -104,7 +123,7 @@ class JoinSettings:
     @property
     def waking(self) -> int:
         """How long it lets records wait where the clock is the runner's: it asks for it so often."""
-        return self.ttl // _WAKINGS + 1
+        return (self.ttl // _WAKINGS // _SECOND + 1) * _SECOND
 
     def meaning(self) -> dict[str, object]:
         """Return what decides the meaning of a state, by name."""
@@ -113,14 +132,15 @@ class JoinSettings:
             "ttl": duration_text(self.ttl),
             "label_lead": duration_text(lead),
             "second_label": self.second,
+            "deduplicate": self.deduplicate and duration_text(self.deduplicate),
             "shards": self.shards,
             "evaluator_shards": self.evaluator_shards,
         }
 
 
 COUNTED = (
-    "joined", "unmatched", "late", "labels_used", "labels_unmatched", "labels_duplicate", "labels_second",
-    "labels_late",
+    "joined", "unmatched", "duplicate", "late", "labels_used", "labels_unmatched", "labels_duplicate",
+    "labels_second", "labels_late",
 )  # fmt: skip
 """What a join counts. "labels_second" are those that are mistakes."""
 
@@ -158,6 +178,8 @@ class LabelJoin:
         self._sent = [0] * settings.evaluator_shards
         self._counts = Counter(dict.fromkeys(COUNTED, 0))
         self._seen_rows, self._seen_bytes = 0, 0
+        horizon = settings.deduplicate
+        self._deduplicator = None if horizon is None else Deduplicator(horizon)
 
     def apply(self, record: bytes) -> list[Packet | Rejected]:
         """Apply one record; return joined events and words for the evaluators, and what was refused.
@@ -211,8 +233,15 @@ class LabelJoin:
         """Match what the clock has passed."""
         self._clock.moment = clock
         end = max(self._clock.partitions.greatest, self._greatest)
+        predictions = self._coming[0].release(clock)
+        if predictions and self._deduplicator is not None:
+            kept, again = self._deduplicator.sift(in_time_order(predictions)[0])
+            predictions = [kept] if len(kept) else []
+            if len(again):
+                self._counts["duplicate"] += len(again)
+                yield replace(again, unlabelled=True)
         left = self._matcher.advance(
-            self._arrivals(self._coming[0].release(clock), self._predictions),
+            self._arrivals(predictions, self._predictions),
             self._arrivals(self._coming[1].release(clock), self._labels),
             clock,
             end=end if clock == END_OF_TIME else None,
@@ -253,7 +282,7 @@ class LabelJoin:
             predictions,
             times=labels.times,
             labels=labels.labels,
-            label_classes=labels.label_classes,
+            label_classes=None if predictions.predicted is None else labels.label_classes,
             source=self._name,
             sources=predictions.event_sources(),
             partition=self.number,
@@ -273,7 +302,7 @@ class LabelJoin:
             return
         self._counts["unmatched"] += len(records)
         reasons = _waited(left.unmatched_ages, self.settings.ttl, "no label came within", "no label had come")
-        yield Rejected("unmatched", records, reasons, "no label came", unlabelled=True)
+        yield Rejected("unmatched", records, reasons, "no label came within ttl", unlabelled=True)
 
     def _label_fates(self, left: Departures) -> Iterator[Rejected]:
         self._counts["labels_used"] += int(np.count_nonzero(left.fates == USED))
@@ -283,7 +312,7 @@ class LabelJoin:
             self._counts["labels_unmatched"] += len(records)
             none = "no prediction of this id within ttl of it, and none came within"
             reasons = _waited(left.ages[orphans], lead, none, "no prediction of this id had come")
-            yield Rejected("unmatched", records, reasons, "a label without a prediction")
+            yield Rejected("unmatched", records, reasons, "a label without a prediction within ttl")
         if (records := self._labels.take(left.gone[left.fates == REPEAT])) is not None:
             self._counts["labels_duplicate"] += len(records)
             same = "the same label of this id, at the same time, came before"
@@ -356,6 +385,7 @@ class LabelJoin:
             self._coming[0].packets(),
             self._coming[1].packets(),
             (self._seen_rows, self._seen_bytes),
+            b"" if self._deduplicator is None else self._deduplicator.to_bytes(),
         )
         return state.pack(json.dumps(self.settings.meaning()))
 
@@ -385,6 +415,8 @@ class LabelJoin:
         if state.sources is not None:
             self._clock.partitions = SourcePartitions.of_progress(state.sources)
         self._matcher = LabelMatcher.from_bytes(state.matcher)
+        if self._deduplicator is not None:
+            self._deduplicator = Deduplicator.from_bytes(state.deduplicator)
         (ids, times), (label_ids, label_times) = self._matcher.kept()
         if state.predictions is not None:
             self._predictions = RowStore([replace(state.predictions, ids=ids, times=times)])
@@ -406,12 +438,16 @@ class LabelJoin:
         """Return about how many bytes `to_bytes` would give, in O(1)."""
         entries = (self._row_bytes + _MATCHER_BYTES) * len(self._matcher)
         coming = sum(buffer.snapshot_bytes() for buffer in self._coming)
+        if self._deduplicator is not None:
+            coming += self._deduplicator.snapshot_bytes()
         return _HEAD_BYTES + int(entries) + coming + self._clock.partitions.snapshot_bytes()
 
     def live_bytes(self) -> int:
         """Return about how much memory the join takes, in O(1)."""
         rows = self._row_bytes * (len(self._predictions) + len(self._labels))
         coming = sum(buffer.live_bytes() for buffer in self._coming)
+        if self._deduplicator is not None:
+            coming += self._deduplicator.nbytes
         return self._matcher.nbytes + int(rows) + coming
 
     @property

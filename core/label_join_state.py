@@ -2,8 +2,8 @@
 
 Wire form, version 1, little-endian: a frame (frames.py) with magic "RSJN"; payload: settings (text), progress
 (text, JSON), the matcher's state, what is kept beside it of waiting predictions and of labels (batches
-without ids and times: the matcher has these), predictions and labels that wait for the clock (u32 count,
-batches). Texts and bytes stand behind their length, u32 or u64.
+without ids and times: the matcher has these), the deduplicator's state, predictions and labels that wait
+for the clock (u32 count, batches). Texts and bytes stand behind their length, u32 or u64.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class JoinState:
     coming_predictions: Sequence[bytes]
     coming_labels: Sequence[bytes]
     seen: tuple[int, int]
+    deduplicator: bytes = b""
 
     def pack(self, meaning: str) -> bytes:
         """Return the bytes."""
@@ -57,7 +58,7 @@ class JoinState:
             [
                 packed_text(meaning),
                 packed_text(json.dumps(progress)),
-                *(_sized(part) for part in (self.matcher, predictions, labels)),
+                *(_sized(part) for part in (self.matcher, predictions, labels, self.deduplicator)),
                 *_counted(self.coming_predictions),
                 *_counted(self.coming_labels),
             ]
@@ -77,7 +78,9 @@ class JoinState:
     def _read(cls, reader: Reader) -> tuple[JoinState, str]:
         meaning = reader.text()
         clock, greatest, greatest_joined, sent, sources, seen = json.loads(reader.text())
-        matcher, predictions, labels = (bytes(reader.take(reader.number("<Q"))) for _ in range(3))
+        matcher, predictions, labels, deduplicator = (
+            bytes(reader.take(reader.number("<Q"))) for _ in range(4)
+        )
         coming = [
             [bytes(reader.take(reader.number("<Q"))) for _ in range(reader.number("<I"))] for _ in range(2)
         ]
@@ -94,6 +97,7 @@ class JoinState:
             coming[0],
             coming[1],
             (int(seen[0]), int(seen[1])),
+            deduplicator,
         )
         return state, meaning
 

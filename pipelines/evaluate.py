@@ -92,6 +92,8 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     alerts = alerts_of(options, settings.evaluator, fields, runner.here)
     sources = () if live is not None else sources_of(options.sources)
     join = join_of(options, fields, settings)
+    if join is not None:  # which tells predictions that came again by their own times
+        settings = replace(settings, deduplicate=None)
     check_outputs(
         (
             ("--output", options.output, "rows", check_output),

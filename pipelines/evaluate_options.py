@@ -105,9 +105,10 @@ def join_of(options: argparse.Namespace, fields: EventFields, settings: TableSet
         _parsed("--ttl", options.ttl or "7d", lambda text: microseconds(text, "ttl")),
         None if lead is None else _parsed("--label-lead", lead, parse_lateness),
         second=options.second_label or "first",
+        deduplicate=settings.deduplicate,
         evaluator_shards=settings.shards or 1,
     )
-    return Join(sources_of(options.labels), options.label_time or str(fields.time), joined)
+    return Join(sources_of(options.labels, "--labels"), options.label_time or str(fields.time), joined)
 
 
 def timing_of(options: argparse.Namespace, settings: EvaluatorSettings) -> Timing:
@@ -120,13 +121,13 @@ def timing_of(options: argparse.Namespace, settings: EvaluatorSettings) -> Timin
     return Timing(lateness=settings.lateness, now=time.time_ns() // 1_000, ahead=ahead)
 
 
-def sources_of(paths: Sequence[str]) -> tuple[SourceFile, ...]:
+def sources_of(paths: Sequence[str], what: str = "SOURCE") -> tuple[SourceFile, ...]:
     """Find the files that paths and globs name. Raises ConfigError, or InputError."""
     for path in paths:
         if path.startswith("kafka://"):
-            raise ConfigError(f"SOURCE {path}: streaming sources are not in this version; name files")
+            raise ConfigError(f"{what} {path}: streaming sources are not in this version; name files")
         if not path:
-            raise ConfigError("SOURCE '': name a file")
+            raise ConfigError(f"{what} '': name a file")
     sources = list_sources(paths)
     for source in sources:
         if not is_text(source.path):

@@ -24,7 +24,8 @@ from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.events import NO_TIME
 from ..core.windows import microseconds
 from ..transforms.columns import instant
-from ..transforms.list_files import list_sources
+from ..transforms.file_formats import SourceFile
+from ..transforms.list_files import column_names, list_sources
 from ..transforms.live_readers import END_FILE
 from ..transforms.text_forms import rfc3339
 from ..transforms.timed_lines import TimedFile, TimedLines, survey, timed_lines
@@ -158,8 +159,8 @@ def replay_command(options: argparse.Namespace) -> int:
     files = [survey(source, options.time, options.time_unit) for source in list_sources(options.sources)]
     if not any(file.last >= max(start, NO_TIME + 1) for file in files):
         raise InputError("no record is to be played: the files have none, or --start is behind all of them")
+    text = _text_columns(options.text, [file.source for file in files])
     _announce(files, speed)
-    text = tuple(name for names in options.text for name in names.split(","))
     with StopOnSignal() as stop:
         lines = timed_lines(files, options.time, options.time_unit, text, start)
         try:
@@ -263,6 +264,19 @@ def _speed(text: str) -> float:
             f"--speed {text!r}: give how many seconds of event time pass in a second, such as 60, or max"
         )
     return speed
+
+
+def _text_columns(asked: Sequence[str], sources: Sequence[SourceFile]) -> tuple[str, ...]:
+    """Return the columns that --text names. Raises InputError for one that no file has."""
+    names = tuple(name for listed in asked for name in listed.split(","))
+    if names:
+        there = {name for source in sources for name in column_names(source) or ()}
+        for name in names:
+            if name not in there:
+                raise InputError(
+                    f"--text {name}: no file has such a column; there are {', '.join(sorted(there))}"
+                )
+    return names
 
 
 def _limit(text: str | None) -> float:

@@ -140,7 +140,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         idle_ttl: Duration | None = None,
     ) -> None:
         super().__init__()
-        crosses = (slices,) if isinstance(slices, str) else tuple(slices)
+        crosses = (slices,) if isinstance(slices, str) else slices
         self._fields = EventFields(
             score=score,
             label=label,

@@ -147,7 +147,12 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
         cache_bytes: int = DEFAULT_CACHE_BYTES,
     ) -> None:
         super().__init__()
-        crosses = (slices,) if isinstance(slices, str) else tuple(slices)
+        for name, value in (("id", id), ("time", time)):
+            if value is None:
+                raise ConfigError(f"{name}=None: labels are joined by id, in event time; name the field")
+        if label_time is not None and (not isinstance(label_time, str) or not label_time):
+            raise ConfigError(f"label_time={label_time!r}: give the name of a column, as text")
+        crosses = (slices,) if isinstance(slices, str) else slices
         self._fields = EventFields(
             score=score,
             label=label,
@@ -162,16 +167,14 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
             slices=crosses,  # type: ignore[arg-type]  # one column may stand without a tuple
             probabilities=probabilities,
         )
-        self._label_time = label_time or time
+        self._label_time = time if label_time is None else label_time
         self._settings = JoinSettings.of(
             ttl, label_lead, second=second_label, shards=shards, evaluator_shards=1
         )
-        late = (
-            parse_lateness(lateness)
-            if isinstance(lateness, str)
-            else lateness and microseconds(lateness, "lateness")
-        )
-        self._lateness = int(late)  # type: ignore[arg-type]
+        if isinstance(lateness, str):
+            self._lateness = parse_lateness(lateness)
+        else:
+            self._lateness = 0 if lateness == 0 else microseconds(lateness, "lateness")
         self._cache_bytes = cache_bytes
 
     @property

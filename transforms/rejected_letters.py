@@ -85,7 +85,13 @@ class RejectedLetters:
         return {name: column for name, column in own.items() if column is not None}
 
     def _labels(self, labels: Int8Array, classes: TextColumn | None) -> pa.Array:
-        return _text(classes) if classes is not None else pa.array(labels, mask=labels == NO_CLASS)
+        """Return labels as they may be read again: of words only the positive one is known."""
+        if classes is not None:
+            return _text(classes)
+        if self.fields.positive is not None:
+            words = (f"not {self.fields.positive}", self.fields.positive)
+            return _text(TextColumn(labels.astype(np.int32), words))
+        return pa.array(labels, mask=labels == NO_CLASS)
 
 
 def _text(column: TextColumn) -> pa.Array:

@@ -218,7 +218,7 @@ def validate_labels(
         found,
         times,
         labels,
-        None if fields.predicted is None else classes,
+        None if fields.predicted is None and fields.positive is None else classes,
         source=source,
         partition=partition,
     )

@@ -11,7 +11,7 @@ import pytest
 import rocsteady as rs
 from alert_oracle import Moment, moments_of
 from batches import flips, truncations, with_right_checksum
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core import alert_watch
 from rocsteady.core.alert_rows import AlertRow, WatchedRows
@@ -122,6 +122,7 @@ def test_the_histories_open_and_close_alerts_of_every_rule() -> None:
     assert seen == {(str(rule), state) for rule in RULES for state in ("open", "closed")}
 
 
+@settings(deadline=None)
 @given(histories(), histories(), st.randoms(use_true_random=False))
 def test_order_repeats_and_restarts_change_nothing(
     one: list[MeasureRow], other: list[MeasureRow], chance: random.Random

@@ -166,6 +166,10 @@ MISTAKES = {
     "evaluate ok.csv --output o.csv --labels=l.csv": "--labels l.csv id --id COL",
     "evaluate ok.csv --output o.csv --labels=l.csv --id score": "--labels l.csv time of a prediction --time",
     "evaluate ok.csv --output o.csv --ttl 3d": "--ttl 3d labels of their own --labels",
+    "evaluate ok.csv --output o.csv --labels= --id score --time label": "--labels '' name a file",
+    "evaluate ok.csv --output o.csv --labels=ok.csv --id score --time label --ttl 20000000d": (
+        "ttl='20000000d' is longer than 36,000 years"
+    ),
     "evaluate ok.csv --output o.csv --label-time t": "--label-time t --labels",
     "evaluate - --labels l.csv --output o.csv": "--labels l.csv SOURCE - JoinLabels",
     # alerts

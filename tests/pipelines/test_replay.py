@@ -267,6 +267,7 @@ MISTAKES = {
     "s.csv --time t --output s.csv": "s.csv is not a folder",
     "s.csv --time t --output full": "full is not empty",
     "s.csv --time t --output none/there": "none/there cannot be made",
+    "s.csv --time t --text model,lable": "--text lable: no file has such a column label model",
     "s.csv --time t --sped 5": "'--sped'",
 }
 
