@@ -317,10 +317,11 @@ def parse_every(text: str) -> Emission:
 def parse_lateness(text: str) -> int:
     """Read how late an event may come, in microseconds: a duration, or 0.
 
-    >>> parse_lateness("10m"), parse_lateness("0s")
-    (600000000, 0)
+    >>> parse_lateness("10m"), parse_lateness("0s"), parse_lateness("0")
+    (600000000, 0, 0)
     """
-    if (found := _DURATION.fullmatch(text.strip())) is not None and not Decimal(found[1]):
+    found = _DURATION.fullmatch(text.strip())
+    if text.strip() == "0" or (found is not None and not Decimal(found[1])):
         return 0
     return microseconds(text, "lateness")
 

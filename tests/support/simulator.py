@@ -11,16 +11,18 @@ and commits positions and cells together. On the way:
     the job falls back  to an older checkpoint, positions and cells, while workers and caches live on
     a bag               is read in any order
 
-What a run put out, without repeats, must be what an undisturbed machine puts out.
+What a run put out, without repeats, must be what an undisturbed machine puts out. Which machines are run, and
+what they are fed, `Machines` says.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
-from hash_chain import END, ChainFactory, ChainRow, clock, events, undisturbed
+from hash_chain import END, ChainFactory, ChainRow, clock, events
 from rocsteady.core.shard_protocol import (
     LiveMachine,
     MachineCache,
@@ -28,9 +30,66 @@ from rocsteady.core.shard_protocol import (
     ShardCells,
     ShardProtocol,
 )
+from rocsteady.core.sharding import shard_key
+from rocsteady.core.state_machine import MachineFactory
 
-Item = tuple[str, int]
-"""("event", value), ("clock", time) or ("end", 0)."""
+KEYS = tuple(shard_key(shard) for shard in range(3))
+
+Item = tuple[str, Any]
+"""Such as ("event", value), ("clock", time) or ("end", 0)."""
+
+
+class Machines(Protocol):
+    """What a simulation runs: one kind of machine, with settings of its own."""
+
+    rooms: Sequence[int]
+    """Bytes that a worker's cache may have."""
+
+    batched: Sequence[str]
+    """Kinds of items of which several may be one record."""
+
+    def __init__(self, rng: random.Random) -> None:
+        """Choose settings."""
+        ...
+
+    def factory(self, at: Callable[[str], None] | None) -> MachineFactory[Any]:
+        """Return a factory of machines that call `at(place)` at the start and in the middle of an apply."""
+        ...
+
+    def items(self, rng: random.Random) -> list[Item]:
+        """Return the input of a key, its end last."""
+        ...
+
+    def record(self, kind: str, values: Sequence[Any]) -> bytes:
+        """Pack items of one kind into a record."""
+        ...
+
+    def told(self, output: Any) -> Iterable[tuple[Any, Any]]:
+        """Return what an output says: identities, and what is said of each."""
+        ...
+
+
+class Chains:
+    """Hash chains, whose rows tell every mistake."""
+
+    rooms = (0, 700, 1 << 20)
+    batched = ("event",)
+
+    def __init__(self, rng: random.Random) -> None:
+        self._window, self._every = rng.choice([None, 2, 9]), rng.choice([1, 2, 5])
+
+    def factory(self, at: Callable[[str], None] | None) -> ChainFactory:
+        return ChainFactory(self._window, self._every, at)
+
+    def items(self, rng: random.Random) -> list[Item]:
+        kinds = ["clock" if rng.random() < 0.2 else "event" for _ in range(rng.randint(1, 60))]
+        return [*((kind, rng.getrandbits(40)) for kind in kinds), ("end", 0)]
+
+    def record(self, kind: str, values: Sequence[Any]) -> bytes:
+        return events(*values) if kind == "event" else clock(values[0]) if kind == "clock" else END
+
+    def told(self, output: ChainRow) -> Iterable[tuple[Any, Any]]:
+        yield output.row, output
 
 
 class InjectedError(Exception):
@@ -154,31 +213,26 @@ class Simulation:
     def __init__(
         self,
         seed: int,
-        protocol_type: type[ShardProtocol[ChainRow]] = ShardProtocol,
+        protocol_type: type[ShardProtocol[Any]] = ShardProtocol,
         cache_type: type[FaultyCache] = FaultyCache,
         log_type: type[LogView] = LogView,
+        machines: type[Machines] = Chains,
     ) -> None:
         rng = self.rng = random.Random(seed)
         self.faults = Faults()
         self.traffic = Traffic()
-        self.factory = ChainFactory(rng.choice([None, 2, 9]), rng.choice([1, 2, 5]), self.faults.at)
-        self.items: dict[str, list[Item]] = {
-            key: [self._item() for _ in range(rng.randint(1, 60))] + [("end", 0)]
-            for key in "abc"[: rng.randint(1, 3)]
-        }
+        self.machines = machines(rng)
+        self.factory = self.machines.factory(self.faults.at)
+        self.items = {key: self.machines.items(rng) for key in KEYS[: rng.randint(1, 3)]}
         self._protocol_type, self._cache_type = protocol_type, cache_type
         self._log_type = log_type
         self.workers = [self._worker() for _ in range(rng.randint(1, 3))]
         self.now = Checkpoint(dict.fromkeys(self.items, 0), {key: Stored() for key in self.items})
         self.checkpoints = [self.now]
-        self.seen: dict[tuple[str, int], ChainRow] = {}
+        self.seen: dict[str, dict[Any, Any]] = {key: {} for key in self.items}
 
-    def _item(self) -> Item:
-        kind = "clock" if self.rng.random() < 0.2 else "event"
-        return kind, self.rng.getrandbits(40)
-
-    def _worker(self) -> ShardProtocol[ChainRow]:
-        room = self.rng.choice([0, 700, 1 << 20])
+    def _worker(self) -> ShardProtocol[Any]:
+        room = self.rng.choice(self.machines.rooms)
         return self._protocol_type(self.factory, self._cache_type(room, self.faults), "step")
 
     def run(self) -> None:
@@ -200,7 +254,7 @@ class Simulation:
         protocol = rng.choice(self.workers)
         keys = rng.sample(list(self.items), rng.randint(1, len(self.items)))
         positions, cells = dict(self.now.positions), dict(self.now.cells)
-        out: list[tuple[str, ChainRow]] = []
+        out: list[tuple[str, Any]] = []
         try:
             for key in keys:
                 start = positions[key]
@@ -228,27 +282,28 @@ class Simulation:
     def _cut(self, items: list[Item]) -> list[bytes]:
         """Cut items into records, otherwise each time."""
         records: list[bytes] = []
-        batch: list[int] = []
+        batch: list[Any] = []
+        of = ""
         for kind, value in items:
-            if batch and (kind != "event" or self.rng.random() < 0.3):
-                records.append(events(*batch))
+            if batch and (kind != of or of not in self.machines.batched or self.rng.random() < 0.3):
+                records.append(self.machines.record(of, batch))
                 batch = []
-            if kind == "event":
-                batch.append(value)
-            else:
-                records.append(clock(value) if kind == "clock" else END)
-        return [*records, events(*batch)] if batch else records
+            of = kind
+            batch.append(value)
+        return [*records, self.machines.record(of, batch)] if batch else records
 
-    def _deliver(self, out: list[tuple[str, ChainRow]]) -> None:
-        """Take rows as a sink does that drops repeats by identity; a repeat must be the same row."""
-        for key, row in out:
-            if self.seen.setdefault((key, row.row), row) != row:
-                raise WrongRowsError(f"row {row.row} of {key} comes in two forms")
+    def _deliver(self, out: list[tuple[str, Any]]) -> None:
+        """Take outputs as a sink does that drops repeats by identity; a repeat must say the same."""
+        for key, output in out:
+            for identity, said in self.machines.told(output):
+                if self.seen[key].setdefault(identity, said) != said:
+                    raise WrongRowsError(f"row {identity} of {key} comes in two forms")
 
     def _compare(self) -> None:
-        factory = ChainFactory(self.factory.window, self.factory.every)
         for key, items in self.items.items():
-            expected = undisturbed(factory, self._cut(items))
-            got = [row for (of, _), row in sorted(self.seen.items()) if of == key]
+            machine = self.machines.factory(None).new(None, key)
+            outputs = [output for record in self._cut(items) for output in machine.apply(record)]
+            expected = dict(told for output in outputs for told in self.machines.told(output))
+            got = self.seen[key]
             if got != expected:
                 raise WrongRowsError(f"{len(got)} rows of {key}, and {len(expected)} are right")

@@ -1,0 +1,63 @@
+"""The state protocol of a shard keeps joins, and tables in order of time, whatever a runner does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from broken_protocols import BROKEN
+from rocsteady.core.errors import CorruptBytesError
+from simulated_machines import Joins, Tables
+from simulator import Simulation, WrongRowsError
+
+MACHINES: dict[str, Any] = {"joins": Joins, "tables": Tables}
+FOUND_AT_ONCE = {
+    "joins": (
+        "token ignored", "absent token matches", "timers pass by", "log kept", "order of the bag trusted",
+    ),
+    "tables": (
+        "token ignored", "absent token matches", "tokens are counts", "left in the cache",
+        "put before the writes", "timers pass by", "log kept", "order of the bag trusted",
+    ),
+}  # fmt: skip
+FOUND_LATER = {
+    "joins": ("left in the cache", "put before the writes", "logged and in the snapshot"),
+    "tables": (),
+}
+
+
+@pytest.mark.parametrize("kind", MACHINES)
+def test_what_leaves_is_what_leaves_an_undisturbed_machine(kind: str) -> None:
+    for seed in range(30):
+        Simulation(seed, machines=MACHINES[kind]).run()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", MACHINES)
+def test_it_is_for_many_more_seeds(kind: str) -> None:
+    for seed in range(30, 600):
+        Simulation(seed, machines=MACHINES[kind]).run()
+
+
+def pairs(rules: dict[str, tuple[str, ...]]) -> list[tuple[str, str]]:
+    return [(kind, rule) for kind, names in rules.items() for rule in names]
+
+
+def finds(kind: str, rule: str, seeds: int) -> bool:
+    for seed in range(seeds):
+        try:
+            Simulation(seed, *BROKEN[rule], machines=MACHINES[kind]).run()
+        except (WrongRowsError, CorruptBytesError):
+            return True
+    return False
+
+
+@pytest.mark.parametrize(("kind", "rule"), pairs(FOUND_AT_ONCE))
+def test_a_protocol_with_one_rule_broken_is_found_by_them_too(kind: str, rule: str) -> None:
+    assert finds(kind, rule, 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "rule"), pairs(FOUND_LATER))
+def test_so_are_those_that_show_seldom(kind: str, rule: str) -> None:
+    assert finds(kind, rule, 400)
