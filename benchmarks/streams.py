@@ -253,9 +253,10 @@ def bounded(files: Files, sizes: Sizes) -> Iterator[str]:
         "the joins account for it, and the process's memory at its peak, beside what the command takes. "
         f"{PER_DAY:,} predictions a day and a time to live of a day, so that {PER_DAY:,} ids are known at "
         f"once. "
-        "The joins are bounded by the time to live; Beam's in-process runner is not: it holds what goes from "
-        "one "
-        "step to the next until the first has ended.\n"
+        "The joins are bounded by the time to live. The process has in it what the reader of Parquet keeps "
+        "of "
+        "the files, and the command what Beam's in-process runner keeps: all that goes from one step to the "
+        "next until the first has ended.\n"
     )
     out = []
     for n in sizes.alone:
