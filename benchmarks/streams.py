@@ -42,12 +42,11 @@ class Sizes:
 WHOLE = Sizes(
     5_000_000,
     (
-        (1, "5", "parquet"), (100, "5", "parquet"), (1000, "5", "parquet"), (1, "0", "parquet"),
-        (1, "shuffled", "parquet"), (1, "5", "csv"), (1000, "5", "csv"), (1, "5", "csv.gz"),
+        (1, "5", "parquet"), (100, "5", "parquet"), (1000, "5", "parquet"), (1, "shuffled", "parquet"),
+        (1, "5", "csv"), (1000, "5", "csv"), (1, "5", "csv.gz"),
     ),
     (
-        (1_000_000, 1, 16, "sorted"), (5_000_000, 1, 16, "sorted"), (5_000_000, 100, 26, "sorted"),
-        (5_000_000, 1, 16, "shuffled"),
+        (5_000_000, 1, 16, "sorted"), (5_000_000, 100, 26, "sorted"), (5_000_000, 1, 16, "shuffled"),
     ),
     (1_000_000, 2_000_000, 5_000_000),
     1_000_000,
@@ -134,17 +133,16 @@ def order(files: Files, sizes: Sizes, reached: Reached) -> Iterator[str]:
     for models, minutes, ending in sizes.cases:
         path, one = files.events(n, models, minutes, ending), files.events(1, 1, "0", ending)
         print(f"{models:,} models, {minutes} minutes, {ending}", flush=True)
-        runs = take_turns(
-            {
-                "start": partial(in_order, one, "position"),
-                "position": partial(in_order, path, "position"),
-                "time": partial(in_order, path, "time"),
-                "time:10m": partial(in_order, path, "time:10m"),
-            },
-            sizes.repeat,
-        )
-        alone = median(a / b for a, b in zip(net(runs, "time"), net(runs, "position"), strict=False))
         nearly = minutes != "shuffled"
+        contenders = {
+            "start": partial(in_order, one, "position"),
+            "position": partial(in_order, path, "position"),
+            "time": partial(in_order, path, "time"),
+        }
+        if nearly:  # of a shuffled file nearly everything would be late, and be written about
+            contenders["time:10m"] = partial(in_order, path, "time:10m")
+        runs = take_turns({**contenders}, sizes.repeat)
+        alone = median(a / b for a, b in zip(net(runs, "time"), net(runs, "position"), strict=False))
         whole = median(a.cpu / b.cpu for a, b in zip(runs["time"], runs["position"], strict=False))
         if nearly:
             reached["order"] = max(reached.get("order", 0.0), whole)
