@@ -55,8 +55,9 @@ Packet = tuple[str, bytes]
 """A record for a shard of the evaluators: (key, bytes)."""
 
 _SECOND = 1_000_000
-_LEAST_GONE = 4_096
-"""Rows that have left before what is kept beside the matcher is put together anew."""
+
+_LEAST_GONE, _LEAST_GONE_BYTES = 4_096, 1 << 20
+"""Rows, or bytes, that have left before what is kept beside the matcher is put together anew."""
 
 _WAKINGS = 8
 """A clock that is the runner's is asked so often in a time to live: joined events wait that much longer."""
@@ -344,7 +345,8 @@ class LabelJoin:
     def _reclaim(self) -> None:
         """Give up the rows that have left, once they are the larger part."""
         kept = self._matcher.waiting + self._matcher.held
-        if len(self._predictions) + len(self._labels) > 2 * kept + _LEAST_GONE:
+        least = min(_LEAST_GONE, int(_LEAST_GONE_BYTES / max(self._row_bytes, 1)))
+        if len(self._predictions) + len(self._labels) > 2 * kept + least:
             self._renumber()
 
     def _renumber(self) -> None:

@@ -70,7 +70,8 @@ LONGEST_TTL = 2**60
 """Microseconds, 36,000 years; times less ttl and lead stay within 64 bits."""
 
 _LEAST_ROOM = 4096  # rows of what leaves, at once
-_LEAST_GONE = 4096  # entries that have left before what is held is put together anew
+_LEAST_GONE = 4096  # entries that have left before what is held is put together anew,
+_LEAST_GONE_BYTES = 1 << 20  # or bytes of their ids
 
 
 class Arrivals(NamedTuple):
@@ -280,7 +281,8 @@ class LabelMatcher:
         course = self._state.course[0]
         gone = int(course["end_of_predictions"]) + int(course["end_of_labels"]) - len(self)
         forgotten = len(self._ids) - len(self) if self.clock - self._put_together_at > self.ttl else 0
-        if self.clock == END or max(gone, forgotten) > max(_LEAST_GONE, (len(self) + len(self._ids)) // 2):
+        least = min(_LEAST_GONE, 16 + _LEAST_GONE_BYTES * len(self._ids) // max(self._ids.nbytes, 1))
+        if self.clock == END or max(gone, forgotten) > max(least, (len(self) + len(self._ids)) // 2):
             self._put_together()
 
     def _put_together(self) -> int:

@@ -243,6 +243,24 @@ def _list_letters(outcome: Outcome, path: str | None) -> None:
         print(f"  and {len(outcome.letters) - _REASONS_SHOWN} more kinds", file=sys.stderr)
 
 
+_MANY = 10
+"""Of so many events one that is late, or three that are unmatched, are worth a sentence."""
+
+
+def _losses(counts: Mapping[str, int], job: Evaluation) -> Iterator[str]:
+    """Yield a sentence where so many events are late or unmatched that an option looks wrong."""
+    read, late, unmatched = (counts.get(name, 0) for name in ("events_read", "late", "unmatched"))
+    if late * _MANY > read:
+        order = job.settings.evaluator.order
+        yield f"{late / read:.0%} of the events were late: --order {order} allows too little, if that is not meant"
+    if job.join is not None and unmatched * _MANY > 3 * read:
+        ttl = duration_text(job.join.settings.ttl)
+        yield (
+            f"{unmatched / read:.0%} of the predictions got no label within --ttl {ttl}: give more, if labels "
+            "may take longer"
+        )
+
+
 _REMEDIES = {
     "late": "all came behind others by more than --order allows; allow more, as in --order time:1h",
     "unmatched": "no label came for any prediction; check --id, which both must have, --label-time and --ttl",
@@ -258,9 +276,12 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
     if not applied:
         if outcome.letters:
             kind, reason, *_ = outcome.letters[0]
+            if kind == "unmatched" and counts["labels_invalid"] and not counts["labels_used"]:
+                kind, reason, *_ = next(letter for letter in outcome.letters if letter[0] == "invalid")
             remedy = remedy_of(reason, fields) if kind == "invalid" else _REMEDIES[kind]
             yield f"no event was applied: {remedy}"
         return
+    yield from _losses(counts, job)
     if fields.positive is not None and not counts["rows_with_a_positive"]:
         yield (
             f"no event in the rows is positive: no label in {fields.label!r} equals --positive "
@@ -269,7 +290,10 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
     if counts["events_tied"]:
         remedy = "tell them apart with --id"
         if fields.id is not None:
-            remedy = f"--id {fields.id} does not tell them apart"
+            remedy = (
+                f"--id {fields.id} does not tell them apart; if they were delivered twice, --deduplicate 1d "
+                "drops the second"
+            )
         yield (
             f"{_number(counts['events_tied'], 'event')} share their time with others of their model, in an "
             f"order that is the same in every run but arbitrary: {remedy}"

@@ -77,7 +77,8 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
                  passed it by 10 minutes. Events of one time apply by id=, then by a hash of their content.
                  What comes behind what was applied is late. On a runner whose watermark knows its sources the
                  rows do not depend on the order in which events arrive
-    clock        "runner", with order="time": Beam's watermark tells what is complete
+    clock        "runner", with order="time": Beam's watermark tells what is complete. Rows on a grid of times
+                 are made by a model's own events alone, as how often a watermark is seen is chance
     positive     the label of positive events; without it 1/0, 1/-1 and true/false are understood
     model_name   the one model that all events are of, instead of a column
     time_unit    "s", "ms", "us" or "ns", for times that are numbers

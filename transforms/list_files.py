@@ -147,7 +147,12 @@ def check_columns(sources: Sequence[SourceFile], fields: EventFields, role: Role
                 near = difflib.get_close_matches(column, names, 1)
                 meant = f" (did you mean {near[0]!r}?)" if near else ""
                 option = "--label-time" if (role, field) == ("label", "time") else OPTIONS[field]
+                both = (
+                    "; labels and predictions must call it the same"
+                    if (role, field) == ("label", "id")
+                    else ""
+                )
                 raise InputError(
                     f"{source.name} has no column {column!r}{meant}; it has {shown}. "
-                    f"Say which with {option} COL"
+                    f"Say which with {option} COL{both}"
                 )

@@ -28,14 +28,14 @@ FOUND_LATER = {
 
 @pytest.mark.parametrize("kind", MACHINES)
 def test_what_leaves_is_what_leaves_an_undisturbed_machine(kind: str) -> None:
-    for seed in range(30):
+    for seed in range(15):
         Simulation(seed, machines=MACHINES[kind]).run()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", MACHINES)
 def test_it_is_for_many_more_seeds(kind: str) -> None:
-    for seed in range(30, 600):
+    for seed in range(15, 600):
         Simulation(seed, machines=MACHINES[kind]).run()
 
 
