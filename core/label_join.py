@@ -54,8 +54,6 @@ from .windows import duration_text, microseconds
 Packet = tuple[str, bytes]
 """A record for a shard of the evaluators: (key, bytes)."""
 
-_SECOND = 1_000_000
-
 _LEAST_GONE, _LEAST_GONE_BYTES = 4_096, 1 << 20
 """Rows, or bytes, that have left before what is kept beside the matcher is put together anew."""
 
@@ -70,17 +68,17 @@ class JoinSettings:
     ttl     microseconds: a label counts that comes at most so long after its prediction,
     lead    or so long before it; None = as long
     second  of several such labels "first" or "last" counts; "dead-letter": the first, and others are mistakes
-    deduplicate  microseconds within which a second prediction of a model and id does not count; None: all do
     shards  of the join
     evaluator_shards  of the evaluators that the joined events go to
+    deduplicate  microseconds within which a second prediction of a model and id does not count; None: all do
     """
 
     ttl: int
     lead: int | None = None
     second: str = "first"
-    deduplicate: int | None = None
     shards: int = 16
     evaluator_shards: int = 64
+    deduplicate: int | None = None
 
     def __post_init__(self) -> None:
         if self.second not in ("first", "last", "dead-letter"):
@@ -124,7 +122,7 @@ class JoinSettings:
     @property
     def waking(self) -> int:
         """How long it lets records wait where the clock is the runner's: it asks for it so often."""
-        return (self.ttl // _WAKINGS // _SECOND + 1) * _SECOND
+        return self.ttl // _WAKINGS + 1
 
     def meaning(self) -> dict[str, object]:
         """Return what decides the meaning of a state, by name."""

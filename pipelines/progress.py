@@ -250,14 +250,16 @@ _MANY = 10
 def _losses(counts: Mapping[str, int], job: Evaluation) -> Iterator[str]:
     """Yield a sentence where so many events are late or unmatched that an option looks wrong."""
     read, late, unmatched = (counts.get(name, 0) for name in ("events_read", "late", "unmatched"))
+    if read < _FEW_EVENTS:
+        return
     if late * _MANY > read:
         order = job.settings.evaluator.order
-        yield f"{late / read:.0%} of the events were late: --order {order} allows too little, if that is not meant"
+        yield f"{late / read:.0%} of the events were late: --order {order} allows too little, if not meant"
     if job.join is not None and unmatched * _MANY > 3 * read:
         ttl = duration_text(job.join.settings.ttl)
         yield (
-            f"{unmatched / read:.0%} of the predictions got no label within --ttl {ttl}: give more, if labels "
-            "may take longer"
+            f"{unmatched / read:.0%} of the predictions got no label within --ttl {ttl}: give more, if "
+            "labels may take longer"
         )
 
 
