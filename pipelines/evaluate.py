@@ -50,7 +50,7 @@ from .alerts import alerts_of, read_messages, watch_rows
 from .evaluate_options import fields_of, join_of, sources_of, table_of, timing_of, whole_number
 from .evaluation import Beside, Evaluation, Join, Outcome
 from .outputs import STDOUT, check_outputs, is_text, staged
-from .progress import ProgressLine, summarise, warnings_of
+from .progress import ProgressLine, sum_of_labels, summarise, warnings_of
 
 _EVENTS_AT_ONCE = 1_000_000
 """Of Parquet, at the most. 10M events of 100,000 models took 36 s of processor time by this, 48 s by 400,000
@@ -185,6 +185,19 @@ def run_evaluation(job: Evaluation) -> Outcome:
     return replace(outcome, seconds=time.monotonic() - started)
 
 
+def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int], ...]:
+    """Return (kind, why, how many) of the events, or predictions, that were not applied."""
+    if job.join is None:
+        return tuple((kind, reason, count) for kind, reason, count, _ in outcome.letters)
+    whys = (
+        ("invalid", "no prediction", "dead_letters"),
+        ("late", "too far behind their source", "late"),
+        ("unmatched", "no label came within ttl", "unmatched"),
+        ("duplicate", "model and id came before", "duplicate"),
+    )
+    return tuple((kind, why, outcome.counts[name]) for kind, why, name in whys if outcome.counts[name])
+
+
 def report_on(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[str]) -> None:
     """Write the page about a job whose files are written."""
     from .report import TITLE, EventCounters, read_tables, rows_settings, write_report
@@ -204,12 +217,17 @@ def report_on(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[s
         counters=EventCounters(
             outcome.counts["events_read"],
             outcome.counts["events_applied"],
-            tuple((kind, reason, count) for kind, reason, count, _ in outcome.letters),
+            _not_applied(job, outcome),
         ),
         title=job.title or TITLE,
         confidence=job.settings.evaluator.confidence,
         settings=rows_settings(files),
-        notes=[*job.notes, *(f"{warning[0].upper()}{warning[1:]}." for warning in warnings), *oddities],
+        notes=[
+            *job.notes,
+            *([] if job.join is None else [f"{sum_of_labels(outcome.counts)}."]),
+            *(f"{warning[0].upper()}{warning[1:]}." for warning in warnings),
+            *oddities,
+        ],
     )
 
 

@@ -318,3 +318,16 @@ def test_rows_of_labels_are_taken_with_all_that_their_packet_says() -> None:
     assert taken.packet() == labels.packet()
     assert LabelBatch.unpack(taken.pack()).packet() == labels.packet()
     assert (taken.ids.to_list(), taken.times.tolist(), taken.labels.tolist()) == (["b"], [2], [1])
+
+
+def test_a_prediction_that_comes_again_is_told_by_its_own_time_before_it_waits() -> None:
+    predictions = [("a", "m", 0, 0.1), ("a", "m", 4, 0.2), ("a", "n", 4, 0.3), ("a", "m", 9, 0.4)]
+    join = LabelJoin(JoinSettings(ttl=20, evaluator_shards=1, deduplicate=5), 0)
+    records = [prediction_batch(predictions[::-1]).pack(), label_batch([("a", 12, 1)]).pack()]
+    events, refused, _ = run(join, [*records, Clock(5).pack(), EndOfInput().pack()], random.Random(3))
+    scores = sorted(score for batch in events for score in batch.scores.tolist())
+    assert scores == [0.1, 0.3, 0.4], "of m, the one at 4 is within 5 of that at 0, and that at 9 is not"
+    (again,) = [each for each in refused if each.kind == "duplicate"]
+    assert isinstance(again.records, EventBatch)
+    assert again.records.scores.tolist() == [0.2]
+    assert run.counts["duplicate"] == 1  # type: ignore[attr-defined]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -126,3 +129,17 @@ def test_settings_that_cannot_be_are_refused_before_the_job(capsys, options, mes
     ran = call(capsys, "evaluate", "s.csv", *options, "--output", "rows.csv")
     assert ran.status == 2
     assert message in ran.lines[-1]
+
+
+def test_a_label_that_is_left_over_is_shown_in_its_own_words(capsys):
+    Path("p.csv").write_text("id,score,t\na,0.5,100\n")
+    Path("l.csv").write_text("id,label,t\na,yes,160\nb,yes,170\nc,perhaps,180\n")
+    ran = call(
+        capsys, "evaluate", "p.csv", "--labels", "l.csv", "--id", "id", "--time", "t", "--positive", "yes",
+        "--ttl", "1h", "--output", "o.csv", "--dead-letters", "d.jsonl",
+    )  # fmt: skip
+    assert ran.status == 0
+    letters = [json.loads(line) for line in Path("d.jsonl").read_text().splitlines()]
+    assert [(letter["id"], json.loads(letter["raw"])["label"]) for letter in letters] == [
+        ("b", "yes"), ("c", "perhaps"),
+    ]  # fmt: skip
