@@ -61,6 +61,8 @@ def _values(column: pa.Array) -> list[object]:
 def _shown(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)  # the same number in a block of whole ones
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:60]}... ({len(text)} characters)"
 

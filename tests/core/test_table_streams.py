@@ -208,7 +208,9 @@ FEATURES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    "order", [pytest.param(each, marks=[] if each == "time" else [pytest.mark.slow]) for each in ORDERS]
+)
 @pytest.mark.parametrize("feature", FEATURES)
 def test_rows_are_those_of_the_definition_however_events_are_cut(feature: str, order: str) -> None:
     for seed in range(6):

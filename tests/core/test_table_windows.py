@@ -67,7 +67,14 @@ def vars_of(batch: EventBatch) -> dict[str, Any]:
     return {name: getattr(batch, name) for name in EventBatch.__dataclass_fields__}
 
 
-@pytest.mark.parametrize("order", ["arrival", "position", "time"])
+@pytest.mark.parametrize(
+    "order",
+    [
+        pytest.param("arrival", marks=pytest.mark.slow),
+        "position",
+        pytest.param("time", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("window", WINDOWS)
 def test_rows_are_those_of_each_model_alone(window: str, order: str) -> None:
     rng = random.Random(3)

@@ -159,6 +159,7 @@ UNFADING = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", EMISSIONS)
 @pytest.mark.parametrize("window", UNFADING)
 def test_weights_of_one_make_the_rows_of_no_weights(window: str, every: str) -> None:
@@ -188,6 +189,7 @@ def test_weights_of_one_make_the_rows_of_no_weights(window: str, every: str) -> 
 ALL_WINDOWS = {**{name: window for name, (window, _) in WINDOWS.items()}, **UNFADING}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", EMISSIONS)
 @pytest.mark.parametrize("window", ALL_WINDOWS)
 def test_batches_change_no_bit_and_snapshots_nothing_beyond_rounding(window: str, every: str) -> None:

@@ -56,7 +56,7 @@ def test_the_tables_are_the_last_rows_and_a_second_run_trains_nothing(capsys):
     )
     assert any(added_up in line and "rows in there/flights/rows.parquet" in line for line in lines)
     assert f"rocsteady: {landed:,} labels read = {landed:,} used" in lines
-    assert f"  {4 * unlabelled} x unmatched: no label came (" in err
+    assert f"  {4 * unlabelled} x unmatched: no label came within ttl (" in err
     assert any(
         "window adaptive:1e-20:placement: 16 rows in there/flights/adaptive.parquet" in x for x in lines
     )
