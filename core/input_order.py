@@ -22,7 +22,7 @@ from .events import NO_TIME, EventBatch
 from .records import EndOfInput, EndOfPartition, Record
 from .rejected import Rejected
 from .reorder_buffer import ReorderBuffer
-from .source_partitions import END_OF_TIME, SourcePartitions, StreamClock
+from .source_partitions import END_OF_TIME, SourcePartitions, StreamClock, check_packet, packets_lost
 from .text_columns import TextColumn
 from .time_order import in_time_order
 
@@ -159,7 +159,9 @@ class PositionOrder:
         elif isinstance(content, EndOfPartition):
             self._end(content)
         elif isinstance(content, EventBatch):
-            self._check_place(content)
+            packets, _ = self._ends.get(content.partition, (None, ""))
+            place = (content.source, content.partition, content.sequence)
+            check_packet(*place, self._partitions, packets, "order 'position'")
             key = (content.partition, content.sequence)
             if key == (self._turn, self._expected):
                 yield content
@@ -188,23 +190,6 @@ class PositionOrder:
         self._ends[partition] = said
         self._end_bytes += len(json.dumps([partition, *said])) + 2  # a comma and a space between two
 
-    def _check_place(self, batch: EventBatch) -> None:
-        if batch.sequence < 0 or batch.partition < 0:
-            raise InputError(
-                f"a packet of {batch.source!r} has no number, and order 'position' needs one; number the "
-                "packets of a partition from 0, or evaluate in order of arrival"
-            )
-        if self._partitions is not None and batch.partition >= self._partitions:
-            raise InputError(
-                f"a packet of {batch.source!r} is of partition {batch.partition}, and the input has "
-                f"{self._partitions}; number partitions from 0, and say how many there are in every end"
-            )
-        if batch.sequence >= self._ends.get(batch.partition, (batch.sequence + 1, ""))[0]:
-            raise InputError(
-                f"packet {batch.sequence} of {batch.source!r} comes although the partition ended before "
-                "it; its end must count every packet"
-            )
-
     def _hold(self, key: tuple[int, int], record: bytes) -> None:
         self._held[key] = record
         self._held_bytes += len(record) + 16
@@ -229,10 +214,7 @@ class PositionOrder:
         name = f"number {self._turn}"
         if known is not None:
             name = f"{known[1]!r} ({self._expected} of {known[0]} packets)"
-        raise InputError(
-            f"the input ended while events of partition {name} were missing: packets were lost on "
-            "the way, and rows without them would be wrong"
-        )
+        raise packets_lost(name)
 
     def wakes_at(self) -> int | None:
         """Return None."""
@@ -256,9 +238,8 @@ class PositionOrder:
         """Take over what `progress` and `held` gave."""
         self._turn, self._expected = int(progress["turn"]), int(progress["expected"])
         self._partitions = None if progress["partitions"] is None else int(progress["partitions"])
-        self._ends = {
-            int(number): (int(packets), str(source)) for number, packets, source in progress["ends"]
-        }
+        for number, packets, source in progress["ends"]:
+            self._note_end(int(number), (int(packets), str(source)))
         self.greatest = int(progress.get("clock", NO_TIME))
         if min(self._turn, self._expected) < 0 or (self._partitions or 0) < 0:
             raise ValueError("a number below 0")

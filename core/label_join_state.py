@@ -14,15 +14,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from .errors import CorruptBytesError
 from .evaluator_state import Reader, packed_text
-from .events import NO_TIME, EventBatch
+from .events import EventBatch
 from .frames import framed, unframed
 from .join_batches import LabelRows
 from .label_matching import LabelMatcher
-from .source_partitions import END_OF_TIME
+from .source_partitions import clock_in_words
 
 MAGIC = b"RSJN"
 VERSION = 1
@@ -107,12 +105,11 @@ def describe_join(state: JoinState, meaning: str) -> str:
     settings = ", ".join(f"{name} {value}" for name, value in json.loads(meaning).items())
     matcher = LabelMatcher.from_bytes(state.matcher)
     coming = len(state.coming_predictions) + len(state.coming_labels)
-    words = {NO_TIME: "not known yet", END_OF_TIME: "at the end of the input"}
     return "\n".join(
         [
             f"rocsteady label join, version {VERSION}",
             settings,
-            f"clock: {words.get(state.clock) or str(np.datetime64(state.clock, 'us')) + 'Z'}",
+            f"clock: {clock_in_words(state.clock)}",
             f"predictions that wait for a label: {matcher.waiting:,}",
             f"labels held for predictions that may come: {matcher.held:,}",
             f"packets that wait for the clock: {coming:,}",

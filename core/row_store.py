@@ -76,7 +76,9 @@ class RowStore(Generic[RowBatch]):
     def keep(self, rows: Int64Array) -> None:
         """Keep these rows alone, under the numbers 0, 1, 2, ..."""
         kept = self.take(rows)
-        self.__init__([] if kept is None else [kept])  # type: ignore[misc]
+        self._batches, self._starts = [], np.zeros(1, np.int64)
+        if kept is not None:
+            self.append(kept)
 
     def whole(self) -> RowBatch | None:
         """Return all rows; None where there are none."""

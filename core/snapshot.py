@@ -38,7 +38,7 @@ from .events import NO_TIME
 from .idle_models import count_left
 from .model_evaluator import ModelEvaluator
 from .settings import ADDED_SINCE, EvaluatorSettings, TableSettings
-from .source_partitions import END_OF_TIME
+from .source_partitions import END_OF_TIME, clock_in_words
 from .windows import AllEvents, EveryEvents, LastEvents, duration_text
 
 if TYPE_CHECKING:
@@ -230,12 +230,10 @@ def describe(snapshot: Snapshot) -> str:
 
 
 def _clock_lines(progress: dict[str, Any]) -> list[str]:
-    clock = progress["clock"]
-    words = {NO_TIME: "not known yet", END_OF_TIME: "at the end of the input"}
-    lines = [f"clock: {words.get(clock) or _iso(clock)}"]
+    lines = [f"clock: {clock_in_words(progress['clock'])}"]
     for number, source, received, _, packets, _, settled in progress.get("sources", {}).get("parts", ()):
         of = "" if packets is None else f" of {packets:,}"
-        up_to = "" if settled in words else f", settled up to {_iso(settled)}"
+        up_to = "" if settled in (NO_TIME, END_OF_TIME) else f", settled up to {_iso(settled)}"
         lines.append(f"  partition {number}, {source}: {received:,}{of} packets{up_to}")
     return lines
 

@@ -10,6 +10,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from .errors import InputError
 from .events import NO_TIME, UNORDERED
 from .records import Batch, Clock, EndOfInput, EndOfPartition, Heartbeat, Record
@@ -141,22 +143,7 @@ class SourcePartitions:
         self.count = word.partitions
 
     def _check_packet(self, source: str, number: int, sequence: int) -> None:
-        if sequence < 0 or number < 0:
-            raise InputError(
-                f"a packet of {source!r} has no number, and this order needs one; number the packets of a "
-                "partition from 0, or evaluate in order of arrival"
-            )
-        if self.count is not None and number >= self.count:
-            raise InputError(
-                f"a packet of {source!r} is of partition {number}, and the input has {self.count}; number "
-                "partitions from 0, and say how many there are in every end"
-            )
-        known = self._of.get(number)
-        if known is not None and known.packets is not None and sequence >= known.packets:
-            raise InputError(
-                f"packet {sequence} of {source!r} comes although the partition ended before it; its end must "
-                "count every packet"
-            )
+        check_packet(source, number, sequence, self.count, self.packets(number), "this order")
 
     def received(self, number: int) -> int:
         """How many packets of a partition are here without a gap."""
@@ -181,10 +168,7 @@ class SourcePartitions:
             known = self._of[missing]
             packets = "an unknown number of" if known.packets is None else known.packets
             name = f"{known.source!r} ({known.received} of {packets} packets)"
-        raise InputError(
-            f"the input ended while events of partition {name} were missing: packets were lost on the way, "
-            "and rows without them would be wrong"
-        )
+        raise packets_lost(name)
 
     def progress(self) -> dict[str, Any]:
         """Return all of it, for JSON."""
@@ -220,6 +204,41 @@ class SourcePartitions:
         return self._bytes + self._waiting_bytes
 
 
+def check_packet(
+    source: str, number: int, sequence: int, partitions: int | None, packets: int | None, order: str
+) -> None:
+    """Raise InputError for a packet whose place cannot be, of those that are known; None = not known."""
+    if sequence < 0 or number < 0:
+        raise InputError(
+            f"a packet of {source!r} has no number, and {order} needs one; number the packets of a "
+            "partition from 0, or evaluate in order of arrival"
+        )
+    if partitions is not None and number >= partitions:
+        raise InputError(
+            f"a packet of {source!r} is of partition {number}, and the input has {partitions}; number "
+            "partitions from 0, and say how many there are in every end"
+        )
+    if packets is not None and sequence >= packets:
+        raise InputError(
+            f"packet {sequence} of {source!r} comes although the partition ended before it; its end must "
+            "count every packet"
+        )
+
+
+def packets_lost(name: str) -> InputError:
+    """Return the error for an input that ended before all of a partition's packets came."""
+    return InputError(
+        f"the input ended while events of partition {name} were missing: packets were lost on the way, and "
+        "rows without them would be wrong"
+    )
+
+
+def clock_in_words(moment: int) -> str:
+    """Say what time it is by a machine's clock."""
+    words = {NO_TIME: "not known yet", END_OF_TIME: "at the end of the input"}
+    return words.get(moment) or f"{np.datetime64(moment, 'us')}Z"
+
+
 class StreamClock:
     """The clock of a machine that applies records by time: that of its partitions, or one that it is given.
 
@@ -227,9 +246,9 @@ class StreamClock:
     partitions  what the readers have said; empty where packets have no numbers and a `Clock` is given
     """
 
-    def __init__(self, moment: int = NO_TIME, partitions: SourcePartitions | None = None) -> None:
-        self.moment = moment
-        self.partitions = SourcePartitions() if partitions is None else partitions
+    def __init__(self) -> None:
+        self.moment = NO_TIME
+        self.partitions = SourcePartitions()
 
     def is_new(self, batch: Batch) -> bool:
         """Note a packet; return False for one that came before. Raises InputError for a contradiction."""

@@ -24,7 +24,7 @@ from .file_formats import (
 )
 from .json_lines import json_chunks
 from .list_files import column_names
-from .validate import ANY_TIME, Timing, validate, validate_labels, validate_predictions
+from .validate import ANY_TIME, Timing, validate_as
 
 
 class Piece(NamedTuple):
@@ -151,31 +151,6 @@ def _time_chunks(source: SourceFile, column: str) -> Iterator[Chunk]:
     else:
         chunks = csv_chunks(source, only=(column,))
     return _undamaged(source, chunks)
-
-
-def validate_as(
-    role: Role,
-    chunk: Chunk,
-    fields: EventFields,
-    source: str,
-    partition: int,
-    timing: Timing,
-    located: bool = False,
-) -> tuple[EventBatch | PredictionBatch | LabelBatch, DeadLetters]:
-    """Validate a chunk of records by their role."""
-    where: dict[str, Any] = {
-        "source": source,
-        "partition": partition,
-        "first_position": chunk.first_position,
-        "positions": chunk.positions,
-        "raw": chunk.raw,
-        "timing": timing,
-    }
-    if role == "prediction":
-        return validate_predictions(chunk.batch, fields, **where)
-    if role == "label":
-        return validate_labels(chunk.batch, fields, **where)
-    return validate(chunk.batch, fields, **where, located=located)
 
 
 def with_packet(

@@ -214,8 +214,7 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
             for each, role in zip(pair, roles, strict=True)
         ]
         packets = [part.packets for part in packed] | "Both" >> beam.Flatten()
-        typed = packets | "Typed packets" >> beam.Map(_unchanged).with_output_types(tuple[str, bytes])
-        joined, refused = typed | "Join" >> JoinShards(
+        joined, refused = packets | "Join" >> JoinShards(
             self._settings, self._fields, self._label_time, self._cache_bytes, self._lateness
         )
         kinds = {

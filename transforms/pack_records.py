@@ -25,10 +25,9 @@ from .columns import json_record
 from .dead_letters import DeadLetter, DeadLetters
 from .event_fields import EventFields, Role
 from .file_formats import Chunk
-from .file_partition import validate_as
 from .packed_events import fitting
 from .record_batches import records_to_batch
-from .validate import ANY_TIME
+from .validate import ANY_TIME, validate_as
 
 PACKET_EVENTS = 10_000
 """Single records of one window that are buffered into one packet, at the most."""

@@ -36,7 +36,7 @@ from ..core.rejected import in_words
 from ..core.windows import duration_text
 from .columns import ids, instants, numbers, texts
 from .dead_letters import DEAD_LETTER_SCHEMA, DeadLetter, DeadLetters, RawRecords
-from .event_fields import EventFields
+from .event_fields import EventFields, Role
 from .faults import (
     Faults,
     ahead_verdict,
@@ -46,6 +46,7 @@ from .faults import (
     time_verdict,
     weight_verdict,
 )
+from .file_formats import Chunk
 from .record_batches import records_to_batch
 from .text_forms import json_objects
 
@@ -57,8 +58,7 @@ __all__ = [
     "Timing",
     "records_to_batch",
     "validate",
-    "validate_labels",
-    "validate_predictions",
+    "validate_as",
 ]
 
 LABELS = {"1": POSITIVE, "true": POSITIVE, "0": NEGATIVE, "-1": NEGATIVE, "false": NEGATIVE}
@@ -142,7 +142,32 @@ def validate(
     The events' `high_water` is the greatest time in this batch. Raises InputError where a needed column
     is there twice.
     """
-    check = _Check(batch, fields, source, partition, first_position, positions, raw, timing, located)
+    return _events(_Check(batch, fields, source, partition, first_position, positions, raw, timing, located))
+
+
+def validate_as(
+    role: Role,
+    chunk: Chunk,
+    fields: EventFields,
+    source: str,
+    partition: int,
+    timing: Timing,
+    located: bool = False,
+) -> tuple[EventBatch | PredictionBatch | LabelBatch, DeadLetters]:
+    """Split the records of a chunk by what they are, and dead letters. See `validate`.
+
+    A prediction needs an id and a time and no label; a label is an id, a time and a label. Both are located.
+    """
+    check = _Check(
+        chunk.batch, fields, source, partition, chunk.first_position, chunk.positions, chunk.raw, timing,
+        located or role != "event",
+    )  # fmt: skip
+    if role == "prediction":
+        return _predictions(check)
+    return _labels(check) if role == "label" else _events(check)
+
+
+def _events(check: _Check) -> tuple[EventBatch, DeadLetters]:
     models, scores = check.models(), check.scores()
     classes, labels = check.labels()
     predicted = check.predicted()
@@ -157,28 +182,13 @@ def validate(
         label_classes=None if predicted is None else classes,
         predicted=predicted,
         slices=check.slices(),
-        source=source,
-        partition=partition,
+        source=check.source,
+        partition=check.partition,
     )
     return check.split(events)
 
 
-def validate_predictions(
-    batch: pa.RecordBatch,
-    fields: EventFields,
-    *,
-    source: str,
-    partition: int,
-    first_position: int,
-    positions: Sequence[int] | Int64Array | None = None,
-    raw: RawRecords | None = None,
-    timing: Timing = ANY_TIME,
-) -> tuple[PredictionBatch, DeadLetters]:
-    """Split records into predictions, which need an id and a time and no label, and dead letters.
-
-    See `validate`.
-    """
-    check = _Check(batch, fields, source, partition, first_position, positions, raw, timing, True)
+def _predictions(check: _Check) -> tuple[PredictionBatch, DeadLetters]:
     models, scores = check.models(), check.scores()
     predicted = check.predicted()
     times, found = check.times(), check.ids(needed=True)
@@ -190,37 +200,26 @@ def validate_predictions(
         weights=check.weights(),
         predicted=predicted,
         slices=check.slices(),
-        source=source,
-        partition=partition,
+        source=check.source,
+        partition=check.partition,
     )
     events, letters = check.split(predictions.events)
     return PredictionBatch(events), letters
 
 
-def validate_labels(
-    batch: pa.RecordBatch,
-    fields: EventFields,
-    *,
-    source: str,
-    partition: int,
-    first_position: int,
-    positions: Sequence[int] | Int64Array | None = None,
-    raw: RawRecords | None = None,
-    timing: Timing = ANY_TIME,
-) -> tuple[LabelBatch, DeadLetters]:
-    """Split records into labels, which are an id, a time and a label, and dead letters. See `validate`."""
-    check = _Check(batch, fields, source, partition, first_position, positions, raw, timing, True)
+def _labels(check: _Check) -> tuple[LabelBatch, DeadLetters]:
     classes, labels = check.labels()
     times, found = check.times(), check.ids(needed=True)
     if times is None or found is None:
-        raise InputError(f"labels of {source!r} need a time and an id; name their columns")
+        raise InputError(f"labels of {check.source!r} need a time and an id; name their columns")
+    fields = check.fields
     made = LabelBatch(
         found,
         times,
         labels,
         None if fields.predicted is None and fields.positive is None else classes,
-        source=source,
-        partition=partition,
+        source=check.source,
+        partition=check.partition,
     )
     return check.split(made)
 
@@ -245,9 +244,9 @@ class _Check:
     ) -> None:
         self._batch = batch
         self._nobody_named = fields.model is None
-        self._fields = fields.resolved(batch.schema.names)
-        self._source = source
-        self._partition = partition
+        self.fields = fields.resolved(batch.schema.names)
+        self.source = source
+        self.partition = partition
         self._first_position = first_position
         self._places = None if positions is None else np.asarray(positions, np.int64)
         self._raw = raw
@@ -257,9 +256,9 @@ class _Check:
 
     def models(self) -> TextColumn:
         """Read the models' names."""
-        name = self._fields.model
+        name = self.fields.model
         if name is None:
-            return TextColumn(np.zeros(self._batch.num_rows, np.int32), (str(self._fields.model_name),))
+            return TextColumn(np.zeros(self._batch.num_rows, np.int32), (str(self.fields.model_name),))
         column = _column(self._batch, name)
         models = texts(column)
         remedy = MODEL_REMEDY if self._nobody_named else ""
@@ -268,17 +267,17 @@ class _Check:
 
     def scores(self) -> FloatArray:
         """Read the scores."""
-        column = _column(self._batch, self._fields.score)
+        column = _column(self._batch, self.fields.score)
         scores = numbers(column)
         bad = ~np.isfinite(scores)
-        if self._fields.probabilities:
+        if self.fields.probabilities:
             bad |= ~((scores >= 0.0) & (scores <= 1.0))
         self._faults.add(bad, "score", column, score_verdict)
         return scores
 
     def labels(self) -> tuple[TextColumn, Int8Array]:
         """Read the labels, as classes and as 1 and 0."""
-        fields = self._fields
+        fields = self.fields
         column = _column(self._batch, fields.label)
         classes = texts(column, fields.class_of)
         labels = binary_labels(classes, fields)
@@ -290,20 +289,20 @@ class _Check:
 
     def predicted(self) -> TextColumn | None:
         """Read the predicted classes, if there are any."""
-        if self._fields.predicted is None:
+        if self.fields.predicted is None:
             return None
-        column = _column(self._batch, self._fields.predicted)
-        predicted = texts(column, self._fields.class_of)
+        column = _column(self._batch, self.fields.predicted)
+        predicted = texts(column, self.fields.class_of)
         self._faults.add(predicted.codes < 0, "predicted", column, class_verdict)
         return predicted
 
     def times(self) -> Int64Array | None:
         """Read the times, if there are any."""
-        if self._fields.time is None:
+        if self.fields.time is None:
             return None
-        column = _column(self._batch, self._fields.time)
-        times = instants(column, self._fields.time_unit)
-        self._faults.add(times == NO_TIME, "time", column, time_verdict(self._fields.time_unit))
+        column = _column(self._batch, self.fields.time)
+        times = instants(column, self.fields.time_unit)
+        self._faults.add(times == NO_TIME, "time", column, time_verdict(self.fields.time_unit))
         if self._timing.ahead is not None:
             latest = self._timing.now + self._timing.ahead
             self._faults.add(times > latest, "time", column, ahead_verdict)
@@ -311,18 +310,18 @@ class _Check:
 
     def weights(self) -> FloatArray | None:
         """Read the weights, if there are any."""
-        if self._fields.weight is None:
+        if self.fields.weight is None:
             return None
-        column = _column(self._batch, self._fields.weight)
+        column = _column(self._batch, self.fields.weight)
         weights = numbers(column)
         self._faults.add(~((weights > 0.0) & np.isfinite(weights)), "weight", column, weight_verdict)
         return weights
 
     def ids(self, *, needed: bool = False) -> IdColumn | None:
         """Read the ids, if there are any."""
-        if self._fields.id is None:
+        if self.fields.id is None:
             return None
-        column = _column(self._batch, self._fields.id)
+        column = _column(self._batch, self.fields.id)
         found = ids(column)
         if needed:
             self._faults.add(found.lengths < 0, "id", column, class_verdict)
@@ -330,7 +329,7 @@ class _Check:
 
     def slices(self) -> tuple[tuple[str, TextColumn], ...]:
         """Read the columns of slices."""
-        return tuple((name, texts(_column(self._batch, name))) for name in self._fields.slice_columns)
+        return tuple((name, texts(_column(self._batch, name))) for name in self.fields.slice_columns)
 
     def split(self, read: _Batch) -> tuple[_Batch, DeadLetters]:
         """Part the records that are sound and in time from the others."""
@@ -403,7 +402,7 @@ class _Check:
                 [
                     pa.array(["invalid", "late"]).take(pa.array(is_late)),
                     pa.array([reasons[row] for row in rows.tolist()], pa.string()),
-                    pa.array([self._source]).take(pa.array(np.zeros(len(rows), np.int8))),
+                    pa.array([self.source]).take(pa.array(np.zeros(len(rows), np.int8))),
                     positions,
                     times,
                     models,
