@@ -48,7 +48,7 @@ WHOLE = Sizes(
     (
         (5_000_000, 1, 16, "sorted"), (5_000_000, 100, 26, "sorted"), (5_000_000, 1, 16, "shuffled"),
     ),
-    (1_000_000, 2_000_000, 5_000_000),
+    (1_000_000, 3_000_000, 6_000_000, 12_000_000),
     1_000_000,
     3,
 )  # fmt: skip
@@ -253,10 +253,8 @@ def bounded(files: Files, sizes: Sizes) -> Iterator[str]:
         "the joins account for it, and the process's memory at its peak, beside what the command takes. "
         f"{PER_DAY:,} predictions a day and a time to live of a day, so that {PER_DAY:,} ids are known at "
         f"once. "
-        "The joins are bounded by the time to live. The process has in it what the reader of Parquet keeps "
-        "of "
-        "the files, and the command what Beam's in-process runner keeps: all that goes from one step to the "
-        "next until the first has ended.\n"
+        "All of it is bounded by the time to live: what grows at first is what the allocators of Python and "
+        "Arrow keep for pieces of a million rows.\n"
     )
     out = []
     for n in sizes.alone:

@@ -2,7 +2,8 @@
 
 `local` is the in-process engine of Beam's DirectRunner, named directly: `DirectRunner` itself first looks
 for another engine, which it would download. Any other name is handed to Beam as it is, and so is every
-option that Beam knows; one that it does not know is an error here, where Beam would only log a line.
+option that Beam knows; one that it does not know is an error here, where Beam would only log a line. Options
+that a runner is better off with are added where the user said nothing about them (`PRESETS`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,41 @@ _LOCAL = ("local", "DirectRunner", "FnApiRunner")
 _BEAM_NAMES = {"prism": "PrismRunner", "flink": "FlinkRunner", "dataflow": "DataflowRunner"}
 _ON_THIS_MACHINE = ("BundleBasedDirectRunner", "PrismRunner")
 
+PRESETS: dict[str, dict[str, str]] = {
+    "flink": {
+        # What is applied again after a failure, and what a checkpoint costs, balanced.
+        "checkpointing_interval": "10000",
+        # A bundle costs about a millisecond for every key in it, and rows wait for its end.
+        "max_bundle_size": "1000",
+        "max_bundle_time_mills": "100",
+        # Off by default: then every bundle reads all of a shard's state again.
+        "max_cache_memory_usage_mb": "100",
+    },
+    "dataflow": {"max_cache_memory_usage_mb": "100"},
+}
+"""Beam's options that are added per runner, where the user said nothing about them."""
+
+_FLINK_VALUES = (
+    "checkpointing_interval", "checkpointing_mode", "checkpoint_timeout_millis",
+    "min_pause_between_checkpoints", "num_concurrent_checkpoints", "job_check_interval_in_secs",
+    "number_of_execution_retries", "execution_retry_delay", "state_backend", "state_backend_storage_path",
+    "max_bundle_size", "max_bundle_time_mills", "latency_tracking_interval", "auto_watermark_interval",
+    "execution_mode_for_batch", "savepoint_path", "report_checkpoint_duration", "flink_conf_dir",
+    "file_input_split_max_size_m_b",
+)  # fmt: skip
+_FLINK_SWITCHES = (
+    "finish_bundle_before_checkpointing", "unaligned_checkpoint_enabled",
+    "force_unaligned_checkpoint_enabled", "object_reuse", "disable_metrics",
+    "externalized_checkpoints_enabled", "retain_externalized_checkpoints_on_cancellation",
+    "allow_non_restored_state", "re_iterable_group_by_key_result", "faster_copy",
+    "enable_stable_input_drain", "force_slot_sharing_group",
+)  # fmt: skip
+"""What the job server of Flink knows beside Beam's Python (FlinkPipelineOptions, Beam 2.70)."""
+
+_REFUSED = {
+    "shutdown_sources_after_idle_ms": "it ends sources that are waiting, and what they would have read is "
+    "missing from a job that says DONE; leave it out, and say --until to end a stream",
+}
 
 class RunnerError(ValueError):
     """A runner or an option that cannot be; the text names it and the remedy."""
@@ -48,12 +84,12 @@ class Runner:
 
 def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
     """Return the runner of a name, with Beam's own options from `flags`; raise RunnerError."""
+    beam_name = _BEAM_NAMES.get(name, name)
     refuse_unknown(flags)
-    options = PipelineOptions([*flags])
+    options = PipelineOptions([*flags, *preset_flags(beam_name, flags)])
     if name in _LOCAL:
         mode = options.get_all_options().get("direct_running_mode")
         return Runner(name, mode != "multi_processing", True, FnApiRunner(), options)
-    beam_name = _BEAM_NAMES.get(name, name)
     try:
         engine = create_runner(beam_name)
     except (ValueError, ImportError, AttributeError) as error:
@@ -65,6 +101,13 @@ def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
         ) from None
     here = beam_name in _ON_THIS_MACHINE
     return Runner(name, beam_name == "BundleBasedDirectRunner", here, engine, options)
+
+
+def preset_flags(beam_name: str, flags: Sequence[str]) -> list[str]:
+    """Return the options that a runner gets beside the user's."""
+    kind = next((short for short, long in _BEAM_NAMES.items() if long == beam_name), beam_name)
+    said = {flag.lstrip("-").partition("=")[0] for flag in flags if flag.startswith("--")}
+    return [f"--{name}={value}" for name, value in PRESETS.get(kind, {}).items() if name not in said]
 
 
 def join_values(arguments: Sequence[str], own: Collection[str]) -> list[str]:
@@ -102,6 +145,10 @@ def refuse_unknown(flags: Sequence[str]) -> None:
             _, unknown = parser.parse_known_args(list(flags))
     except SystemExit:
         raise RunnerError(said.getvalue().rpartition("error: ")[2].strip()) from None
+    for flag in flags:
+        name = flag.partition("=")[0]
+        if (why := _REFUSED.get(name.removeprefix("--"))) is not None:
+            raise RunnerError(f"option {name}: {why}")
     for flag in unknown:
         name = flag.split("=")[0]
         if name.startswith("-"):
@@ -124,4 +171,8 @@ def _beam_parser() -> Any:
     parser = _BeamArgumentParser(allow_abbrev=False, add_help=False)
     for options in PipelineOptions.__subclasses__():
         options._add_argparse_args(parser)
+    for name in (*_FLINK_VALUES, *_REFUSED):
+        parser.add_argument(f"--{name}")
+    for name in _FLINK_SWITCHES:
+        parser.add_argument(f"--{name}", action="store_true")
     return parser
