@@ -293,38 +293,42 @@ class JobServer(Server):
 
 
 class WorkerPool(Server):
-    """Python workers for --environment_type=EXTERNAL --environment_config=`address`.
+    """Python workers, each a process of this Python that can import what we can.
 
-    Each is a process of this Python. Jobs' own code must be importable there: it is not sent along.
+    For jobs with --environment_type=EXTERNAL --environment_config=`address`. It ends them with itself.
     """
 
     def __init__(self, folder: Path, *, port: int | None = None) -> None:
         port = port or free_port()
         module = "apache_beam.runners.worker.worker_pool_main"
-        command = [sys.executable, "-m", module, "--service_port", str(port)]
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # it calls `python`
         super().__init__(
             "worker-pool",
             folder.absolute(),
-            command,
+            [sys.executable, "-m", module, "--service_port", str(port)],
             answers=lambda _: listens(port),
             port=port,
-            environment={"PATH": path},
+            environment={"PATH": path, "PYTHONPATH": _import_path()},
         )
 
 
-def worker_program(folder: Path) -> Path:
-    """Write a program that starts a Python worker of this Python, and return it.
+def worker_options(folder: Path) -> list[str]:
+    """Return Beam's options for workers that the TaskManagers of this machine start, and start anew.
 
-    For --environment_type=PROCESS --environment_config='{"command": "PATH"}': each TaskManager then starts
-    its workers by itself, and starts new ones when they die. It does what `boot` does in Beam's container
-    images, but that nothing is staged: jobs' own code must be importable.
+    They are run by a small program in `folder`, with this Python, and can import what we can. It does what
+    `boot` does in Beam's container images, but that nothing is staged.
     """
     program = folder.absolute() / "worker"
-    folder.mkdir(parents=True, exist_ok=True)
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m {__package__}.worker "$@"\n')
+    program.parent.mkdir(parents=True, exist_ok=True)
+    python = f"PYTHONPATH={shlex.quote(_import_path())} exec {shlex.quote(sys.executable)}"
+    program.write_text(f'#!/bin/sh\n{python} -m {__package__}.worker "$@"\n')
     program.chmod(0o755)
-    return program
+    config = json.dumps({"command": str(program)})
+    return ["--environment_type=PROCESS", f"--environment_config={config}"]
+
+
+def _import_path() -> str:
+    return os.pathsep.join(str(Path(folder).absolute()) for folder in sys.path if folder)
 
 
 def _open(request: urllib.request.Request, patience: float) -> Any:

@@ -97,6 +97,8 @@ class KafkaBroker(Server):
             "transaction.state.log.min.isr": 1,
             "transaction.state.log.num.partitions": 1,
             "group.initial.rebalance.delay.ms": 0,
+            "broker.session.timeout.ms": 3_000,  # a killed broker is let in again only after that
+            "broker.heartbeat.interval.ms": 500,
             "num.network.threads": 2,
             "num.io.threads": 2,
             **own,

@@ -60,25 +60,25 @@ def listens(port: int) -> bool:
 
 def birth(pid: int) -> str | None:
     """Return when a process was started, in words of the system's own; None where none lives."""
-    if sys.platform == "linux":
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            return None
-        return None if fields[0] in "ZX" else fields[19]
-    state, _, started = _ps(pid, "stat=,lstart=").partition(" ")
-    return None if state[:1] in ("", "Z") else started.strip()
+    if sys.platform == "darwin":
+        state, _, started = _ps(pid, "stat=,lstart=").partition(" ")
+        return None if state[:1] in ("", "Z") else started.strip()
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else fields[19]
 
 
 def memory(pid: int) -> int:
     """Return the resident memory of a process in bytes; 0 where none lives."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError):
-            for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-                if line.startswith("VmRSS:"):
-                    return int(line.split()[1]) * 1024
-        return 0
-    return int(_ps(pid, "rss=") or 0) * 1024
+    if sys.platform == "darwin":
+        return int(_ps(pid, "rss=") or 0) * 1024
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+    return 0
 
 
 def _ps(pid: int, fields: str) -> str:
