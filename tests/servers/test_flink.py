@@ -1,4 +1,4 @@
-"""A real Flink cluster: jobs with three kinds of Python workers, processes killed, savepoints, its own words."""
+"""A real Flink cluster: jobs with three kinds of Python workers, processes killed, savepoints, refusals."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_job_manager_comes_back_without_its_jobs_and_finds_its_task_managers(c
 
 
 def test_flink_refuses_in_its_own_words(cluster):
-    with pytest.raises(ServerError, match="refuses /jobs/0{32}.*not.*found"):
+    with pytest.raises(ServerError, match=r"refuses /jobs/0{32}.*not.*found"):
         cluster.rest(f"/jobs/{'0' * 32}")
     with pytest.raises(ServerError, match="has 2 slots after 1 s, not 7"):
         cluster.wait_for_slots(7, patience=1)
@@ -115,6 +115,11 @@ def test_all_processes_of_a_test_stay_below_three_gigabytes(cluster):
 def test_a_cluster_that_cannot_start_says_why(tmp_path):
     servers("flink")
     cluster = FlinkCluster(tmp_path, settings={"taskmanager.numberOfTaskSlots": "many"})
-    with pytest.raises(ServerError, match=r"(?s)ended while it started; its log .*taskmanager.numberOfTaskSlots"), cluster:
+    with (
+        pytest.raises(
+            ServerError, match=r"(?s)ended while it started; its log .*taskmanager.numberOfTaskSlots"
+        ),
+        cluster,
+    ):
         pass
     assert not cluster.job_manager.running

@@ -13,7 +13,9 @@ LONG_AGO = 1_000_000_000_000  # ms: September 2001
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory):
     servers("kafka")
-    with KafkaBroker(tmp_path_factory.mktemp("kafka"), sasl=True, settings={"message.max.bytes": 2_000_000}) as started:
+    with KafkaBroker(
+        tmp_path_factory.mktemp("kafka"), sasl=True, settings={"message.max.bytes": 2_000_000}
+    ) as started:
         yield started
 
 
@@ -25,7 +27,10 @@ def produce(broker, topic, values):
     producer = Producer({"bootstrap.servers": broker.address, **settings})
     for value in values:
         producer.produce(
-            topic, value, timestamp=LONG_AGO, on_delivery=lambda error, _: failed.append(error) if error else None
+            topic,
+            value,
+            timestamp=LONG_AGO,
+            on_delivery=lambda error, _: failed.append(error) if error else None,
         )
     assert producer.flush(30) == 0
     return failed
@@ -70,7 +75,7 @@ def test_partitions_and_settings_of_a_topic(broker):
 
 def test_the_broker_refuses_in_its_own_words(broker):
     broker.create_topic("once")
-    with pytest.raises(ServerError, match="topic 'once' cannot be made at .*already exists"):
+    with pytest.raises(ServerError, match=r"topic 'once' cannot be made at .*already exists"):
         broker.create_topic("once")
     failed = produce(broker, "never-made", [b"x"])
     assert [error.name() for error in failed] in (["_UNKNOWN_TOPIC"], ["UNKNOWN_TOPIC_OR_PART"])

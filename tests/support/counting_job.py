@@ -16,12 +16,12 @@ SUMS = {"a": 9, "b": 6}
 
 
 class Sum(beam.DoFn):
-    STATE = ReadModifyWriteStateSpec("sum", VarIntCoder())
+    STATE = beam.DoFn.StateParam(ReadModifyWriteStateSpec("sum", VarIntCoder()))
 
     def __init__(self, path):
         self.path = str(path)
 
-    def process(self, pair, state=beam.DoFn.StateParam(STATE)):
+    def process(self, pair, state=STATE):
         total = (state.read() or 0) + pair[1]
         state.write(total)
         with Path(self.path).open("a") as lines:
@@ -46,7 +46,7 @@ def count_ticks(options, path):
 
 
 def sums(path):
-    """The sums of each key in the order in which they were written; a line half written does not count yet."""
+    """The sums of each key in the order in which they were written; half a line does not count yet."""
     found = {}
     if Path(path).exists():
         for line in Path(path).read_text().splitlines(keepends=True):

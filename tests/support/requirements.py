@@ -1,4 +1,4 @@
-"""What a test needs and a machine may lack: it skips with the reason and the remedy, or fails where CI says so."""
+"""What a test needs and a machine may lack: it skips with the reason, or fails where CI requires it."""
 
 from __future__ import annotations
 
