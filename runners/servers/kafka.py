@@ -21,7 +21,7 @@ from .packages import kafka_jars
 from .processes import HOST, Server, ServerError, free_port, java
 
 USER, PASSWORD = "rocsteady", "not a secret"
-"""The one user whom the listener with passwords knows."""
+"""The one user whom the listener with passwords knows; TLS keeps its key behind the same password."""
 
 _API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 """A request for the versions that the broker speaks: length, key, version, number, no name."""
@@ -36,6 +36,8 @@ class KafkaBroker(Server):
     folder         configuration, log and data/; a broker started there again goes on with its data
     port           of the listener without passwords [a free one]
     sasl           also listen at `sasl_address` for those with a password (SASL_PLAINTEXT, PLAIN)
+    tls            also listen at `tls_address` for those who speak TLS (SSL); its certificate, which it signed
+                   itself, is in the file `certificate` (ssl.ca.location)
     settings       Kafka's own, by their names, such as message.max.bytes; they win over ours
     """
 
@@ -45,11 +47,15 @@ class KafkaBroker(Server):
         *,
         port: int | None = None,
         sasl: bool = False,
+        tls: bool = False,
         settings: Mapping[str, str | int] | None = None,
     ) -> None:
         folder = folder.absolute()
         port = port or free_port()
         self.sasl_address = f"{HOST}:{free_port()}" if sasl else ""
+        self.tls_address = f"{HOST}:{free_port()}" if tls else ""
+        self.certificate = folder / "certificate.pem"
+        self._keys = folder / "keys.p12"
         self._settings = self._properties(f"{HOST}:{port}", folder, settings or {})
         self._properties_file = folder / "server.properties"
         # Kafka's own helper asks for a gigabyte of heap; a quarter holds a test's topics.
@@ -71,6 +77,8 @@ class KafkaBroker(Server):
         listeners = {"PLAINTEXT": address, "CONTROLLER": controller}
         if self.sasl_address:
             listeners["SASL_PLAINTEXT"] = self.sasl_address
+        if self.tls_address:
+            listeners["SSL"] = self.tls_address
         login = "org.apache.kafka.common.security.plain.PlainLoginModule"
         passwords = f'{login} required username="{USER}" password="{PASSWORD}" user_{USER}="{PASSWORD}";'
         return {
@@ -88,6 +96,9 @@ class KafkaBroker(Server):
             "inter.broker.listener.name": "PLAINTEXT",
             "sasl.enabled.mechanisms": "PLAIN",
             "listener.name.sasl_plaintext.plain.sasl.jaas.config": passwords,
+            "ssl.keystore.type": "PKCS12",
+            "ssl.keystore.location": str(self._keys),
+            "ssl.keystore.password": PASSWORD,
             "log.dirs": str(folder / "data"),
             "log.retention.ms": -1,
             "auto.create.topics.enable": "false",
@@ -109,18 +120,32 @@ class KafkaBroker(Server):
         self.folder.mkdir(parents=True, exist_ok=True)
         written = "".join(f"{name}={value}\n" for name, value in self._settings.items())
         self._properties_file.write_text(written)
+        if self.tls_address and not self.certificate.exists():
+            self._make_keys()
         if not (self.folder / "data" / "meta.properties").exists():
-            done = subprocess.run(
-                [*self._java, "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c",
-                 str(self._properties_file)],
-                capture_output=True,
-                text=True,
-                check=False,
-            )  # fmt: skip
-            if done.returncode != 0:
-                said = (done.stdout + done.stderr).strip()
-                raise ServerError(f"Kafka cannot use {self.folder / 'data'}: {said}")
+            tool = "kafka.tools.StorageTool"
+            _run(*self._java, tool, "format", "-t", _CLUSTER, "-c", str(self._properties_file))
         super().launch()
+
+    def _make_keys(self) -> None:
+        store = [
+            str(Path(self._java[0]).resolve().parent / "keytool"), "-keystore", str(self._keys), "-storetype",
+            "PKCS12", "-storepass", PASSWORD, "-alias", "kafka",
+        ]  # fmt: skip
+        names = f"san=ip:{HOST},dns:localhost"
+        _run(
+            *store,
+            "-genkeypair",
+            "-keyalg",
+            "EC",
+            "-dname",
+            "CN=localhost",
+            "-ext",
+            names,
+            "-validity",
+            "3650",
+        )
+        _run(*store, "-exportcert", "-rfc", "-file", str(self.certificate))
 
     def create_topic(
         self, name: str, *, partitions: int = 1, settings: Mapping[str, str | int] | None = None
@@ -150,6 +175,12 @@ def create_topic(
         made[name].result()
     except KafkaException as error:
         raise ServerError(f"topic {name!r} cannot be made at {address}: {error.args[0].str()}") from None
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ServerError(f"Kafka cannot be made ready: {(done.stdout + done.stderr).strip()}")
 
 
 def _speaks_kafka(port: int) -> bool:

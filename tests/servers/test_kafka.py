@@ -13,9 +13,8 @@ LONG_AGO = 1_000_000_000_000  # ms: September 2001
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory):
     servers("kafka")
-    with KafkaBroker(
-        tmp_path_factory.mktemp("kafka"), sasl=True, settings={"message.max.bytes": 2_000_000}
-    ) as started:
+    settings = {"message.max.bytes": 2_000_000}
+    with KafkaBroker(tmp_path_factory.mktemp("kafka"), sasl=True, tls=True, settings=settings) as started:
         yield started
 
 
@@ -23,7 +22,12 @@ def produce(broker, topic, values):
     from confluent_kafka import Producer
 
     failed = []
-    settings = {"enable.idempotence": True, "topic.metadata.propagation.max.ms": 1_000, "log_level": 0}
+    settings = {
+        "enable.idempotence": True,
+        "message.max.bytes": 10_000_000,
+        "topic.metadata.propagation.max.ms": 1_000,
+        "log_level": 0,
+    }
     producer = Producer({"bootstrap.servers": broker.address, **settings})
     for value in values:
         producer.produce(
@@ -94,6 +98,28 @@ def test_passwords(broker):
     assert "secret" in topics(PASSWORD)
     with pytest.raises(KafkaException):
         topics("wrong")
+
+
+def test_tls(broker):
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    def topics(address, protocol):
+        settings = {"bootstrap.servers": address, "security.protocol": protocol, "log_level": 0}
+        client = AdminClient({**settings, "ssl.ca.location": str(broker.certificate)})
+        return client.list_topics(timeout=4).topics
+
+    broker.create_topic("wrapped")
+    assert "wrapped" in topics(broker.tls_address, "SSL")
+    for address, protocol in [(broker.tls_address, "PLAINTEXT"), (broker.address, "SSL")]:
+        with pytest.raises(KafkaException):
+            topics(address, protocol)
+
+
+def test_a_message_too_large_is_refused(broker):
+    broker.create_topic("large")
+    assert produce(broker, "large", [b"x" * 1_500_000]) == []
+    assert [error.name() for error in produce(broker, "large", [b"x" * 3_000_000])] == ["MSG_SIZE_TOO_LARGE"]
 
 
 def test_two_servers_cannot_have_one_port(broker, tmp_path):
