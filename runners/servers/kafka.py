@@ -36,8 +36,8 @@ class KafkaBroker(Server):
     folder         configuration, log and data/; a broker started there again goes on with its data
     port           of the listener without passwords [a free one]
     sasl           also listen at `sasl_address` for those with a password (SASL_PLAINTEXT, PLAIN)
-    tls            also listen at `tls_address` for those who speak TLS (SSL); its certificate, which it signed
-                   itself, is in the file `certificate` (ssl.ca.location)
+    tls            also listen at `tls_address` for those who speak TLS (SSL); its certificate, signed by
+                   itself, is the file `certificate` (ssl.ca.location)
     settings       Kafka's own, by their names, such as message.max.bytes; they win over ours
     """
 
