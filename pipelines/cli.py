@@ -24,8 +24,8 @@ from rocsteady import __version__
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
 
-COMMANDS = ("demo", "evaluate", "replay", "report", "inspect")
-COMMANDS_NOT_YET = ("prequential", "compare", "doctor", "state")
+COMMANDS = ("demo", "evaluate", "replay", "report", "inspect", "doctor")
+COMMANDS_NOT_YET = ("prequential", "compare", "state")
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
 
@@ -38,7 +38,17 @@ _EPILOG = """examples:
   rocsteady evaluate 'day-*.parquet' --slice country --window last:10000 --output rows.parquet
   rocsteady report rows.parquet --output report.html
   rocsteady inspect model.state
+  rocsteady doctor --runner flink --flink_master localhost:8081
 """
+
+_DOCTOR_EPILOG = """examples:
+  rocsteady doctor
+  rocsteady doctor --runner flink --flink_master flink.example.com:8081 \\
+      --environment_type EXTERNAL --environment_config localhost:50000
+
+Give it the options of the job. A line that begins with NOT says what is missing, and ends with what mends it.
+When nothing is, a job of one element goes through the runner, and its worker says what it has. Exit status 0:
+all is there; 1: something is not."""
 
 _REPLAY_EPILOG = """examples:
   an hour in a second, evaluated as it goes:
@@ -88,6 +98,9 @@ Every other option is handed to Beam. Positions of dead letters count the record
 A stream is never sorted as a whole: of stdin, and with --follow, --order time is time:0s."""
 
 
+_RUNNERS = "local | prism | flink | dataflow | any Beam runner [local]"
+
+
 class _Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one sentence."""
 
@@ -95,8 +108,8 @@ class _Parser(argparse.ArgumentParser):
         raise ConfigError(f"{message} (see {self.prog} --help)")
 
 
-def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
-    """Return the parser of the command line, and of it the part of `evaluate`."""
+def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    """Return the parser of the command line, and of it the parts of the commands that take Beam's options."""
     shape: dict[str, Any] = {
         "formatter_class": argparse.RawDescriptionHelpFormatter,
         "allow_abbrev": False,
@@ -154,7 +167,19 @@ def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
         **shape,
     )
     inspect.add_argument("state", metavar="STATE", help="a file with the bytes of a snapshot")
-    return parser, evaluate
+    doctor = commands.add_parser(
+        "doctor",
+        help="say what a runner needs, what of it is missing, and what mends it",
+        description="Say what a runner needs, what of it is missing, and the command that mends it.",
+        epilog=_DOCTOR_EPILOG,
+        **shape,
+    )
+    doctor.add_argument("--runner", default="local", help=_RUNNERS)
+    doctor.add_argument(
+        "--compile", action="store_true", help="compile every kernel first, as for an image of workers"
+    )
+    doctor.add_argument("--no-job", action="store_true", help="do not run a job of one element at the end")
+    return parser, {"evaluate": evaluate, "doctor": doctor}
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
@@ -359,7 +384,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add("--until-idle", metavar="60s", help="with --follow: end after so long without a new file [never]")
     add("--shards", default="64", metavar="N", help="models are spread over so many keys [64]")
     add("--cache-bytes", metavar="N", help="memory for live state in a worker")
-    add("--runner", default="local", help="local | prism | flink | dataflow | any Beam runner [local]")
+    add("--runner", default="local", help=_RUNNERS)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -455,7 +480,7 @@ def _say(message: object, status: int) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    parser, evaluate = _parsers()
+    parser, of_beam = _parsers()
     if not arguments:
         parser.print_help(sys.stderr)
         return 2
@@ -464,13 +489,17 @@ def _run(arguments: list[str]) -> int:
     for argument in arguments:
         if (name := argument.split("=")[0]) in NOT_YET:
             raise ConfigError(f"option {name} is not in this version; leave it out")
-    if arguments[:1] == ["evaluate"]:
-        arguments = _with_joined_values(arguments, evaluate)
+    if arguments[0] in of_beam:
+        arguments = _with_joined_values(arguments, of_beam[arguments[0]])
     options, rest = parser.parse_known_args(arguments)
     if options.command == "evaluate":
         from .evaluate import evaluate_command
 
         return evaluate_command(options, rest)
+    if options.command == "doctor":
+        from .doctor import doctor_command
+
+        return doctor_command(options, rest)
     if rest:
         raise ConfigError(f"argument {rest[0]!r} is not known (see rocsteady {options.command} --help)")
     if options.command == "report":
@@ -511,9 +540,9 @@ def _refuse_dashed_file(arguments: Sequence[str]) -> None:
             raise ConfigError(f"{argument} reads like an option; for the file of that name say ./{argument}")
 
 
-def _with_joined_values(arguments: list[str], evaluate: argparse.ArgumentParser) -> list[str]:
+def _with_joined_values(arguments: list[str], command: argparse.ArgumentParser) -> list[str]:
     """Tie options that are not ours to their values; only if there are any, Beam is asked about them."""
-    own = evaluate._option_string_actions
+    own = command._option_string_actions
     if {"-h", "--help"} & {*arguments} or all(
         word.split("=")[0] in own or not word.startswith("--") for word in arguments
     ):
@@ -523,4 +552,4 @@ def _with_joined_values(arguments: list[str], evaluate: argparse.ArgumentParser)
     try:
         return join_values(arguments, own)
     except RunnerError as mistake:
-        raise ConfigError(f"{mistake} (see rocsteady evaluate --help)") from None
+        raise ConfigError(f"{mistake} (see {command.prog} --help)") from None

@@ -32,6 +32,7 @@ from ..core.ranking import stride_of
 from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
+from ..runners.preflight import problem
 from ..runners.presets import Runner, RunnerError, choose_runner
 from ..transforms.dead_letters import KINDS
 from ..transforms.evaluate_shards import EvaluateShards
@@ -114,6 +115,8 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     )  # fmt: skip
     if live is not None:
         return evaluate_live(job, live)
+    if (missing := problem(runner)) is not None:
+        raise ConfigError(f"runner {runner.name}: {missing}")
     if not runner.here:
         logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
     evaluate_and_report(job)

@@ -12,17 +12,29 @@ import argparse
 import contextlib
 import difflib
 import io
-from collections.abc import Collection, Sequence
+import json
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http.client import HTTPException
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import create_runner
 
+from .servers.packages import FLINK_MINOR, job_server_jar, prism_path
+from .servers.processes import ServerError
+
 _LOCAL = ("local", "DirectRunner", "FnApiRunner")
 _BEAM_NAMES = {"prism": "PrismRunner", "flink": "FlinkRunner", "dataflow": "DataflowRunner"}
 _ON_THIS_MACHINE = ("BundleBasedDirectRunner", "PrismRunner")
+
+CLUSTER_SECONDS = 5.0
+"""That a cluster may take to answer."""
 
 PRESETS: dict[str, dict[str, str]] = {
     "flink": {
@@ -59,6 +71,7 @@ _REFUSED = {
     "shutdown_sources_after_idle_ms": "it ends sources that are waiting, and what they would have read is "
     "missing from a job that says DONE; leave it out, and say --until to end a stream",
 }
+
 
 class RunnerError(ValueError):
     """A runner or an option that cannot be; the text names it and the remedy."""
@@ -104,10 +117,79 @@ def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
 
 
 def preset_flags(beam_name: str, flags: Sequence[str]) -> list[str]:
-    """Return the options that a runner gets beside the user's."""
+    """Return the options that a runner gets beside the user's: of `PRESETS`, and of what is on this machine.
+
+    A Prism or a job server of Flink that `runners.servers` fetched is used, a cluster on this machine gets
+    its Python from the launching process, and a cluster that answers is believed which Flink it is.
+    """
     kind = next((short for short, long in _BEAM_NAMES.items() if long == beam_name), beam_name)
-    said = {flag.lstrip("-").partition("=")[0] for flag in flags if flag.startswith("--")}
-    return [f"--{name}={value}" for name, value in PRESETS.get(kind, {}).items() if name not in said]
+    said = dict(_said(flags))
+    added = {**PRESETS.get(kind, {})}
+    if kind == "prism" and (prism := _fetched(prism_path)) is not None:
+        added["prism_location"] = prism
+    if kind == "flink" and "job_endpoint" not in said:
+        added |= _of_cluster(said)
+    return [f"--{name}={value}" for name, value in added.items() if name not in said]
+
+
+def _said(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield names and values of options; a value may stand apart."""
+    for flag, after in pairwise([*flags, ""]):
+        if flag.startswith("--"):
+            name, equals, value = flag.removeprefix("--").partition("=")
+            yield name, value if equals or after.startswith("--") else after
+
+
+def _of_cluster(said: Mapping[str, str]) -> dict[str, str]:
+    """Return what follows from the cluster that a job of Flink goes to."""
+    added = {}
+    master = said.get("flink_master", "[auto]")
+    host = cluster_host(master)
+    if host in THIS_MACHINE:
+        added["environment_type"] = "LOOPBACK"
+    version = said.get("flink_version") or (cluster_version(master) if host is not None else None)
+    if version is not None:
+        added["flink_version"] = version.rpartition(".")[0] if version.count(".") > 1 else version
+    if added.get("flink_version", FLINK_MINOR) == FLINK_MINOR:
+        jar = _fetched(job_server_jar)
+        if jar is not None:
+            added |= {"flink_job_server_jar": jar, "flink_version": FLINK_MINOR}
+    return added
+
+
+def _fetched(path: Callable[[], Path]) -> str | None:
+    try:
+        return str(path())
+    except ServerError:
+        return None
+
+
+THIS_MACHINE = ("localhost", "127.0.0.1", "::1", None)
+
+
+def cluster_host(master: str) -> str | None:
+    """Return the host of a Flink cluster; None where the job server runs one of its own."""
+    if master in ("[local]", "[auto]"):
+        return None
+    return urllib.parse.urlparse(master if "://" in master else f"//{master}").hostname or ""
+
+
+def ask_cluster(master: str) -> Any:
+    """Return what a Flink cluster says of itself; raises OSError or ValueError where it does not answer."""
+    url = master if "://" in master else f"http://{master}"
+    try:
+        with urllib.request.urlopen(f"{url}/overview", timeout=CLUSTER_SECONDS) as answer:
+            return json.loads(answer.read())
+    except HTTPException as error:
+        raise OSError(f"it speaks no HTTP: {error!r}") from None
+
+
+def cluster_version(master: str) -> str | None:
+    """Return the version of Flink that a cluster says; None where it does not answer."""
+    try:
+        return str(ask_cluster(master)["flink-version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def join_values(arguments: Sequence[str], own: Collection[str]) -> list[str]:

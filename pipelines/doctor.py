@@ -1,0 +1,54 @@
+"""`rocsteady doctor`: what a runner needs, what of it is there, and the command that mends what is not."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from ..core.errors import ConfigError
+from ..core.kernels import CACHE_FOLDER
+from ..core.warm_starts import compile_all, compiled
+from ..runners.preflight import Finding, findings, probe
+from ..runners.presets import RunnerError, choose_runner, preset_flags
+
+
+def doctor_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+    """Say what a runner needs; return 0 if all of it is there, 1 if not."""
+    try:
+        runner = choose_runner(options.runner, beam_flags)
+    except RunnerError as mistake:
+        raise ConfigError(str(mistake)) from None
+    if options.compile:
+        compile_all(lambda what: print(f"compiling: {what}", file=sys.stderr))
+    print(f"runner {options.runner}")
+    good = True
+    for found in (_kernels(), *findings(runner)):
+        good &= _say(found)
+    if added := preset_flags(type(runner.engine).__name__, beam_flags):
+        _say(Finding("added options", True, " ".join(added)))
+    if options.no_job or type(runner.engine).__name__ == "DataflowRunner":
+        return 0 if good else 1
+    if not good:
+        print("  -   a job: not tried while something is missing")
+        return 1
+    return 0 if _say(probe(runner)) else 1
+
+
+def _kernels() -> Finding:
+    """Tell where compiled kernels are kept."""
+    if CACHE_FOLDER is None:
+        return Finding(
+            "kernels",
+            False,
+            "every process compiles them anew: their folder cannot be written; set ROCSTEADY_CACHE_DIR to "
+            "one that can",
+        )
+    number = compiled()
+    first = "" if number else ": the first job compiles its own, `rocsteady doctor --compile` all"
+    return Finding("kernels", True, f"{number} compiled in {CACHE_FOLDER}{first}")
+
+
+def _say(found: Finding) -> bool:
+    print(f"  {'ok ' if found.good else 'NOT'} {found.what}: {found.said}", flush=True)
+    return found.good

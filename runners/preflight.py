@@ -1,0 +1,356 @@
+"""What a runner needs, looked at before a job: what is there, what is missing, and what mends it.
+
+Nothing here starts, changes or fetches anything. `probe` is the one exception: a job of one element, which
+tells what only workers know, such as whether they can import rocsteady.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import logging
+import os
+import platform
+import shutil
+import socket
+import urllib.parse
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import apache_beam as beam
+from apache_beam.metrics import Metrics
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
+    PipelineOptions,
+    PortableOptions,
+    PrismRunnerOptions,
+    WorkerOptions,
+)
+from apache_beam.version import __version__ as beam_version
+
+from .presets import CLUSTER_SECONDS, THIS_MACHINE, Runner, ask_cluster, cluster_host
+from .servers.packages import COMMAND, FLINK_MINOR
+from .servers.processes import ServerError, java
+
+_PROBE_SECONDS = 120.0
+_PROBE_NAMESPACE = "rocsteady.probe"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a runner needs.
+
+    what    in a few words: "Java", "cluster"
+    good    whether it is there
+    said    what was found; where it is not good, with the command that mends it
+    """
+
+    what: str
+    good: bool
+    said: str
+
+
+def findings(runner: Runner) -> Iterator[Finding]:
+    """Look at what a runner needs on this machine and at its services; some seconds at the most."""
+    yield from _Checks(runner.options).of(runner)
+
+
+def problem(runner: Runner) -> str | None:
+    """Return the first thing that is missing, in a sentence; None where a job can start."""
+    return next((f"{found.what}: {found.said}" for found in findings(runner) if not found.good), None)
+
+
+class _Checks:
+    def __init__(self, options: PipelineOptions) -> None:
+        self._portable = options.view_as(PortableOptions)
+        self._flink = options.view_as(FlinkRunnerOptions)
+        self._prism = options.view_as(PrismRunnerOptions)
+        self._cloud = options.view_as(GoogleCloudOptions)
+        self._worker = options.view_as(WorkerOptions)
+        self._all = options.get_all_options(drop_default=True, retain_unknown_options=True)
+
+    def of(self, runner: Runner) -> Iterator[Finding]:
+        """Look at what the runner of a kind needs."""
+        kinds: dict[str, Callable[[], Iterator[Finding]]] = {
+            "PrismRunner": self._of_prism,
+            "FlinkRunner": self._of_flink,
+            "DataflowRunner": self._of_dataflow,
+            "PortableRunner": self._of_job_service,
+        }
+        yield Finding("Python", True, f"{platform.python_version()}, apache-beam {beam_version}")
+        yield from kinds.get(type(runner.engine).__name__, self._of_none)()
+
+    def _of_none(self) -> Iterator[Finding]:
+        yield from ()
+
+    def _of_prism(self) -> Iterator[Finding]:
+        if (place := self._prism.prism_location) is not None:
+            yield _file("Prism", place, "--prism_location", f"get one with `{COMMAND} get prism`")
+            return
+        cache = Path.home() / ".apache_beam" / "cache" / "prism" / "bin"
+        kept = next(cache.glob(f"*v{beam_version}*"), None) if cache.is_dir() else None
+        yield Finding(
+            "Prism",
+            kept is not None,
+            str(kept)
+            if kept
+            else "it is not on this machine, and Beam would download it from GitHub: get it with "
+            f"`{COMMAND} get prism`, or name yours with --prism_location PATH",
+        )
+
+    def _of_flink(self) -> Iterator[Finding]:
+        """Look at Java, the job server, the cluster, checkpoints and workers."""
+        master = self._flink.flink_master.strip()
+        if self._portable.job_endpoint:
+            yield from self._of_job_service()
+        else:
+            try:
+                yield Finding("Java", True, java())
+            except ServerError as missing:
+                yield Finding("Java", False, str(missing))
+            yield self._job_server()
+        if master not in ("[local]", "[auto]"):
+            yield from self._cluster(master)
+        yield self._checkpoints()
+        yield from self._workers(cluster_host(master) in THIS_MACHINE)
+
+    def _checkpoints(self) -> Finding:
+        interval = str(self._all.get("checkpointing_interval"))
+        if interval.isdecimal() and int(interval) > 0:
+            return Finding("checkpoints", True, f"every {int(interval):,} ms")
+        return Finding(
+            "checkpoints",
+            False,
+            f"--checkpointing_interval={interval} is no number of milliseconds above 0, and without "
+            "checkpoints a job that fails begins anew, without its state; leave it out for 10000",
+        )
+
+    def _job_server(self) -> Finding:
+        if (jar := self._flink.flink_job_server_jar) is not None:
+            if urllib.parse.urlparse(jar).scheme in ("http", "https"):
+                return Finding("job server", True, jar)
+            return _file(
+                "job server", jar, "--flink_job_server_jar", f"get one with `{COMMAND} get flink`, "
+                "or leave it out, and Beam downloads its own",
+            )  # fmt: skip
+        name = f"beam-runners-flink-{self._flink.flink_version}-job-server-{beam_version}.jar"
+        kept = Path.home() / ".apache_beam" / "cache" / "jars" / name
+        if kept.exists():
+            return Finding("job server", True, str(kept))
+        host = "repo.maven.apache.org"
+        return Finding(
+            "job server",
+            _answers(host, 443),
+            f"{name}, which Beam will download from {host}"
+            if _answers(host, 443)
+            else f"{name} is not on this machine and {host} does not answer: get one with `{COMMAND} get "
+            f"flink` and say --flink_version={FLINK_MINOR}, or name yours with --flink_job_server_jar PATH",
+        )
+
+    def _cluster(self, master: str) -> Iterator[Finding]:
+        url = master if "://" in master else f"http://{master}"
+        try:
+            said = ask_cluster(master)
+            version, slots = str(said["flink-version"]), int(said["slots-total"])
+            free = int(said["slots-available"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            yield Finding(
+                "cluster",
+                False,
+                f"no Flink answers at {url} ({_why(error)}): start it, or name yours with --flink_master "
+                f"HOST:PORT (its REST port); `{COMMAND} up flink` starts one on this machine",
+            )
+            return
+        asked = self._flink.flink_version
+        yield Finding(
+            "cluster",
+            version.startswith(f"{asked}."),
+            f"Flink {version} at {url}"
+            if version.startswith(f"{asked}.")
+            else f"Flink {version} at {url}, and the job server is for {asked}: say "
+            f"--flink_version={version.rpartition('.')[0]}",
+        )
+        yield Finding(
+            "slots",
+            free > 0,
+            f"{free} of {slots} are free"
+            if free
+            else f"none of {slots} is free: stop a job, or start a TaskManager",
+        )
+
+    def _workers(self, cluster_is_here: bool) -> Iterator[Finding]:
+        kind = (self._portable.environment_type or "DOCKER").upper()
+        config = self._portable.environment_config or ""
+        if kind == "LOOPBACK":
+            yield Finding(
+                "workers",
+                cluster_is_here,
+                "LOOPBACK: Python runs in the launching process"
+                if cluster_is_here
+                else "--environment_type=LOOPBACK is for a cluster on this machine; give each TaskManager a "
+                "worker pool and say --environment_type=EXTERNAL --environment_config=localhost:50000",
+            )
+        elif kind == "EXTERNAL":
+            host, _, port = config.rpartition(":")
+            here = host in THIS_MACHINE and not cluster_is_here
+            if here or not port.isdigit():
+                yield Finding(
+                    "workers", here, f"a worker pool at {config} beside each TaskManager; not to be seen "
+                    "from here" if here else f"--environment_config={config!r} is no HOST:PORT of a pool",
+                )  # fmt: skip
+                return
+            there = _answers(host, int(port))
+            yield Finding(
+                "workers",
+                there,
+                f"a worker pool at {config}"
+                if there
+                else f"no worker pool answers at {config}: start `python -m "
+                f"apache_beam.runners.worker.worker_pool_main --service_port={port}` there, with `python` "
+                "of the environment that has rocsteady first on its PATH",
+            )
+        elif kind == "DOCKER":
+            there = shutil.which("docker") is not None
+            yield Finding(
+                "workers",
+                there or not cluster_is_here,
+                "containers, started by Docker"
+                if there or not cluster_is_here
+                else "containers need Docker, which is not on this machine: say --environment_type=LOOPBACK "
+                "for a cluster here, or EXTERNAL with a worker pool",
+            )
+        elif kind == "PROCESS":
+            try:
+                program = str(json.loads(config)["command"])
+            except (ValueError, KeyError, TypeError):
+                program = config
+            yield Finding(
+                "workers",
+                bool(program) and (not cluster_is_here or shutil.which(program) is not None),
+                f"processes of {program}"
+                if program and (not cluster_is_here or shutil.which(program))
+                else f"--environment_config={config!r} names no program that is here; give "
+                '\'{"command": "PATH"}\'',
+            )
+
+    def _of_job_service(self) -> Iterator[Finding]:
+        endpoint = self._portable.job_endpoint or ""
+        if endpoint == "embed":
+            yield Finding("job service", True, "in this process")
+            return
+        host, _, port = endpoint.rpartition(":")
+        there = port.isdigit() and _answers(host, int(port))
+        yield Finding(
+            "job service",
+            there,
+            endpoint
+            if there
+            else f"nothing answers at --job_endpoint={endpoint}: start the job server, or leave it out for "
+            "--runner flink, which starts its own",
+        )
+
+    def _of_dataflow(self) -> Iterator[Finding]:
+        there = importlib.util.find_spec("google.cloud") is not None and (
+            importlib.util.find_spec("google.auth") is not None
+        )
+        yield Finding(
+            "Google Cloud",
+            there,
+            "its libraries are installed"
+            if there
+            else "its libraries are not installed: pip install 'apache-beam[gcp]'",
+        )
+        for option, value in (
+            ("project", self._cloud.project),
+            ("region", self._cloud.region),
+            ("temp_location", self._cloud.temp_location),
+        ):
+            yield Finding(option, bool(value), value or f"not given: say --{option}")
+        image = self._worker.sdk_container_image
+        yield Finding(
+            "image",
+            bool(image),
+            image
+            or "Beam's own image has no rocsteady, nor its compiled kernels: build one (docs/dataflow.md) "
+            "and say --sdk_container_image",
+        )
+        keys = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
+        default = Path.home() / ".config" / "gcloud" / "application_default_credentials.json"
+        if keys is not None or default.exists():
+            yield _file("credentials", keys or str(default), "GOOGLE_APPLICATION_CREDENTIALS", "name yours")
+        else:
+            yield Finding("credentials", False, "none found: gcloud auth application-default login")
+
+
+def _file(what: str, path: str, option: str, remedy: str) -> Finding:
+    there = Path(path).is_file()
+    return Finding(what, there, path if there else f"{option} {path} is no file: {remedy}")
+
+
+def _answers(host: str, port: int) -> bool:
+    try:
+        with closing(socket.create_connection((host or "localhost", port), CLUSTER_SECONDS)):
+            return True
+    except OSError:
+        return False
+
+
+def _why(error: Exception) -> str:
+    reason = getattr(error, "reason", error)
+    return str(getattr(reason, "strerror", None) or reason or type(error).__name__)
+
+
+def say_versions(_: int) -> int:
+    """Count, on a worker, what it has; a worker that lacks rocsteady does not even find this."""
+    package = importlib.import_module(__name__.partition(".")[0])
+    for name in (
+        f"Python {platform.python_version()}",
+        f"apache-beam {beam_version}",
+        f"{package.__name__} {package.__version__}",
+    ):
+        Metrics.counter(_PROBE_NAMESPACE, name).inc()
+    return 1
+
+
+def probe(runner: Runner, seconds: float = _PROBE_SECONDS) -> Finding:
+    """Run a job of one element and say what its worker has; what is wrong, in the words of a remedy."""
+    logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
+    try:
+        pipeline = beam.Pipeline(runner=runner.engine, options=runner.options)
+        _ = pipeline | beam.Create([1]) | beam.Map(say_versions)
+        result = pipeline.run()
+        state = str(result.wait_until_finish(duration=int(seconds * 1000)))
+        counters = result.metrics().query()["counters"]
+    except Exception as error:
+        return Finding("a job", False, _of_failure(error))
+    if state in ("RUNNING", "STARTING", "PENDING", "UNKNOWN"):
+        with suppress(Exception):
+            result.cancel()
+        return Finding(
+            "a job",
+            False,
+            f"a job of one element has not ended after {seconds:.0f} s: look whether slots are free, and "
+            "into the log of the worker pool; it needs `python` on its PATH",
+        )
+    if state not in ("DONE", "None"):
+        return Finding("a job", False, f"a job of one element ended as {state}: the runner's log says why")
+    has = sorted(
+        found.key.metric.name for found in counters if found.key.metric.namespace == _PROBE_NAMESPACE
+    )
+    return Finding("a job", True, "one element went through; its worker has " + ", ".join(has))
+
+
+def _of_failure(error: Exception) -> str:
+    said = str(error)
+    lines: Sequence[str] = [line.strip() for line in said.splitlines() if line.strip()] or [""]
+    if "No module named" in said:
+        module = said.rpartition("No module named")[2].split("\n")[0].strip(" '\"")
+        return (
+            f"the workers cannot import {module}: install rocsteady in their environment (pip install "
+            "rocsteady, or your image), the same version as here"
+        )
+    return f"a job of one element failed: {lines[-1]}"

@@ -1,0 +1,168 @@
+"""What a runner needs: found, or missing with a remedy, without starting anything."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from rocsteady.pipelines.cli import main
+from rocsteady.runners.preflight import findings, probe, problem
+from rocsteady.runners.presets import RunnerError, choose_runner, preset_flags
+
+
+@contextmanager
+def cluster(version="1.19.3", slots=2, free=1, body=None):
+    """Answer as the REST interface of a Flink cluster does; yield host:port."""
+    said = {"flink-version": version, "slots-total": slots, "slots-available": free}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            assert self.path == "/overview"
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(said).encode() if body is None else body)
+
+        def log_message(self, *_):
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def nothing_fetched(monkeypatch, tmp_path):
+    monkeypatch.setenv("ROCSTEADY_SERVERS", str(tmp_path / "none"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def jar(tmp_path):
+    path = tmp_path / "job-server.jar"
+    path.write_bytes(b"PK")
+    return f"--flink_job_server_jar={path}"
+
+
+def found(*flags):
+    return {each.what: each for each in findings(choose_runner("flink", flags))}
+
+
+def test_a_cluster_that_answers_says_its_version_and_slots(tmp_path):
+    with cluster() as address:
+        there = found(f"--flink_master={address}", jar(tmp_path))
+        assert there["cluster"].good
+        assert address in there["cluster"].said
+        assert (there["slots"].good, there["slots"].said) == (True, "1 of 2 are free")
+        assert there["workers"].said.startswith("LOOPBACK")
+        assert f"--flink_version={1.19}" in preset_flags("FlinkRunner", [f"--flink_master={address}"])
+
+
+def test_a_job_server_for_another_flink_is_told_of(tmp_path):
+    with cluster(version="1.20.1") as address:
+        wrong = found(f"--flink_master={address}", jar(tmp_path), "--flink_version=2.0")["cluster"]
+        assert not wrong.good
+        assert wrong.said.endswith("say --flink_version=1.20")
+
+
+def test_a_full_cluster_is_told_of(tmp_path):
+    with cluster(free=0) as address:
+        assert found(f"--flink_master={address}", jar(tmp_path))["slots"].said == (
+            "none of 2 is free: stop a job, or start a TaskManager"
+        )
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"{}"])
+def test_what_is_no_flink_is_told_of(tmp_path, body):
+    with cluster(body=body) as address:
+        assert "no Flink answers at" in found(f"--flink_master={address}", jar(tmp_path))["cluster"].said
+
+
+@pytest.mark.parametrize(
+    ("flags", "what", "words"),
+    [
+        (["--flink_master=127.0.0.1:1"], "cluster", "Connection refused.*--flink_master HOST:PORT"),
+        (["--flink_job_server_jar=no.jar"], "job server", "no.jar is no file.*get flink"),
+        (["--checkpointing_interval=-1"], "checkpoints", "without its state; leave it out"),
+        (["--checkpointing_interval=often"], "checkpoints", "=often is no number of milliseconds"),
+        (["--flink_master=far:8081", "--environment_type=LOOPBACK"], "workers", "EXTERNAL"),
+        (["--environment_type=EXTERNAL", "--environment_config=localhost:1"], "workers",
+         "worker_pool_main --service_port=1"),
+        (["--environment_type=EXTERNAL", "--environment_config=x"], "workers", "no HOST:PORT"),
+        (["--environment_type=PROCESS", '--environment_config={"command": "/no/it"}'], "workers", "/no/it"),
+        (["--job_endpoint=localhost:1"], "job service", "nothing answers"),
+    ],
+)  # fmt: skip
+def test_what_is_missing_comes_with_its_remedy(flags, what, words):
+    missing = found(*flags)[what]
+    assert not missing.good
+    assert re.search(words, missing.said)
+
+
+def test_options_that_a_user_gives_are_not_added():
+    flags = ["--max_bundle_size", "7", "--environment_type=EXTERNAL", "--checkpointing_interval=500"]
+    added = preset_flags("FlinkRunner", flags)
+    names = [flag.partition("=")[0] for flag in added]
+    assert names == ["--max_bundle_time_mills", "--max_cache_memory_usage_mb"]
+    assert preset_flags("FnApiRunner", []) == []
+
+
+def test_an_option_that_loses_data_is_refused():
+    with pytest.raises(RunnerError, match=r"--shutdown_sources_after_idle_ms: it ends sources.*--until"):
+        choose_runner("flink", ["--shutdown_sources_after_idle_ms=5"])
+
+
+def test_a_job_that_cannot_run_is_refused_before_it_starts(tmp_path, capsys):
+    events = tmp_path / "s.csv"
+    events.write_text("score,label\n.1,0\n.9,1\n")
+    words = ["evaluate", str(events), "--output", str(tmp_path / "r.csv"), "--runner", "flink"]
+    assert main([*words, "--flink_master=127.0.0.1:1", jar(tmp_path)]) == 2
+    assert "runner flink: cluster: no Flink answers at http://127.0.0.1:1" in capsys.readouterr().err
+
+
+def test_local_needs_nothing_and_a_job_goes_through(capsys):
+    assert problem(choose_runner("local")) is None
+    said = probe(choose_runner("local"))
+    assert said.good
+    assert "rocsteady 0." in said.said
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("runner local\n  ok  kernels: ")
+    assert "one element went through" in out
+
+
+def test_doctor_says_not_and_ends_with_status_1(capsys):
+    assert main(["doctor", "--runner", "flink", "--flink_master", "127.0.0.1:1"]) == 1
+    out = capsys.readouterr().out
+    assert "\n  NOT cluster: no Flink answers" in out
+    assert "a job: not tried" in out
+
+
+def test_dataflow_names_every_option_that_is_missing(capsys, monkeypatch):
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    assert main(["doctor", "--runner", "dataflow", "--region", "europe-west1"]) == 1
+    out = capsys.readouterr().out
+    assert "NOT project: not given: say --project" in out
+    assert "ok  region: europe-west1" in out
+    assert "NOT image: " in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--runner", "flnk"], "did you mean flink"),
+        (["--runner", "flink", "--flink_mastr=x"], "did you mean --flink_master"),
+        (["more"], "'more' belongs to no option"),
+    ],
+)
+def test_doctor_refuses_in_words(words, said, capsys):
+    assert main(["doctor", *words]) == 2
+    assert said in capsys.readouterr().err
