@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from .flink import FlinkCluster, JobServer
+from .flink import FlinkCluster, JobServer, worker_options
 from .kafka import KafkaBroker, create_topic
 from .packages import COMMAND, FLINK_MINOR, NAMES, get, job_server_jar, missing, prism_path, servers_folder
 from .processes import ServerError, recorded, stop_recorded
@@ -125,8 +125,9 @@ def _up(words: argparse.Namespace) -> None:
                 raise
             print(f"Flink is up: its page is at http://{cluster.address}; run a job on it with")
             print(f"  --runner flink {shlex.join(cluster.options())}")
-            print("or, so that it goes on when its launcher dies and starts 3 s sooner, with")
-            print(f"  --runner PortableRunner --job_endpoint {jobs.address} --environment_type LOOPBACK")
+            print("or, with workers that the cluster starts, so that it goes on when its launcher dies, with")
+            workers = shlex.join(worker_options(folder))
+            print(f"  --runner PortableRunner --job_endpoint {jobs.address} {workers}")
     if "kafka" in words.names:
         if "kafka" in up:
             print(f"Kafka runs already, at {up['kafka'].address}")

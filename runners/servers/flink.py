@@ -6,8 +6,8 @@
 Without a `JobServer` Beam's FlinkRunner starts one for each job: `cluster.options()` are its options.
 
 Measured on 2 cores that had other work to do, too: a cluster is up in 6 to 10 s, a job server in 2 to 3; a
-tiny job takes 17 to 30 s, of which Flink runs it 6 to 12: before that the job server's jar goes to the
-cluster. Resident after five jobs: JobManager 330 MB, TaskManager 700 MB, job server 390 MB.
+tiny job takes 17 to 30 s, of which Flink runs it 6 to 12; before, the job server's jar goes there.
+Resident after five jobs: JobManager 330 MB, TaskManager 700 MB, job server 390 MB.
 
 The cluster keeps state in RocksDB (or in its heap), checkpoints and savepoints in its folder, restarts a job
 ten times, a second after each failure, and takes 8 s to notice that a process is gone (Flink's own: 50 s).

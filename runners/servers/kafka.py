@@ -160,7 +160,8 @@ def create_topic(
     """Make a topic of one replica on the broker at an address; ServerError when it cannot be made."""
     try:
         from confluent_kafka import KafkaException
-        from confluent_kafka.admin import AdminClient, NewTopic
+        from confluent_kafka.admin import AdminClient
+        from confluent_kafka.cimpl import NewTopic  # where its types are
     except ImportError:
         raise ServerError(
             "confluent-kafka is not installed: install it with `pip install 'rocsteady[kafka]'`"

@@ -4,8 +4,8 @@ The folder is $ROCSTEADY_SERVERS, else `rocsteady/servers` in the user's cache f
 whole: it is made beside its place and renamed. Measured on 2 cores that had other work to do, too:
 
     flink    Flink 1.19.3 from PyPI (apache-flink-libraries: 230 MB down, 122 MB kept; 35 s), and Beam's job
-             server for it: the ready jar of the installed Beam where it can be downloaded, else one built by
-             Maven from flink_job_server.xml (Beam 2.70.0; 250 MB down, 156 MB kept; 170 s, later 30 s)
+             server for it: the ready jar of the installed Beam where it can be downloaded, else one built
+             by Maven from flink_job_server.xml (Beam 2.70.0; 250 MB down, 156 MB kept; 170 s, later 30 s)
     kafka    Kafka 4.1.0 from Maven Central (54 MB; 29 s)
     prism    Beam's Prism in the version of the installed Beam, compiled by Go (64 MB; 3.5 core minutes)
 

@@ -1,0 +1,145 @@
+"""The transforms as Beam YAML calls them: settings are text and numbers, outputs have names.
+
+A YAML pipeline names them in its providers; no package is fetched, the one that runs the pipeline is used:
+
+    providers:
+      - type: python
+        config: {}
+        transforms:
+          EvaluateModels: rocsteady.transforms.yaml_transforms.EvaluateModelsYaml
+          JoinLabels: rocsteady.transforms.yaml_transforms.JoinLabelsYaml
+          Alert: rocsteady.transforms.yaml_transforms.AlertYaml
+
+Texts are those of the command line: `window: last:7d`, `every: 1h`, `cost: severity`, `slices: [carrier,
+"carrier,origin"]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import apache_beam as beam
+
+from ..core.errors import ConfigError
+from ..core.settings import MEASURES, parse_cost, parse_partial_fpr
+from ..core.windows import parse_every, parse_window
+from .alert import Alert
+from .evaluate_models import EvaluateModels
+from .join_labels import JoinLabels
+
+Outputs = dict[str, beam.PCollection[Any]]
+
+
+class EvaluateModelsYaml(beam.PTransform[beam.PCollection[Any], Outputs]):
+    """`EvaluateModels`; outputs rows, dead_letters, late and duplicates.
+
+    Its settings are those of `EvaluateModels` by the same names. window, every, cost and partial_fpr are
+    texts as on the command line; measures a list of names, or "all"; a cross of slices "a,b". Raises
+    ConfigError for a setting that cannot be.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__()
+        if "curves" in settings:
+            raise ConfigError("curves: Beam YAML has no output for curves; leave it out")
+        self._models = _made(EvaluateModels, _read(settings))
+
+    def expand(self, events: Any) -> Outputs:
+        """Evaluate."""
+        result = _one(events, "EvaluateModels") | "Evaluate" >> self._models
+        return {
+            "rows": result.rows,
+            "dead_letters": result.dead_letters,
+            "late": result.late,
+            "duplicates": result.duplicates,
+        }
+
+
+class JoinLabelsYaml(beam.PTransform[Any, Outputs]):
+    """`JoinLabels`; inputs predictions and labels, or one of both; outputs events and four of dead letters.
+
+    `events` are packed and go into EvaluateModels, whose order must then be "time:D", D as long as ttl (as
+    label_lead, where it is given and longer than 0: else one second).
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__()
+        self._join = _made(JoinLabels, _read(settings))
+
+    def expand(self, inputs: Any) -> Outputs:
+        """Join."""
+        if isinstance(inputs, Mapping):
+            if {*inputs} != {"predictions", "labels"} and len(inputs) != 1:
+                raise ConfigError(
+                    f"JoinLabels: its inputs are {', '.join(map(str, inputs))}; name them predictions and "
+                    "labels, or give one that has both"
+                )
+            both = len(inputs) == 2
+            inputs = (inputs["predictions"], inputs["labels"]) if both else next(iter(inputs.values()))
+        joined = inputs | "Join" >> self._join
+        return {
+            "events": joined.events,
+            "unmatched": joined.unmatched,
+            "duplicates": joined.duplicates,
+            "late": joined.late,
+            "dead_letters": joined.dead_letters,
+        }
+
+
+class AlertYaml(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]):
+    """`Alert`: rules are texts as on the command line, or one of them."""
+
+    def __init__(self, rules: Sequence[str] | str) -> None:
+        super().__init__()
+        texts = [rules] if isinstance(rules, str) else rules
+        self._alert = Alert(*texts)
+
+    def expand(self, rows: Any) -> beam.PCollection[Any]:
+        """Watch rows."""
+        alerts: beam.PCollection[Any] = _one(rows, "Alert") | "Alert" >> self._alert
+        return alerts
+
+
+def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as the Python transforms take them."""
+    read = dict(settings)
+    for name, reader in (("window", parse_window), ("cost", parse_cost), ("partial_fpr", parse_partial_fpr)):
+        if isinstance(text := read.get(name), str):
+            read[name] = _parsed(name, text, reader)
+    every = read.get("every")
+    if every is not None:
+        read["every"] = _parsed("every", str(every), parse_every)
+    if (measures := read.get("measures")) is not None:
+        words = [measures] if isinstance(measures, str) else measures
+        read["measures"] = MEASURES if "all" in words else tuple(words)
+    if (slices := read.get("slices")) is not None:
+        texts = [slices] if isinstance(slices, str) else slices
+        read["slices"] = [tuple(text.split(",")) if isinstance(text, str) else tuple(text) for text in texts]
+    return read
+
+
+def _parsed(name: str, text: str, reader: Callable[[str], Any]) -> Any:
+    try:
+        return reader(text)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {text}: {error}") from None
+
+
+def _made(transform: Any, settings: Mapping[str, Any]) -> Any:
+    try:
+        return transform(**settings)
+    except TypeError as error:
+        _, _, what = str(error).partition("() ")
+        raise ConfigError(f"{transform.__name__}: {what or error}") from None
+
+
+def _one(inputs: Any, whose: str) -> Any:
+    """Return the one input, which Beam YAML gives alone or by a name."""
+    if isinstance(inputs, Mapping):
+        if len(inputs) != 1:
+            raise ConfigError(
+                f"{whose}: it has {len(inputs)} inputs, {', '.join(map(str, inputs))}; give one"
+            )
+        return next(iter(inputs.values()))
+    return inputs
