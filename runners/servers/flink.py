@@ -26,11 +26,10 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from .packages import FLINK_MINOR, flink_jars, job_server_jar
-from .processes import HOST, Server, ServerError, free_port, java, listens
+from .processes import HOST, Server, ServerError, Startable, free_port, java, listens
 
 _OPENS = [
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
@@ -74,7 +73,7 @@ class FlinkJob:
     state: str
 
 
-class FlinkCluster:
+class FlinkCluster(Startable):
     """A JobManager and its TaskManagers.
 
     folder          configuration, logs, checkpoints/ and savepoints/
@@ -264,19 +263,6 @@ class FlinkCluster:
         ]  # fmt: skip
         # Beam's operators read the configuration once more, and look for it there.
         return Server(name, self.folder, command, environment={"FLINK_CONF_DIR": str(conf)}, **rest)
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
 
 class JobServer(Server):

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,7 +104,32 @@ def java() -> str:
     return found
 
 
-class Server:
+class Startable(ABC):
+    """What a `with` starts and stops; it is stopped, too, when it could not start in full."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start it and wait until it can be used."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Stop it, whatever state it is in."""
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+class Server(Startable):
     """One process, its log and its record.
 
     command      its words
@@ -225,19 +251,6 @@ class Server:
     def memory(self) -> int:
         """Return the resident memory in bytes; 0 when it does not run."""
         return memory(self._child.pid) if self._child is not None else 0
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
 
 def recorded(folder: Path) -> list[Recorded]:
