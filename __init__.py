@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .core.rows import MeasureRow, Measures, Rows
     from .core.score_tree import ScoreTree
     from .core.settings import BetaCost, EvaluatorSettings, SeverityCost, TableSettings, UniformCost
+    from .core.shards import Shards
     from .core.threshold_queries import SortedMasses, estimate_auc
     from .core.weighted_tree import WeightedTree
     from .core.windows import (
@@ -68,6 +69,7 @@ _HOMES = {
     "core.settings": (
         "BetaCost", "EvaluatorSettings", "SeverityCost", "TableSettings", "UniformCost",
     ),
+    "core.shards": ("Shards",),
     "core.approximate_h": ("Approximation", "approximate_cost_curve_area", "approximate_h"),
     "core.auc_sketch": ("AucBounds", "AucSketch", "HBounds"),
     "core.compressed_auc": ("CompressedAuc",),
@@ -94,7 +96,7 @@ __all__ = [
     "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents", "MeasureRow",
     "Measures",
     "MissingPackageError", "ModelEvaluator", "OtherConfigurationError", "RocCurve", "RocsteadyError",
-    "Rows", "ScoreTree", "SeverityCost", "SortedMasses", "TableSettings", "TextColumn",
+    "Rows", "ScoreTree", "SeverityCost", "Shards", "SortedMasses", "TableSettings", "TextColumn",
     "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve", "WireError",
     "approximate_cost_curve_area", "approximate_h", "estimate_auc", "parse_alert",
 ]  # fmt: skip

@@ -46,6 +46,7 @@ from .rejected import Rejected, in_words
 from .reorder_buffer import ReorderBuffer
 from .row_store import RowStore
 from .sharding import shard_key, split_by_shard
+from .shards import Shards
 from .source_partitions import END_OF_TIME, SourcePartitions, StreamClock
 from .text_columns import IdColumn, Int64Array, TextColumn
 from .time_order import in_time_order
@@ -127,6 +128,7 @@ class JoinSettings:
     def meaning(self) -> dict[str, object]:
         """Return what decides the meaning of a state, by name."""
         lead = self.ttl if self.lead is None else self.lead
+        own = Shards.of(self.evaluator_shards).own
         return {
             "ttl": duration_text(self.ttl),
             "label_lead": duration_text(lead),
@@ -134,6 +136,7 @@ class JoinSettings:
             "deduplicate": self.deduplicate and duration_text(self.deduplicate),
             "shards": self.shards,
             "evaluator_shards": self.evaluator_shards,
+            **({"own_shards": [*own]} if own else {}),
         }
 
 
@@ -397,10 +400,11 @@ class LabelJoin:
         """
         state, meaning = JoinState.unpack(data)
         there = json.loads(meaning)
+        here = settings.meaning()
         differences = [
-            f"{name} was {there.get(name)!r} and is now {value!r}"
-            for name, value in settings.meaning().items()
-            if there.get(name) != value
+            f"{name} was {there.get(name)!r} and is now {here.get(name)!r}"
+            for name in sorted({*there, *here})
+            if there.get(name) != here.get(name)
         ]
         if differences:
             raise OtherConfigurationError(

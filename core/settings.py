@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .errors import ConfigError
+from .shards import Shards
 from .windows import (
     EMISSIONS,
     LONGEST,
@@ -193,6 +194,7 @@ PARTIAL_FPR = (0.0, 0.1)
 
 ADDED_SINCE: dict[str, Any] = {
     "partial_fpr": list(PARTIAL_FPR), "deduplicate": None, "slice_cap": SLICE_CAP, "idle_ttl": None,
+    "own_shards": [],
 }  # fmt: skip
 """Settings that change values and are younger than the first version, with what stands for their absence."""
 
@@ -482,7 +484,7 @@ class TableSettings:
 
     evaluator  how every (model, slice) is evaluated
     slices     every slice is one column, or several for a cross; the whole model is always there
-    shards     number of shards that the models are spread over; None = every model is its own
+    shards     number of shards that the models are spread over, or `Shards`; None = every model is its own
     deduplicate  microseconds within which a second event of a model with the same id does not count
                  (deduplicator.py); None = every event counts. Needs times and ids
     slice_cap  values of a model and a slice that have a slice of their own; those of all later ones are
@@ -510,9 +512,8 @@ class TableSettings:
                 f"slice_cap={self.slice_cap!r}: give how many values of a slice have their own, 1 or more"
             )
         object.__setattr__(self, "slice_cap", int(self.slice_cap))
-        shards = self.shards
-        if shards is not None and (isinstance(shards, bool) or not isinstance(shards, int) or shards < 1):
-            raise ConfigError(f"shards={shards!r}: give a number of shards, 1 or more, or None")
+        if self.shards is not None:
+            object.__setattr__(self, "shards", Shards.of(self.shards))
 
     def meaning(self) -> dict[str, Any]:
         """Return what decides the meaning of a state, by name."""
@@ -531,6 +532,7 @@ class TableSettings:
             "deduplicate": self.deduplicate and duration_text(self.deduplicate),
             "slice_cap": self.slice_cap,
             "idle_ttl": self.idle_ttl and duration_text(self.idle_ttl),
+            "own_shards": [] if self.shards is None else [*Shards.of(self.shards).own],
         }
         return {name: value for name, value in values.items() if value != ADDED_SINCE[name]}
 
@@ -563,4 +565,7 @@ class TableSettings:
         for name in ("deduplicate", "idle_ttl"):
             if name in since:
                 since[name] = microseconds(since[name], name)
-        return cls(EvaluatorSettings(**choices), slices, content["shards"], **since)
+        shards, own = content["shards"], since.pop("own_shards", [])
+        if shards is not None:
+            shards = Shards(shards - len(own), own)
+        return cls(EvaluatorSettings(**choices), slices, shards, **since)

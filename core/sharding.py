@@ -1,8 +1,9 @@
 """Which shard a model or an id belongs to, and the split of a batch into shards.
 
 A model's shard is fixed for ever: the first 8 bytes of BLAKE2b(digest size 8) of its UTF-8, read as a
-little-endian integer, modulo the number of shards. An id's is its `hash64_of_ids` modulo the number of
-shards: as many ids are hashed as there are records. Python's own `hash` differs between processes.
+little-endian integer, modulo the number of shards; a few models may have one of their own (`Shards`). An id's
+is its `hash64_of_ids` modulo the number of shards: as many ids are hashed as there are records. Python's own
+`hash` differs between processes.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from .errors import ConfigError
 from .events import EventBatch, Int32Array, Int64Array, TextColumn
 from .id_index import hash64_of_ids
 from .join_batches import LabelBatch, PredictionBatch
+from .shards import Shards
 
 
 @lru_cache(maxsize=1 << 18)  # some 40 MB; more models than that are hashed anew, in a microsecond
@@ -31,10 +32,15 @@ def shard_of(models: Sequence[str], shards: int) -> Int64Array:
 
     >>> shard_of(("churn", "fraud"), 64).tolist()
     [33, 57]
+    >>> shard_of(("churn", "fraud"), Shards(64, own=["fraud"])).tolist()
+    [33, 64]
     """
-    if isinstance(shards, bool) or not isinstance(shards, int) or shards < 1:
-        raise ConfigError(f"shards={shards!r}: give a whole number, 1 or more")
-    return np.fromiter((_hash(model) % shards for model in models), np.int64, len(models))
+    shards = Shards.of(shards)
+    shared, own = shards.shared, {model: shards.shared + place for place, model in enumerate(shards.own)}
+    if not own:
+        return np.fromiter((_hash(model) % shared for model in models), np.int64, len(models))
+    found = (own[model] if model in own else _hash(model) % shared for model in models)
+    return np.fromiter(found, np.int64, len(models))
 
 
 def shard_key(shard: int) -> str:

@@ -383,6 +383,14 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     )
     add("--until-idle", metavar="60s", help="with --follow: end after so long without a new file [never]")
     add("--shards", default="64", metavar="N", help="models are spread over so many keys [64]")
+    add(
+        "--own-shard",
+        action="append",
+        default=[],
+        metavar="MODEL",
+        help="this model gets a shard of its own, beside the others: for one with most of the events; "
+        "repeatable",
+    )
     add("--cache-bytes", metavar="N", help="memory for live state in a worker")
     add("--runner", default="local", help=_RUNNERS)
 

@@ -19,6 +19,7 @@ from ..core.settings import (
     parse_cost,
     parse_partial_fpr,
 )
+from ..core.shards import Shards
 from ..core.windows import (
     EveryEvents,
     LastEvents,
@@ -63,11 +64,19 @@ def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:
     return TableSettings(
         _settings(options, fields.positive),
         fields.slices,
-        whole_number("--shards", options.shards, 1),
+        _shards_of(options),
         _span("--deduplicate", options.deduplicate, fields, ("time", "id")),
         SLICE_CAP if options.slice_cap is None else whole_number("--slice-cap", options.slice_cap, 1),
         _span("--idle-ttl", options.idle_ttl, fields, ("time",)),
     )
+
+
+def _shards_of(options: argparse.Namespace) -> Shards:
+    number = whole_number("--shards", options.shards, 1)
+    try:
+        return Shards(number, options.own_shard)
+    except ConfigError as error:
+        raise ConfigError(f"--own-shard {' '.join(options.own_shard)}: {error}") from None
 
 
 def _span(option: str, text: str | None, fields: EventFields, needed: Sequence[str]) -> int | None:

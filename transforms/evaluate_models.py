@@ -84,7 +84,8 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
     time_unit    "s", "ms", "us" or "ns", for times that are numbers
     slices       columns, and tuples of columns (crosses), by whose values each model is evaluated besides
     shards       state is kept under so many keys, fixed for the life of the job: 64, or some 32 per worker
-                 on a cluster. None: each model is its own key
+                 on a cluster; `Shards(64, own=["fraud"])` gives a model with most of the events its own.
+                 None: each model is its own key
     cache_bytes  live state that a worker process keeps between bundles (1 GiB)
     curves       EveryEvents(n): the ROC curve of each window after every n-th event and at the end; "end": at
                  the end alone

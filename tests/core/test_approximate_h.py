@@ -18,6 +18,7 @@ from rocsteady.core.row_measures import h_measure
 from rocsteady.core.score_tree import ScoreTree
 from rocsteady.core.settings import BetaCost, Cost, EvaluatorSettings, SeverityCost, UniformCost
 from score_tree_oracle import Oracle, steepening, streams
+from thorough import examples
 
 EPSILONS = (0.01, 0.1, 0.5, 3.0)
 COSTS: list[tuple[Cost, Any]] = [
@@ -157,7 +158,7 @@ def test_no_vertex_is_dropped_that_costs_less_than_its_share(epsilon: float) -> 
         assert enough.any()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 10**6), st.integers(1, 10**6)), min_size=1, max_size=60),
     st.floats(0.0, 10.0),

@@ -17,6 +17,7 @@ from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.kernels import COMPILED
 from rocsteady.core.score_tree import ScoreTree
 from rocsteady.core.score_tree_inputs import CapacityError, MissingEventError
+from thorough import examples
 
 EPSILONS = [0.0, 0.01, 0.1, 0.5, 3.0]
 STEPS = 250 if COMPILED else 36
@@ -165,7 +166,7 @@ def test_the_equations_and_the_bound_hold_after_every_event(
     compressed.check_invariants()
 
 
-@settings(max_examples=100 if COMPILED else 10, deadline=None)
+@settings(max_examples=examples(100 if COMPILED else 10), deadline=None)
 @given(
     st.sampled_from(EPSILONS),
     st.booleans(),

@@ -21,6 +21,7 @@ from rocsteady.core.errors import CorruptBytesError
 from rocsteady.core.events import NO_TIME, EventBatch, IdColumn, TextColumn
 from rocsteady.core.hash128 import hash128
 from rocsteady.core.remembered_ids import CLOCK, COUNT, ENTRIES, HEAD, NUMBER, PANES
+from thorough import examples
 
 
 def take(machine: Deduplicator, events: Sequence[Event]) -> list[Verdict]:
@@ -66,7 +67,7 @@ horizons = st.sampled_from([1, 2, 7, 8, 9, 16, 30, 200])
 
 
 @given(events_in_any_order, horizons, st.booleans(), st.lists(st.integers(0, 60), max_size=6), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_events_in_any_order_and_any_pieces_are_judged_as_defined(
     events: list[Event], horizon: int, forgets: bool, cuts: list[int], restarts: bool
 ) -> None:
@@ -105,7 +106,7 @@ def test_a_memory_that_grows_wraps_and_shrinks_forgets_nothing_else(
 
 
 @given(events_in_any_order, horizons)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_in_order_of_time_no_kept_event_within_the_horizon_is_missed(
     events: list[Event], horizon: int
 ) -> None:
@@ -123,7 +124,7 @@ def test_in_order_of_time_no_kept_event_within_the_horizon_is_missed(
 
 
 @given(events_in_any_order, horizons, st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_what_comes_again_while_the_clock_goes_on_by_a_horizon_is_dropped(
     events: list[Event], horizon: int, rng: random.Random
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import random
 import struct
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -446,9 +445,8 @@ def test_the_size_counts_the_ends_of_many_partitions() -> None:
     assert table.snapshot_bytes() == pytest.approx(len(table.to_bytes()), rel=0.03)
 
 
-def test_ten_thousand_models_of_one_event_take_seconds() -> None:
+def test_ten_thousand_models_of_one_event_take_three_kilobytes_each() -> None:
     batch = many_models(10_000).pack()
-    start = time.perf_counter()
     table = EvaluatorTable(table_settings("arrival"))
     table.apply(batch)
     snapshot = table.to_bytes()
@@ -456,7 +454,6 @@ def test_ten_thousand_models_of_one_event_take_seconds() -> None:
     (rows,) = table.apply(END)
     assert len(rows) == len(table) == 10_000
     assert rows[0].reason is not None
-    assert time.perf_counter() - start < 20
     assert table.live_bytes() < 30_000_000
 
 

@@ -14,6 +14,7 @@ from rocsteady.core import id_index
 from rocsteady.core.errors import CorruptBytesError, InputError
 from rocsteady.core.events import IdColumn
 from rocsteady.core.id_index import IdIndex, hash64_of_ids
+from thorough import examples
 
 TEXTS = st.lists(st.text(st.sampled_from("aAé\0"), max_size=20), max_size=40)
 
@@ -51,7 +52,7 @@ def test_the_hash_never_changes() -> None:
 
 
 @given(TEXTS, TEXTS, st.randoms())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_numbers_are_those_of_a_dictionary(first: list[str], second: list[str], random: object) -> None:
     index, oracle = IdIndex(), dict[str, int]()
     for texts in (first, second, first):

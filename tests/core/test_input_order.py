@@ -28,6 +28,7 @@ from streams import (
     shuffled_within,
     some_events,
 )
+from thorough import examples
 
 END = EndOfInput().pack()
 WINDOWS: dict[str, Any] = {
@@ -78,7 +79,7 @@ def test_rows_are_those_of_the_sorted_stream(window: str, every: str) -> None:
 few = st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ab"), st.integers(0, 1)), max_size=9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(few.flatmap(lambda rows: st.tuples(st.just(rows), st.permutations(range(len(rows))))), st.integers(0))
 def test_a_shuffle_of_a_stream_gives_equal_rows(
     drawn: tuple[list[tuple[int, str, int]], list[int]], seed: int
@@ -127,17 +128,17 @@ def test_a_row_comes_as_soon_as_the_clock_has_passed_it(window: str, every: str)
         if turn % 2:
             records = anyhow([records], rng)
         played = play(table, records)
+        clocks = [clock_of(records[: number + 1]) for number in range(len(records))]
         for row in rows_in_time(table.evaluator, events):
             moment = row.time if row.due is None else row.due
             assert moment is not None
             last = row.due is None and (every == "10s" or row.seq % 3 != 0)
-            for number in range(len(records)):
-                clock, greatest = clock_of(records[: number + 1])
-                if clock == 2**63 - 1 or (
-                    not last and moment < clock and (not row.due or moment <= greatest)
-                ):
-                    break
-            assert played.after[identity(row)] == number, (row, clock, greatest)
+            number = next(
+                place
+                for place, (clock, greatest) in enumerate(clocks)
+                if clock == 2**63 - 1 or (not last and moment < clock and (not row.due or moment <= greatest))
+            )
+            assert played.after[identity(row)] == number, (row, clocks[number])
             early += number < len(records) - 1
     assert early > 25
 

@@ -20,6 +20,7 @@ from rocsteady.core.label_join import JoinSettings, LabelJoin
 from rocsteady.core.records import Clock, EndOfInput, EndOfPartition, Heartbeat, unpack_record
 from rocsteady.core.rejected import Rejected
 from rocsteady.core.settings import TableSettings
+from thorough import examples
 
 Prediction = tuple[str, str, int, float]
 """Id, model, time, score."""
@@ -138,7 +139,7 @@ few_predictions = st.lists(
 few_labels = st.lists(st.tuples(st.sampled_from(IDS), times, st.integers(0, 1)), max_size=12)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     few_predictions, few_labels, st.integers(1, 5), st.integers(0, 5),
     st.sampled_from(["first", "last", "dead-letter"]), st.randoms(use_true_random=False), st.booleans(),
@@ -187,7 +188,7 @@ def test_what_is_joined_is_what_all_pairs_say(
         assert counts["labels_duplicate"] == fates["second"] + fates["repeat"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(few_predictions, few_labels, st.integers(1, 5), st.randoms(use_true_random=False))
 def test_evaluators_behind_a_join_give_the_rows_of_the_joined_stream(
     predictions: list[Prediction], labels: list[Label], ttl: int, rng: random.Random

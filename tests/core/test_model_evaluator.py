@@ -37,6 +37,7 @@ from rocsteady.core.window_scan import EXACT_EVENTS, auc_interval, rank_sums
 from sklearn import datasets, metrics
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
+from thorough import examples
 
 WINDOWS = (1, 2, 3, 5, 10, None)
 Stream = tuple[list[int], list[float]]
@@ -184,7 +185,7 @@ events = st.tuples(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(events, min_size=1, max_size=14),
     st.sampled_from((1, 2, 4, None)),

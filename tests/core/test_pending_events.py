@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.pending_events import PendingEvents
+from thorough import examples
 
 Waiting = dict[int, list[tuple[float, int, int]]]
 
@@ -32,7 +33,7 @@ def taken(runs: Any) -> Waiting:
 
 
 @given(steps, st.booleans(), st.sampled_from((1, 2, 60)))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_what_waits_is_what_a_list_for_each_evaluator_would_hold(
     history: list[tuple[str, list[int]]], timed: bool, copies: int
 ) -> None:

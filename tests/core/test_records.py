@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.events import EventBatch
 from rocsteady.core.records import EndOfInput, EndOfPartition, unpack_record
+from thorough import examples
 
 HEAD, CRC = 10, 6
 END_OF_PARTITION = EndOfPartition("b/ü.csv", 1, 3, 12)
@@ -37,7 +38,7 @@ def test_unpack_undoes_pack(record: EndOfPartition) -> None:
     assert unpack_record(record.pack()) == record
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(batches())
 def test_batches_are_records(batch: EventBatch) -> None:
     read = unpack_record(batch.pack())

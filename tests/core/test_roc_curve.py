@@ -16,6 +16,7 @@ from rocsteady.core.ranking import SortedRanking, TreeRanking
 from rocsteady.core.roc_curve import RESOLUTION, curve_of_entries
 from sklearn import metrics
 from sklearn.isotonic import IsotonicRegression
+from thorough import examples
 
 HUGE = 1.7976931348623157e308
 
@@ -117,7 +118,7 @@ scores_of_any_size = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 1), scores_of_any_size), min_size=1, max_size=25))
 def test_any_window_gives_its_curve(events: list[tuple[int, float]]) -> None:
     labels, scores = np.array([event[0] for event in events]), np.array([event[1] for event in events])

@@ -24,6 +24,7 @@ from rocsteady.core.score_tree_layout import (
     scores_of,
 )
 from score_tree_oracle import Oracle, streams
+from thorough import examples
 
 SMALL_BUCKETS = SLOTS == 8
 STREAMS = [name for name, _, _ in streams(1, 0)]
@@ -130,7 +131,7 @@ batches = st.lists(
 )
 
 
-@settings(max_examples=60 if COMPILED else 5, deadline=None)
+@settings(max_examples=examples(60 if COMPILED else 5), deadline=None)
 @given(batches, st.booleans())
 def test_any_batches_agree_with_brute_force(
     batches: list[tuple[bool, list[tuple[int, float]]]], keeps_hull: bool
@@ -150,7 +151,7 @@ def test_any_batches_agree_with_brute_force(
         agree_on_questions(tree, oracle)
 
 
-@settings(max_examples=100 if COMPILED else 20, deadline=None)
+@settings(max_examples=examples(100 if COMPILED else 20), deadline=None)
 @given(st.lists(anything, min_size=2, max_size=20))
 def test_keys_order_as_scores_do(scores: list[float]) -> None:
     keys = keys_of(np.array(scores))

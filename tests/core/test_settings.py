@@ -141,7 +141,7 @@ def test_spellings_are_those_of_the_command_line() -> None:
         (lambda: rs.TableSettings(slices=(("a", "a"),)), ["'a,a'", "twice"]),
         (lambda: rs.TableSettings(slices=("a", ("a",))), ["same slice twice"]),
         (lambda: rs.TableSettings(shards=0), ["shards=0", "1 or more"]),
-        (lambda: rs.TableSettings(shards=2.0), ["shards=2.0", "number of shards"]),
+        (lambda: rs.TableSettings(shards=2.0), ["shards=2.0", "a whole number"]),
     ],
 )
 def test_a_wrong_setting_names_field_value_and_remedy(make: Callable[[], Any], words: list[str]) -> None:

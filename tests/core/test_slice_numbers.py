@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rocsteady.core.events import TextColumn
 from rocsteady.core.settings import OTHER, escape_slice, parse_slice
 from rocsteady.core.slice_numbers import SliceNumbers
+from thorough import examples
 
 Event = tuple[str, str | None, str | None]
 """Model, carrier, origin."""
@@ -64,7 +65,7 @@ def expected_labels(events: list[Event], names: tuple[str, ...], cap: int) -> tu
 
 
 @given(some_events, st.integers(1, 6), st.lists(st.integers(0, 50), max_size=5), st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_every_event_is_in_the_slice_that_the_definition_says(
     events: list[Event], cap: int, cuts: list[int], restarts: bool
 ) -> None:

@@ -19,6 +19,7 @@ from rocsteady.core.threshold_queries import (
     estimate_auc,
 )
 from rocsteady.core.weighted_tree import WeightedTree
+from thorough import examples
 
 EPSILONS = [0.0, 0.01, 0.1, 0.5, 3.0]
 Arrays = tuple[Any, Any, Any]
@@ -106,7 +107,7 @@ def test_a_score_tree_answers_the_same_queries(keeps_hull: bool, epsilon: float)
 weighted = st.tuples(st.integers(0, 1), st.integers(0, 9), st.floats(1e-6, 1e6))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.sampled_from(EPSILONS), st.lists(weighted, max_size=40))
 def test_any_weights_keep_the_bound(epsilon: float, events: list[tuple[int, int, float]]) -> None:
     complete = [*events, (0, 4, 1.0), (1, 5, 1.0)]

@@ -19,6 +19,7 @@ from rocsteady.core.score_tree_inputs import MissingEventError
 from rocsteady.core.weighted_tree import WeightedTree
 from rocsteady.core.weighted_tree_layout import SLOTS
 from sklearn.metrics import roc_auc_score
+from thorough import examples
 from weighted_oracle import Event, WeightedOracle, finite_streams, weightings
 
 STREAMS = [name for name, _, _ in finite_streams(1, 0)]
@@ -155,7 +156,7 @@ batches = st.lists(
 )
 
 
-@settings(max_examples=60 if COMPILED else 15, deadline=None)
+@settings(max_examples=examples(60 if COMPILED else 15), deadline=None)
 @given(batches, st.randoms(use_true_random=False))
 def test_batches_in_and_out_agree_with_a_list(steps: list[tuple[bool, list[Event]]], random: object) -> None:
     tree, held = WeightedTree(), list[Event]()

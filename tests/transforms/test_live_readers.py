@@ -21,6 +21,7 @@ from rocsteady.transforms.event_fields import EventFields
 from rocsteady.transforms.json_lines import json_line_chunks
 from rocsteady.transforms.live_readers import FolderReader, PipeReader
 from rocsteady.transforms.validate import validate
+from thorough import examples
 
 FIELDS = EventFields(model_name="m")
 
@@ -93,7 +94,7 @@ def read_in_pieces(parts, fields=FIELDS):
         return arrived + drained(reader)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     lines=st.lists(st.sampled_from(AWKWARD), max_size=8),
     mark=st.booleans(),

@@ -31,6 +31,7 @@ from rocsteady.transforms.list_files import check_columns, list_sources
 from rocsteady.transforms.metrics import letter_metrics
 from rocsteady.transforms.read_files import ReadEventFiles
 from rocsteady.transforms.validate import DeadLetters, EventFields, validate
+from thorough import examples
 from url_files import url
 
 FIELDS = EventFields()
@@ -314,7 +315,9 @@ def test_bytes_that_are_not_utf8_are_dead_letters_with_the_column(tmp_path):
 CELL = st.text(st.sampled_from(list('ab1,"\n\r é\t')), max_size=4)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     st.lists(st.lists(CELL, min_size=2, max_size=4), max_size=12),
     st.integers(64, 200),
@@ -449,7 +452,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(st.dictionaries(st.sampled_from(["score", "label", "model", "x"]), JSON) | JSON, max_size=8),
     st.integers(5, 200),

@@ -17,6 +17,7 @@ from rocsteady.core.events import NO_TIME
 from rocsteady.transforms import timed_lines as module
 from rocsteady.transforms.list_files import list_sources
 from rocsteady.transforms.timed_lines import survey, timed_lines
+from thorough import examples
 
 
 @pytest.fixture(autouse=True)
@@ -83,7 +84,7 @@ def test_json_lines_are_played_as_they_are(tmp_path):
     assert piece.times.tolist() == [1_500_000, 2_000_000]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     streams=st.lists(st.lists(st.one_of(st.none(), st.integers(0, 30)), max_size=40), min_size=1, max_size=4),
     ordered=st.booleans(),

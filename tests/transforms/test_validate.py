@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import math
-import time
 import tracemalloc
 from decimal import Decimal
 
@@ -35,6 +34,7 @@ from rocsteady.transforms.validate import (
     records_to_batch,
     validate,
 )
+from thorough import examples
 
 PLAIN = EventFields(model_name="m")
 
@@ -450,20 +450,9 @@ def test_positions_may_have_gaps():
     assert check(columns(score=["x"]), first_position=-1)[1][0].position is None
 
 
-def test_a_hundred_thousand_clean_rows_take_milliseconds_and_so_do_as_many_dead_ones():
+def test_a_hundred_thousand_dead_rows_are_as_many_letters():
     n = 100_000
-    batch = columns(
-        score=pa.array(np.linspace(0, 1, n)).cast(pa.string()),
-        label=pa.array(np.arange(n) % 2).cast(pa.string()),
-    )
-    check(batch)
-    began = time.perf_counter()
-    check(batch)
-    assert time.perf_counter() - began < 0.1  # about 5 ms where nothing else runs
-    dead = columns(score=["abc"] * n)
-    began = time.perf_counter()
-    assert len(check(dead)[1]) == n
-    assert time.perf_counter() - began < 3
+    assert len(check(columns(score=["abc"] * n))[1]) == n
 
 
 # One row by itself
@@ -484,7 +473,7 @@ CELLS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(CELLS, min_size=1, max_size=6), st.sampled_from(["s", "ms", "us", "ns"]))
 def test_what_becomes_of_a_value_does_not_depend_on_its_neighbours(cells, unit):
     whole = pa.array(cells, pa.string())
@@ -501,7 +490,7 @@ def test_what_becomes_of_a_value_does_not_depend_on_its_neighbours(cells, unit):
     assert texts(whole, class_text).to_list() == [class_text(cell) for cell in cells]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(st.tuples(CELLS, CELLS, CELLS, CELLS), min_size=1, max_size=6),
     st.sampled_from([None, "1", "abc"]),
@@ -598,7 +587,7 @@ ODD_VALUES = (
 VALUES = st.one_of(*PYTHON_VALUES, *TIMES, *NUMPY_VALUES, st.sampled_from(ODD_VALUES))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from(["score", "label", "model", "at"]), VALUES), max_size=5))
 def test_records_of_any_values_become_columns_and_none_is_lost(records):
     batch = records_to_batch(records)

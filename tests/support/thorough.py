@@ -1,0 +1,12 @@
+"""How many examples a property test tries: some in a plain run, all where ROCSTEADY_THOROUGH is set."""
+
+from __future__ import annotations
+
+import os
+
+THOROUGH = bool(os.environ.get("ROCSTEADY_THOROUGH"))
+
+
+def examples(most: int) -> int:
+    """Return how many of these a property test tries now."""
+    return most if THOROUGH else max(min(most, 15), most // 4)
