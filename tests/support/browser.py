@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
+from requirements import lacking
 
 ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
@@ -20,10 +20,7 @@ ARGUMENTS = (
 
 
 def _missing(what: str, remedy: str) -> Any:
-    message = f"{what}: {remedy}"
-    if os.environ.get("ROCSTEADY_REQUIRE_BROWSER") == "1":
-        pytest.fail(message)
-    pytest.skip(message)
+    lacking(f"{what}: {remedy}", required_by="ROCSTEADY_REQUIRE_BROWSER")
 
 
 def chromium_path() -> str:

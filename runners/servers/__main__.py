@@ -1,0 +1,177 @@
+"""`python -m rocsteady.runners.servers`: get servers, start them in the background, see them, stop them."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from .flink import FlinkCluster, JobServer
+from .kafka import KafkaBroker, create_topic
+from .packages import COMMAND, FLINK_MINOR, NAMES, get, job_server_jar, missing, prism_path, servers_folder
+from .processes import ServerError, recorded, stop_recorded
+
+_EPILOG = f"""examples:
+  {COMMAND} get flink kafka prism
+  {COMMAND} up flink kafka
+  {COMMAND} topic events --partitions 4
+  {COMMAND} status
+  {COMMAND} down
+
+Flink and Kafka need Java 17 or later, Kafka and a job server that is built Maven, Prism Go. What is fetched
+is kept in $ROCSTEADY_SERVERS, else in the user's cache folder. Servers listen on this machine alone; their
+logs and data are in --folder, and outlive them."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit status: 2 for what is missing or refused, said in words."""
+    words = _parser().parse_args(arguments)
+    logging.getLogger().setLevel(logging.ERROR)  # Beam warns of what it lacks for other runners
+    try:
+        words.run(words)
+    except ServerError as error:
+        print(f"rocsteady: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=COMMAND,
+        description=__doc__.partition(": ")[2] if __doc__ else None,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    fetch = commands.add_parser("get", help="download or build what the servers are made of")
+    fetch.add_argument("names", nargs="+", choices=NAMES, metavar="NAME", help=" | ".join(NAMES))
+    fetch.add_argument(
+        "--build", action="store_true", help="build Flink's job server even if the ready one can be had"
+    )
+    fetch.set_defaults(run=_get)
+
+    start = commands.add_parser("up", help="start servers in the background, and say how to use them")
+    start.add_argument("names", nargs="+", choices=("flink", "kafka"), metavar="NAME", help="flink | kafka")
+    start.add_argument("--task-managers", type=_positive, default=1, metavar="N", help="of Flink [1]")
+    start.add_argument("--slots", type=_positive, default=2, metavar="N", help="of each of them [2]")
+    start.add_argument("--flink-port", type=_positive, default=8081, metavar="PORT", help="[8081]")
+    start.add_argument("--job-port", type=_positive, default=8099, metavar="PORT", help="[8099]")
+    start.add_argument("--kafka-port", type=_positive, default=9092, metavar="PORT", help="[9092]")
+    start.set_defaults(run=_up)
+
+    topic = commands.add_parser("topic", help="make a topic on the Kafka broker (needs confluent-kafka)")
+    topic.add_argument("name")
+    topic.add_argument("--partitions", type=_positive, default=1, metavar="N", help="[1]")
+    topic.set_defaults(run=_topic)
+
+    stop = commands.add_parser("down", help="stop what was started")
+    stop.set_defaults(run=_down)
+
+    status = commands.add_parser("status", help="show what runs")
+    status.set_defaults(run=_status)
+
+    for command in (start, topic, stop, status):
+        command.add_argument("--folder", type=Path, metavar="DIR", help="of logs and data [in the cache]")
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    return number
+
+
+def _folder(words: argparse.Namespace) -> Path:
+    return (words.folder or servers_folder() / "running").absolute()
+
+
+def _get(words: argparse.Namespace) -> None:
+    for name in dict.fromkeys(words.names):
+        start = time.monotonic()
+        was_there = not missing([name])
+        get(name, build=words.build)
+        if not was_there:
+            print(f"{name} took {time.monotonic() - start:.0f} s")
+        if name == "prism":
+            print(f"  --runner prism --prism_location {shlex.quote(str(prism_path()))}")
+        if name == "flink":
+            jar = shlex.quote(str(job_server_jar()))
+            print(f"  --runner flink --flink_version {FLINK_MINOR} --flink_job_server_jar {jar}")
+
+
+def _up(words: argparse.Namespace) -> None:
+    folder = _folder(words)
+    up = {server.name: server for server in recorded(folder) if server.running}
+    if "flink" in words.names:
+        if "job-manager" in up:
+            print(f"Flink runs already, at http://{up['job-manager'].address}")
+        else:
+            cluster = FlinkCluster(
+                folder, port=words.flink_port, task_managers=words.task_managers, slots=words.slots
+            )
+            jobs = JobServer(folder, cluster.address, port=words.job_port)
+            try:
+                cluster.start()
+                jobs.start()
+            except BaseException:
+                jobs.stop()
+                cluster.stop()
+                raise
+            print(f"Flink is up: its page is at http://{cluster.address}; run a job on it with")
+            print(f"  --runner flink {shlex.join(cluster.options())}")
+            print("or, so that it goes on when its launcher dies and starts 3 s sooner, with")
+            print(f"  --runner PortableRunner --job_endpoint {jobs.address} --environment_type LOOPBACK")
+    if "kafka" in words.names:
+        if "kafka" in up:
+            print(f"Kafka runs already, at {up['kafka'].address}")
+        else:
+            broker = KafkaBroker(folder, port=words.kafka_port)
+            try:
+                broker.start()
+            except BaseException:
+                broker.stop()
+                raise
+            print(f"Kafka is up at {broker.address}; its topics are kafka://{broker.address}/TOPIC")
+    print(f"logs and data are in {folder}; stop with `{COMMAND} down{_asked(words)}`")
+
+
+def _topic(words: argparse.Namespace) -> None:
+    brokers = [server for server in recorded(_folder(words)) if server.name == "kafka" and server.running]
+    if not brokers:
+        raise ServerError(f"no Kafka broker runs in {_folder(words)}: start it with `{COMMAND} up kafka`")
+    create_topic(brokers[0].address, words.name, partitions=words.partitions)
+    print(f"kafka://{brokers[0].address}/{words.name}")
+
+
+def _down(words: argparse.Namespace) -> None:
+    folder = _folder(words)
+    servers = recorded(folder)
+    servers.sort(key=lambda server: server.name == "job-manager")  # last: the others lean on it
+    for server in servers:
+        stop_recorded(folder, server)
+        print(f"{server.name} is stopped" if server.running else f"{server.name} had ended")
+    if not servers:
+        print(f"nothing runs in {folder}")
+
+
+def _status(words: argparse.Namespace) -> None:
+    servers = recorded(_folder(words))
+    for server in servers:
+        state = f"{server.memory / 2**20:5.0f} MB" if server.running else "   ended"
+        print(f"{server.name:<16} {state}  {server.pid:>8}  {server.address}".rstrip())
+    if not servers:
+        print(f"nothing runs in {_folder(words)}")
+
+
+def _asked(words: argparse.Namespace) -> str:
+    return "" if words.folder is None else f" --folder {shlex.quote(str(words.folder))}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,336 @@
+"""A real Flink session cluster, Beam's job server for it, and Python workers, on this machine.
+
+    with FlinkCluster(folder) as cluster, JobServer(folder, cluster.address) as jobs:
+        options = ["--runner=PortableRunner", f"--job_endpoint={jobs.address}", "--environment_type=LOOPBACK"]
+
+Without a `JobServer` Beam's FlinkRunner starts one for each job: `cluster.options()` are its options.
+
+The cluster keeps state in RocksDB (or in its heap), checkpoints and savepoints in its folder, restarts a job
+ten times, a second after each failure, and takes 8 s to notice that a process is gone (Flink's own: 50 s).
+It has no standby: a JobManager that was killed comes back without its jobs, which resume from a savepoint.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from .packages import FLINK_MINOR, flink_jars, job_server_jar
+from .processes import HOST, Server, ServerError, free_port, java, listens
+
+_OPENS = [
+    f"--add-opens=java.base/{package}=ALL-UNNAMED"
+    for package in (
+        "java.lang", "java.lang.reflect", "java.net", "java.io", "java.nio", "java.text", "java.time",
+        "java.util", "java.util.concurrent", "java.util.concurrent.atomic", "java.util.concurrent.locks",
+        "sun.nio.ch",
+    )
+] + [
+    "--add-exports=java.base/sun.net.util=ALL-UNNAMED",
+    "--add-exports=java.rmi/sun.rmi.registry=ALL-UNNAMED",
+    "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+]  # fmt: skip
+"""What Flink and its serializers reach into, in Java 17."""
+
+_SMALL = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss512k"]
+"""For processes that coordinate and move no events."""
+
+_LOGGING = """rootLogger.level = INFO
+rootLogger.appenderRef.console.ref = Console
+appender.console.type = Console
+appender.console.name = Console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss,SSS} %-5p %-50c{1.} - %m%n
+logger.netty.name = org.apache.flink.shaded.akka.org.jboss.netty.channel.DefaultChannelPipeline
+logger.netty.level = OFF
+"""
+
+_FRAMEWORK_HEAP, _FRAMEWORK_OFF_HEAP, _TASK_OFF_HEAP, _NETWORK, _METASPACE = 128, 128, 64, 64, 256
+"""Megabytes of a TaskManager. Flink's scripts work them out; without the scripts all must be said."""
+
+_REST_PATIENCE = 60
+
+
+@dataclass(frozen=True)
+class FlinkJob:
+    """A job as the cluster sees it; `state` is Flink's word, such as RUNNING, FINISHED, FAILED."""
+
+    identity: str
+    name: str
+    state: str
+
+
+class FlinkCluster:
+    """A JobManager and its TaskManagers.
+
+    folder          configuration, logs, checkpoints/ and savepoints/
+    port            of the REST interface and the web page [a free one]
+    slots           of each TaskManager: parallel tasks that it takes
+    state_backend   "rocksdb", or "hashmap": in the heap
+    heap, managed   megabytes of each TaskManager for objects, and for RocksDB
+    settings        Flink's own, by their names; they win over all of the above
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        port: int | None = None,
+        task_managers: int = 1,
+        slots: int = 2,
+        state_backend: str = "rocksdb",
+        heap: int = 384,
+        managed: int = 192,
+        settings: Mapping[str, str | int] | None = None,
+    ) -> None:
+        self.folder = folder.absolute()
+        self.port = port or free_port()
+        self.address = f"{HOST}:{self.port}"
+        self.checkpoints = self.folder / "checkpoints"
+        self.savepoints = self.folder / "savepoints"
+        self._settings: dict[str, str | int] = {
+            "rest.address": HOST,
+            "rest.bind-address": HOST,
+            "rest.port": self.port,
+            "jobmanager.rpc.address": HOST,
+            "jobmanager.bind-host": HOST,
+            "jobmanager.rpc.port": free_port(),
+            "taskmanager.host": HOST,
+            "taskmanager.bind-host": HOST,
+            "taskmanager.numberOfTaskSlots": slots,
+            "taskmanager.cpu.cores": slots,
+            "taskmanager.memory.framework.heap.size": f"{_FRAMEWORK_HEAP}m",
+            "taskmanager.memory.framework.off-heap.size": f"{_FRAMEWORK_OFF_HEAP}m",
+            "taskmanager.memory.task.heap.size": f"{heap}m",
+            "taskmanager.memory.task.off-heap.size": f"{_TASK_OFF_HEAP}m",
+            "taskmanager.memory.network.min": f"{_NETWORK}m",
+            "taskmanager.memory.network.max": f"{_NETWORK}m",
+            "taskmanager.memory.managed.size": f"{managed}m",
+            "taskmanager.memory.jvm-metaspace.size": f"{_METASPACE}m",
+            "taskmanager.memory.jvm-overhead.min": "192m",
+            "taskmanager.memory.jvm-overhead.max": "192m",
+            "parallelism.default": 1,
+            "state.backend.type": state_backend,
+            "state.checkpoints.dir": self.checkpoints.as_uri(),
+            "state.savepoints.dir": self.savepoints.as_uri(),
+            "state.checkpoints.num-retained": 2,
+            "restart-strategy.type": "fixed-delay",
+            "restart-strategy.fixed-delay.attempts": 10,
+            "restart-strategy.fixed-delay.delay": "1 s",
+            "heartbeat.interval": 2_000,
+            "heartbeat.timeout": 8_000,
+            "io.tmp.dirs": str(self.folder / "tmp"),
+            **(settings or {}),
+        }
+        self._slots = slots
+        self._heap = _FRAMEWORK_HEAP + heap
+        self._wanted = task_managers
+        self.job_manager = self._server(
+            "job-manager",
+            "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint",
+            ["-Xmx384m", "-XX:MaxMetaspaceSize=256m", *_SMALL],
+            answers=lambda _: self._overview() is not None,
+            port=self.port,
+        )
+        self.task_managers: list[Server] = []
+
+    def options(self) -> list[str]:
+        """Return Beam's options for a job on this cluster whose Python code runs in the launching process."""
+        return [
+            "--flink_master", self.address, "--flink_version", FLINK_MINOR, "--flink_job_server_jar",
+            str(job_server_jar()), "--environment_type", "LOOPBACK",
+        ]  # fmt: skip
+
+    def start(self) -> None:
+        """Start all processes and wait until every slot is offered; about 8 s."""
+        for folder in ("conf", "checkpoints", "savepoints", "tmp"):
+            (self.folder / folder).mkdir(parents=True, exist_ok=True)
+        # JSON is YAML, and has no doubts about quotes.
+        written = "".join(f"{json.dumps(k)}: {json.dumps(v)}\n" for k, v in self._settings.items())
+        (self.folder / "conf" / "config.yaml").write_text(written)
+        (self.folder / "conf" / "log4j.properties").write_text(_LOGGING)
+        self.job_manager.start()
+        for _ in range(self._wanted):
+            self.add_task_manager()
+
+    def add_task_manager(self) -> Server:
+        """Start one more TaskManager, wait until it is registered, and return it."""
+        added = self._server(
+            f"task-manager-{len(self.task_managers) + 1}",
+            "org.apache.flink.runtime.taskexecutor.TaskManagerRunner",
+            [f"-Xmx{self._heap}m", f"-XX:MaxMetaspaceSize={_METASPACE}m",
+             f"-XX:MaxDirectMemorySize={_FRAMEWORK_OFF_HEAP + _TASK_OFF_HEAP + _NETWORK}m", "-XX:+UseG1GC"],
+            answers=lambda said: "Successful registration at resource manager" in said,
+        )  # fmt: skip
+        self.task_managers.append(added)
+        added.start()
+        return added
+
+    def wait_for_slots(self, slots: int, patience: float = 60) -> None:
+        """Wait until so many slots are there, free or not: processes found dead have left by then."""
+        until = time.monotonic() + patience
+        while True:
+            overview = self._overview() or {}
+            if overview.get("slots-total") == slots:
+                return
+            if time.monotonic() > until:
+                raise ServerError(
+                    f"the cluster at {self.address} has {overview.get('slots-total', 'no')} slots after "
+                    f"{patience:.0f} s, not {slots}: see the logs in {self.folder}"
+                )
+            time.sleep(0.2)
+
+    def stop(self) -> None:
+        """Stop every process; checkpoints, savepoints and logs stay."""
+        for server in [*self.task_managers, self.job_manager]:
+            server.stop()
+        self.task_managers.clear()
+
+    def jobs(self) -> list[FlinkJob]:
+        """Return the jobs that the JobManager knows, the newest first."""
+        found = self.rest("/jobs/overview")["jobs"]
+        found.sort(key=lambda job: -job["start-time"])
+        return [FlinkJob(job["jid"], job["name"], job["state"]) for job in found]
+
+    def cancel(self, job: str) -> None:
+        """Cancel a job; what it has not checkpointed is lost."""
+        self.rest(f"/jobs/{job}?mode=cancel", method="PATCH")
+
+    def savepoint(self, job: str, *, stop: bool = False, patience: float = 60) -> str:
+        """Write a savepoint, and stop the job with it if so asked; return its path for --savepoint_path."""
+        what, body = ("stop", {"drain": False}) if stop else ("savepoints", {"cancel-job": False})
+        trigger = self.rest(f"/jobs/{job}/{what}", body)["request-id"]
+        until = time.monotonic() + patience
+        while True:
+            found = self.rest(f"/jobs/{job}/savepoints/{trigger}")
+            if found["status"]["id"] == "COMPLETED":
+                break
+            if time.monotonic() > until:
+                raise ServerError(f"the savepoint of job {job} was not written within {patience:.0f} s")
+            time.sleep(0.2)
+        if "location" not in found["operation"]:
+            cause = found["operation"]["failure-cause"]["stack-trace"].splitlines()[0]
+            raise ServerError(f"the savepoint of job {job} was not written: {cause}")
+        return str(found["operation"]["location"])
+
+    def rest(self, path: str, body: Any = None, *, method: str | None = None) -> Any:
+        """Ask Flink's REST interface and return its answer; ServerError in its own words when it refuses."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(
+            f"http://{self.address}{path}", data, {"Content-Type": "application/json"}, method=method
+        )
+        try:
+            with _open(request, _REST_PATIENCE) as answer:
+                return json.loads(answer.read() or b"null")
+        except urllib.error.HTTPError as error:
+            with error:
+                raise ServerError(
+                    f"Flink at {self.address} refuses {path}: {error.read().decode()}"
+                ) from None
+        except OSError as error:
+            raise ServerError(f"Flink at {self.address} does not answer ({error}): is it up?") from None
+
+    def memory(self) -> int:
+        """Return the resident memory of all processes in bytes."""
+        return sum(server.memory() for server in [self.job_manager, *self.task_managers])
+
+    def _overview(self) -> dict[str, Any] | None:
+        try:
+            with _open(urllib.request.Request(f"http://{self.address}/overview"), 2) as answer:
+                found: dict[str, Any] = json.loads(answer.read())
+                return found
+        except (OSError, ValueError):
+            return None
+
+    def _server(self, name: str, main: str, flags: list[str], **rest: Any) -> Server:
+        conf = self.folder / "conf"
+        command = [
+            java(), *flags, *_OPENS, f"-Dlog4j.configurationFile={(conf / 'log4j.properties').as_uri()}",
+            "-cp", f"{flink_jars()}/*", main, "--configDir", str(conf),
+        ]  # fmt: skip
+        # Beam's operators read the configuration once more, and look for it there.
+        return Server(name, self.folder, command, environment={"FLINK_CONF_DIR": str(conf)}, **rest)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+class JobServer(Server):
+    """Beam's job server: it takes pipelines at `address` (--job_endpoint) and hands them to a cluster.
+
+    One that stays spares every job the 5 s of its start, and its jobs go on when their launcher dies.
+    """
+
+    def __init__(self, folder: Path, cluster: str, *, port: int | None = None) -> None:
+        folder = folder.absolute()
+        port = port or free_port()
+        command = [
+            java(), "-Xmx512m", *_SMALL, *_OPENS, "-jar", str(job_server_jar()), "--flink-master", cluster,
+            "--job-host", HOST, "--job-port", str(port), "--artifact-port", "0", "--expansion-port", "0",
+            "--artifacts-dir", str(folder / "artifacts"),
+        ]  # fmt: skip
+        super().__init__("job-server", folder, command, answers=lambda _: listens(port), port=port)
+
+
+class WorkerPool(Server):
+    """Python workers, each a process of this Python that can import what we can.
+
+    For jobs with --environment_type=EXTERNAL --environment_config=`address`. It ends them with itself.
+    """
+
+    def __init__(self, folder: Path, *, port: int | None = None) -> None:
+        port = port or free_port()
+        module = "apache_beam.runners.worker.worker_pool_main"
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # it calls `python`
+        super().__init__(
+            "worker-pool",
+            folder.absolute(),
+            [sys.executable, "-m", module, "--service_port", str(port)],
+            answers=lambda _: listens(port),
+            port=port,
+            environment={"PATH": path, "PYTHONPATH": _import_path()},
+        )
+
+
+def worker_options(folder: Path) -> list[str]:
+    """Return Beam's options for workers that the TaskManagers of this machine start, and start anew.
+
+    They are run by a small program in `folder`, with this Python, and can import what we can. It does what
+    `boot` does in Beam's container images, but that nothing is staged.
+    """
+    program = folder.absolute() / "worker"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    python = f"PYTHONPATH={shlex.quote(_import_path())} exec {shlex.quote(sys.executable)}"
+    program.write_text(f'#!/bin/sh\n{python} -m {__package__}.worker "$@"\n')
+    program.chmod(0o755)
+    config = json.dumps({"command": str(program)})
+    return ["--environment_type=PROCESS", f"--environment_config={config}"]
+
+
+def _import_path() -> str:
+    return os.pathsep.join(str(Path(folder).absolute()) for folder in sys.path if folder)
+
+
+def _open(request: urllib.request.Request, patience: float) -> Any:
+    """Open a URL of this machine: no proxy stands in between."""
+    return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=patience)

@@ -1,0 +1,254 @@
+"""What the servers are made of, fetched once from package registries into one folder.
+
+The folder is $ROCSTEADY_SERVERS, else `rocsteady/servers` in the user's cache folder. Whatever is in it is
+whole: it is made beside its place and renamed. Measured on 2 cores:
+
+    flink    Flink 1.19.3 from PyPI (apache-flink-libraries: 230 MB down, 135 MB kept), and Beam's job server
+             for it: the ready jar of the installed Beam where it can be downloaded, else one built by
+             Maven from flink_job_server.xml (Beam 2.70.0, 163 MB)
+    kafka    Kafka 4.1.0 from Maven Central (54 MB)
+    prism    Beam's Prism in the version of the installed Beam, compiled by Go (66 MB)
+
+Flink 1.19 is the oldest that Beam 2.77 publishes a job server for (1.19, 1.20, 2.0, 2.1, 2.2; its default is
+2.2: pass --flink_version 1.19).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from .processes import ServerError, java
+
+FLINK_VERSION = "1.19.3"
+FLINK_MINOR = FLINK_VERSION.rpartition(".")[0]
+KAFKA_VERSION = "4.1.0"
+
+NAMES = ("flink", "kafka", "prism")
+COMMAND = "python -m rocsteady.runners.servers"
+
+_HERE = Path(__file__).parent
+_FLINK_JARS = ("flink-dist-", "log4j-")
+_LOG_LINES = 15
+
+Say = Callable[[str], None]
+
+
+def servers_folder() -> Path:
+    """Return the folder in which everything fetched is kept."""
+    asked = os.environ.get("ROCSTEADY_SERVERS")
+    if asked:
+        return Path(asked).expanduser().absolute()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "rocsteady" / "servers"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rocsteady" / "servers"
+
+
+def flink_jars() -> Path:
+    """Return the folder of Flink's jars; ServerError when they were not fetched."""
+    return _present(_flink_folder(), "flink")
+
+
+def job_server_jar() -> Path:
+    """Return Beam's job server for Flink; ServerError when it was not fetched."""
+    return next(_present(_job_server_folder(), "flink").glob("*.jar"))
+
+
+def kafka_jars() -> Path:
+    """Return the folder of Kafka's jars; ServerError when they were not fetched."""
+    return _present(_kafka_folder(), "kafka")
+
+
+def prism_path() -> Path:
+    """Return Prism's program; ServerError when it was not fetched."""
+    return _present(_prism_folder(), "prism") / "prism"
+
+
+def missing(names: Sequence[str] = NAMES) -> list[str]:
+    """Return those of the names that were not fetched, or not in full."""
+    folders = {
+        "flink": (_flink_folder(), _job_server_folder()),
+        "kafka": (_kafka_folder(),),
+        "prism": (_prism_folder(),),
+    }
+    return [name for name in names if not all(folder.is_dir() for folder in folders[name])]
+
+
+def get(name: str, *, build: bool = False, say: Say = print) -> None:
+    """Fetch what a server is made of, unless it is there.
+
+    With `build` Flink's job server is compiled without asking for the ready one. Raises ServerError with the
+    remedy when a tool is missing or a registry does not answer.
+    """
+    {"flink": _get_flink, "kafka": _get_kafka, "prism": _get_prism}[name](build, say)
+
+
+def _flink_folder() -> Path:
+    return servers_folder() / f"flink-{FLINK_VERSION}"
+
+
+def _job_server_folder() -> Path:
+    return servers_folder() / f"flink-job-server-{FLINK_MINOR}-beam-{_beam_version()}"
+
+
+def _kafka_folder() -> Path:
+    return servers_folder() / f"kafka-{KAFKA_VERSION}"
+
+
+def _prism_folder() -> Path:
+    return servers_folder() / f"prism-{_beam_version()}"
+
+
+def _beam_version() -> str:
+    from apache_beam.version import __version__
+
+    return str(__version__)
+
+
+def _present(folder: Path, name: str) -> Path:
+    if not folder.is_dir():
+        raise ServerError(f"{name} is not in {servers_folder()}: get it with `{COMMAND} get {name}`")
+    return folder
+
+
+def _get_flink(build: bool, say: Say) -> None:
+    java()
+    with _made(_flink_folder(), say) as folder:
+        if folder is not None:
+            _download_flink(folder, say)
+    with _made(_job_server_folder(), say) as folder:
+        if folder is not None and (build or not _download_job_server(folder, say)):
+            _build_job_server(folder, say)
+
+
+def _get_kafka(_build: bool, say: Say) -> None:
+    java()
+    with _made(_kafka_folder(), say) as folder:
+        if folder is not None:
+            say(f"downloading Kafka {KAFKA_VERSION} with Maven (54 MB)")
+            version = f"-Dkafka.version={KAFKA_VERSION}"
+            _maven("kafka.xml", "dependency:copy-dependencies", version, f"-DoutputDirectory={folder}")
+
+
+def _get_prism(_build: bool, say: Say) -> None:
+    with _made(_prism_folder(), say) as folder:
+        if folder is not None:
+            version = f"v{_beam_version()}"
+            remedy = "install Go (Debian, Ubuntu: apt-get install golang-go; https://go.dev/dl)"
+            say(f"compiling Prism {version} with Go (2 to 4 minutes)")
+            _run(
+                _tool("go", remedy),
+                "install",
+                f"github.com/apache/beam/sdks/v2/go/cmd/prism@{version}",
+                environment={"GOBIN": str(folder)},
+                remedy="Go reads its modules from $GOPROXY: is the network there?",
+            )
+
+
+def _download_flink(folder: Path, say: Say) -> None:
+    """Unpack Flink's own jar and its log's from the package that PyFlink takes them from."""
+    say(f"downloading Flink {FLINK_VERSION} from the Python package index (230 MB)")
+    with tempfile.TemporaryDirectory(dir=folder.parent) as downloads:
+        _run(
+            sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary=:all:", "-d", downloads,
+            f"apache-flink-libraries=={FLINK_VERSION}",
+            remedy="pip could not download Flink: is the network there?",
+        )  # fmt: skip
+        archive = next(Path(downloads).glob("apache*flink*libraries*.tar.gz"))
+        with tarfile.open(archive) as packed:
+            for member in packed:
+                name = Path(member.name)
+                if name.parent.name == "lib" and name.name.startswith(_FLINK_JARS):
+                    jar = packed.extractfile(member)
+                    if jar is not None:
+                        with jar, (folder / name.name).open("wb") as copy:
+                            shutil.copyfileobj(jar, copy)
+
+
+def _download_job_server(folder: Path, say: Say) -> bool:
+    """Let Beam download the job server that it would use itself; return whether it could."""
+    from apache_beam.utils.subprocess_server import JavaJarServer
+
+    target = f"runners:flink:{FLINK_MINOR}:job-server:shadowJar"
+    logging.getLogger("apache_beam.utils.subprocess_server").setLevel(logging.ERROR)
+    try:
+        url = JavaJarServer.path_to_beam_jar(target)
+        say(f"downloading Beam's job server for Flink {FLINK_MINOR}: {url}")
+        JavaJarServer.local_jar(url, cache_dir=str(folder))
+    except (OSError, RuntimeError) as error:
+        reason = str(error).partition(". Also failed")[0].rpartition(": ")[2]
+        say(f"it cannot be downloaded ({reason})")
+        return False
+    return True
+
+
+def _build_job_server(folder: Path, say: Say) -> None:
+    say("building a job server with Maven (250 MB of downloads, some minutes)")
+    with tempfile.TemporaryDirectory(dir=folder.parent) as target:
+        runner = f"-Dbeam.runner=beam-runners-flink-{FLINK_MINOR}"
+        _maven("flink_job_server.xml", "package", runner, f"-Drocsteady.target={target}")
+        shutil.move(Path(target) / "flink-job-server.jar", folder / "flink-job-server.jar")
+
+
+@contextmanager
+def _made(place: Path, say: Say) -> Iterator[Path | None]:
+    """Give a folder to fill, which gets its place by one rename at the end; None when it is there already."""
+    if place.is_dir():
+        say(f"{place} is there")
+        yield None
+        return
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+    except OSError as error:
+        raise ServerError(f"{place.parent} cannot be written ({error}): set ROCSTEADY_SERVERS") from None
+    try:
+        yield scratch
+        scratch.chmod(0o755)
+        try:
+            scratch.rename(place)
+        except OSError:
+            if not place.is_dir():  # another process was quicker
+                raise
+        say(f"{place} is made")
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _maven(pom: str, goal: str, *properties: str) -> None:
+    tool = _tool("mvn", "install Maven (Debian, Ubuntu: apt-get install maven)")
+    _run(
+        tool, "-B", "-ntp", "-f", str(_HERE / pom), goal, *properties,
+        remedy="Maven reads its mirrors from ~/.m2/settings.xml: is the network there?",
+    )  # fmt: skip
+
+
+def _tool(name: str, remedy: str) -> str:
+    found = shutil.which(name)
+    if found is None:
+        raise ServerError(f"{name} is not on this machine: {remedy}")
+    return found
+
+
+def _run(*command: str, environment: dict[str, str] | None = None, remedy: str) -> None:
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env={**os.environ, **(environment or {})},
+        check=False,
+    )
+    if done.returncode != 0:
+        said = "\n".join(done.stdout.splitlines()[-_LOG_LINES:])
+        raise ServerError(f"{' '.join(command)} failed; {remedy} It ended with\n{said}")

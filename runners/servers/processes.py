@@ -1,0 +1,267 @@
+"""A server as a process of its own: started apart from us, waited for until it answers, stopped, killed.
+
+A server outlives the command that started it. Its folder keeps NAME.log, to which every start appends, and
+NAME.json with the process's id and birth: ids are used again, so a process is only taken for ours, and
+signalled, when both are right. Linux and macOS.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+HOST = "127.0.0.1"
+"""Where all servers listen: a name might mean another address first."""
+
+_POLL = 0.1
+_TAIL_LINES = 25
+
+
+class ServerError(RuntimeError):
+    """A server, or what it is made of, cannot be had; the text names it and the remedy."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A server as its folder remembers it; `memory` is in bytes, 0 when it does not run."""
+
+    name: str
+    pid: int
+    address: str
+    running: bool
+    memory: int
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    """Say whether somebody takes connections at a port of this machine."""
+    with socket.socket() as probe:
+        probe.settimeout(2)
+        return probe.connect_ex((HOST, port)) == 0
+
+
+def birth(pid: int) -> str | None:
+    """Return when a process was started, in words of the system's own; None where none lives."""
+    if sys.platform == "darwin":
+        state, _, started = _ps(pid, "stat=,lstart=").partition(" ")
+        return None if state[:1] in ("", "Z") else started.strip()
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] in "ZX" else fields[19]
+
+
+def memory(pid: int) -> int:
+    """Return the resident memory of a process in bytes; 0 where none lives."""
+    if sys.platform == "darwin":
+        return int(_ps(pid, "rss=") or 0) * 1024
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def _ps(pid: int, fields: str) -> str:
+    asked = subprocess.run(["ps", "-o", fields, "-p", str(pid)], capture_output=True, text=True, check=False)
+    return asked.stdout.strip()
+
+
+def java() -> str:
+    """Return the Java that runs servers, of version 17 or later; raise ServerError where there is none."""
+    home = os.environ.get("JAVA_HOME")
+    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    remedy = "install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
+    if found is None:
+        raise ServerError(f"no Java is on this machine: {remedy}")
+    try:
+        said = subprocess.run([found, "-version"], capture_output=True, text=True, check=True).stderr
+        version = int(said.partition('version "')[2].partition('"')[0].split(".")[0].split("-")[0])
+    except (OSError, subprocess.CalledProcessError, ValueError):
+        raise ServerError(f"{found} -version says no version: {remedy}") from None
+    if version < 17:
+        raise ServerError(f"{found} is Java {version}, and Kafka needs 17 or later: {remedy}")
+    return found
+
+
+class Server:
+    """One process, its log and its record.
+
+    command      its words
+    answers      called again and again with what it has logged since this start, until it says that the
+                 server can be used
+    port         what must be free when it starts, if anything
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        command: Sequence[str],
+        *,
+        answers: Callable[[str], bool],
+        port: int | None = None,
+        environment: Mapping[str, str] | None = None,
+        patience: float = 60,
+    ) -> None:
+        self.name = name
+        self.folder = folder
+        self.command = list(command)
+        self.port = port
+        self.log = folder / f"{name}.log"
+        self._answers = answers
+        self._environment = dict(environment or {})
+        self._patience = patience
+        self._record = folder / f"{name}.json"
+        self._child: subprocess.Popen[bytes] | None = None
+        self._log_start = 0
+
+    @property
+    def address(self) -> str:
+        """Host and port; empty for a server that has none of its own."""
+        return f"{HOST}:{self.port}" if self.port else ""
+
+    @property
+    def pid(self) -> int:
+        """The process's id; raise ServerError when it does not run."""
+        if self._child is None or self._child.poll() is not None:
+            raise ServerError(f"{self.name} does not run: start it first")
+        return self._child.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process lives; it may not answer yet."""
+        return self._child is not None and self._child.poll() is None
+
+    def said(self) -> str:
+        """Return what was logged since the last start."""
+        with self.log.open("rb") as log:
+            log.seek(self._log_start)
+            return log.read().decode(errors="replace")
+
+    def start(self) -> None:
+        """Start the process and wait until it answers; ServerError with its log's end when it does not."""
+        self.launch()
+        self.wait()
+
+    def launch(self) -> None:
+        """Start the process without waiting."""
+        if self.running:
+            raise ServerError(f"{self.name} runs already, as process {self.pid}")
+        if self.port is not None and listens(self.port):
+            raise ServerError(
+                f"{self.name} cannot have port {self.port}, where another process listens: choose another"
+            )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            self._log_start = log.tell()
+            self._child = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **self._environment},
+                start_new_session=True,
+            )
+        record = {"pid": self._child.pid, "birth": birth(self._child.pid), "address": self.address}
+        self._record.write_text(json.dumps(record))
+
+    def wait(self) -> None:
+        """Wait until the server answers; ServerError with the end of its log when it dies or is silent."""
+        until = time.monotonic() + self._patience
+        while True:
+            if not self.running:
+                raise ServerError(self._failed("ended while it started"))
+            if self._answers(self.said()):
+                return
+            if time.monotonic() > until:
+                self.kill()
+                raise ServerError(self._failed(f"did not answer within {self._patience:.0f} s"))
+            time.sleep(_POLL)
+
+    def _failed(self, what: str) -> str:
+        lines = [line for line in self.said().splitlines() if not line.lstrip().startswith("at ")]
+        tail = "\n".join(lines[-_TAIL_LINES:])  # without the frames of Java's stacks
+        return f"{self.name} {what}; its log {self.log} ends with\n{tail}"
+
+    def kill(self) -> None:
+        """Kill -9 this process alone; what it has started goes on by itself, as after a crash."""
+        if self._child is not None:
+            self._child.kill()
+            self._child.wait()
+
+    def stop(self, patience: float = 20) -> None:
+        """Ask the process to end, kill it when it does not within `patience` seconds, and all it started."""
+        if self._child is None:
+            return
+        if self.running:
+            self._child.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.wait(patience)
+        _kill_group(self._child.pid)
+        self._child.wait()
+        self._child = None
+        self._record.unlink(missing_ok=True)
+
+    def memory(self) -> int:
+        """Return the resident memory in bytes; 0 when it does not run."""
+        return memory(self._child.pid) if self._child is not None else 0
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def recorded(folder: Path) -> list[Recorded]:
+    """Return the servers whose records are in a folder, by name."""
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        record = json.loads(path.read_text())
+        pid = record["pid"]
+        runs = record["birth"] is not None and birth(pid) == record["birth"]
+        found.append(Recorded(path.stem, pid, record["address"], runs, memory(pid) if runs else 0))
+    return found
+
+
+def stop_recorded(folder: Path, server: Recorded, patience: float = 20) -> None:
+    """Stop a server that another process may have started, as `Server.stop` does, and drop its record."""
+    until = time.monotonic() + patience
+    if server.running:
+        os.kill(server.pid, signal.SIGTERM)
+        while birth(server.pid) is not None and time.monotonic() < until:
+            time.sleep(_POLL)
+        _kill_group(server.pid)
+    (folder / f"{server.name}.json").unlink(missing_ok=True)
+
+
+def _kill_group(leader: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS says so of a group of zombies
+        os.killpg(leader, signal.SIGKILL)

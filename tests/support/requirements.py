@@ -1,0 +1,34 @@
+"""What a test needs and a machine may lack: it skips with the reason, or fails where CI requires it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from rocsteady.runners.servers.packages import COMMAND, missing
+
+
+def lacking(message: str, *, required_by: str) -> Any:
+    """Skip the test; fail it when the variable `required_by` is 1."""
+    if os.environ.get(required_by) == "1":
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+def servers(*names: str) -> None:
+    """Skip (with ROCSTEADY_REQUIRE_SERVERS=1: fail) unless the servers were fetched and can be talked to."""
+    absent = missing(names)
+    if absent:
+        lacking(
+            f"{', '.join(absent)} not fetched: {COMMAND} get {' '.join(absent)}",
+            required_by="ROCSTEADY_REQUIRE_SERVERS",
+        )
+    if "kafka" in names:
+        try:
+            import confluent_kafka  # noqa: F401
+        except ImportError:
+            lacking(
+                "confluent-kafka is not installed: pip install 'rocsteady[kafka]'",
+                required_by="ROCSTEADY_REQUIRE_SERVERS",
+            )
