@@ -41,7 +41,7 @@ from ..transforms.dead_letters import DEAD_LETTER_SCHEMA, DeadLetters
 from ..transforms.event_fields import EventFields
 from ..transforms.file_formats import has_scheme
 from ..transforms.live_readers import Arrived, FolderReader, LiveReader, PipeReader
-from ..transforms.read_files import COUNTERS
+from ..transforms.metrics import COUNTERS
 from ..transforms.rejected_letters import RejectedLetters
 from ..transforms.validate import validate
 from ..transforms.write_alerts import ALERT_ORDER, ALERT_SCHEMA, alerts_to_arrow
