@@ -356,6 +356,30 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         help="SOURCE is a folder: read each file as it appears there, finished by rename, once; go on until "
         "there is a file _END, or until Ctrl-C, which ends stdin too: the last rows come, and the summary",
     )
+    add(
+        "--start",
+        metavar="WHERE",
+        help="in a topic: earliest, latest, or a time of its messages, RFC 3339 [earliest]",
+    )
+    add(
+        "--until",
+        metavar="WHERE",
+        help="read a topic up to latest, where it ends now, or up to a time of its messages [for ever]",
+    )
+    add(
+        "--partition-idle",
+        metavar="30s",
+        help="by --time, a partition of a topic that is silent for so long is not waited for; events of it "
+        "that come behind the others are then late [all partitions are waited for]",
+    )
+    add(
+        "--kafka-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="of librdkafka, for kafka://, such as security.protocol=SASL_SSL; or @FILE with a line each, "
+        "for passwords; repeatable",
+    )
     add("--until-idle", metavar="60s", help="with --follow: end after so long without a new file [never]")
     add("--shards", default="64", metavar="N", help="models are spread over so many keys [64]")
     add("--cache-bytes", metavar="N", help="memory for live state in a worker")

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
@@ -41,16 +42,18 @@ from ..transforms.file_partition import FilePartition
 from ..transforms.join_labels import JoinShards
 from ..transforms.list_files import check_columns
 from ..transforms.metrics import METRICS_NAMESPACE, letter_metrics
-from ..transforms.read_files import ReadEventFiles, ReadFiles
+from ..transforms.read_files import EventFiles, ReadEventFiles, ReadFiles
+from ..transforms.read_stream import ReadStream
 from ..transforms.validate import EventFields
 from ..transforms.write_curves import WriteCurves, curve_batches
 from ..transforms.write_rows import WriteDeadLetters, WriteRows
 from ..transforms.write_table import check_output
 from .alerts import alerts_of, read_messages, watch_rows
 from .evaluate_options import fields_of, join_of, sources_of, table_of, timing_of, whole_number
-from .evaluation import Beside, Evaluation, Join, Outcome
+from .evaluation import Beside, Evaluation, Outcome
 from .outputs import STDOUT, check_outputs, is_text, staged
 from .progress import ProgressLine, sum_of_labels, summarise, warnings_of
+from .stream_input import streams_of, topics_of
 
 _EVENTS_AT_ONCE = 1_000_000
 """Of Parquet, at the most. 10M events of 100,000 models took 36 s of processor time by this, 48 s by 400,000
@@ -65,7 +68,7 @@ _STEP = re.compile(r" \[while running '.*?'\]")
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Run the command with parsed options; the rest of the words are Beam's."""
-    from .live import evaluate_live, live_source
+    from .live import LiveSource, evaluate_live, live_source, on_a_stream
 
     for option, text in (("--model-name", options.model_name), ("--title", options.title)):
         if not is_text(text or ""):
@@ -88,9 +91,10 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
             f"--report {options.report}: runner {options.runner!r} writes its files elsewhere; make the page "
             "from the rows, with rocsteady report"
         )
-    live = live_source(options, beam_flags)
+    topics = topics_of(options)
+    live = live_source(options, beam_flags) if topics is None else None
     alerts = alerts_of(options, settings.evaluator, fields, runner.here)
-    sources = () if live is not None else sources_of(options.sources)
+    sources = () if live is not None or topics is not None else sources_of(options.sources)
     join = join_of(options, fields, settings)
     if join is not None:  # which tells predictions that came again by their own times
         settings = replace(settings, deduplicate=None)
@@ -112,6 +116,11 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         options.report, options.title, timing=timing_of(options, settings.evaluator), join=join,
         alerts=alerts,
     )  # fmt: skip
+    if topics is not None:
+        job = job if topics.until is not None else on_a_stream(job)
+        streams = streams_of(topics, runner, fields, job.settings, job.timing, join)
+        job = replace(job, streams=streams)
+        live = LiveSource(streams=streams) if streams.way == "live" else None
     if live is not None:
         return evaluate_live(job, live)
     if not runner.here:
@@ -239,19 +248,12 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     evaluator = job.settings.evaluator
     stride = stride_of(evaluator)
     parquet_rows = min(_EVENTS_AT_ONCE, max(CHUNK_ROWS, _ROWS_AT_ONCE * stride))
-    if job.join is None:
-        events = pipeline | "Read" >> ReadEventFiles(
-            job.sources,
-            job.fields,
-            job.settings.shards or 1,
-            parquet_rows,
-            merged=evaluator.by_time,
-            timing=job.timing,
-            located=job.settings.deduplicate is not None,
-        )
-        packets, letters = events.packets, [events.dead_letters]
-    else:
-        packets, letters = _joined(pipeline, job, job.join, parquet_rows)
+    events = pipeline | "Read" >> _read(job, parquet_rows)
+    packets, letters = events.packets, [events.dead_letters]
+    if job.join is not None:
+        shards = JoinShards(job.join.settings, job.fields, job.join.label_time, job.cache_bytes)
+        packets, unmatched = packets | "Join" >> shards
+        letters.append(unmatched)
     rows, refused = packets | "Evaluate" >> EvaluateShards(job.settings, job.fields, job.cache_bytes)
     write = WriteRows(job.output, job.settings.evaluator)
     _ = rows | "In columns" >> beam.ParDo(_InColumns()) | "Write rows" >> write
@@ -268,23 +270,31 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     return pipeline
 
 
-def _joined(
-    pipeline: beam.Pipeline, job: Evaluation, join: Join, parquet_rows: int
-) -> tuple[beam.PCollection[tuple[str, bytes]], list[beam.PCollection[pa.RecordBatch]]]:
-    """Read predictions and labels as far as each other and join them; return packets, and dead letters."""
+def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles]:
+    """Return what reads the events; or predictions and labels, as far as each other."""
+    shards = (job.settings.shards or 1) if job.join is None else job.join.settings.shards
+    if job.streams is not None and job.streams.way != "live":
+        return ReadStream(job.streams.inputs, shards, job.streams.way, job.streams.tick)
+    if job.join is None:
+        return ReadEventFiles(
+            job.sources,
+            job.fields,
+            shards,
+            parquet_rows,
+            merged=job.settings.evaluator.by_time,
+            timing=job.timing,
+            located=job.settings.deduplicate is not None,
+        )
     sides: tuple[tuple[Role, Sequence[SourceFile], EventFields], ...] = (
         ("prediction", job.sources, job.fields),
-        ("label", join.labels, replace(job.fields, time=join.label_time)),
+        ("label", job.join.labels, replace(job.fields, time=job.join.label_time)),
     )
     files = [
         FilePartition(source, number, role, fields, job.timing, True, parquet_rows)
         for role, sources, fields in sides
         for number, source in enumerate(sources)
     ]
-    read = pipeline | "Read" >> ReadFiles(files, join.settings.shards, merged=True)
-    shards = JoinShards(join.settings, job.fields, join.label_time, job.cache_bytes)
-    joined, refused = read.packets | "Join" >> shards
-    return joined, [read.dead_letters, refused]
+    return ReadFiles(files, shards, merged=True)
 
 
 _BESIDE = "Beside"

@@ -43,12 +43,13 @@ from ..transforms.file_formats import has_scheme
 from ..transforms.live_readers import Arrived, FolderReader, LiveReader, PipeReader
 from ..transforms.metrics import COUNTERS
 from ..transforms.rejected_letters import RejectedLetters
+from ..transforms.stream_reader import Step, StreamReader
 from ..transforms.validate import validate
 from ..transforms.write_alerts import ALERT_ORDER, ALERT_SCHEMA, alerts_to_arrow
 from ..transforms.write_curves import CURVE_ORDER, CURVE_SCHEMA, curve_batches
 from ..transforms.write_rows import DEAD_LETTER_ORDER, ROW_ORDER, row_schema
 from .evaluate import held_in, report_on
-from .evaluation import Evaluation, Outcome
+from .evaluation import Evaluation, Outcome, Streams
 from .outputs import staged
 from .progress import ProgressLine, remedy_of, summarise, warnings_of
 from .stopping import StopOnSignal
@@ -57,6 +58,9 @@ STDIN = "-"
 
 _WAIT_SECONDS = 0.1
 """How long a source is waited for until it is looked whether somebody wants the job to end."""
+
+_POLL_SECONDS = 0.01
+"""Between two looks at topics in which nothing is new."""
 
 _ALL = "the live source"
 """The name of the one partition, as the table hears it."""
@@ -68,13 +72,14 @@ _TELLING = 10
 
 @dataclass(frozen=True)
 class LiveSource:
-    """What a live job reads: a folder, which may end with a silence of `idle` seconds, or else stdin."""
+    """What a live job reads: topics; or a folder, up to a silence of `idle` seconds; or else stdin."""
 
     folder: str | None = None
     idle: float | None = None
+    streams: Streams | None = None
 
     def open(self, fields: EventFields) -> LiveReader:
-        """Return its reader."""
+        """Return its reader, where it is no topic."""
         if self.folder is not None:
             return FolderReader(self.folder, fields, self.idle)
         return PipeReader(_stdin(), fields)
@@ -136,7 +141,7 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
     Raises RocsteadyError where it fails. Files of lines then hold the rows up to there, others are not there.
     """
     _refuse_overlap(job, source)
-    job = _on_a_stream(job)
+    job = on_a_stream(job)
     started = time.monotonic()
     visible = sys.stderr.isatty() and not (job.output == STDOUT and sys.stdout.isatty())
     try:
@@ -144,10 +149,17 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
             with ProgressLine(enabled=visible):
                 warm_up(job.settings)
                 live = LiveEvaluation(job, outputs.take)
-                reader = source.open(job.fields)
-                if source.folder is None and sys.stdin.isatty():
-                    print("rocsteady: JSON lines are read from the terminal, up to Ctrl-D", file=sys.stderr)
-                _drive(live, reader, stop)
+                if source.streams is not None:
+                    _drive_streams(live, source.streams, stop)
+                    unread = 0
+                else:
+                    reader = source.open(job.fields)
+                    if source.folder is None and sys.stdin.isatty():
+                        print(
+                            "rocsteady: JSON lines are read from the terminal, up to Ctrl-D", file=sys.stderr
+                        )
+                    _drive(live, reader, stop)
+                    unread = reader.unread
                 outputs.finish()
             outcome = live.outcome(time.monotonic() - started)
             outputs.report(outcome)
@@ -158,15 +170,13 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
         )
         return 130
     summarise(outcome, job)
-    if reader.unread:
-        what = (
-            "1 file, or a part of one," if reader.unread == 1 else f"{reader.unread} files, or parts of them,"
-        )
+    if unread:
+        what = "1 file, or a part of one," if unread == 1 else f"{unread} files, or parts of them,"
         print(f"rocsteady: {what} could not be read: see the dead letters", file=sys.stderr)
-    return 1 if reader.unread else 0
+    return 1 if unread else 0
 
 
-def _on_a_stream(job: Evaluation) -> Evaluation:
+def on_a_stream(job: Evaluation) -> Evaluation:
     """Return the job with an order that a stream can have: it is never sorted as a whole."""
     evaluator = job.settings.evaluator
     if evaluator.order != "time":
@@ -189,6 +199,29 @@ def _drive(live: LiveEvaluation, reader: LiveReader, stop: StopOnSignal) -> None
         raise
 
 
+def _drive_streams(live: LiveEvaluation, streams: Streams, stop: StopOnSignal) -> None:
+    """Read the partitions as far as each other, by their times: so little has to wait in memory."""
+    readers = [StreamReader(source, 1) for source in streams.inputs]
+    asked = False
+    try:
+        while not asked and not all(reader.ended for reader in readers):
+            came = False
+            for reader in sorted(readers, key=lambda reader: reader.settled):
+                step = reader.step()
+                live.take_step(step)
+                if came := bool(step.records):
+                    break
+            if not came:
+                time.sleep(_POLL_SECONDS)
+            asked = stop.is_asked("the input ends here; once more, and the job ends without its last rows")
+        for reader in readers:
+            live.take_step(reader.finish())
+        live.end()
+    finally:
+        for reader in readers:
+            reader.source.partition.close()
+
+
 def _refuse_overlap(job: Evaluation, source: LiveSource) -> None:
     """Raise InputError where what is written would be read again."""
     named = (
@@ -198,7 +231,7 @@ def _refuse_overlap(job: Evaluation, source: LiveSource) -> None:
         ("--alerts", _alerts_path(job)),
     )
     for option, path in named:
-        if path is None or path == STDOUT or has_scheme(path):
+        if path is None or path == STDOUT or has_scheme(path) or source.streams is not None:
             continue
         if source.folder is not None:
             if os.path.realpath(Path(path).parent) == os.path.realpath(source.folder):
@@ -224,7 +257,7 @@ class LiveEvaluation:
         self._alerts = None if job.alerts is None else AlertTable(job.alerts.rules)
         self._sent = 0
         self._timing = job.timing
-        self._least = -NO_TIME
+        self._least, self._greatest = -NO_TIME, NO_TIME
         self._counts: Counter[str] = Counter()
         self._reasons: dict[tuple[str, str], tuple[int, int]] = {}
         self._settled = NO_TIME
@@ -260,6 +293,7 @@ class LiveEvaluation:
             self._take("dead letters", dead.batch.sort_by("position"))
         if events.times is not None and len(events):
             self._least = min(self._least, int(events.times.min()))
+            self._greatest = max(self._greatest, int(events.times.max()))
         for _, part in split_by_shard(events, 1):
             sources = None if part.positions is None else part.event_sources()
             packet = replace(
@@ -277,17 +311,34 @@ class LiveEvaluation:
             self._settled = high_water - lateness
             self._apply(Heartbeat(_ALL, 0, 1, self._sent, self._settled, high_water).pack())
 
+    def take_step(self, step: Step) -> None:
+        """Evaluate what a reader of a partition gave; there may be several readers."""
+        self._counts[_COUNTERS["read"]] += step.records
+        progress.add(records=step.records, dead_letters=len(step.letters))
+        if len(step.letters):
+            self._note(step.letters)
+            self._take("dead letters", step.letters.batch.sort_by("position"))
+        if step.times is not None:
+            self._least = min(self._least, step.times[0])
+            self._greatest = max(self._greatest, step.times[1])
+        for _, packet in step.packets:
+            self._apply(packet)
+
     def finish(self) -> None:
         """Make the last rows: the source has ended."""
         self._apply(EndOfPartition(_ALL, 0, 1, self._sent, self._timing.high_water).pack())
+        self.end()
+
+    def end(self) -> None:
+        """Make the last rows: all partitions have ended."""
         self._apply(EndOfInput().pack())
 
     def outcome(self, seconds: float) -> Outcome:
         """Return what was counted, as a job on Beam counts it."""
         reasons = [(*reason, number, first) for reason, (number, first) in self._reasons.items()]
         times = None
-        if self._timing.high_water != NO_TIME:
-            times = self._least // 1_000_000, self._timing.high_water // 1_000_000
+        if self._greatest != NO_TIME:
+            times = self._least // 1_000_000, self._greatest // 1_000_000
         counts = self._counts + Counter(self._table.counts())
         if self._alerts is not None:
             counts += Counter(self._alerts.counts())

@@ -39,6 +39,7 @@ from .record_batches import from_ipc, to_ipc
 from .stream_reader import Step, StreamInput, StreamReader
 
 Way = Literal["bounded", "impulse", "source"]
+"""How a runner reads; see the module."""
 
 TICK_SECONDS = 0.1
 """Between two ticks: a row waits for half of it; a bundle costs Flink some 10 ms whatever is in it."""

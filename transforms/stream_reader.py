@@ -144,6 +144,11 @@ class StreamReader:
         """The offset of the next message."""
         return self._state.next
 
+    @property
+    def settled(self) -> int:
+        """The time that no later record is earlier than, as far as it has been told."""
+        return self._state.settled
+
     def lag(self) -> int | None:
         """Return how many messages, about, are still to be read; None = not known."""
         end = self.source.partition.end() if self.source.end is None else self.source.end
@@ -171,6 +176,10 @@ class StreamReader:
         if end is not None and state.next >= end:
             step.packets.extend(self._ends())
         return step._replace(at_end=fetched.at_end or state.ended)
+
+    def finish(self) -> Step:
+        """End here, whatever is still to come."""
+        return Step([] if self._state.ended else self._ends(), DeadLetters.of(()), at_end=True)
 
     def _read(self, fetched: Fetched) -> Step:
         if not fetched.offsets and not fetched.deleted:
