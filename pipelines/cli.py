@@ -215,7 +215,8 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=True,
         metavar="PATH",
-        help=".csv, .parquet or .jsonl; - is JSON lines on stdout. Of stdin and --follow, .csv, .jsonl and - "
+        help=".csv, .parquet or .jsonl; - is JSON lines on stdout; kafka://host:port/topic a message a row; "
+        "rows/, with its slash, a folder of files. Of stdin and --follow, .csv, .jsonl and - "
         "are there from the start and get each row when it is made; other files are written at the end",
     )
     columns = parser.add_argument_group("columns")
@@ -348,6 +349,20 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "0.1', 'auc drops by 0.02 against 7d' (or 500 rows, or 2013-01-01..2013-02-01); repeatable",
     )
     add("--alerts", metavar="PATH", help="where alerts go [the last 20 are printed at the end]")
+    add(
+        "--parts",
+        choices=("jsonl", "parquet"),
+        default="jsonl",
+        help="format of the files in an output that is a folder [jsonl]",
+    )
+    add(
+        "--kafka-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="of librdkafka, for kafka://, such as security.protocol=SASL_SSL; or @FILE with a line each, "
+        "for passwords; repeatable",
+    )
     add("--report", metavar="PATH", help="one self-contained page about it all, such as report.html [none]")
     add("--title", metavar="TEXT", help="stands above the page of --report")
     add(

@@ -31,6 +31,7 @@ from ..core.errors import ConfigError, RocsteadyError
 from ..core.ranking import stride_of
 from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
+from ..core.settings import TableSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..runners.presets import Runner, RunnerError, choose_runner
 from ..transforms.dead_letters import KINDS
@@ -42,10 +43,11 @@ from ..transforms.join_labels import JoinShards
 from ..transforms.list_files import check_columns
 from ..transforms.metrics import METRICS_NAMESPACE, letter_metrics
 from ..transforms.read_files import ReadEventFiles, ReadFiles
+from ..transforms.sinks import SinkOptions, check_sink, is_streamed, write_batches
+from ..transforms.table_kinds import CURVES, DEAD_LETTERS, ROWS, TableKind
 from ..transforms.validate import EventFields
-from ..transforms.write_curves import WriteCurves, curve_batches
-from ..transforms.write_rows import WriteDeadLetters, WriteRows
-from ..transforms.write_table import check_output
+from ..transforms.write_curves import curve_batches
+from ..transforms.write_rows import row_schema
 from .alerts import alerts_of, read_messages, watch_rows
 from .evaluate_options import fields_of, join_of, sources_of, table_of, timing_of, whole_number
 from .evaluation import Beside, Evaluation, Join, Outcome
@@ -94,12 +96,22 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     join = join_of(options, fields, settings)
     if join is not None:  # which tells predictions that came again by their own times
         settings = replace(settings, deduplicate=None)
+    sinks = SinkOptions(tuple(options.kafka_option), options.parts)
+
+    def check(option: str, path: str) -> None:
+        check_sink(path, sinks, f"{option} {path}")
+
+    if options.report is not None and live is None and is_streamed(options.output):
+        raise ConfigError(
+            f"--report {options.report}: the rows go to {options.output}, where they cannot be read again by "
+            "this job; make the page from them, with rocsteady rows and rocsteady report"
+        )
     check_outputs(
         (
-            ("--output", options.output, "rows", check_output),
-            ("--dead-letters", options.dead_letters, "dead letters", check_output),
-            ("--curves", options.curves, "curves", check_output),
-            ("--alerts", options.alerts, "alerts", check_output),
+            ("--output", options.output, "rows", check),
+            ("--dead-letters", options.dead_letters, "dead letters", check),
+            ("--curves", options.curves, "curves", check),
+            ("--alerts", options.alerts, "alerts", check),
             ("--report", options.report, "report", _check_report),
         ),
         (*sources, *(() if join is None else join.labels)),
@@ -110,7 +122,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     job = Evaluation(
         sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
         options.report, options.title, timing=timing_of(options, settings.evaluator), join=join,
-        alerts=alerts,
+        alerts=alerts, sinks=sinks,
     )  # fmt: skip
     if live is not None:
         return evaluate_live(job, live)
@@ -120,7 +132,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     return 0
 
 
-def _check_report(path: str) -> None:
+def _check_report(_: str, path: str) -> None:
     from .report import check_report_path
 
     check_report_path(path)
@@ -165,9 +177,10 @@ def run_evaluation(job: Evaluation) -> Outcome:
     told = None if job.alerts is None else job.alerts.path
     wanted = (job.output, job.dead_letters, job.curves, job.report, told)
     paths = [*(path for path in wanted if path is not None), *(other.output for other in job.beside)]
+    paths = [path for path in paths if not is_streamed(path)]
     with staged(paths, job.runner.here) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
         place_of = dict(zip(paths, places, strict=True))
-        output, dead_letters, curves, report, alerts = (path and place_of[path] for path in wanted)
+        output, dead_letters, curves, report, alerts = (path and place_of.get(path, path) for path in wanted)
         if report and not curves and job.settings.evaluator.curves is not None:
             curves = str(Path(folder) / "curves.parquet")
         beside = tuple(replace(other, output=place_of[other.output]) for other in job.beside)
@@ -253,18 +266,18 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     else:
         packets, letters = _joined(pipeline, job, job.join, parquet_rows)
     rows, refused = packets | "Evaluate" >> EvaluateShards(job.settings, job.fields, job.cache_bytes)
-    write = WriteRows(job.output, job.settings.evaluator)
+    write = write_batches(job.output, _rows_of(job.settings), job.sinks)
     _ = rows | "In columns" >> beam.ParDo(_InColumns()) | "Write rows" >> write
     for number, other in enumerate(job.beside):
         _evaluate_beside(packets, number, other, job)
     if job.dead_letters is not None:
         all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
-        _ = all_letters | "Write dead letters" >> WriteDeadLetters(job.dead_letters)
+        _ = all_letters | "Write dead letters" >> write_batches(job.dead_letters, DEAD_LETTERS, job.sinks)
     if job.alerts is not None:
-        watch_rows(rows, job.alerts, job.settings.shards or 1, job.cache_bytes)
+        watch_rows(rows, job.alerts, job.settings.shards or 1, job.cache_bytes, job.sinks)
     if job.curves is not None:
         curves = rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch)
-        _ = curves | "Write curves" >> WriteCurves(job.curves)
+        _ = curves | "Write curves" >> write_batches(job.curves, CURVES, job.sinks)
     return pipeline
 
 
@@ -287,6 +300,11 @@ def _joined(
     return joined, [read.dead_letters, refused]
 
 
+def _rows_of(settings: TableSettings) -> TableKind:
+    """Return the kind of rows that say how they were made, where their format lets them."""
+    return ROWS._replace(schema=row_schema(settings.evaluator))
+
+
 _BESIDE = "Beside"
 """Begins the names of the steps whose counters are of events that another step has counted."""
 
@@ -297,7 +315,7 @@ def _evaluate_beside(
     """Write rows of the same events under other settings; what is refused there, the job refuses as well."""
     step = f"{_BESIDE} {number}"
     rows, _ = packets | f"{step} evaluate" >> EvaluateShards(other.settings, job.fields, job.cache_bytes)
-    write = WriteRows(other.output, other.settings.evaluator)
+    write = write_batches(other.output, _rows_of(other.settings), job.sinks)
     _ = rows | f"{step} in columns" >> beam.ParDo(_InColumns()) | f"{step} write rows" >> write
 
 

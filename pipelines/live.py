@@ -36,17 +36,20 @@ from ..core.rows_arrow import rows_to_arrow
 from ..core.sharding import split_by_shard
 from ..core.windows import microseconds
 from ..transforms import progress
-from ..transforms.append_table import STDOUT, TableSink, is_appendable, open_sink
-from ..transforms.dead_letters import DEAD_LETTER_SCHEMA, DeadLetters
+from ..transforms.append_table import STDOUT, TableSink, is_appendable
+from ..transforms.dead_letters import DeadLetters
 from ..transforms.event_fields import EventFields
 from ..transforms.file_formats import has_scheme
 from ..transforms.live_readers import Arrived, FolderReader, LiveReader, PipeReader
 from ..transforms.read_files import COUNTERS
 from ..transforms.rejected_letters import RejectedLetters
+from ..transforms.sinks import is_streamed, open_sink
+from ..transforms.table_kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS
 from ..transforms.validate import validate
-from ..transforms.write_alerts import ALERT_ORDER, ALERT_SCHEMA, alerts_to_arrow
-from ..transforms.write_curves import CURVE_ORDER, CURVE_SCHEMA, curve_batches
-from ..transforms.write_rows import DEAD_LETTER_ORDER, ROW_ORDER, row_schema
+from ..transforms.write_alerts import alerts_to_arrow
+from ..transforms.write_curves import curve_batches
+from ..transforms.write_parts import is_folder
+from ..transforms.write_rows import row_schema
 from .evaluate import held_in, report_on
 from .evaluation import Evaluation, Outcome
 from .outputs import staged
@@ -147,7 +150,7 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
                 reader = source.open(job.fields)
                 if source.folder is None and sys.stdin.isatty():
                     print("rocsteady: JSON lines are read from the terminal, up to Ctrl-D", file=sys.stderr)
-                _drive(live, reader, stop)
+                _drive(live, reader, stop, outputs.tend)
                 outputs.finish()
             outcome = live.outcome(time.monotonic() - started)
             outputs.report(outcome)
@@ -175,11 +178,12 @@ def _on_a_stream(job: Evaluation) -> Evaluation:
     return replace(job, settings=settings, timing=replace(job.timing, lateness=0))
 
 
-def _drive(live: LiveEvaluation, reader: LiveReader, stop: StopOnSignal) -> None:
+def _drive(live: LiveEvaluation, reader: LiveReader, stop: StopOnSignal, tend: Callable[[], None]) -> None:
     try:
         while (arrived := reader.next(_WAIT_SECONDS)) is not None:
             for each in arrived:
                 live.take_in(each)
+            tend()
             if stop.is_asked("the input ends here; once more, and the job ends without its last rows"):
                 reader.stop()
         live.finish()
@@ -201,7 +205,8 @@ def _refuse_overlap(job: Evaluation, source: LiveSource) -> None:
         if path is None or path == STDOUT or has_scheme(path):
             continue
         if source.folder is not None:
-            if os.path.realpath(Path(path).parent) == os.path.realpath(source.folder):
+            into = path if is_folder(path) else Path(path).parent
+            if os.path.realpath(into) == os.path.realpath(source.folder):
                 raise InputError(f"{option} {path} is in the folder that is followed; write elsewhere")
             continue
         found = os.fstat(_stdin())
@@ -349,13 +354,13 @@ class _Outputs:
     def __init__(self, job: Evaluation, place_of: dict[str, str], folder: str) -> None:
         self._job = job
         self._report = place_of.get(job.report or "")
-        shapes = {
-            "rows": (row_schema(job.settings.evaluator), ROW_ORDER),
-            "dead letters": (DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER),
-            "curves": (CURVE_SCHEMA, CURVE_ORDER),
-            "alerts": (ALERT_SCHEMA, ALERT_ORDER),
+        kinds = {
+            "rows": ROWS._replace(schema=row_schema(job.settings.evaluator)),
+            "dead letters": DEAD_LETTERS,
+            "curves": CURVES,
+            "alerts": ALERTS,
         }
-        self._sinks: dict[str, list[TableSink]] = {kind: [] for kind in shapes}
+        self._sinks: dict[str, list[TableSink]] = {name: [] for name in kinds}
         paths = {
             "rows": job.output,
             "dead letters": job.dead_letters,
@@ -364,16 +369,22 @@ class _Outputs:
         }
         for kind, path in paths.items():
             if path is not None:
-                self._sinks[kind].append(open_sink(place_of.get(path, path), *shapes[kind]))
+                self._sinks[kind].append(open_sink(place_of.get(path, path), kinds[kind], job.sinks))
         self._copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in ("rows", "curves")}
         if self._report is not None:
             for kind, path in self._copies.items():
-                self._sinks[kind].append(open_sink(path, *shapes[kind]))
+                self._sinks[kind].append(open_sink(path, kinds[kind], job.sinks))
 
     def take(self, kind: str, batch: pa.RecordBatch) -> None:
         """Write rows of a kind."""
         for sink in self._sinks[kind]:
             sink.write(batch)
+
+    def tend(self) -> None:
+        """See to what is due."""
+        for sinks in self._sinks.values():
+            for sink in sinks:
+                sink.tend()
 
     def finish(self) -> None:
         """Write what is written at the end."""
@@ -407,7 +418,7 @@ def _outputs(job: Evaluation) -> Iterator[_Outputs]:
     whole = [
         path
         for path in (job.output, job.dead_letters, job.curves, _alerts_path(job), job.report)
-        if path is not None and not is_appendable(path)
+        if path is not None and not is_appendable(path) and not is_streamed(path)
     ]
     with staged(whole, True) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
         outputs = _Outputs(job, dict(zip(whole, places, strict=True)), folder)

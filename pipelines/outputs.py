@@ -24,11 +24,11 @@ _NAME = "rows"
 
 
 def check_outputs(
-    named: Sequence[tuple[str, str | None, str, Callable[[str], None]]], sources: Sequence[SourceFile]
+    named: Sequence[tuple[str, str | None, str, Callable[[str, str], None]]], sources: Sequence[SourceFile]
 ) -> None:
     """Raise InputError where an output cannot be written, or would replace an input or another output.
 
-    named  (option, path, what it holds, check of its ending and folder) of each; the path None where it is
+    named  (option, path, what it holds, check of (option, path)) of each; the path None where it is
            not asked for. The first may be STDOUT
     """
     outputs = []
@@ -38,16 +38,14 @@ def check_outputs(
         if path is not None and path != STDOUT:
             outputs.append((option, path, content, check))
     for place, (option, path, _, check) in enumerate(outputs):
-        if path.startswith("kafka://"):
-            raise ConfigError(f"{option} {path}: streaming sinks are not in this version; name a file")
         _check_place(option, path)
-        check(path)
+        check(option, path)
         for source in sources:
             if _same_file(path, source.path):
                 raise InputError(f"{option} {path} is also an input; write to another file")
         for _, other, content, _ in outputs[:place]:
             if _same_file(path, other):
-                raise InputError(f"{option} {path} is the file of the {content}; name another")
+                raise InputError(f"{option} {path} is where the {content} go; name another")
 
 
 def _check_place(option: str, path: str) -> None:
