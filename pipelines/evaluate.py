@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -98,8 +98,8 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         settings = replace(settings, deduplicate=None)
     sinks = SinkOptions(tuple(options.kafka_option), options.parts)
 
-    def check(option: str, path: str) -> None:
-        check_sink(path, sinks, f"{option} {path}")
+    def check(option: str) -> Callable[[str], None]:
+        return lambda path: check_sink(path, sinks, f"{option} {path}")
 
     if options.report is not None and live is None and is_streamed(options.output):
         raise ConfigError(
@@ -108,10 +108,10 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         )
     check_outputs(
         (
-            ("--output", options.output, "rows", check),
-            ("--dead-letters", options.dead_letters, "dead letters", check),
-            ("--curves", options.curves, "curves", check),
-            ("--alerts", options.alerts, "alerts", check),
+            ("--output", options.output, "rows", check("--output")),
+            ("--dead-letters", options.dead_letters, "dead letters", check("--dead-letters")),
+            ("--curves", options.curves, "curves", check("--curves")),
+            ("--alerts", options.alerts, "alerts", check("--alerts")),
             ("--report", options.report, "report", _check_report),
         ),
         (*sources, *(() if join is None else join.labels)),
@@ -132,7 +132,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     return 0
 
 
-def _check_report(_: str, path: str) -> None:
+def _check_report(path: str) -> None:
     from .report import check_report_path
 
     check_report_path(path)

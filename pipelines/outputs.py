@@ -24,11 +24,11 @@ _NAME = "rows"
 
 
 def check_outputs(
-    named: Sequence[tuple[str, str | None, str, Callable[[str, str], None]]], sources: Sequence[SourceFile]
+    named: Sequence[tuple[str, str | None, str, Callable[[str], None]]], sources: Sequence[SourceFile]
 ) -> None:
     """Raise InputError where an output cannot be written, or would replace an input or another output.
 
-    named  (option, path, what it holds, check of (option, path)) of each; the path None where it is
+    named  (option, path, what it holds, check of the path) of each; the path None where it is
            not asked for. The first may be STDOUT
     """
     outputs = []
@@ -39,7 +39,7 @@ def check_outputs(
             outputs.append((option, path, content, check))
     for place, (option, path, _, check) in enumerate(outputs):
         _check_place(option, path)
-        check(option, path)
+        check(path)
         for source in sources:
             if _same_file(path, source.path):
                 raise InputError(f"{option} {path} is also an input; write to another file")
