@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -24,7 +24,7 @@ from rocsteady import __version__
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
 
-COMMANDS = ("demo", "evaluate", "replay", "report", "inspect")
+COMMANDS = ("demo", "evaluate", "replay", "report", "rows", "inspect")
 COMMANDS_NOT_YET = ("prequential", "compare", "doctor", "state")
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
@@ -61,6 +61,13 @@ _REPORT_EPILOG = """examples:
 
 The file needs nothing else: open it in a browser, send it, put it on a server. The plotting library comes
 with pip install 'rocsteady[report]'."""
+
+_ROWS_EPILOG = """examples:
+  rocsteady rows rows/ --output rows.parquet
+  rocsteady rows kafka://localhost:9092/rows --output rows.parquet
+
+A topic is read up to what it holds now. Of rows with the same model, slice, pane and number the first is
+kept; two of them that differ are an error, which names both."""
 
 _EVALUATE_EPILOG = """examples:
   every model of a file, all of its events, a row each 10,000 of them and a last one:
@@ -146,6 +153,15 @@ def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
         **shape,
     )
     _add_report(report)
+    rows = commands.add_parser(
+        "rows",
+        help="what a topic or a folder of rows holds as one file, each row once",
+        description="Write the rows of topics, folders and files to one file, sorted, each once: a job that "
+        "was restarted may have written some of them twice.",
+        epilog=_ROWS_EPILOG,
+        **shape,
+    )
+    _add_rows(rows)
     inspect = commands.add_parser(
         "inspect",
         help="say in words what a stored state holds",
@@ -199,6 +215,29 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
         "--confidence",
         metavar="P",
         help="that the rows' intervals were made with [as a Parquet file says, else 0.95]",
+    )
+
+
+def _add_rows(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "sources",
+        nargs="+",
+        metavar="SOURCE",
+        help="kafka://host:port/topic, a folder such as rows/, or files",
+    )
+    add("-o", "--output", required=True, metavar="PATH", help=".parquet .csv .csv.gz .jsonl .jsonl.gz")
+    _add_kafka_option(add)
+
+
+def _add_kafka_option(add: Callable[..., object]) -> None:
+    add(
+        "--kafka-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="of librdkafka, for kafka://, such as security.protocol=SASL_SSL; or @FILE with a line each, "
+        "for passwords; repeatable",
     )
 
 
@@ -355,14 +394,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         default="jsonl",
         help="format of the files in an output that is a folder [jsonl]",
     )
-    add(
-        "--kafka-option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="of librdkafka, for kafka://, such as security.protocol=SASL_SSL; or @FILE with a line each, "
-        "for passwords; repeatable",
-    )
+    _add_kafka_option(add)
     add("--report", metavar="PATH", help="one self-contained page about it all, such as report.html [none]")
     add("--title", metavar="TEXT", help="stands above the page of --report")
     add(
@@ -492,6 +524,10 @@ def _run(arguments: list[str]) -> int:
         from .report import report_command
 
         return report_command(options)
+    if options.command == "rows":
+        from .rows import rows_command
+
+        return rows_command(options)
     if options.command == "replay":
         from .replay import replay_command
 
