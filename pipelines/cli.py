@@ -26,11 +26,9 @@ from ..core.errors import ConfigError, InputError, RocsteadyError
 
 COMMANDS = ("demo", "evaluate", "replay", "report", "rows", "inspect")
 COMMANDS_NOT_YET = ("prequential", "compare", "doctor", "state")
+"""Promised and not built: said so."""
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
-
-NOT_YET = ("--prometheus",)
-"""Options, and above commands, that are promised and not built: said so, rather than handed to Beam."""
 
 _EPILOG = """examples:
   rocsteady demo
@@ -404,6 +402,17 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "there is a file _END, or until Ctrl-C, which ends stdin too: the last rows come, and the summary",
     )
     add("--until-idle", metavar="60s", help="with --follow: end after so long without a new file [never]")
+    add(
+        "--prometheus",
+        metavar="[HOST]:PORT",
+        help="serve counters for Prometheus there while the job runs in this process, such as :9100 [none]",
+    )
+    add(
+        "--prometheus-models",
+        default="100",
+        metavar="N",
+        help="show AUC, its interval and H of the newest row of so many models, the first that come [100]",
+    )
     add("--shards", default="64", metavar="N", help="models are spread over so many keys [64]")
     add("--cache-bytes", metavar="N", help="memory for live state in a worker")
     add("--runner", default="local", help="local | prism | flink | dataflow | any Beam runner [local]")
@@ -508,9 +517,6 @@ def _run(arguments: list[str]) -> int:
         return 2
     _refuse_unknown_command(arguments)
     _refuse_dashed_file(arguments)
-    for argument in arguments:
-        if (name := argument.split("=")[0]) in NOT_YET:
-            raise ConfigError(f"option {name} is not in this version; leave it out")
     if arguments[:1] == ["evaluate"]:
         arguments = _with_joined_values(arguments, evaluate)
     options, rest = parser.parse_known_args(arguments)

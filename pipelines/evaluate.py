@@ -41,7 +41,7 @@ from ..transforms.file_formats import CHUNK_ROWS, SourceFile
 from ..transforms.file_partition import FilePartition
 from ..transforms.join_labels import JoinShards
 from ..transforms.list_files import check_columns
-from ..transforms.metrics import METRICS_NAMESPACE, letter_metrics
+from ..transforms.metrics import METRICS_NAMESPACE, letter_metrics, see
 from ..transforms.read_files import ReadEventFiles, ReadFiles
 from ..transforms.sinks import SinkOptions, check_sink, is_streamed, write_batches
 from ..transforms.table_kinds import CURVES, DEAD_LETTERS, ROWS, TableKind
@@ -53,6 +53,7 @@ from .evaluate_options import fields_of, join_of, sources_of, table_of, timing_o
 from .evaluation import Beside, Evaluation, Join, Outcome
 from .outputs import STDOUT, check_outputs, is_text, staged
 from .progress import ProgressLine, sum_of_labels, summarise, warnings_of
+from .prometheus import served
 
 _EVENTS_AT_ONCE = 1_000_000
 """Of Parquet, at the most. 10M events of 100,000 models took 36 s of processor time by this, 48 s by 400,000
@@ -124,11 +125,17 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         options.report, options.title, timing=timing_of(options, settings.evaluator), join=join,
         alerts=alerts, sinks=sinks,
     )  # fmt: skip
-    if live is not None:
-        return evaluate_live(job, live)
-    if not runner.here:
-        logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
-    evaluate_and_report(job)
+    if options.prometheus is not None and live is None and not runner.in_process:
+        raise ConfigError(
+            f"--prometheus {options.prometheus} shows the counters of this process, and runner "
+            f"{options.runner!r} works in others; fetch Beam's metrics from it, or leave it out"
+        )
+    with served(options.prometheus, whole_number("--prometheus-models", options.prometheus_models, 0)):
+        if live is not None:
+            return evaluate_live(job, live)
+        if not runner.here:
+            logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
+        evaluate_and_report(job)
     return 0
 
 
@@ -356,6 +363,7 @@ class _InColumns(beam.DoFn):
 
     def process(self, rows: Rows) -> Iterator[pa.RecordBatch]:
         """Hold rows until they make a batch."""
+        see(rows)
         self._held.append(rows)
         self._count += len(rows)
         if self._count >= _GATHERED:

@@ -35,7 +35,7 @@ from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
 from ..core.sharding import split_by_shard
 from ..core.windows import microseconds
-from ..transforms import progress
+from ..transforms import metrics, progress
 from ..transforms.append_table import STDOUT, TableSink, is_appendable
 from ..transforms.dead_letters import DeadLetters
 from ..transforms.event_fields import EventFields
@@ -265,6 +265,7 @@ class LiveEvaluation:
             self._take("dead letters", dead.batch.sort_by("position"))
         if events.times is not None and len(events):
             self._least = min(self._least, int(events.times.min()))
+            metrics.note_times(int(events.times.min()), int(events.times.max()))
         for _, part in split_by_shard(events, 1):
             sources = None if part.positions is None else part.event_sources()
             packet = replace(
@@ -274,6 +275,13 @@ class LiveEvaluation:
             self._apply(packet.pack())
             self._sent += 1
         self._let_time_go_on()
+        self._tell_metrics()
+
+    def _tell_metrics(self) -> None:
+        """Say what is counted and held, to whoever looks while the job runs."""
+        metrics.set_totals(self._counted())
+        table = self._table
+        metrics.hold(_ALL, {**table.gauges(), "state_bytes": table.snapshot_bytes()})
 
     def _let_time_go_on(self) -> None:
         """Tell the table how far the source is settled, where events wait for that."""
@@ -286,6 +294,7 @@ class LiveEvaluation:
         """Make the last rows: the source has ended."""
         self._apply(EndOfPartition(_ALL, 0, 1, self._sent, self._timing.high_water).pack())
         self._apply(EndOfInput().pack())
+        self._tell_metrics()
 
     def outcome(self, seconds: float) -> Outcome:
         """Return what was counted, as a job on Beam counts it."""
@@ -293,15 +302,16 @@ class LiveEvaluation:
         times = None
         if self._timing.high_water != NO_TIME:
             times = self._least // 1_000_000, self._timing.high_water // 1_000_000
-        counts = self._counts + Counter(self._table.counts())
-        if self._alerts is not None:
-            counts += Counter(self._alerts.counts())
         return Outcome(
-            counts,
+            self._counted(),
             sorted(reasons, key=lambda reason: (-reason[2], reason[:2])),
             times,
             seconds,
         )
+
+    def _counted(self) -> Counter[str]:
+        counts = self._counts + Counter(self._table.counts())
+        return counts if self._alerts is None else counts + Counter(self._alerts.counts())
 
     def _apply(self, record: bytes) -> None:
         for given in self._table.apply(record):
@@ -314,6 +324,7 @@ class LiveEvaluation:
                 self._counts["rows_written"] += len(given)
                 self._counts.update(held_in(given))
                 self._take("rows", rows_to_arrow(given))
+                metrics.see(given)
                 self._watch(given)
             self._counts["curves_written"] += len(given.curves)
             for curves in curve_batches(given):

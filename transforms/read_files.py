@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PBegin, PCollection, TaggedOutput
 
 from ..core.events import NO_TIME, EventBatch
@@ -35,7 +34,7 @@ from . import progress
 from .event_fields import EventFields, Role
 from .file_formats import CHUNK_ROWS, SourceFile
 from .file_partition import FilePartition, LeastTimes, Piece, with_packet
-from .metrics import METRICS_NAMESPACE, count_letters
+from .metrics import count, count_letters, note_times
 from .validate import ANY_TIME, Timing
 
 DEAD_LETTERS = "dead_letters"
@@ -83,23 +82,21 @@ class _Reader(beam.DoFn):
 
     def __init__(self, shards: int) -> None:
         self._shards = shards
-        self._seconds = Metrics.distribution(METRICS_NAMESPACE, "event_seconds")
 
     def _letters(self, piece: Piece, file: FilePartition, seen: int) -> Iterator[Any]:
         """Count a piece; yield its dead letters."""
         names = COUNTERS[file.role]
-        Metrics.counter(METRICS_NAMESPACE, names["read"]).inc(piece.records)
+        count(names["read"], piece.records)
         if len(piece.letters):
             kinds = piece.letters.batch.column("kind").to_pylist()
             for kind in sorted({*kinds}):
-                Metrics.counter(METRICS_NAMESPACE, names[kind]).inc(kinds.count(kind))
+                count(names[kind], kinds.count(kind))
             count_letters(piece.letters)
             yield TaggedOutput(DEAD_LETTERS, piece.letters.batch)
         progress.add(records=piece.records, dead_letters=len(piece.letters), bytes=piece.bytes_read - seen)
         times = piece.batch.times
         if times is not None and len(times):
-            for micros in (times.min(), times.max()):
-                self._seconds.update(int(micros) // 1_000_000)
+            note_times(int(times.min()), int(times.max()))
 
 
 class _ReadFile(_Reader):

@@ -23,13 +23,12 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 import pyarrow.compute as pc
-from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PCollection
 
 from ..core.errors import InputError, RocsteadyError
 from .kafka_client import client_settings, make_client, reason_of
 from .kafka_topic import KafkaTopic, confluent_kafka
-from .metrics import METRICS_NAMESPACE
+from .metrics import count
 from .table_kinds import TableKind, kind_of
 from .text_forms import json_objects, rfc3339
 
@@ -269,7 +268,7 @@ class _Send(beam.DoFn):
             self._writers[kind.name] = KafkaWriter(self._topic, kind)
         self._writers[kind.name].write(batch)
         if kind.counter is not None:
-            Metrics.counter(METRICS_NAMESPACE, kind.counter).inc(kind.number(batch))
+            count(kind.counter, kind.number(batch))
 
     def finish_bundle(self) -> None:
         """Wait until all of it is delivered."""

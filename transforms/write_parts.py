@@ -22,14 +22,13 @@ from pathlib import Path
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ..core.errors import InputError, RocsteadyError
 from .file_formats import has_scheme
-from .metrics import METRICS_NAMESPACE
+from .metrics import count
 from .table_kinds import TableKind
 from .write_table import write_table
 
@@ -164,7 +163,7 @@ class _WriteParts(beam.DoFn):
         """Hold a batch."""
         self._parts.write(batch)
         if self._kind.counter is not None:
-            Metrics.counter(METRICS_NAMESPACE, self._kind.counter).inc(self._kind.number(batch))
+            count(self._kind.counter, self._kind.number(batch))
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         """Finish the file of the bundle."""

@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 
 from ..core.rows_arrow import ROW_SCHEMA
 from ..core.settings import EvaluatorSettings
-from .metrics import METRICS_NAMESPACE
+from .metrics import count
 from .record_batches import from_ipc, to_ipc
 from .write_table import check_output, json_lines, write_table
 
@@ -64,7 +63,7 @@ class _WriteSorted(beam.DoFn):
         write_table(table, self._path)
         if self._counted is not None:
             name, number_of = self._counted
-            Metrics.counter(METRICS_NAMESPACE, name).inc(number_of(table))
+            count(name, number_of(table))
         yield self._path
 
 
