@@ -12,6 +12,7 @@ from ..core.settings import TableSettings
 from ..runners.presets import Runner
 from ..transforms.file_formats import SourceFile
 from ..transforms.read_stream import TICK_SECONDS, Way
+from ..transforms.sinks import PLAIN_SINKS, SinkOptions
 from ..transforms.stream_reader import StreamInput
 from ..transforms.validate import ANY_TIME, EventFields, Timing
 from .alerts import Alerts
@@ -55,11 +56,11 @@ class Beside:
 class Evaluation:
     """A job: what is read, how it is evaluated, where it goes.
 
-    output is a path; dead_letters too, or None: then they are only counted; curves too, or None: then
-    none are drawn. When, the settings say. report is the path of a page about all that, or None; title and
-    notes, sentences, stand above it. beside are evaluations of the same events under other settings, shown
-    on the same page. alerts are the rules that watch the rows, if there are any. streams are what is read
-    instead of sources.
+    output is a path, as `sinks` knows them, or - for stdout; dead_letters too, or None: then they are only
+    counted; curves too, or None: then none are drawn. When, the settings say. report is the path of a page
+    about all that, or None; title and notes, sentences, stand above it. beside are evaluations of the same
+    events under other settings, shown on the same page. alerts are the rules that watch the rows, if there
+    are any. sinks says how topics and folders are written. streams are what is read instead of sources.
     """
 
     sources: Sequence[SourceFile]
@@ -77,6 +78,7 @@ class Evaluation:
     timing: Timing = ANY_TIME
     join: Join | None = None
     alerts: Alerts | None = None
+    sinks: SinkOptions = PLAIN_SINKS
     streams: Streams | None = None
 
 

@@ -78,6 +78,11 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
         raise ConfigError(f"--follow is for a folder, and {streamed[0]} is followed without it; leave it out")
     roles: list[Role] = ["prediction", "label"] if labels else ["event"]
     topics = [KafkaTopic.parse(path, options.kafka_option) for path in streamed]
+    if labels and options.until is None and options.runner == "local":
+        raise ConfigError(
+            f"--labels {labels[0][1]}: to join topics that have no end takes a runner that streams; say "
+            "--runner prism or flink, or read them up to --until latest"
+        )
     idle = options.partition_idle
     return Topics(
         list(zip(roles, topics, strict=True)),
@@ -119,7 +124,14 @@ def streams_of(
 
     Raises InputError where a topic cannot be had, ConfigError where it cannot be read in this order.
     """
-    found = [(role, topic, offsets_of(topic, topics.start, topics.until)) for role, topic in topics.topics]
+    found = [
+        (
+            role,
+            topic,
+            offsets_of(topic, topics.start, topics.until, "--labels" if role == "label" else "SOURCE"),
+        )
+        for role, topic in topics.topics
+    ]
     for _, topic, offsets in found:
         _check_order(topic, offsets, settings, is_bounded=topics.until is not None)
     total = sum(len(offsets) for _, _, offsets in found)

@@ -1,31 +1,36 @@
 """Where a topic begins and ends when a job starts: its partitions, and the offsets to read of each.
 
-Everything here asks the brokers, and is found wrong within half a minute: an InputError in a sentence.
+Everything here asks the brokers; what is wrong is said within half a minute, as an InputError.
 """
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ..core.errors import ConfigError, InputError
+from ..core.rare_log import RareLog
+from .kafka_client import check_topic, make_client, no_answer, reason_of
 from .kafka_topic import KafkaTopic, confluent_kafka
-from .kafka_trouble import Trouble
+
+_logger = logging.getLogger("rocsteady.kafka.reading")
+_logger.addFilter(RareLog())
 
 _PATIENCE = 15.0
-"""Seconds until a broker that does not answer is given up."""
+"""Seconds until a broker that answered once and does not any more is given up."""
 
 _ASK = 2.0
-"""Seconds of one attempt; behind it the client's complaints are looked at."""
 
 OURS = (
     "auto.offset.reset", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof",
     "partition.assignment.strategy", "group.instance.id",
 )  # fmt: skip
 """Settings that decide what is read: they are ours."""
+
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
@@ -45,106 +50,83 @@ class Offsets:
     end: int | None = None
 
 
-def consumer_of(topic: KafkaTopic, trouble: Trouble, **own: Any) -> Any:
-    """Return a client that reads a topic. Raises ConfigError for an option that it refuses."""
-    kafka = confluent_kafka()
+def consumer_of(topic: KafkaTopic, **own: Any) -> Any:
+    """Return a client that reads a topic; what it complains of is logged, a line a minute.
+
+    Raises ConfigError for an option that it refuses, or that is ours.
+    """
     for name, value in topic.options:
         if name in OURS:
             raise ConfigError(
                 f"--kafka-option {name}={value}: rocsteady keeps its offsets itself; leave it out"
             )
-    settings = topic.settings(group_id="rocsteady", **own)
-    settings |= {
+
+    def complain(error: Any) -> None:
+        if error.name() != "_ALL_BROKERS_DOWN":
+            said = no_answer(topic, error, reason_of(error))
+            _logger.warning("%s: %s; it is tried again until one answers", topic.url, said)
+
+    settings = {
+        **topic.settings(group_id="rocsteady", **own),
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
         "enable.partition.eof": True,
         "auto.offset.reset": "error",
-        "error_cb": trouble,
+        "error_cb": complain,
         "log_level": 0,
     }
-    try:
-        return kafka.Consumer(settings)
-    except kafka.KafkaException as error:
-        raise ConfigError(f"{topic.url}: --kafka-option: {_words(error)}") from None
+    return make_client(confluent_kafka().Consumer, settings)
 
 
-def offsets_of(topic: KafkaTopic, start: Moment, until: Moment | None) -> tuple[Offsets, ...]:
+def offsets_of(
+    topic: KafkaTopic, start: Moment, until: Moment | None, what: str = "SOURCE"
+) -> tuple[Offsets, ...]:
     """Return what to read of every partition, in their order, as the topic is now.
 
-    Raises InputError where no broker answers or the topic does not exist, ConfigError for a wrong option.
+    Raises InputError where no broker answers or the topic does not exist, ConfigError for a wrong option;
+    sentences begin with `what`, the option that names the topic.
     """
-    with asking(topic) as (client, trouble):
-        partitions = _asked(topic, trouble, client, lambda: partitions_of(topic, client, _ASK))
-        numbers = range(len(partitions))
-        ranges = [_watermarks(topic, trouble, client, number) for number in numbers]
-        starts = _resolved(topic, trouble, client, start, ranges)
-        ends = [None] * len(ranges) if until is None else _resolved(topic, trouble, client, until, ranges)
+    client = consumer_of(topic)
+    try:
+        numbers = range(check_topic(topic, f"{what} {topic.url}"))
+        ranges = [_watermarks(topic, client, number) for number in numbers]
+        starts = _resolved(topic, client, start, ranges)
+        ends = [None] * len(ranges) if until is None else _resolved(topic, client, until, ranges)
+    finally:
+        client.close()
     return tuple(
         Offsets(number, first, None if end is None else max(first, end))
         for number, first, end in zip(numbers, starts, ends, strict=True)
     )
 
 
-def partitions_of(topic: KafkaTopic, client: Any, wait: float) -> Sequence[int]:
-    """Return the numbers of a topic's partitions. Raises InputError where there is no such topic."""
-    found = client.list_topics(topic.name, timeout=wait).topics[topic.name]
-    if found.error is not None:
-        if found.error.name() in ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"):
-            raise InputError(f"{topic.url}: there is no topic {topic.name!r}; create it, or check the name")
-        raise InputError(f"{topic.url}: the topic cannot be read: {found.error.str()}")
-    return sorted(found.partitions)
-
-
-@contextmanager
-def asking(topic: KafkaTopic) -> Iterator[tuple[Any, Trouble]]:
-    """Yield a client for questions, and its complaints."""
-    trouble = Trouble(topic)
-    client = consumer_of(topic, trouble)
-    try:
-        yield client, trouble
-    finally:
-        client.close()
-
-
-def _asked(topic: KafkaTopic, trouble: Trouble, client: Any, ask: Any) -> Any:
-    """Ask until there is an answer, it is certain that there will be none, or patience ends."""
-    kafka = confluent_kafka()
+def _asked(topic: KafkaTopic, ask: Callable[[], _Answer]) -> _Answer:
+    """Ask until there is an answer, or patience ends: the leader of a partition may be moving."""
     until = time.monotonic() + _PATIENCE
     while True:
         try:
             return ask()
-        except kafka.KafkaException as error:
-            if error.args[0].name() not in ("_TRANSPORT", "_TIMED_OUT", "LEADER_NOT_AVAILABLE"):
-                raise InputError(f"{topic.url}: {_words(error)}") from None
-        client.poll(0.1)  # serves the complaints
-        if trouble.is_certain or time.monotonic() > until:
-            raise InputError(trouble.sentence())
+        except confluent_kafka().KafkaException as error:
+            if time.monotonic() > until or error.args[0].name().endswith("_AUTHORIZATION_FAILED"):
+                raise InputError(
+                    f"{topic.url} cannot be read: {reason_of(error.args[0])}; check the rights of its user, "
+                    "and that all brokers can be reached by the addresses that they give"
+                ) from None
 
 
-def _watermarks(topic: KafkaTopic, trouble: Trouble, client: Any, number: int) -> tuple[int, int]:
+def _watermarks(topic: KafkaTopic, client: Any, number: int) -> tuple[int, int]:
     """Return the first offset that there is, and the one behind the last."""
     place = confluent_kafka().TopicPartition(topic.name, number)
-
-    def ask() -> tuple[int, int]:
-        low, high = client.get_watermark_offsets(place, timeout=_ASK)
-        return int(low), int(high)
-
-    found: tuple[int, int] = _asked(topic, trouble, client, ask)
-    return found
+    low, high = _asked(topic, lambda: client.get_watermark_offsets(place, timeout=_ASK))
+    return int(low), int(high)
 
 
-def _resolved(
-    topic: KafkaTopic, trouble: Trouble, client: Any, moment: Moment, ranges: Sequence[tuple[int, int]]
-) -> list[int]:
+def _resolved(topic: KafkaTopic, client: Any, moment: Moment, ranges: Sequence[tuple[int, int]]) -> list[int]:
     """Return the offset of a moment in every partition: of the first message that is not before it."""
     if moment.word:
         return [low if moment.word == "earliest" else high for low, high in ranges]
     place = confluent_kafka().TopicPartition
     asked = [place(topic.name, number, moment.millis) for number in range(len(ranges))]
-    found = _asked(topic, trouble, client, lambda: client.offsets_for_times(asked, timeout=_ASK))
+    found = _asked(topic, lambda: client.offsets_for_times(asked, timeout=_ASK))
     offsets = {each.partition: int(each.offset) for each in found}
     return [high if offsets[number] < 0 else offsets[number] for number, (_, high) in enumerate(ranges)]
-
-
-def _words(error: Any) -> str:
-    return str(error.args[0].str())

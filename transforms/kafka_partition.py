@@ -16,12 +16,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.errors import RocsteadyError
-from .kafka_offsets import consumer_of, partitions_of
+from ..core.rare_log import RareLog
+from .kafka_client import no_answer, reason_of
+from .kafka_offsets import consumer_of
 from .kafka_topic import KafkaTopic, confluent_kafka
-from .kafka_trouble import Trouble
 from .stream_partition import Fetched
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger("rocsteady.kafka.partitions")
+_logger.addFilter(RareLog())
 
 _FAST = {
     # The client's own settings leave pauses of a second, and stall at 0.4 million messages a second.
@@ -83,8 +85,7 @@ class _Client:
     def __init__(self, partition: KafkaPartition) -> None:
         self._of = partition
         self._place = confluent_kafka().TopicPartition(partition.topic.name, partition.number)
-        self._trouble = Trouble(partition.topic)
-        self._consumer: Any = consumer_of(partition.topic, self._trouble, **_FAST)
+        self._consumer: Any = consumer_of(partition.topic, **_FAST)
         self._lock = threading.Lock()
         self._position = -1
         self._seen_end = -1
@@ -132,12 +133,10 @@ class _Client:
                     f"{self._of.topic.url} may not be read any more: {error.str()}; let its user read it"
                 )
             else:
-                self._trouble(error)
+                said = no_answer(self._of.topic, error, reason_of(error))
+                _logger.warning("%s: %s; it is tried again until one answers", self._of.topic.url, said)
         if offsets:
             self._position = offsets[-1] + 1
-            self._trouble.clear()
-        else:
-            self._trouble.say()
         self._position = max(self._position, self._seen_end)  # beyond what has no message, as markers do
         return Fetched(offsets, values, self._position, self._position == self._seen_end, deleted)
 
@@ -162,7 +161,8 @@ class _Client:
             if time.monotonic() - self._looked >= _LOOK_SECONDS:
                 self._looked = time.monotonic()
                 try:
-                    now = len(partitions_of(self._of.topic, self._consumer, 1.0))
+                    topics = self._consumer.list_topics(self._of.topic.name, timeout=1.0).topics
+                    now = len(topics[self._of.topic.name].partitions)
                 except confluent_kafka().KafkaException:
                     return self._unread
                 if now - self._of.partitions > self._unread:
