@@ -103,10 +103,12 @@ class SourcePartitions:
         self._waiting_bytes -= partition.waiting_bytes
         if isinstance(content, EndOfPartition):
             partition.source, partition.packets = content.source, content.packets
+            partition.is_idle = False
             self.greatest = max(self.greatest, content.high_water)
         elif isinstance(content, Heartbeat):
             self.greatest = max(self.greatest, content.high_water)
-            partition.is_idle = content.settled == IDLE and content.packets >= partition.sent
+            behind_all = partition.packets is None and content.packets >= partition.sent
+            partition.is_idle = content.settled == IDLE and behind_all
             if content.settled == IDLE:
                 pass
             elif content.packets <= partition.received:

@@ -16,12 +16,13 @@ class ListPartition:
     at_once: int = 1_000_000
     offsets: tuple[int, ...] | None = None
 
-    def fetch(self, offset: int, limit: int, wait: float) -> Fetched:
+    def fetch(self, offset: int, limit: int, wait: float) -> Fetched:  # noqa: ARG002
         places = range(len(self.values)) if self.offsets is None else self.offsets
         found = [(place, value) for place, value in zip(places, self.values, strict=True) if place >= offset]
         taken = found[: min(limit, self.at_once)]
         after = taken[-1][0] + 1 if len(taken) < len(found) else max(self.end(), offset)
-        return Fetched([place for place, _ in taken], [value for _, value in taken], after, len(taken) == len(found))
+        offsets, values = [place for place, _ in taken], [value for _, value in taken]
+        return Fetched(offsets, values, after, len(taken) == len(found))
 
     def end(self) -> int:
         return len(self.values) if self.offsets is None else max(self.offsets, default=-1) + 1
