@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from .transforms.combine_auc import AucCombineFn, CombinedAuc
     from .transforms.evaluate_models import EvaluateModels
     from .transforms.join_labels import JoinedLabels, JoinLabels
+    from .transforms.read_rows import read_rows
+    from .transforms.write_kafka import WriteKafka
 
 __version__ = "0.1.0"
 
@@ -82,6 +84,8 @@ _HOMES = {
     "transforms.combine_auc": ("AucCombineFn", "CombinedAuc"),
     "transforms.evaluate_models": ("EvaluateModels",),
     "transforms.join_labels": ("JoinLabels", "JoinedLabels"),
+    "transforms.read_rows": ("read_rows",),
+    "transforms.write_kafka": ("WriteKafka",),
 }  # fmt: skip
 """Where the public names live. They are handed on when first used: importing Beam takes a second, numba a
 third of one, and `rocsteady --help` needs neither."""
@@ -98,7 +102,9 @@ __all__ = [
     "MissingPackageError", "ModelEvaluator", "OtherConfigurationError", "RocCurve", "RocsteadyError",
     "Rows", "ScoreTree", "SeverityCost", "Shards", "SortedMasses", "TableSettings", "TextColumn",
     "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve", "WireError",
+    "WriteKafka",
     "approximate_cost_curve_area", "approximate_h", "estimate_auc", "parse_alert",
+    "read_rows",
 ]  # fmt: skip
 
 

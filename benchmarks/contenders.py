@@ -118,6 +118,9 @@ class Counting:
     def snapshot_bytes(self) -> int:
         return self._size
 
+    def gauges(self) -> dict[str, int]:
+        return {}
+
     def live_bytes(self) -> int:
         return self._size
 

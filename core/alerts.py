@@ -259,6 +259,10 @@ class AlertTable:
         """Return rows applied and dropped as repeats, alerts opened and closed, since it was made."""
         return dict(self._counts)
 
+    def gauges(self) -> dict[str, int]:
+        """Return how many models, slices and panes are watched."""
+        return {"alert_series": len(self._series)}
+
     def snapshot_bytes(self) -> int:
         """Return how long `to_bytes()` would be, in O(rules)."""
         rules = sum(4 + len(text) for text in self._texts)

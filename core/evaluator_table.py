@@ -253,6 +253,10 @@ class EvaluatorTable:
         """
         return {**self._counts, "events_in_other": self._slices.beyond}
 
+    def gauges(self) -> dict[str, int]:
+        """Return how many models and slices are in memory."""
+        return {"evaluators": len(self)}
+
     def snapshot_bytes(self) -> int:
         """Return about how many bytes `to_bytes` would give, in O(1)."""
         size = self._head_bytes + self._pool.snapshot_bytes + self._order.snapshot_bytes()

@@ -438,6 +438,10 @@ class LabelJoin:
         """Return what became of predictions and labels since the join was made or loaded: COUNTED."""
         return dict(self._counts)
 
+    def gauges(self) -> dict[str, int]:
+        """Return how many predictions wait for their labels."""
+        return {"predictions_waiting": len(self._matcher)}
+
     def snapshot_bytes(self) -> int:
         """Return about how many bytes `to_bytes` would give, in O(1)."""
         entries = (self._row_bytes + _MATCHER_BYTES) * len(self._matcher)

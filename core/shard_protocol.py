@@ -171,7 +171,8 @@ class ShardProtocol(Generic[Output]):
     """Applies records to the machine of a shard, through its cells and the cache of the process.
 
     `count(name, amount)` is told of snapshots_written, snapshot_bytes, log_bytes and rebuilds, and of
-    what the machine counts. `state_bytes` is how long a snapshot of the last machine that was fed would be.
+    what the machine counts. `held` is what the last machine that was fed holds, by name of the metric, and
+    state_bytes, how long its snapshot would be.
     """
 
     def __init__(
@@ -187,7 +188,7 @@ class ShardProtocol(Generic[Output]):
         self._count = count
         self._warned: set[str] = set()
         self._fed: StateMachine[Output] | None = None
-        self.state_bytes = 0
+        self.held: dict[str, int] = {}
 
     def apply(
         self, key: str, pane: Pane | None, cells: ShardCells, record: bytes, keep: bool = True
@@ -266,7 +267,7 @@ class ShardProtocol(Generic[Output]):
                 key,
                 size >> 20,
             )
-        self.state_bytes = size
+        self.held = {**live.machine.gauges(), "state_bytes": size}
         if live.log_bytes + len(record) < size:
             cells.log.add(entry)
             live.log_records += 1

@@ -20,6 +20,10 @@ from .rejected import in_words
 END_OF_TIME = 2**63 - 1
 """The clock of an input that has ended."""
 
+IDLE = END_OF_TIME - 1
+"""What a heartbeat of a partition that has been silent for long is settled up to: the clock does not wait for
+it any more, until it is heard of again."""
+
 
 @dataclass
 class _Partition:
@@ -31,6 +35,7 @@ class _Partition:
     packets   how many there are in all; None = it goes on
     words     (packets, settled) of heartbeats that speak of packets which are not here yet
     settled   see `Heartbeat`
+    is_idle   it said so behind its last packet
     """
 
     source: str
@@ -40,6 +45,7 @@ class _Partition:
     words: list[tuple[int, int]] = field(default_factory=list)
     settled: int = NO_TIME
     sent: int = 0
+    is_idle: bool = False
 
     @property
     def waiting_bytes(self) -> int:
@@ -97,10 +103,15 @@ class SourcePartitions:
         self._waiting_bytes -= partition.waiting_bytes
         if isinstance(content, EndOfPartition):
             partition.source, partition.packets = content.source, content.packets
+            partition.is_idle = False
             self.greatest = max(self.greatest, content.high_water)
         elif isinstance(content, Heartbeat):
             self.greatest = max(self.greatest, content.high_water)
-            if content.packets <= partition.received:
+            behind_all = partition.packets is None and content.packets >= partition.sent
+            partition.is_idle = content.settled == IDLE and behind_all
+            if content.settled == IDLE:
+                pass
+            elif content.packets <= partition.received:
                 partition.settled = max(partition.settled, content.settled)
             elif content.settled > partition.settled:
                 partition.words.append((content.packets, content.settled))
@@ -109,13 +120,21 @@ class SourcePartitions:
             return False
         else:
             partition.ahead.add(sequence)
+            partition.is_idle = False
             partition.sent = max(partition.sent, sequence + 1)
             self.greatest = max(self.greatest, content.packet().high_water)
         partition.hear()
         self._waiting_bytes += partition.waiting_bytes
         if self.count == len(self._of):
-            self.clock = max(self.clock, min(each.settled for each in self._of.values()))
+            self.clock = max(self.clock, self._least_settled())
         return True
+
+    def _least_settled(self) -> int:
+        """Return up to where all are settled, but for those that are idle: they do not end an input."""
+        least = min((each.settled for each in self._of.values() if not each.is_idle), default=NO_TIME)
+        if least == END_OF_TIME and any(each.is_idle for each in self._of.values()):
+            return NO_TIME
+        return least
 
     def _add(self, number: int, partition: _Partition) -> _Partition:
         self._of[number] = partition
@@ -173,9 +192,12 @@ class SourcePartitions:
     def progress(self) -> dict[str, Any]:
         """Return all of it, for JSON."""
         parts = [
-            [number, each.source, each.received, sorted(each.ahead), each.packets, each.words, each.settled]
+            [
+                number, each.source, each.received, sorted(each.ahead), each.packets, each.words,
+                each.settled, *[True] * each.is_idle,
+            ]
             for number, each in sorted(self._of.items())
-        ]
+        ]  # fmt: skip
         return {"count": self.count, "clock": self.clock, "greatest": self.greatest, "parts": parts}
 
     @classmethod
@@ -184,7 +206,7 @@ class SourcePartitions:
         self = cls()
         self.count = None if progress["count"] is None else int(progress["count"])
         self.clock, self.greatest = int(progress["clock"]), int(progress["greatest"])
-        for number, source, received, ahead, packets, words, settled in progress["parts"]:
+        for number, source, received, ahead, packets, words, settled, *idle in progress["parts"]:
             if min(int(number), int(received)) < 0:
                 raise ValueError("a number below 0")
             part = _Partition(
@@ -194,6 +216,7 @@ class SourcePartitions:
                 None if packets is None else int(packets),
                 [(int(sent), int(moment)) for sent, moment in words],
                 int(settled),
+                is_idle=bool(idle),
             )
             part.sent = max([part.received, *(number + 1 for number in part.ahead)])
             self._add(int(number), part)

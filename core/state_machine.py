@@ -40,6 +40,10 @@ class StateMachine(Protocol[Output]):
         """Return what it has taken in since it was made or loaded, by name of the metric."""
         ...
 
+    def gauges(self) -> dict[str, int]:
+        """Return how much it holds now, by name of the metric, in O(1)."""
+        ...
+
     def live_bytes(self) -> int:
         """Return how much memory the machine takes, in O(1), roughly."""
         ...

@@ -23,8 +23,10 @@ from ..core.settings import (
 )
 from ..core.windows import Adaptive, AllEvents
 from ..transforms.alert import Alert
+from ..transforms.sinks import SinkOptions, write_batches
+from ..transforms.table_kinds import ALERTS
 from ..transforms.validate import EventFields
-from ..transforms.write_alerts import WriteAlerts
+from ..transforms.write_alerts import AlertBatches
 
 _SHOWN = 20
 
@@ -96,10 +98,13 @@ def _check(rule: AlertRule, settings: EvaluatorSettings, fields: EventFields) ->
         raise refuse("two windows of all events share events, so there is nothing to compare; take last:N")
 
 
-def watch_rows(rows: beam.PCollection[Rows], alerts: Alerts, shards: int, cache_bytes: int) -> None:
+def watch_rows(
+    rows: beam.PCollection[Rows], alerts: Alerts, shards: int, cache_bytes: int, sinks: SinkOptions
+) -> None:
     """Let the rules watch the rows of a job, and write what they say to the path."""
     watched = rows | "Alert" >> Alert(*alerts.rules, shards=shards, cache_bytes=cache_bytes)
-    _ = watched | "Write alerts" >> WriteAlerts(alerts.path or "")
+    batches = watched | "Alerts in columns" >> AlertBatches()
+    _ = batches | "Write alerts" >> write_batches(alerts.path or "", ALERTS, sinks)
 
 
 def read_messages(path: str) -> list[str]:

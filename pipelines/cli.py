@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -24,13 +24,11 @@ from rocsteady import __version__
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
 
-COMMANDS = ("demo", "evaluate", "replay", "report", "inspect", "doctor")
+COMMANDS = ("demo", "evaluate", "replay", "report", "rows", "inspect", "doctor")
 COMMANDS_NOT_YET = ("prequential", "compare", "state")
+"""Promised and not built: said so."""
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
-
-NOT_YET = ("--prometheus",)
-"""Options, and above commands, that are promised and not built: said so, rather than handed to Beam."""
 
 _EPILOG = """examples:
   rocsteady demo
@@ -71,6 +69,13 @@ _REPORT_EPILOG = """examples:
 
 The file needs nothing else: open it in a browser, send it, put it on a server. The plotting library comes
 with pip install 'rocsteady[report]'."""
+
+_ROWS_EPILOG = """examples:
+  rocsteady rows rows/ --output rows.parquet
+  rocsteady rows kafka://localhost:9092/rows --output rows.parquet
+
+A topic is read up to what it holds now. Of rows with the same model, slice, pane and number the first is
+kept; two of them that differ are an error, which names both."""
 
 _EVALUATE_EPILOG = """examples:
   every model of a file, all of its events, a row each 10,000 of them and a last one:
@@ -159,6 +164,15 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         **shape,
     )
     _add_report(report)
+    rows = commands.add_parser(
+        "rows",
+        help="what a topic or a folder of rows holds as one file, each row once",
+        description="Write the rows of topics, folders and files to one file, sorted, each once: a job that "
+        "was restarted may have written some of them twice.",
+        epilog=_ROWS_EPILOG,
+        **shape,
+    )
+    _add_rows(rows)
     inspect = commands.add_parser(
         "inspect",
         help="say in words what a stored state holds",
@@ -227,6 +241,29 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_rows(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "sources",
+        nargs="+",
+        metavar="SOURCE",
+        help="kafka://host:port/topic, a folder such as rows/, or files",
+    )
+    add("-o", "--output", required=True, metavar="PATH", help=".parquet .csv .csv.gz .jsonl .jsonl.gz")
+    _add_kafka_option(add)
+
+
+def _add_kafka_option(add: Callable[..., object]) -> None:
+    add(
+        "--kafka-option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="of librdkafka, for kafka://, such as security.protocol=SASL_SSL; or @FILE with a line each, "
+        "for passwords; repeatable",
+    )
+
+
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
@@ -240,7 +277,8 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=True,
         metavar="PATH",
-        help=".csv, .parquet or .jsonl; - is JSON lines on stdout. Of stdin and --follow, .csv, .jsonl and - "
+        help=".csv, .parquet or .jsonl; - is JSON lines on stdout; kafka://host:port/topic a message a row; "
+        "rows/, with its slash, a folder of files. Of stdin and --follow, .csv, .jsonl and - "
         "are there from the start and get each row when it is made; other files are written at the end",
     )
     columns = parser.add_argument_group("columns")
@@ -373,6 +411,13 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "0.1', 'auc drops by 0.02 against 7d' (or 500 rows, or 2013-01-01..2013-02-01); repeatable",
     )
     add("--alerts", metavar="PATH", help="where alerts go [the last 20 are printed at the end]")
+    add(
+        "--parts",
+        choices=("jsonl", "parquet"),
+        default="jsonl",
+        help="format of the files in an output that is a folder [jsonl]",
+    )
+    _add_kafka_option(add)
     add("--report", metavar="PATH", help="one self-contained page about it all, such as report.html [none]")
     add("--title", metavar="TEXT", help="stands above the page of --report")
     add(
@@ -381,7 +426,34 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         help="SOURCE is a folder: read each file as it appears there, finished by rename, once; go on until "
         "there is a file _END, or until Ctrl-C, which ends stdin too: the last rows come, and the summary",
     )
+    add(
+        "--start",
+        metavar="WHERE",
+        help="in a topic: earliest, latest, or a time of its messages, RFC 3339 [earliest]",
+    )
+    add(
+        "--until",
+        metavar="WHERE",
+        help="read a topic up to latest, where it ends now, or up to a time of its messages [for ever]",
+    )
+    add(
+        "--partition-idle",
+        metavar="30s",
+        help="by --time, a partition of a topic that is silent for so long is not waited for; events of it "
+        "that come behind the others are then late [all partitions are waited for]",
+    )
     add("--until-idle", metavar="60s", help="with --follow: end after so long without a new file [never]")
+    add(
+        "--prometheus",
+        metavar="[HOST]:PORT",
+        help="serve counters for Prometheus there while the job runs in this process, such as :9100 [none]",
+    )
+    add(
+        "--prometheus-models",
+        default="100",
+        metavar="N",
+        help="show AUC, its interval and H of the newest row of so many models, the first that come [100]",
+    )
     add("--shards", default="64", metavar="N", help="models are spread over so many keys [64]")
     add(
         "--own-shard",
@@ -494,9 +566,6 @@ def _run(arguments: list[str]) -> int:
         return 2
     _refuse_unknown_command(arguments)
     _refuse_dashed_file(arguments)
-    for argument in arguments:
-        if (name := argument.split("=")[0]) in NOT_YET:
-            raise ConfigError(f"option {name} is not in this version; leave it out")
     if arguments[0] in of_beam:
         arguments = _with_joined_values(arguments, of_beam[arguments[0]])
     options, rest = parser.parse_known_args(arguments)
@@ -514,6 +583,10 @@ def _run(arguments: list[str]) -> int:
         from .report import report_command
 
         return report_command(options)
+    if options.command == "rows":
+        from .rows import rows_command
+
+        return rows_command(options)
     if options.command == "replay":
         from .replay import replay_command
 

@@ -14,15 +14,17 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 from apache_beam.metrics.metric import Metrics
+from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.runners.runner import PipelineResult
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
@@ -31,6 +33,7 @@ from ..core.errors import ConfigError, RocsteadyError
 from ..core.ranking import stride_of
 from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
+from ..core.settings import TableSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..runners.preflight import problem
 from ..runners.presets import Runner, RunnerError, choose_runner
@@ -41,17 +44,21 @@ from ..transforms.file_formats import CHUNK_ROWS, SourceFile
 from ..transforms.file_partition import FilePartition
 from ..transforms.join_labels import JoinShards
 from ..transforms.list_files import check_columns
-from ..transforms.metrics import METRICS_NAMESPACE, letter_metrics
-from ..transforms.read_files import ReadEventFiles, ReadFiles
+from ..transforms.metrics import METRICS_NAMESPACE, letter_metrics, see
+from ..transforms.read_files import EventFiles, ReadEventFiles, ReadFiles
+from ..transforms.read_stream import ReadStream
+from ..transforms.sinks import SinkOptions, check_sink, is_streamed, write_batches
+from ..transforms.table_kinds import CURVES, DEAD_LETTERS, ROWS, TableKind
 from ..transforms.validate import EventFields
-from ..transforms.write_curves import WriteCurves, curve_batches
-from ..transforms.write_rows import WriteDeadLetters, WriteRows
-from ..transforms.write_table import check_output
+from ..transforms.write_curves import curve_batches
+from ..transforms.write_rows import row_schema
 from .alerts import alerts_of, read_messages, watch_rows
 from .evaluate_options import fields_of, join_of, sources_of, table_of, timing_of, whole_number
-from .evaluation import Beside, Evaluation, Join, Outcome
+from .evaluation import Beside, Evaluation, Outcome
 from .outputs import STDOUT, check_outputs, is_text, staged
 from .progress import ProgressLine, sum_of_labels, summarise, warnings_of
+from .prometheus import served
+from .stream_input import streams_of, topics_of
 
 _EVENTS_AT_ONCE = 1_000_000
 """Of Parquet, at the most. 10M events of 100,000 models took 36 s of processor time by this, 48 s by 400,000
@@ -66,7 +73,7 @@ _STEP = re.compile(r" \[while running '.*?'\]")
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Run the command with parsed options; the rest of the words are Beam's."""
-    from .live import evaluate_live, live_source
+    from .live import LiveSource, evaluate_live, live_source, on_a_stream
 
     for option, text in (("--model-name", options.model_name), ("--title", options.title)):
         if not is_text(text or ""):
@@ -89,18 +96,29 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
             f"--report {options.report}: runner {options.runner!r} writes its files elsewhere; make the page "
             "from the rows, with rocsteady report"
         )
-    live = live_source(options, beam_flags)
+    topics = topics_of(options)
+    live = live_source(options, beam_flags) if topics is None else None
     alerts = alerts_of(options, settings.evaluator, fields, runner.here)
-    sources = () if live is not None else sources_of(options.sources)
+    sources = () if live is not None or topics is not None else sources_of(options.sources)
     join = join_of(options, fields, settings)
     if join is not None:  # which tells predictions that came again by their own times
         settings = replace(settings, deduplicate=None)
+    sinks = SinkOptions(tuple(options.kafka_option), options.parts)
+
+    def check(option: str) -> Callable[[str], None]:
+        return lambda path: check_sink(path, sinks, f"{option} {path}")
+
+    if options.report is not None and live is None and is_streamed(options.output):
+        raise ConfigError(
+            f"--report {options.report}: the rows go to {options.output}, where they cannot be read again by "
+            "this job; make the page from them, with rocsteady rows and rocsteady report"
+        )
     check_outputs(
         (
-            ("--output", options.output, "rows", check_output),
-            ("--dead-letters", options.dead_letters, "dead letters", check_output),
-            ("--curves", options.curves, "curves", check_output),
-            ("--alerts", options.alerts, "alerts", check_output),
+            ("--output", options.output, "rows", check("--output")),
+            ("--dead-letters", options.dead_letters, "dead letters", check("--dead-letters")),
+            ("--curves", options.curves, "curves", check("--curves")),
+            ("--alerts", options.alerts, "alerts", check("--alerts")),
             ("--report", options.report, "report", _check_report),
         ),
         (*sources, *(() if join is None else join.labels)),
@@ -111,16 +129,47 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     job = Evaluation(
         sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
         options.report, options.title, timing=timing_of(options, settings.evaluator), join=join,
-        alerts=alerts,
+        alerts=alerts, sinks=sinks,
     )  # fmt: skip
-    if live is not None:
-        return evaluate_live(job, live)
-    if (missing := problem(runner)) is not None:
-        raise ConfigError(f"runner {runner.name}: {missing}")
-    if not runner.here:
-        logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
-    evaluate_and_report(job)
+    if options.prometheus is not None and live is None and not runner.in_process:
+        raise ConfigError(
+            f"--prometheus {options.prometheus} shows the counters of this process, and runner "
+            f"{options.runner!r} works in others; fetch Beam's metrics from it, or leave it out"
+        )
+    if topics is not None:
+        job = job if topics.until is not None else on_a_stream(job)
+        streams = streams_of(topics, runner, fields, job.settings, job.timing, join)
+        job = replace(job, streams=streams)
+        live = LiveSource(streams=streams) if streams.way == "live" else None
+        if not streams.is_bounded and live is None:
+            _refuse_files(job)
+            runner.options.view_as(StandardOptions).streaming = True
+    with served(options.prometheus, whole_number("--prometheus-models", options.prometheus_models, 0)):
+        if live is not None:
+            return evaluate_live(job, live)
+        if (missing := problem(runner)) is not None:
+            raise ConfigError(f"runner {runner.name}: {missing}")
+        if not runner.here:
+            logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
+        evaluate_and_report(job)
     return 0
+
+
+def _refuse_files(job: Evaluation) -> None:
+    """Raise ConfigError where a job that never ends would write a file that is there at its end."""
+    named = (
+        ("--output", job.output),
+        ("--dead-letters", job.dead_letters),
+        ("--curves", job.curves),
+        ("--alerts", None if job.alerts is None else job.alerts.path),
+        ("--report", job.report),
+    )
+    for option, path in named:
+        if path is not None and not is_streamed(path):
+            raise ConfigError(
+                f"{option} {path}: it would be there at the end of a topic, which has none; write to a "
+                "folder, such as rows/, or to a topic, or read up to --until latest"
+            )
 
 
 def _check_report(path: str) -> None:
@@ -168,9 +217,10 @@ def run_evaluation(job: Evaluation) -> Outcome:
     told = None if job.alerts is None else job.alerts.path
     wanted = (job.output, job.dead_letters, job.curves, job.report, told)
     paths = [*(path for path in wanted if path is not None), *(other.output for other in job.beside)]
+    paths = [path for path in paths if not is_streamed(path)]
     with staged(paths, job.runner.here) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
         place_of = dict(zip(paths, places, strict=True))
-        output, dead_letters, curves, report, alerts = (path and place_of[path] for path in wanted)
+        output, dead_letters, curves, report, alerts = (path and place_of.get(path, path) for path in wanted)
         if report and not curves and job.settings.evaluator.curves is not None:
             curves = str(Path(folder) / "curves.parquet")
         beside = tuple(replace(other, output=place_of[other.output]) for other in job.beside)
@@ -242,52 +292,58 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     evaluator = job.settings.evaluator
     stride = stride_of(evaluator)
     parquet_rows = min(_EVENTS_AT_ONCE, max(CHUNK_ROWS, _ROWS_AT_ONCE * stride))
-    if job.join is None:
-        events = pipeline | "Read" >> ReadEventFiles(
-            job.sources,
-            job.fields,
-            job.settings.shards or 1,
-            parquet_rows,
-            merged=evaluator.by_time,
-            timing=job.timing,
-            located=job.settings.deduplicate is not None,
-        )
-        packets, letters = events.packets, [events.dead_letters]
-    else:
-        packets, letters = _joined(pipeline, job, job.join, parquet_rows)
+    events = pipeline | "Read" >> _read(job, parquet_rows)
+    packets, letters = events.packets, [events.dead_letters]
+    if job.join is not None:
+        shards = JoinShards(job.join.settings, job.fields, job.join.label_time, job.cache_bytes)
+        packets, unmatched = packets | "Join" >> shards
+        letters.append(unmatched)
     rows, refused = packets | "Evaluate" >> EvaluateShards(job.settings, job.fields, job.cache_bytes)
-    write = WriteRows(job.output, job.settings.evaluator)
+    write = write_batches(job.output, _rows_of(job.settings), job.sinks)
     _ = rows | "In columns" >> beam.ParDo(_InColumns()) | "Write rows" >> write
     for number, other in enumerate(job.beside):
         _evaluate_beside(packets, number, other, job)
     if job.dead_letters is not None:
         all_letters = [*letters, refused] | "All letters" >> beam.Flatten()
-        _ = all_letters | "Write dead letters" >> WriteDeadLetters(job.dead_letters)
+        _ = all_letters | "Write dead letters" >> write_batches(job.dead_letters, DEAD_LETTERS, job.sinks)
     if job.alerts is not None:
-        watch_rows(rows, job.alerts, job.settings.shards or 1, job.cache_bytes)
+        watch_rows(rows, job.alerts, job.settings.shards or 1, job.cache_bytes, job.sinks)
     if job.curves is not None:
         curves = rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch)
-        _ = curves | "Write curves" >> WriteCurves(job.curves)
+        _ = curves | "Write curves" >> write_batches(job.curves, CURVES, job.sinks)
     return pipeline
 
 
-def _joined(
-    pipeline: beam.Pipeline, job: Evaluation, join: Join, parquet_rows: int
-) -> tuple[beam.PCollection[tuple[str, bytes]], list[beam.PCollection[pa.RecordBatch]]]:
-    """Read predictions and labels as far as each other and join them; return packets, and dead letters."""
+def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles]:
+    """Return what reads the events; or predictions and labels, as far as each other."""
+    shards = (job.settings.shards or 1) if job.join is None else job.join.settings.shards
+    if job.streams is not None and job.streams.way != "live":
+        return ReadStream(job.streams.inputs, shards, job.streams.way, job.streams.tick)
+    if job.join is None:
+        return ReadEventFiles(
+            job.sources,
+            job.fields,
+            shards,
+            parquet_rows,
+            merged=job.settings.evaluator.by_time,
+            timing=job.timing,
+            located=job.settings.deduplicate is not None,
+        )
     sides: tuple[tuple[Role, Sequence[SourceFile], EventFields], ...] = (
         ("prediction", job.sources, job.fields),
-        ("label", join.labels, replace(job.fields, time=join.label_time)),
+        ("label", job.join.labels, replace(job.fields, time=job.join.label_time)),
     )
     files = [
         FilePartition(source, number, role, fields, job.timing, True, parquet_rows)
         for role, sources, fields in sides
         for number, source in enumerate(sources)
     ]
-    read = pipeline | "Read" >> ReadFiles(files, join.settings.shards, merged=True)
-    shards = JoinShards(join.settings, job.fields, join.label_time, job.cache_bytes)
-    joined, refused = read.packets | "Join" >> shards
-    return joined, [read.dead_letters, refused]
+    return ReadFiles(files, shards, merged=True)
+
+
+def _rows_of(settings: TableSettings) -> TableKind:
+    """Return the kind of rows that say how they were made, where their format lets them."""
+    return ROWS._replace(schema=row_schema(settings.evaluator))
 
 
 _BESIDE = "Beside"
@@ -300,7 +356,7 @@ def _evaluate_beside(
     """Write rows of the same events under other settings; what is refused there, the job refuses as well."""
     step = f"{_BESIDE} {number}"
     rows, _ = packets | f"{step} evaluate" >> EvaluateShards(other.settings, job.fields, job.cache_bytes)
-    write = WriteRows(other.output, other.settings.evaluator)
+    write = write_batches(other.output, _rows_of(other.settings), job.sinks)
     _ = rows | f"{step} in columns" >> beam.ParDo(_InColumns()) | f"{step} write rows" >> write
 
 
@@ -341,6 +397,7 @@ class _InColumns(beam.DoFn):
 
     def process(self, rows: Rows) -> Iterator[pa.RecordBatch]:
         """Hold rows until they make a batch."""
+        see(rows)
         self._held.append(rows)
         self._count += len(rows)
         if self._count >= _GATHERED:

@@ -30,6 +30,7 @@ from ..core.windows import (
     parse_window,
 )
 from ..transforms.file_formats import SourceFile
+from ..transforms.kafka_topic import is_kafka
 from ..transforms.list_files import list_sources
 from ..transforms.validate import EventFields, Timing
 from .evaluation import Join
@@ -117,7 +118,8 @@ def join_of(options: argparse.Namespace, fields: EventFields, settings: TableSet
         deduplicate=settings.deduplicate,
         evaluator_shards=settings.shards or 1,
     )
-    return Join(sources_of(options.labels, "--labels"), options.label_time or str(fields.time), joined)
+    files = () if is_kafka(options.labels[0]) else sources_of(options.labels, "--labels")
+    return Join(files, options.label_time or str(fields.time), joined)
 
 
 def timing_of(options: argparse.Namespace, settings: EvaluatorSettings) -> Timing:
@@ -133,8 +135,6 @@ def timing_of(options: argparse.Namespace, settings: EvaluatorSettings) -> Timin
 def sources_of(paths: Sequence[str], what: str = "SOURCE") -> tuple[SourceFile, ...]:
     """Find the files that paths and globs name. Raises ConfigError, or InputError."""
     for path in paths:
-        if path.startswith("kafka://"):
-            raise ConfigError(f"{what} {path}: streaming sources are not in this version; name files")
         if not path:
             raise ConfigError(f"{what} '': name a file")
     sources = list_sources(paths)

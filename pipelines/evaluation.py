@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from ..core.label_join import JoinSettings
 from ..core.settings import TableSettings
 from ..runners.presets import Runner
 from ..transforms.file_formats import SourceFile
+from ..transforms.read_stream import TICK_SECONDS, Way
+from ..transforms.sinks import PLAIN_SINKS, SinkOptions
+from ..transforms.stream_reader import StreamInput
 from ..transforms.validate import ANY_TIME, EventFields, Timing
 from .alerts import Alerts
 
@@ -21,6 +25,20 @@ class Join:
     labels: Sequence[SourceFile]
     label_time: str
     settings: JoinSettings
+
+
+@dataclass(frozen=True)
+class Streams:
+    """What a job reads: partitions of all its topics, and how a runner reads them; "live": without one."""
+
+    inputs: Sequence[StreamInput]
+    way: Way | Literal["live"]
+    tick: float = TICK_SECONDS
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether every partition has an end."""
+        return all(source.end is not None for source in self.inputs)
 
 
 @dataclass(frozen=True)
@@ -38,10 +56,11 @@ class Beside:
 class Evaluation:
     """A job: what is read, how it is evaluated, where it goes.
 
-    output is a path; dead_letters too, or None: then they are only counted; curves too, or None: then
-    none are drawn. When, the settings say. report is the path of a page about all that, or None; title and
-    notes, sentences, stand above it. beside are evaluations of the same events under other settings, shown
-    on the same page. alerts are the rules that watch the rows, if there are any.
+    output is a path, as `sinks` knows them, or - for stdout; dead_letters too, or None: then they are only
+    counted; curves too, or None: then none are drawn. When, the settings say. report is the path of a page
+    about all that, or None; title and notes, sentences, stand above it. beside are evaluations of the same
+    events under other settings, shown on the same page. alerts are the rules that watch the rows, if there
+    are any. sinks says how topics and folders are written. streams are what is read instead of sources.
     """
 
     sources: Sequence[SourceFile]
@@ -59,6 +78,8 @@ class Evaluation:
     timing: Timing = ANY_TIME
     join: Join | None = None
     alerts: Alerts | None = None
+    sinks: SinkOptions = PLAIN_SINKS
+    streams: Streams | None = None
 
 
 @dataclass(frozen=True)

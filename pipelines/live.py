@@ -35,20 +35,24 @@ from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
 from ..core.sharding import split_by_shard
 from ..core.windows import microseconds
-from ..transforms import progress
-from ..transforms.append_table import STDOUT, TableSink, is_appendable, open_sink
-from ..transforms.dead_letters import DEAD_LETTER_SCHEMA, DeadLetters
+from ..transforms import metrics, progress
+from ..transforms.append_table import STDOUT, TableSink, is_appendable
+from ..transforms.dead_letters import DeadLetters
 from ..transforms.event_fields import EventFields
 from ..transforms.file_formats import has_scheme
 from ..transforms.live_readers import Arrived, FolderReader, LiveReader, PipeReader
-from ..transforms.read_files import COUNTERS
+from ..transforms.metrics import RECORD_COUNTERS
 from ..transforms.rejected_letters import RejectedLetters
+from ..transforms.sinks import is_streamed, open_sink
+from ..transforms.stream_reader import Step, StreamReader
+from ..transforms.table_kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS
 from ..transforms.validate import validate
-from ..transforms.write_alerts import ALERT_ORDER, ALERT_SCHEMA, alerts_to_arrow
-from ..transforms.write_curves import CURVE_ORDER, CURVE_SCHEMA, curve_batches
-from ..transforms.write_rows import DEAD_LETTER_ORDER, ROW_ORDER, row_schema
+from ..transforms.write_alerts import alerts_to_arrow
+from ..transforms.write_curves import curve_batches
+from ..transforms.write_parts import is_folder
+from ..transforms.write_rows import row_schema
 from .evaluate import held_in, report_on
-from .evaluation import Evaluation, Outcome
+from .evaluation import Evaluation, Outcome, Streams
 from .outputs import staged
 from .progress import ProgressLine, remedy_of, summarise, warnings_of
 from .stopping import StopOnSignal
@@ -58,23 +62,27 @@ STDIN = "-"
 _WAIT_SECONDS = 0.1
 """How long a source is waited for until it is looked whether somebody wants the job to end."""
 
+_POLL_SECONDS = 0.01
+"""Between two looks at topics in which nothing is new."""
+
 _ALL = "the live source"
 """The name of the one partition, as the table hears it."""
 
-_COUNTERS = COUNTERS["event"]
+_COUNTERS = RECORD_COUNTERS["event"]
 _TELLING = 10
 """Records after which it is said that all of them were dead letters: an option names a wrong column."""
 
 
 @dataclass(frozen=True)
 class LiveSource:
-    """What a live job reads: a folder, which may end with a silence of `idle` seconds, or else stdin."""
+    """What a live job reads: topics; or a folder, up to a silence of `idle` seconds; or else stdin."""
 
     folder: str | None = None
     idle: float | None = None
+    streams: Streams | None = None
 
     def open(self, fields: EventFields) -> LiveReader:
-        """Return its reader."""
+        """Return its reader, where it is no topic."""
         if self.folder is not None:
             return FolderReader(self.folder, fields, self.idle)
         return PipeReader(_stdin(), fields)
@@ -136,7 +144,7 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
     Raises RocsteadyError where it fails. Files of lines then hold the rows up to there, others are not there.
     """
     _refuse_overlap(job, source)
-    job = _on_a_stream(job)
+    job = on_a_stream(job)
     started = time.monotonic()
     visible = sys.stderr.isatty() and not (job.output == STDOUT and sys.stdout.isatty())
     try:
@@ -144,10 +152,17 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
             with ProgressLine(enabled=visible):
                 warm_up(job.settings)
                 live = LiveEvaluation(job, outputs.take)
-                reader = source.open(job.fields)
-                if source.folder is None and sys.stdin.isatty():
-                    print("rocsteady: JSON lines are read from the terminal, up to Ctrl-D", file=sys.stderr)
-                _drive(live, reader, stop)
+                if source.streams is not None:
+                    _drive_streams(live, source.streams, stop, outputs.tend)
+                    unread = 0
+                else:
+                    reader = source.open(job.fields)
+                    if source.folder is None and sys.stdin.isatty():
+                        print(
+                            "rocsteady: JSON lines are read from the terminal, up to Ctrl-D", file=sys.stderr
+                        )
+                    _drive(live, reader, stop, outputs.tend)
+                    unread = reader.unread
                 outputs.finish()
             outcome = live.outcome(time.monotonic() - started)
             outputs.report(outcome)
@@ -158,15 +173,13 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
         )
         return 130
     summarise(outcome, job)
-    if reader.unread:
-        what = (
-            "1 file, or a part of one," if reader.unread == 1 else f"{reader.unread} files, or parts of them,"
-        )
+    if unread:
+        what = "1 file, or a part of one," if unread == 1 else f"{unread} files, or parts of them,"
         print(f"rocsteady: {what} could not be read: see the dead letters", file=sys.stderr)
-    return 1 if reader.unread else 0
+    return 1 if unread else 0
 
 
-def _on_a_stream(job: Evaluation) -> Evaluation:
+def on_a_stream(job: Evaluation) -> Evaluation:
     """Return the job with an order that a stream can have: it is never sorted as a whole."""
     evaluator = job.settings.evaluator
     if evaluator.order != "time":
@@ -175,11 +188,12 @@ def _on_a_stream(job: Evaluation) -> Evaluation:
     return replace(job, settings=settings, timing=replace(job.timing, lateness=0))
 
 
-def _drive(live: LiveEvaluation, reader: LiveReader, stop: StopOnSignal) -> None:
+def _drive(live: LiveEvaluation, reader: LiveReader, stop: StopOnSignal, tend: Callable[[], None]) -> None:
     try:
         while (arrived := reader.next(_WAIT_SECONDS)) is not None:
             for each in arrived:
                 live.take_in(each)
+            tend()
             if stop.is_asked("the input ends here; once more, and the job ends without its last rows"):
                 reader.stop()
         live.finish()
@@ -187,6 +201,32 @@ def _drive(live: LiveEvaluation, reader: LiveReader, stop: StopOnSignal) -> None
         if live.read:  # the job had begun
             raise RocsteadyError(str(error)) from None
         raise
+
+
+def _drive_streams(
+    live: LiveEvaluation, streams: Streams, stop: StopOnSignal, tend: Callable[[], None]
+) -> None:
+    """Read the partitions as far as each other, by their times: so little has to wait in memory."""
+    readers = [StreamReader(source, 1) for source in streams.inputs]
+    asked = False
+    try:
+        while not asked and not all(reader.ended for reader in readers):
+            came = False
+            for reader in sorted(readers, key=lambda reader: reader.settled):
+                step = reader.step()
+                live.take_step(step)
+                if came := bool(step.records):
+                    break
+            tend()
+            if not came:
+                time.sleep(_POLL_SECONDS)
+            asked = stop.is_asked("the input ends here; once more, and the job ends without its last rows")
+        for reader in readers:
+            live.take_step(reader.finish())
+        live.end()
+    finally:
+        for reader in readers:
+            reader.source.partition.close()
 
 
 def _refuse_overlap(job: Evaluation, source: LiveSource) -> None:
@@ -198,10 +238,11 @@ def _refuse_overlap(job: Evaluation, source: LiveSource) -> None:
         ("--alerts", _alerts_path(job)),
     )
     for option, path in named:
-        if path is None or path == STDOUT or has_scheme(path):
+        if path is None or path == STDOUT or has_scheme(path) or source.streams is not None:
             continue
         if source.folder is not None:
-            if os.path.realpath(Path(path).parent) == os.path.realpath(source.folder):
+            into = path if is_folder(path) else Path(path).parent
+            if os.path.realpath(into) == os.path.realpath(source.folder):
                 raise InputError(f"{option} {path} is in the folder that is followed; write elsewhere")
             continue
         found = os.fstat(_stdin())
@@ -224,7 +265,7 @@ class LiveEvaluation:
         self._alerts = None if job.alerts is None else AlertTable(job.alerts.rules)
         self._sent = 0
         self._timing = job.timing
-        self._least = -NO_TIME
+        self._least, self._greatest = -NO_TIME, NO_TIME
         self._counts: Counter[str] = Counter()
         self._reasons: dict[tuple[str, str], tuple[int, int]] = {}
         self._settled = NO_TIME
@@ -253,13 +294,10 @@ class LiveEvaluation:
         )
         self._timing = self._timing.after(events)
         dead = DeadLetters.concat([chunk.dead, letters])
-        self._counts[_COUNTERS["read"]] += chunk.records
-        progress.add(records=chunk.records, dead_letters=len(dead))
-        if len(dead):
-            self._note(dead)
-            self._take("dead letters", dead.batch.sort_by("position"))
-        if events.times is not None and len(events):
-            self._least = min(self._least, int(events.times.min()))
+        times = events.times
+        known = times is not None and len(times) > 0
+        span = (int(times.min()), int(times.max())) if times is not None and known else None
+        self._note_read(chunk.records, dead, span)
         for _, part in split_by_shard(events, 1):
             sources = None if part.positions is None else part.event_sources()
             packet = replace(
@@ -269,6 +307,13 @@ class LiveEvaluation:
             self._apply(packet.pack())
             self._sent += 1
         self._let_time_go_on()
+        self._tell_metrics()
+
+    def _tell_metrics(self) -> None:
+        """Say what is counted and held, to whoever looks while the job runs."""
+        metrics.set_totals(self._counted())
+        table = self._table
+        metrics.hold(_ALL, {**table.gauges(), "state_bytes": table.snapshot_bytes()})
 
     def _let_time_go_on(self) -> None:
         """Tell the table how far the source is settled, where events wait for that."""
@@ -277,26 +322,52 @@ class LiveEvaluation:
             self._settled = high_water - lateness
             self._apply(Heartbeat(_ALL, 0, 1, self._sent, self._settled, high_water).pack())
 
+    def take_step(self, step: Step) -> None:
+        """Evaluate what a reader of a partition gave; there may be several readers."""
+        if step.records:
+            self._note_read(step.records, step.letters, step.times)
+        for _, packet in step.packets:
+            self._apply(packet)
+        if step.packets:
+            self._tell_metrics()
+
+    def _note_read(self, records: int, dead: DeadLetters, times: tuple[int, int] | None) -> None:
+        """Count records, and give the dead letters among them."""
+        self._counts[_COUNTERS["read"]] += records
+        progress.add(records=records, dead_letters=len(dead))
+        if len(dead):
+            self._note(dead)
+            self._take("dead letters", dead.batch.sort_by("position"))
+        if times is not None:
+            self._least, self._greatest = min(self._least, times[0]), max(self._greatest, times[1])
+            metrics.note_times(*times)
+
     def finish(self) -> None:
         """Make the last rows: the source has ended."""
         self._apply(EndOfPartition(_ALL, 0, 1, self._sent, self._timing.high_water).pack())
+        self.end()
+
+    def end(self) -> None:
+        """Make the last rows: all partitions have ended."""
         self._apply(EndOfInput().pack())
+        self._tell_metrics()
 
     def outcome(self, seconds: float) -> Outcome:
         """Return what was counted, as a job on Beam counts it."""
         reasons = [(*reason, number, first) for reason, (number, first) in self._reasons.items()]
         times = None
-        if self._timing.high_water != NO_TIME:
-            times = self._least // 1_000_000, self._timing.high_water // 1_000_000
-        counts = self._counts + Counter(self._table.counts())
-        if self._alerts is not None:
-            counts += Counter(self._alerts.counts())
+        if self._greatest != NO_TIME:
+            times = self._least // 1_000_000, self._greatest // 1_000_000
         return Outcome(
-            counts,
+            self._counted(),
             sorted(reasons, key=lambda reason: (-reason[2], reason[:2])),
             times,
             seconds,
         )
+
+    def _counted(self) -> Counter[str]:
+        counts = self._counts + Counter(self._table.counts())
+        return counts if self._alerts is None else counts + Counter(self._alerts.counts())
 
     def _apply(self, record: bytes) -> None:
         for given in self._table.apply(record):
@@ -309,6 +380,7 @@ class LiveEvaluation:
                 self._counts["rows_written"] += len(given)
                 self._counts.update(held_in(given))
                 self._take("rows", rows_to_arrow(given))
+                metrics.see(given)
                 self._watch(given)
             self._counts["curves_written"] += len(given.curves)
             for curves in curve_batches(given):
@@ -349,13 +421,13 @@ class _Outputs:
     def __init__(self, job: Evaluation, place_of: dict[str, str], folder: str) -> None:
         self._job = job
         self._report = place_of.get(job.report or "")
-        shapes = {
-            "rows": (row_schema(job.settings.evaluator), ROW_ORDER),
-            "dead letters": (DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER),
-            "curves": (CURVE_SCHEMA, CURVE_ORDER),
-            "alerts": (ALERT_SCHEMA, ALERT_ORDER),
+        kinds = {
+            "rows": ROWS._replace(schema=row_schema(job.settings.evaluator)),
+            "dead letters": DEAD_LETTERS,
+            "curves": CURVES,
+            "alerts": ALERTS,
         }
-        self._sinks: dict[str, list[TableSink]] = {kind: [] for kind in shapes}
+        self._sinks: dict[str, list[TableSink]] = {name: [] for name in kinds}
         paths = {
             "rows": job.output,
             "dead letters": job.dead_letters,
@@ -364,16 +436,22 @@ class _Outputs:
         }
         for kind, path in paths.items():
             if path is not None:
-                self._sinks[kind].append(open_sink(place_of.get(path, path), *shapes[kind]))
+                self._sinks[kind].append(open_sink(place_of.get(path, path), kinds[kind], job.sinks))
         self._copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in ("rows", "curves")}
         if self._report is not None:
             for kind, path in self._copies.items():
-                self._sinks[kind].append(open_sink(path, *shapes[kind]))
+                self._sinks[kind].append(open_sink(path, kinds[kind], job.sinks))
 
     def take(self, kind: str, batch: pa.RecordBatch) -> None:
         """Write rows of a kind."""
         for sink in self._sinks[kind]:
             sink.write(batch)
+
+    def tend(self) -> None:
+        """See to what is due."""
+        for sinks in self._sinks.values():
+            for sink in sinks:
+                sink.tend()
 
     def finish(self) -> None:
         """Write what is written at the end."""
@@ -407,7 +485,7 @@ def _outputs(job: Evaluation) -> Iterator[_Outputs]:
     whole = [
         path
         for path in (job.output, job.dead_letters, job.curves, _alerts_path(job), job.report)
-        if path is not None and not is_appendable(path)
+        if path is not None and not is_appendable(path) and not is_streamed(path)
     ]
     with staged(whole, True) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
         outputs = _Outputs(job, dict(zip(whole, places, strict=True)), folder)

@@ -28,7 +28,7 @@ def check_outputs(
 ) -> None:
     """Raise InputError where an output cannot be written, or would replace an input or another output.
 
-    named  (option, path, what it holds, check of its ending and folder) of each; the path None where it is
+    named  (option, path, what it holds, check of the path) of each; the path None where it is
            not asked for. The first may be STDOUT
     """
     outputs = []
@@ -38,8 +38,6 @@ def check_outputs(
         if path is not None and path != STDOUT:
             outputs.append((option, path, content, check))
     for place, (option, path, _, check) in enumerate(outputs):
-        if path.startswith("kafka://"):
-            raise ConfigError(f"{option} {path}: streaming sinks are not in this version; name a file")
         _check_place(option, path)
         check(path)
         for source in sources:
@@ -47,7 +45,7 @@ def check_outputs(
                 raise InputError(f"{option} {path} is also an input; write to another file")
         for _, other, content, _ in outputs[:place]:
             if _same_file(path, other):
-                raise InputError(f"{option} {path} is the file of the {content}; name another")
+                raise InputError(f"{option} {path} is where the {content} go; name another")
 
 
 def _check_place(option: str, path: str) -> None:

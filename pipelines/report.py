@@ -24,6 +24,7 @@ from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.window_differences import FEWEST
 from ..transforms.file_formats import has_scheme
 from ..transforms.list_files import list_sources
+from ..transforms.read_tables import read_tables, rows_confidence, rows_settings
 from ..transforms.write_table import check_file, replaced
 from . import report_html as html
 from .outputs import STDOUT, check_outputs, is_text
@@ -35,10 +36,7 @@ from .report_rows import (
     ReportRows,
     applied_events,
     count_dead_letters,
-    read_tables,
     report_rows,
-    rows_confidence,
-    rows_settings,
 )
 from .report_text import all_dates, counted, share
 

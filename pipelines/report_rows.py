@@ -1,4 +1,4 @@
-"""Rows, curves and dead letters as a report takes them: read from files, put in order, counted.
+"""Rows and dead letters as a report takes them: put in order, each once, and counted.
 
 Invariant
     `ReportRows` holds every row once, sorted by model, slice, pane and row, every number as the float64 it
@@ -7,49 +7,21 @@ Invariant
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.json
-import pyarrow.parquet
 from numpy.typing import NDArray
 
-from ..core.errors import InputError
 from ..core.events import FloatArray, Int64Array
 from ..core.rows_arrow import ROW_SCHEMA
-from ..core.settings import config_of
-from ..transforms.dead_letters import DEAD_LETTER_SCHEMA
-from ..transforms.file_formats import DAMAGE, SourceFile, csv_header
-from ..transforms.json_lines import json_columns
-from ..transforms.list_files import list_sources
-from ..transforms.write_curves import CURVE_SCHEMA
-from ..transforms.write_rows import CONFIDENCE_KEY, SETTINGS_KEY
 from .report_text import counted
 
-NEEDED = {
-    "rows": ("model", "slice", "seq", "window_events"),
-    "curves": ("model", "slice", "seq", "point", "threshold", "tp", "fp", "on_hull"),
-    "dead letters": ("kind", "reason"),
-}
-"""Without these columns a file is none of ours. Any other may be missing: it is null."""
-
-_COUNTED = {"rows": ("seq", "window_events"), "curves": ("seq", "point", "tp", "fp"), "dead letters": ()}
-"""Whole numbers and masses: no file of ours has a null or an infinity there."""
-
-_SCHEMAS = {"rows": ROW_SCHEMA, "curves": CURVE_SCHEMA, "dead letters": DEAD_LETTER_SCHEMA}
-_HOW = {
-    "rows": "rocsteady evaluate --output",
-    "curves": "rocsteady evaluate --curves",
-    "dead letters": "rocsteady evaluate --dead-letters",
-}
 _TEXT = ("model", "slice", "reason", "config")
 _NUMBERS = tuple(name for name in ROW_SCHEMA.names if name not in _TEXT)
 
@@ -112,132 +84,6 @@ class ReportRows:
             return self.series[:0]
         whole: Int64Array = self.series[self.series[:, 1] == self.slices.index("")]
         return whole
-
-
-def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
-    """Read files or globs of "rows", "curves" or "dead letters" into one table, and what is odd about them.
-
-    Of no files the table is empty.
-    Raises InputError, which names the file, where one is missing, damaged, or holds something else.
-    """
-    notes: list[str] = []
-    tables = [_read(source, what, notes) for source in (list_sources(paths) if paths else ())]
-    tables = tables or [_SCHEMAS[what].empty_table()]
-    return pa.concat_tables(tables), list(dict.fromkeys(notes))
-
-
-def rows_confidence(paths: Sequence[str]) -> set[float]:
-    """Return the levels of the intervals in files of rows, as far as these say: those of Parquet do."""
-    return {float(metadata[CONFIDENCE_KEY]) for metadata in _metadata(paths) if CONFIDENCE_KEY in metadata}
-
-
-def rows_settings(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return by `config` the settings of files of rows, in the files' order, as far as these say: Parquet."""
-    found = {}
-    for metadata in _metadata(paths):
-        text = metadata.get(SETTINGS_KEY, b"").decode("utf-8", "replace")
-        try:
-            settings = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(settings, dict):
-            found[config_of(text)] = settings
-    return found
-
-
-def _metadata(paths: Sequence[str]) -> Iterator[Mapping[bytes, bytes]]:
-    for source in (source for path in paths for source in list_sources([path])):
-        if source.format == "parquet":
-            with source.open() as raw:
-                yield pa.parquet.read_schema(raw).metadata or {}
-
-
-def _read(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
-    schema = _SCHEMAS[what]
-    try:
-        names = _names(source)
-    except (pa.ArrowInvalid, *DAMAGE) as error:
-        raise InputError(f"{source.name} cannot be read: {_first_line(error)}") from None
-    if names is None:
-        return schema.empty_table()
-    missing = [name for name in NEEDED[what] if name not in names]
-    if what == "rows" and not missing and "point" in names:
-        raise InputError(f"{source.name} holds curves, not rows; give it with --curves")
-    if missing:
-        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-        raise InputError(
-            f"{source.name} holds no {what} of rocsteady: it has no column {missing[0]!r} (it has {shown}); "
-            f"give a file that {_HOW[what]} wrote"
-        )
-    known = [column for column in schema if column.name in names]
-    try:
-        table = _table(source, pa.schema(known))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, *DAMAGE) as error:
-        raise InputError(
-            f"{source.name} cannot be read as {what}: {_first_line(error)}; give a file that {_HOW[what]} "
-            "wrote"
-        ) from None
-    for name in _COUNTED[what]:
-        if bad := table.num_rows - int(pc.sum(pc.is_finite(table.column(name))).as_py() or 0):
-            raise InputError(
-                f"{source.name} is damaged: {bad:,} of its {what} have no number in the column {name!r}; "
-                f"give a file that {_HOW[what]} wrote"
-            )
-    if what == "rows" and len(known) < len(schema):
-        absent = [name for name in schema.names if name not in names]
-        notes.append(f"{source.name} was written by another version: it has no {', '.join(absent)}.")
-    if what == "rows" and (unknown := [name for name in names if name not in schema.names]):
-        notes.append(f"{source.name} has columns that this version does not show: {', '.join(unknown)}.")
-    columns = [
-        table.column(column.name) if column.name in names else pa.nulls(table.num_rows, column.type)
-        for column in schema
-    ]
-    return pa.Table.from_arrays(columns, schema=pa.schema([column.with_nullable(True) for column in schema]))
-
-
-def _names(source: SourceFile) -> list[str] | None:
-    if source.format == "parquet":
-        with source.open() as file:
-            names: list[str] = pa.parquet.ParquetFile(file).schema_arrow.names
-            return names
-    return json_columns(source) if source.format == "jsonl" else csv_header(source)
-
-
-def _table(source: SourceFile, schema: pa.Schema) -> pa.Table:
-    """Read the columns of a schema, as its types."""
-    nullable = pa.schema([column.with_nullable(True) for column in schema])
-    with source.open() as raw:
-        if source.format == "parquet":
-            table = pa.parquet.read_table(raw, columns=schema.names)
-            return table.select(schema.names).cast(nullable)
-        file = pa.PythonFile(raw, mode="r")
-        stream = pa.CompressedInputStream(file, "gzip") if source.gzipped else file
-        if source.format == "jsonl":
-            options = pa.json.ParseOptions(explicit_schema=nullable, unexpected_field_behavior="ignore")
-            return pa.json.read_json(_finite(stream), parse_options=options).select(schema.names)
-        convert = pa.csv.ConvertOptions(
-            column_types=nullable,
-            include_columns=schema.names,
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        )
-        parse = pa.csv.ParseOptions(
-            delimiter="\t" if source.format == "tsv" else ",", newlines_in_values=True
-        )
-        return pa.csv.read_csv(stream, parse_options=parse, convert_options=convert)
-
-
-def _finite(stream: Any) -> pa.BufferReader:
-    """Replace the infinity of JSON, 1e999, by what arrow's parser takes: it refuses to overflow.
-
-    A value stands behind the quote that ends a key; within a text that quote has a backslash before it.
-    """
-    return pa.BufferReader(re.sub(rb'(?<!\\)": (-?)1e999\b', rb'": \g<1>Infinity', stream.read()))
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[Int64Array, list[str]]:

@@ -28,6 +28,10 @@ class TableSink(Protocol):
         """Take the rows of a batch."""
         ...
 
+    def tend(self) -> None:
+        """See to what is due, now and then: rows may not come for long."""
+        ...
+
     def finish(self) -> None:
         """See that all rows are where they belong: nothing more will come."""
         ...
@@ -70,6 +74,9 @@ class AppendedTable:
         table = without_nan(pa.Table.from_batches([batch]))
         if table.num_rows:
             self._put(csv_lines(table) if self._csv else b"".join(json_lines(table)))
+
+    def tend(self) -> None:
+        """Nothing is due."""
 
     def finish(self) -> None:
         """Nothing is left to do."""
@@ -127,6 +134,9 @@ class TableAtEnd:
         if self._count >= _GATHERED:
             self._spill_over()
 
+    def tend(self) -> None:
+        """Nothing is due before the end."""
+
     def _spill_over(self) -> None:
         table = pa.Table.from_batches(self._gathered, self._schema).combine_chunks()
         self._gathered, self._count = [], 0
@@ -147,6 +157,6 @@ class TableAtEnd:
         self._spill.close()
 
 
-def open_sink(path: str, schema: pa.Schema, order: Sequence[str]) -> TableSink:
+def open_table(path: str, schema: pa.Schema, order: Sequence[str]) -> TableSink:
     """Return the sink for a file by its ending, or for stdout."""
     return AppendedTable(path, schema) if is_appendable(path) else TableAtEnd(path, schema, order)

@@ -23,59 +23,21 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PBegin, PCollection, TaggedOutput
 
-from ..core.events import NO_TIME, EventBatch
-from ..core.join_batches import LabelBatch, PredictionBatch
-from ..core.records import EndOfPartition, Heartbeat
-from ..core.sharding import shard_key, shard_of, split_records
+from ..core.events import NO_TIME
+from ..core.sharding import shard_of
 from ..core.source_partitions import END_OF_TIME
 from . import progress
-from .event_fields import EventFields, Role
+from .event_fields import EventFields
 from .file_formats import CHUNK_ROWS, SourceFile
-from .file_partition import FilePartition, LeastTimes, Piece, with_packet
-from .metrics import METRICS_NAMESPACE, count_letters
+from .file_partition import FilePartition, LeastTimes, Piece
+from .metrics import count_records
+from .packets import Packets
 from .validate import ANY_TIME, Timing
 
 DEAD_LETTERS = "dead_letters"
 _MERGED = "all files, merged by time"
-
-COUNTERS: dict[Role, dict[str, str]] = {
-    "event": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
-    "prediction": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
-    "label": {"read": "labels_read", "invalid": "labels_invalid", "late": "labels_late"},
-}
-"""Names of the counters of a source's records, by what they are."""
-
-
-class _Packets:
-    """Numbers the packets of one partition for every shard, and makes the words about them."""
-
-    def __init__(self, source: str, partition: int, partitions: int, shards: int) -> None:
-        self._source = source
-        self._partition = partition
-        self._partitions = partitions
-        self._sent = [0] * shards
-
-    def split(self, batch: EventBatch | PredictionBatch | LabelBatch) -> Iterator[tuple[str, bytes]]:
-        """Yield the packets of a batch."""
-        for shard, part in split_records(batch, len(self._sent)):
-            packet = with_packet(part, partition=self._partition, sequence=self._sent[shard])
-            yield shard_key(shard), packet.pack()
-            self._sent[shard] += 1
-
-    def heartbeats(self, settled: int, high_water: int) -> Iterator[tuple[str, bytes]]:
-        """Tell every shard how far the partition is settled."""
-        for shard, sent in enumerate(self._sent):
-            word = Heartbeat(self._source, self._partition, self._partitions, sent, settled, high_water)
-            yield shard_key(shard), word.pack()
-
-    def ends(self, high_water: int) -> Iterator[tuple[str, bytes]]:
-        """Tell every shard that the partition has ended."""
-        for shard, sent in enumerate(self._sent):
-            word = EndOfPartition(self._source, self._partition, self._partitions, sent, high_water)
-            yield shard_key(shard), word.pack()
 
 
 class _Reader(beam.DoFn):
@@ -83,23 +45,16 @@ class _Reader(beam.DoFn):
 
     def __init__(self, shards: int) -> None:
         self._shards = shards
-        self._seconds = Metrics.distribution(METRICS_NAMESPACE, "event_seconds")
 
     def _letters(self, piece: Piece, file: FilePartition, seen: int) -> Iterator[Any]:
         """Count a piece; yield its dead letters."""
-        names = COUNTERS[file.role]
-        Metrics.counter(METRICS_NAMESPACE, names["read"]).inc(piece.records)
+        times = piece.batch.times
+        known = times is not None and len(times) > 0
+        span = (int(times.min()), int(times.max())) if times is not None and known else None
+        count_records(file.role, piece.records, piece.letters, span)
         if len(piece.letters):
-            kinds = piece.letters.batch.column("kind").to_pylist()
-            for kind in sorted({*kinds}):
-                Metrics.counter(METRICS_NAMESPACE, names[kind]).inc(kinds.count(kind))
-            count_letters(piece.letters)
             yield TaggedOutput(DEAD_LETTERS, piece.letters.batch)
         progress.add(records=piece.records, dead_letters=len(piece.letters), bytes=piece.bytes_read - seen)
-        times = piece.batch.times
-        if times is not None and len(times):
-            for micros in (times.min(), times.max()):
-                self._seconds.update(int(micros) // 1_000_000)
 
 
 class _ReadFile(_Reader):
@@ -111,7 +66,7 @@ class _ReadFile(_Reader):
 
     def process(self, file: FilePartition) -> Iterator[Any]:
         """Read one file from its start to its end."""
-        packets = _Packets(file.source.name, file.partition, self._partitions, self._shards)
+        packets = Packets(file.source.name, file.partition, self._partitions, [0] * self._shards)
         high_water, seen = NO_TIME, 0
         for piece in file.pieces():
             yield from self._letters(piece, file, seen)
@@ -138,7 +93,7 @@ class _MergeFiles(_Reader):
 
     def process(self, files: Sequence[FilePartition]) -> Iterator[Any]:
         """Read all files at once, each as far as the others."""
-        packets = _Packets(_MERGED, 0, 1, self._shards)
+        packets = Packets(_MERGED, 0, 1, [0] * self._shards)
         waiting: list[tuple[int, int]] = []
         opened: dict[int, _OpenFile] = {}
         for number, file in enumerate(files):

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.coders import BytesCoder
-from apache_beam.metrics import Metrics
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import (
@@ -47,7 +46,7 @@ from ..core.shard_protocol import (
 )
 from ..core.state_machine import MachineFactory, Pane
 from .dead_letters import DeadLetters
-from .metrics import METRICS_NAMESPACE, count_letters
+from .metrics import count, count_letters, hold
 from .record_batches import from_ipc  # noqa: F401  registers the coder of the letters
 
 _caches: dict[int, MachineCache] = {}
@@ -141,15 +140,13 @@ class StateMachineDoFn(beam.DoFn):
         self._cache_bytes = cache_bytes
         self._letters = letters
         self._lateness = lateness
-        self._counters: dict[str, Any] = {}
-        self._state_bytes = Metrics.distribution(METRICS_NAMESPACE, "state_bytes")
 
     def setup(self) -> None:
         """Join the users of the process's cache; compile before there are bundles."""
         self._factory.warm_up()
         self._cache = process_cache(self._cache_bytes)
         self._cache.open(self._step)
-        self._protocol = ShardProtocol(self._factory, self._cache, self._step, self._count)
+        self._protocol = ShardProtocol(self._factory, self._cache, self._step, count)
 
     def teardown(self) -> None:
         """Leave the cache, and take the machines along if nobody else uses them."""
@@ -176,7 +173,7 @@ class StateMachineDoFn(beam.DoFn):
         if committed.read() is None or pane is not None:
             end.set(window.max_timestamp())
         outputs = self._protocol.apply(key, pane, ShardCells(snapshot, log, committed), record)
-        self._state_bytes.update(self._protocol.state_bytes)
+        hold((self._step, pane, key), self._protocol.held)
         self._wake(clock, window)
         return self._tagged(outputs)
 
@@ -226,12 +223,6 @@ class StateMachineDoFn(beam.DoFn):
         pane = pane_of(window)
         outputs = self._protocol.apply(key, pane, cells, EndOfInput().pack(), keep=pane is None)
         yield from self._tagged(outputs)
-
-    def _count(self, name: str, amount: int) -> None:
-        counter = self._counters.get(name)
-        if counter is None:
-            counter = self._counters[name] = Metrics.counter(METRICS_NAMESPACE, name)
-        counter.inc(amount)
 
 
 def dofn_of_step(label: str) -> type[StateMachineDoFn]:

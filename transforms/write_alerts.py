@@ -1,8 +1,7 @@
-"""Alerts as columns, and as one sorted file at the end of a bounded job."""
+"""Alerts as columns."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
@@ -12,7 +11,6 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ..core.alert_rows import AlertRow
-from .write_rows import WriteSortedTable
 
 ALERT_SCHEMA = pa.schema(
     [
@@ -48,18 +46,15 @@ def alerts_to_arrow(alerts: Sequence[AlertRow]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=ALERT_SCHEMA)
 
 
-class WriteAlerts(beam.PTransform[PCollection[AlertRow], PCollection[str]]):
-    """Writes alerts (ALERT_SCHEMA) to one file, by (model, slice, pane, row, rule); gives its path."""
+class AlertBatches(beam.PTransform[PCollection[AlertRow], PCollection[pa.RecordBatch]]):
+    """Alerts -> record batches (ALERT_SCHEMA), as sinks take them."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__()
-        self._write = WriteSortedTable(path, ALERT_SCHEMA, ALERT_ORDER)
-
-    def expand(self, alerts: PCollection[AlertRow]) -> PCollection[str]:
-        """Apply to the alerts of a bounded job."""
-        batches = alerts | "In columns" >> beam.ParDo(_InColumns()).with_output_types(pa.RecordBatch)
-        paths: PCollection[str] = batches | "Write" >> self._write
-        return paths
+    def expand(self, alerts: PCollection[AlertRow]) -> PCollection[pa.RecordBatch]:
+        """Apply to the alerts of a job."""
+        batches: PCollection[pa.RecordBatch] = alerts | beam.ParDo(_InColumns()).with_output_types(
+            pa.RecordBatch
+        )
+        return batches
 
 
 class _InColumns(beam.DoFn):

@@ -1,17 +1,14 @@
-"""Curves of windows as columns, a row a point, and as one sorted file at the end of a bounded job."""
+"""Curves of windows as columns, a row a point."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..core.roc_curve import WindowCurve
 from ..core.rows import Rows
-from .write_rows import WriteSortedTable
 
 CURVE_SCHEMA = pa.schema(
     [
@@ -87,14 +84,3 @@ def curve_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
     """Yield the curves beside some rows in one batch; nothing where there are none."""
     if rows.curves:
         yield curves_to_arrow(rows.curves)
-
-
-class WriteCurves(WriteSortedTable):
-    """Writes record batches of curves (CURVE_SCHEMA) to one file, by (model, slice, pane, seq, point)."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__(path, CURVE_SCHEMA, CURVE_ORDER, ("curves_written", _number_of_curves))
-
-
-def _number_of_curves(table: pa.Table) -> int:
-    return int(pc.sum(pc.equal(table["point"], 0)).as_py() or 0)

@@ -1,4 +1,4 @@
-"""Rows of measures and dead letters, as one sorted file each at the end of a bounded job.
+"""Rows, alerts, dead letters and curves, as one sorted file each at the end of a bounded job.
 
 Invariant
     The file holds every row once, sorted by its identity, so that the same rows give the same bytes
@@ -13,20 +13,16 @@ from collections.abc import Callable, Iterable, Iterator
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 
 from ..core.rows_arrow import ROW_SCHEMA
 from ..core.settings import EvaluatorSettings
-from .dead_letters import DEAD_LETTER_SCHEMA
-from .metrics import METRICS_NAMESPACE
+from .metrics import count
 from .record_batches import from_ipc, to_ipc
 from .write_table import check_output, json_lines, write_table
 
 __all__ = [
-    "WriteDeadLetters",
-    "WriteRows",
     "WriteSortedTable",
     "check_output",
     "json_lines",
@@ -67,7 +63,7 @@ class _WriteSorted(beam.DoFn):
         write_table(table, self._path)
         if self._counted is not None:
             name, number_of = self._counted
-            Metrics.counter(METRICS_NAMESPACE, name).inc(number_of(table))
+            count(name, number_of(table))
         yield self._path
 
 
@@ -116,17 +112,6 @@ def _keyed(batch: pa.RecordBatch) -> tuple[str, bytes]:
     return "", to_ipc(batch)
 
 
-class WriteRows(WriteSortedTable):
-    """Writes record batches of rows (ROW_SCHEMA) to one file, sorted by (model, slice, pane, row).
-
-    settings  they were made with, kept in the metadata of a Parquet file (CONFIDENCE_KEY, SETTINGS_KEY)
-    """
-
-    def __init__(self, path: str | os.PathLike[str], settings: EvaluatorSettings | None = None) -> None:
-        schema = ROW_SCHEMA if settings is None else row_schema(settings)
-        super().__init__(path, schema, ROW_ORDER, ("rows_written", _number_of_rows))
-
-
 def row_schema(settings: EvaluatorSettings) -> pa.Schema:
     """Return ROW_SCHEMA with what a Parquet file of rows says of how they were made."""
     metadata = {
@@ -134,14 +119,3 @@ def row_schema(settings: EvaluatorSettings) -> pa.Schema:
         SETTINGS_KEY: settings.canonical().encode(),
     }
     return ROW_SCHEMA.with_metadata(metadata)
-
-
-def _number_of_rows(table: pa.Table) -> int:
-    return int(table.num_rows)
-
-
-class WriteDeadLetters(WriteSortedTable):
-    """Writes record batches of dead letters (DEAD_LETTER_SCHEMA) to one file, by source and position."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__(path, DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER)

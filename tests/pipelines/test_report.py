@@ -30,8 +30,9 @@ from rocsteady.pipelines.report import report_page, write_report
 from rocsteady.pipelines.report_changes import Series, change_of, greatest_difference, series_of, side_by_side
 from rocsteady.pipelines.report_data import curve_blocks, null_reasons, packed, script_json, thinned
 from rocsteady.pipelines.report_measures import CONTEXT, HEADLINES, MEANINGS
-from rocsteady.pipelines.report_rows import EventCounters, count_dead_letters, read_tables, report_rows
+from rocsteady.pipelines.report_rows import EventCounters, count_dead_letters, report_rows
 from rocsteady.transforms.dead_letters import DEAD_LETTER_SCHEMA
+from rocsteady.transforms.read_tables import read_tables
 from rocsteady.transforms.write_curves import CURVE_SCHEMA
 from rocsteady.transforms.write_rows import SETTINGS_KEY
 from rocsteady.transforms.write_table import write_table

@@ -102,6 +102,9 @@ class ChainMachine:
     def snapshot_bytes(self) -> int:
         return _HEAD.size + 8 * len(self.held)
 
+    def gauges(self) -> dict[str, int]:
+        return {}
+
     def live_bytes(self) -> int:
         return 200 + 40 * len(self.held)
 

@@ -11,7 +11,7 @@ from awkward_rows import some_rows
 from rocsteady.core.errors import RocsteadyError
 from rocsteady.core.rows_arrow import ROW_SCHEMA, rows_to_arrow
 from rocsteady.transforms import append_table, json_lines, write_table
-from rocsteady.transforms.append_table import TableAtEnd, open_sink
+from rocsteady.transforms.append_table import TableAtEnd, open_table
 from rocsteady.transforms.write_rows import ROW_ORDER
 
 
@@ -33,7 +33,7 @@ def test_lines_are_there_as_soon_as_they_are_written(tmp_path, name):
     whole = (tmp_path / f"whole_{name}").read_bytes()
     path = tmp_path / name
     path.write_text("of another day")
-    sink = open_sink(str(path), ROW_SCHEMA, ROW_ORDER)
+    sink = open_table(str(path), ROW_SCHEMA, ROW_ORDER)
     for piece in pieces(batch):
         sink.write(piece)
         assert whole.startswith(path.read_bytes())
@@ -48,7 +48,7 @@ def test_other_files_are_there_at_the_end_whole_and_sorted(tmp_path, name):
     schema = pa.schema([("model", pa.string()), ("n", pa.int64())], metadata={b"a": b"b"})
     rng = np.random.default_rng(0)
     numbers = rng.permutation(25_000)
-    sink = open_sink(str(tmp_path / name), schema, ("n",))
+    sink = open_table(str(tmp_path / name), schema, ("n",))
     for part in np.array_split(numbers, 60):
         sink.write(pa.record_batch({"model": ["m"] * len(part), "n": part}))
         assert not (tmp_path / name).exists()
@@ -70,4 +70,4 @@ def test_a_table_that_is_given_up_leaves_nothing(tmp_path):
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(RocsteadyError, match=r"output .*none.*r\.csv cannot be written: No such file"):
-        open_sink(str(tmp_path / "none" / "r.csv"), ROW_SCHEMA, ROW_ORDER)
+        open_table(str(tmp_path / "none" / "r.csv"), ROW_SCHEMA, ROW_ORDER)

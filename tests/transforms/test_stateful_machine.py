@@ -20,6 +20,7 @@ from hash_chain import ChainFactory, ChainRow, events, undisturbed
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.shard_protocol import LiveMachine, Place, ShardCells, ShardProtocol
 from rocsteady.core.state_machine import Pane
+from rocsteady.transforms.metrics import count
 from rocsteady.transforms.stateful_machine import (
     END,
     LOG,
@@ -213,9 +214,7 @@ class FailingDoFn(StateMachineDoFn):
 
     def setup(self) -> None:
         super().setup()
-        self._protocol = self.protocol(
-            self._factory, process_cache(self._cache_bytes), self._step, self._count
-        )
+        self._protocol = self.protocol(self._factory, process_cache(self._cache_bytes), self._step, count)
 
     def start_bundle(self) -> None:
         FailingDoFn.attempts += 1

@@ -18,7 +18,9 @@ import rocsteady as rs
 from apache_beam.testing.util import assert_that, equal_to
 from rocsteady.transforms.evaluate_shards import RowsCoder
 from rocsteady.transforms.metrics import METRICS_NAMESPACE
-from rocsteady.transforms.write_curves import CURVE_SCHEMA, WriteCurves, curve_batches, curves_to_arrow
+from rocsteady.transforms.sinks import SinkOptions, write_batches
+from rocsteady.transforms.table_kinds import CURVES
+from rocsteady.transforms.write_curves import CURVE_SCHEMA, curve_batches, curves_to_arrow
 
 
 def some_rows() -> rs.Rows:
@@ -132,7 +134,9 @@ def test_curves_are_sorted_and_the_same_however_they_were_cut(tmp_path: Path, en
     for name, parts in (("a", pieces(batch, [7, 20])), ("b", pieces(batch, [1, 1, 49])[::-1])):
         path = str(tmp_path / f"{name}.{ending}")
         pipeline = beam.Pipeline("FnApiRunner")
-        assert_that(pipeline | beam.Create(parts) | WriteCurves(path), equal_to([path]))
+        assert_that(
+            pipeline | beam.Create(parts) | write_batches(str(path), CURVES, SinkOptions()), equal_to([path])
+        )
         result = pipeline.run()
         result.wait_until_finish()
         counters = {
@@ -165,7 +169,7 @@ def test_curves_are_sorted_and_the_same_however_they_were_cut(tmp_path: Path, en
 def test_a_job_without_curves_writes_an_empty_table(tmp_path: Path) -> None:
     with beam.Pipeline("FnApiRunner") as pipeline:
         nothing = pipeline | beam.Create([], reshuffle=False)
-        nothing | "csv" >> WriteCurves(tmp_path / "c.csv")  # type: ignore[expression-value]
-        nothing | "parquet" >> WriteCurves(tmp_path / "c.parquet")
+        nothing | "csv" >> write_batches(str(tmp_path / "c.csv"), CURVES, SinkOptions())  # type: ignore[expression-value]
+        nothing | "parquet" >> write_batches(str(tmp_path / "c.parquet"), CURVES, SinkOptions())
     assert (tmp_path / "c.csv").read_text() == ",".join(CURVE_SCHEMA.names) + "\n"
     assert pq.read_table(tmp_path / "c.parquet").schema.equals(CURVE_SCHEMA)

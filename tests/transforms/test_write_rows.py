@@ -26,10 +26,10 @@ from rocsteady.core.rows import (
 )
 from rocsteady.core.rows_arrow import ROW_SCHEMA, rows_to_arrow
 from rocsteady.transforms.dead_letters import DEAD_LETTER_SCHEMA, DeadLetter, DeadLetters
+from rocsteady.transforms.sinks import SinkOptions, write_batches
+from rocsteady.transforms.table_kinds import DEAD_LETTERS, ROWS
 from rocsteady.transforms.text_forms import json_objects, rfc3339
 from rocsteady.transforms.write_rows import (
-    WriteDeadLetters,
-    WriteRows,
     check_output,
     json_lines,
     write_table,
@@ -239,7 +239,7 @@ def test_rows_are_sorted_and_the_same_however_they_were_cut(tmp_path, ending):
     for name, parts in (("a", pieces(batch, [7, 20])), ("b", pieces(batch, [1, 1, 49])[::-1])):
         path = str(tmp_path / f"{name}.{ending}")
         with beam.Pipeline("FnApiRunner") as pipeline:
-            paths = pipeline | beam.Create(parts) | WriteRows(path)
+            paths = pipeline | beam.Create(parts) | write_batches(str(path), ROWS, SinkOptions())
             assert_that(paths, equal_to([path]))
     assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
     if ending == "parquet":
@@ -253,8 +253,8 @@ def test_rows_are_sorted_and_the_same_however_they_were_cut(tmp_path, ending):
 def test_a_job_without_rows_writes_an_empty_table(tmp_path):
     with beam.Pipeline("FnApiRunner") as pipeline:
         nothing = pipeline | beam.Create([], reshuffle=False)
-        nothing | "rows" >> WriteRows(tmp_path / "rows.csv")  # type: ignore[expression-value]
-        nothing | "letters" >> WriteDeadLetters(tmp_path / "letters.parquet")
+        nothing | "rows" >> write_batches(str(tmp_path / "rows.csv"), ROWS, SinkOptions())  # type: ignore[expression-value]
+        nothing | "letters" >> write_batches(str(tmp_path / "letters.parquet"), DEAD_LETTERS, SinkOptions())
     assert (tmp_path / "rows.csv").read_text() == ",".join(COLUMNS) + "\n"
     assert pq.read_table(tmp_path / "letters.parquet").schema.equals(DEAD_LETTER_SCHEMA)
 
@@ -269,7 +269,11 @@ def test_dead_letters_are_sorted_by_source_and_position(tmp_path):
         ]
     )
     with beam.Pipeline("FnApiRunner") as pipeline:
-        pipeline | beam.Create(pieces(letters.batch, [1, 2])) | WriteDeadLetters(tmp_path / "d.csv")
+        (
+            pipeline
+            | beam.Create(pieces(letters.batch, [1, 2]))
+            | write_batches(str(tmp_path / "d.csv"), DEAD_LETTERS, SinkOptions())
+        )
     with (tmp_path / "d.csv").open(newline="") as file:
         cells = list(csv.DictReader(file))
     assert [(cell["source"], cell["position"]) for cell in cells] == [
@@ -291,7 +295,7 @@ def test_a_failed_job_leaves_no_output(tmp_path):
             pipeline
             | beam.Create([rows_to_arrow(some_rows())])
             | beam.Map(fail)
-            | WriteRows(tmp_path / "rows.csv")
+            | write_batches(str(tmp_path / "rows.csv"), ROWS, SinkOptions())
         )
     assert names(tmp_path) == []
 

@@ -1,0 +1,46 @@
+"""Log lines that do not flood: of like records one a minute, which says how many others there were."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+SECONDS = 60.0
+
+
+class RareLog(logging.Filter):
+    """Lets one record of a kind pass in so many seconds; the next that passes counts those between.
+
+    A kind is a record's level and its message before arguments are put in, or what `kind` makes of it.
+    Holds one entry a kind: give messages arguments, rather than texts that differ.
+
+    >>> rare = RareLog()
+    >>> lines = [logging.LogRecord("x", 30, "", 1, "shard %d is late", (n,), None) for n in range(3)]
+    >>> [rare.filter(line) for line in lines]
+    [True, False, False]
+    """
+
+    def __init__(
+        self,
+        seconds: float = SECONDS,
+        kind: Callable[[logging.LogRecord], str] = lambda record: record.msg,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._kind = kind
+        self._clock = clock
+        self._passed: dict[tuple[int, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a record may pass; put the number of those that did not behind it."""
+        kind, now = (record.levelno, self._kind(record)), self._clock()
+        last, held = self._passed.get(kind, (-float("inf"), 0))
+        if now - last < self._seconds:
+            self._passed[kind] = last, held + 1
+            return False
+        self._passed[kind] = now, 0
+        if held:
+            record.msg, record.args = f"{record.getMessage()} (and {held:,} more such lines)", ()
+        return True

@@ -1,0 +1,201 @@
+"""Topics as the input of `rocsteady evaluate`: what the options say, and what the brokers say to it.
+
+    SOURCE kafka://host:port/topic, and labels from --labels kafka://...; --start, --until, --kafka-option,
+    --partition-idle
+
+With --until a topic is read up to where it ends now, like a file. Without, it goes on for ever: in this
+process (--runner local), or on a runner that streams.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from time import time
+from typing import Literal
+
+from ..core.errors import ConfigError
+from ..core.settings import TableSettings
+from ..core.windows import microseconds
+from ..runners.presets import Runner
+from ..transforms.event_fields import EventFields, Role
+from ..transforms.kafka_offsets import Moment, Offsets, offsets_of
+from ..transforms.kafka_partition import KafkaPartition
+from ..transforms.kafka_topic import KafkaTopic, is_kafka
+from ..transforms.read_stream import Way
+from ..transforms.stream_reader import StreamInput
+from ..transforms.validate import Timing
+from .evaluation import Join, Streams
+
+_OPTIONS = ("start", "until", "partition_idle")
+_SAMPLE_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class Topics:
+    """What the options name.
+
+    topics        (role, topic): of events; or of predictions and labels
+    start, until  where to begin and to end; until None: never
+    idle          see `StreamInput`
+    """
+
+    topics: Sequence[tuple[Role, KafkaTopic]]
+    start: Moment
+    until: Moment | None
+    idle: float | None
+
+
+def topics_of(options: argparse.Namespace) -> Topics | None:
+    """Return the topics that the options of `evaluate` name, None where they name none.
+
+    Raises ConfigError where they cannot be read together, or not with the other options.
+    """
+    named = [("SOURCE", path) for path in options.sources]
+    labels = [("--labels", path) for path in options.labels]
+    streamed = [path for _, path in (*named, *labels) if is_kafka(path)]
+    if not streamed:
+        for name in _OPTIONS:
+            if (value := getattr(options, name)) is not None:
+                option = f"--{name.replace('_', '-')}"
+                raise ConfigError(f"{option} {value} is for a topic; name one, kafka://host:port/topic")
+        return None
+    for what, path in (*named, *labels):
+        if not is_kafka(path):
+            raise ConfigError(
+                f"{what} {path} beside {streamed[0]}: files and topics are not read together; bring the file "
+                "into a topic, or the topic into a file"
+            )
+    for what, paths in (("SOURCE", named), ("--labels", labels)):
+        if len(paths) > 1:
+            raise ConfigError(
+                f"{what} {paths[1][1]}: one topic is read, and {len(paths)} are given; leave the others out"
+            )
+    if options.follow or options.until_idle is not None:
+        raise ConfigError(f"--follow is for a folder, and {streamed[0]} is followed without it; leave it out")
+    roles: list[Role] = ["prediction", "label"] if labels else ["event"]
+    topics = [KafkaTopic.parse(path, options.kafka_option) for path in streamed]
+    if labels and options.until is None and options.runner == "local":
+        raise ConfigError(
+            f"--labels {labels[0][1]}: to join topics that have no end takes a runner that streams; say "
+            "--runner prism or flink, or read them up to --until latest"
+        )
+    idle = options.partition_idle
+    return Topics(
+        list(zip(roles, topics, strict=True)),
+        _moment("--start", options.start or "earliest"),
+        None if options.until is None else _end(options.until),
+        None if idle is None else microseconds(idle, "--partition-idle") / 1e6,
+    )
+
+
+def _moment(option: str, text: str) -> Moment:
+    if text in ("latest", "earliest"):
+        return Moment(text)
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        words = "earliest, latest or a time" if option == "--start" else "latest or a time"
+        raise ConfigError(f"{option} {text!r}: give {words}, such as 2026-01-31T12:00:00Z") from None
+    return Moment("", round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1_000))
+
+
+def _end(text: str) -> Moment:
+    found = _moment("--until", text)
+    if found.word == "earliest":
+        raise ConfigError("--until earliest: nothing is before it; give latest or a time")
+    if not found.word and found.millis > time() * 1_000:
+        raise ConfigError(f"--until {text} is still to come; give latest, or a time that has passed")
+    return found
+
+
+def streams_of(
+    topics: Topics,
+    runner: Runner,
+    fields: EventFields,
+    settings: TableSettings,
+    timing: Timing,
+    join: Join | None,
+) -> Streams:
+    """Ask the brokers, and return what is to be read.
+
+    Raises InputError where a topic cannot be had, ConfigError where it cannot be read in this order.
+    """
+    found = [
+        (
+            role,
+            topic,
+            offsets_of(topic, topics.start, topics.until, "--labels" if role == "label" else "SOURCE"),
+        )
+        for role, topic in topics.topics
+    ]
+    for _, topic, offsets in found:
+        _check_order(topic, offsets, settings, is_bounded=topics.until is not None)
+    total = sum(len(offsets) for _, _, offsets in found)
+    inputs: list[StreamInput] = []
+    for role, topic, offsets in found:
+        partitions = [KafkaPartition(topic, each.partition, len(offsets)) for each in offsets]
+        own = fields
+        if role == "label" and join is not None:
+            own = replace(fields, time=join.label_time)
+        if role != "label":
+            own = _settled(own, topic, partitions, offsets)
+        inputs += [
+            StreamInput(
+                partition,
+                len(inputs) + number,
+                total,
+                role,
+                own,
+                each.start,
+                each.end,
+                timing,
+                settings.deduplicate is not None or join is not None,
+                topics.idle,
+            )
+            for number, (partition, each) in enumerate(zip(partitions, offsets, strict=True))
+        ]
+    return Streams(inputs, _way_of(runner, is_bounded=topics.until is not None))
+
+
+def _way_of(runner: Runner, *, is_bounded: bool) -> Way | Literal["live"]:
+    if is_bounded:
+        return "bounded"
+    if runner.name == "local":
+        return "live"
+    embedded = str(runner.options.get_all_options().get("job_endpoint")) == "embed"
+    flink = runner.name in ("flink", "FlinkRunner") or (runner.name == "PortableRunner" and not embedded)
+    return "impulse" if flink else "source"
+
+
+def _check_order(
+    topic: KafkaTopic, offsets: Sequence[Offsets], settings: TableSettings, *, is_bounded: bool
+) -> None:
+    if settings.evaluator.order == "position" and len(offsets) > 1 and not is_bounded:
+        raise ConfigError(
+            f"{topic.url} has {len(offsets)} partitions, and nothing says in which order their events apply; "
+            "name the column of times with --time, or say --order arrival, which is the order of the "
+            "partition where all events of a model are in one"
+        )
+
+
+def _settled(
+    fields: EventFields, topic: KafkaTopic, partitions: Sequence[KafkaPartition], offsets: Sequence[Offsets]
+) -> EventFields:
+    """Settle where the model comes from by the first message that is there, where nobody said it."""
+    if fields.model is not None or fields.model_name is not None:
+        return fields
+    for partition, each in zip(partitions, offsets, strict=True):
+        fetched = partition.fetch(each.start, 100, _SAMPLE_SECONDS)
+        for value in fetched.values:
+            try:
+                record = json.loads(value or b"")
+            except (ValueError, RecursionError):
+                continue
+            first = record[0] if isinstance(record, list) and record else record
+            if isinstance(first, dict):
+                return fields.resolved(first, topic.name)
+    return fields.resolved(("model",))

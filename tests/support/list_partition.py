@@ -1,0 +1,34 @@
+"""A partition of a stream that is a list: what reads partitions is tested without a broker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rocsteady.transforms.stream_partition import Fetched
+
+
+@dataclass(frozen=True)
+class ListPartition:
+    """Message i has offset `offsets[i]`; at most `at_once` are given, as a broker gives what it likes."""
+
+    name: str
+    values: tuple[bytes | None, ...]
+    at_once: int = 1_000_000
+    offsets: tuple[int, ...] | None = None
+
+    def fetch(self, offset: int, limit: int, wait: float) -> Fetched:  # noqa: ARG002
+        places = range(len(self.values)) if self.offsets is None else self.offsets
+        found = [(place, value) for place, value in zip(places, self.values, strict=True) if place >= offset]
+        taken = found[: min(limit, self.at_once)]
+        after = taken[-1][0] + 1 if len(taken) < len(found) else max(self.end(), offset)
+        offsets, values = [place for place, _ in taken], [value for _, value in taken]
+        return Fetched(offsets, values, after, len(taken) == len(found))
+
+    def end(self) -> int:
+        return len(self.values) if self.offsets is None else max(self.offsets, default=-1) + 1
+
+    def unread_partitions(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,283 @@
+"""The reader of a partition: cut, repeated or resumed anywhere, its events come to the same rows."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from list_partition import ListPartition
+from rocsteady.core.errors import CorruptBytesError, OtherConfigurationError
+from rocsteady.core.evaluator_table import EvaluatorTable
+from rocsteady.core.events import EventBatch
+from rocsteady.core.records import EndOfPartition, Heartbeat, unpack_record
+from rocsteady.core.rejected import Rejected
+from rocsteady.core.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.source_partitions import IDLE
+from rocsteady.core.windows import EveryEvents, LastEvents
+from rocsteady.transforms.event_fields import EventFields
+from rocsteady.transforms.stream_reader import ReaderState, StreamInput, StreamReader
+from rocsteady.transforms.validate import Timing
+
+FIELDS = EventFields(time="time", model="model", id="id")
+TABLE = TableSettings(
+    EvaluatorSettings(window=LastEvents(20), every=EveryEvents(5), order="time:0s"), shards=1
+)
+
+
+def event(i, seconds, model="m"):
+    return {"model": model, "score": i % 7 / 7, "label": int(i % 3 == 0), "time": seconds, "id": f"e{i}"}
+
+
+def message(found):
+    return json.dumps(found).encode()
+
+
+def reader_of(
+    partition, *, number=0, partitions=1, shards=1, start=0, end=None, idle=None, state=None, fields=FIELDS
+):
+    timing = Timing(lateness=0)
+    source = StreamInput(
+        partition, number, partitions, "event", fields, start, end, timing, located=True, idle=idle
+    )
+    return StreamReader(source, shards, state)
+
+
+def read_all(partition, limit=1_000_000, **options):
+    reader = reader_of(partition, end=partition.end(), **options)
+    steps = []
+    while not reader.ended:
+        steps.append(reader.step(limit))
+    return steps
+
+
+def rows_of(packets):
+    """Feed packets to a table, and return its rows and how many events were late there."""
+    table = EvaluatorTable(TABLE)
+    rows = []
+    for packet in packets:
+        rows += [row for given in table.apply(packet) if not isinstance(given, Rejected) for row in given]
+    return sorted(rows, key=lambda row: (row.model, row.row)), table.counts()["late"]
+
+
+def stream(n, seed, partitions):
+    """Values of partitions, with some that are late, no JSON, or several events."""
+    rng = random.Random(seed)
+    values = [[] for _ in range(partitions)]
+    seconds = 0
+    for i in range(n):
+        seconds += rng.choice([0, 0, 1, 30])
+        own = values[rng.randrange(partitions)]
+        kind = rng.random()
+        if kind < 0.05:
+            own.append(rng.choice([None, b"", b"no JSON", b"[1, 2", b'"text"', b"\xff\xfe", b"{}"]))
+        elif kind < 0.1:
+            own.append(message([event(i, seconds), event(i + 10_000, seconds), 7]))
+        else:
+            late = rng.choice([0, 0, 0, 50])
+            own.append(message(event(i, seconds - late, rng.choice("ab"))))
+    return [ListPartition(f"events[{number}]", tuple(each)) for number, each in enumerate(values)]
+
+
+def reference(parts):
+    """The rows of the partitions read whole, one after another."""
+    packets = [
+        packet
+        for number, part in enumerate(parts)
+        for step in read_all(part, number=number, partitions=len(parts))
+        for _, packet in step.packets
+    ]
+    return rows_of(packets)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([1, 2, 4]))
+def test_rows_do_not_depend_on_steps_failures_and_resumption(seed, partitions):
+    rng = random.Random(seed)
+    parts = stream(120, seed, partitions)
+    committed = [None] * partitions
+    packets, ended = [], set()
+    while len(ended) < partitions:
+        number = rng.randrange(partitions)
+        reader = reader_of(
+            parts[number],
+            number=number,
+            partitions=partitions,
+            end=parts[number].end(),
+            state=committed[number],
+        )
+        given_now = []
+        for _ in range(rng.randrange(4)):
+            given_now += reader.step(rng.randrange(1, 40)).packets
+        if rng.random() < 0.3:
+            continue  # the bundle failed: nothing of it is there, and the next one is cut otherwise
+        packets += [packet for _, packet in given_now]
+        committed[number] = reader.state()
+        if reader.ended:
+            ended.add(number)
+    rng.shuffle(packets)  # no runner promises an order
+    assert rows_of(packets) == reference(parts)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.lists(st.integers(1, 30), min_size=1), st.integers(0, 50))
+def test_a_resumed_reader_gives_what_the_one_before_would_have(seed, limits, cut):
+    (part,) = stream(100, seed, 1)
+
+    def run(resumed):
+        reader, packets, at = reader_of(part, shards=3, end=part.end()), [], 0
+        while not reader.ended:
+            if resumed and at == cut:
+                reader = reader_of(part, shards=3, end=part.end(), state=reader.state())
+            packets += reader.step(limits[at % len(limits)]).packets
+            at += 1
+        return packets
+
+    assert run(True) == run(False)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 200))
+@settings(max_examples=30, deadline=None)
+def test_every_event_is_in_a_packet_or_a_dead_letter_at_its_offset(seed, limit):
+    (part,) = stream(80, seed, 1)
+    steps = read_all(part, limit)
+    batches = [unpack_record(packet) for step in steps for _, packet in step.packets]
+    offsets = [int(at) for batch in batches if isinstance(batch, EventBatch) for at in batch.positions]
+    letters = [letter for step in steps for letter in step.letters]
+    items = []
+    for offset, value in enumerate(part.values):
+        try:
+            found = json.loads(value or b"")
+        except ValueError:
+            found = None
+        items += [offset] * (len(found) if isinstance(found, list) else 1)
+    assert sorted(offsets + [letter.position for letter in letters]) == items
+    assert {letter.source for letter in letters} <= {"events[0]"}
+    assert sum(step.records for step in steps) == len(items)
+
+
+def test_what_is_no_event_is_said_with_its_offset_and_harms_no_other():
+    values = (
+        message(event(1, 1)),
+        b"no JSON",
+        None,
+        b"  ",
+        b'{"model": "m",\n "score": 0.5, "label": 1, "time": 2, "id": "x"}',
+        message([event(2, 3), [1], event(3, 3)]),
+        b"[]",
+        b'{"model": "m", "score": "much", "label": 1, "time": 4}',
+    )
+    (step,) = read_all(ListPartition("events[7]", values))
+    assert [
+        (letter.position, letter.reason) for letter in sorted(step.letters, key=lambda one: one.position)
+    ] == [
+        (1, "not a JSON object: Expecting value: line 1 column 1 (char 0)"),
+        (2, "an empty message"),
+        (3, "an empty message"),
+        (5, "not a JSON object"),
+        (7, "score: 'much' is not a number"),
+    ]
+    packets = [unpack_record(packet) for _, packet in step.packets]
+    assert [at for batch in packets if isinstance(batch, EventBatch) for at in batch.positions] == [
+        0,
+        4,
+        5,
+        5,
+    ]
+
+
+def test_a_dead_letter_of_a_large_message_is_cut():
+    (step,) = read_all(ListPartition("events[0]", (b"x" * 10_000_000, message(event(1, 1)))))
+    (letter,) = step.letters
+    assert len(letter.raw) < 11_000
+    assert json.loads(letter.raw).endswith("x... (10,000,000 characters)")
+
+
+def test_a_large_message_of_many_events_is_read():
+    many = [event(i, i) for i in range(100_000)]
+    (step,) = read_all(ListPartition("events[0]", (message(many),)))
+    assert len(message(many)) > 6_000_000
+    assert (step.records, len(step.letters)) == (100_000, 0)
+
+
+def test_offsets_need_not_be_consecutive_and_the_end_may_have_no_message():
+    values = tuple(message(event(i, i)) for i in range(4))
+    part = ListPartition("events[0]", values, offsets=(3, 9, 10, 40))
+    reader = reader_of(part, start=3, end=30)
+    step = reader.step()
+    batch = unpack_record(step.packets[0][1])
+    assert (batch.positions.tolist(), reader.ended, reader.offset, reader.lag()) == ([3, 9, 10], True, 30, 0)
+    assert isinstance(unpack_record(step.packets[-1][1]), EndOfPartition)
+
+
+def test_an_end_is_said_once_even_where_nothing_is_to_be_read():
+    reader = reader_of(ListPartition("events[0]", ()), shards=2, end=0)
+    assert [unpack_record(packet).packets for _, packet in reader.step().packets] == [0, 0]
+    assert (reader.ended, reader.step().packets, reader.finish().packets) == (True, [], [])
+    resumed = reader_of(ListPartition("events[0]", ()), shards=2, end=0, state=reader.state())
+    assert resumed.step().packets == []
+
+
+def words(steps):
+    found = [unpack_record(packet) for step in steps for _, packet in step.packets]
+    return [word for word in found if isinstance(word, Heartbeat)]
+
+
+def test_a_silent_partition_says_so_once_and_takes_it_back():
+    part = ListPartition("events[0]", (message(event(1, 5)), message(event(2, 5))), at_once=1)
+    reader = reader_of(part, idle=0.0)
+    first, second, silent, again = (reader.step() for _ in range(4))
+    assert [word.settled for word in words([first, second])] == [5_000_000]
+    assert [word.settled for word in words([silent])] == [IDLE]
+    assert again.packets == []
+    later = reader_of(
+        ListPartition("events[0]", (*part.values, message(event(3, 5)))), idle=0.0, state=reader.state()
+    )
+    assert [word.settled for word in words([later.step()])] == [5_000_000]
+
+
+def test_the_clock_does_not_wait_for_a_silent_partition_but_the_end_does():
+    full = ListPartition("events[0]", tuple(message(event(i, i)) for i in range(30)))
+    empty = ListPartition("events[1]", ())
+    first = reader_of(full, partitions=2)
+    packets = [packet for _, packet in first.step().packets]
+    assert rows_of(packets) == ([], 0)
+    silent = reader_of(empty, number=1, partitions=2, idle=0.0)
+    packets += [packet for _, packet in silent.step().packets]
+    rows, _ = rows_of(packets)
+    assert [row.seq for row in rows] == [5, 10, 15, 20, 25]
+    packets += [packet for _, packet in first.finish().packets]
+    assert [row.seq for row in rows_of(packets)[0]] == [5, 10, 15, 20, 25]
+    packets += [packet for _, packet in silent.finish().packets]
+    assert [row.seq for row in rows_of(packets)[0]] == [5, 10, 15, 20, 25, 30]
+
+
+def test_a_table_remembers_who_is_silent():
+    full = ListPartition("events[0]", tuple(message(event(i, i)) for i in range(30)))
+    first = reader_of(full, partitions=2)
+    silent = reader_of(ListPartition("events[1]", ()), number=1, partitions=2, idle=0.0)
+    table = EvaluatorTable(TABLE)
+    for _, packet in silent.step().packets:
+        table.apply(packet)
+    again = EvaluatorTable.from_bytes(table.to_bytes(), TABLE)
+    rows = [row for _, packet in first.step().packets for given in again.apply(packet) for row in given]
+    assert [row.seq for row in rows] == [5, 10, 15, 20, 25]
+
+
+def test_a_state_of_other_shards_or_damaged_is_refused():
+    part = ListPartition("events[0]", ())
+    state = reader_of(part, shards=2).state()
+    with pytest.raises(
+        OtherConfigurationError, match=r"of a job of 2 shards, and this one has 3; start it with"
+    ):
+        reader_of(part, shards=3, state=state)
+    for damaged in (
+        state[:-5],
+        b"{}",
+        b'{"next": -1, "sent": [0]}',
+        state.replace(b'"version":1', b'"version":9'),
+    ):
+        with pytest.raises(CorruptBytesError, match="contradicts itself"):
+            ReaderState.from_bytes(damaged)

@@ -1,0 +1,234 @@
+"""The reader of a partition of a stream: messages in, numbered packets, words and dead letters out.
+
+Invariant
+    What it gives is a function of the partition's messages from its start on, and of nothing else but where
+    the steps were cut: a reader made from a state goes on as the one that gave it. Each message is in one
+    step. (Two things follow the clock on the wall: `ahead`, and `idle`, which is off unless asked for.)
+
+It knows nothing of Beam: `read_stream` drives it there, `pipelines.live` without.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass, field, replace
+from typing import NamedTuple
+
+from ..core.errors import CorruptBytesError, OtherConfigurationError
+from ..core.events import NO_TIME
+from ..core.source_partitions import IDLE
+from .dead_letters import DeadLetters
+from .event_fields import EventFields, Role
+from .packets import Packets
+from .stream_messages import message_chunk
+from .stream_partition import Fetched, StreamPartition
+from .validate import ANY_TIME, Timing, validate_as
+
+BATCH_MESSAGES = 20_000
+"""Messages of a step, at the most: what they become is in memory at once, some 10 MB."""
+
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class StreamInput:
+    """A partition of a stream as a partition of a job's input.
+
+    number, partitions  its number among all of the input, from 0, and how many there are
+    role         what its records are
+    fields       which columns are what; settled, also where the model comes from
+    timing       what times are judged by, before the first record
+    located      its records keep their positions
+    start, end   offsets: of the first message, and behind the last one; end None: it never ends
+    idle         seconds of silence after which it holds up the clock of the others no longer; None: never
+    """
+
+    partition: StreamPartition
+    number: int
+    partitions: int
+    role: Role
+    fields: EventFields
+    start: int
+    end: int | None = None
+    timing: Timing = ANY_TIME
+    located: bool = False
+    idle: float | None = None
+
+
+@dataclass
+class ReaderState:
+    """Where a reader is: all that decides what it gives from here on.
+
+    next        the offset to go on from
+    sent        how many packets each shard got
+    high_water  the greatest event time so far, NO_TIME = none
+    settled     what the last heartbeat said
+    ended       the end has been said
+    is_idle     the last word was that it is idle
+    """
+
+    next: int
+    sent: list[int]
+    high_water: int = NO_TIME
+    settled: int = NO_TIME
+    ended: bool = False
+    is_idle: bool = False
+    version: int = field(default=_VERSION)
+
+    def to_bytes(self) -> bytes:
+        """Return a checkpoint."""
+        return json.dumps(asdict(self), separators=(",", ":")).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> ReaderState:
+        """Return the state of a checkpoint. Raises CorruptBytesError."""
+        try:
+            state = cls(**json.loads(data))
+            whole = state.version == _VERSION and min([state.next, *state.sent]) >= 0 and len(state.sent) > 0
+        except (ValueError, TypeError) as damage:
+            raise CorruptBytesError(f"the position of a reader contradicts itself: {damage}") from None
+        if not whole:
+            raise CorruptBytesError(f"the position of a reader contradicts itself: {data[:200]!r}")
+        return state
+
+
+class Step(NamedTuple):
+    """What a reader gave at once.
+
+    packets  (shard key, packed batch, `Heartbeat` or `EndOfPartition`)
+    letters  the records that are none, or late
+    records  how many there were
+    bytes_read  of messages
+    times    the least and the greatest event time of the sound ones; None = none have one
+    at_end   nothing more was there
+    """
+
+    packets: list[tuple[str, bytes]]
+    letters: DeadLetters
+    records: int = 0
+    bytes_read: int = 0
+    times: tuple[int, int] | None = None
+    at_end: bool = False
+
+
+class StreamReader:
+    """Reads a partition from its start, or from a state, in steps.
+
+    Raises OtherConfigurationError for a state of another number of shards.
+    """
+
+    def __init__(self, source: StreamInput, shards: int, state: bytes | None = None) -> None:
+        self.source = source
+        found = ReaderState(source.start, [0] * shards) if state is None else ReaderState.from_bytes(state)
+        if len(found.sent) != shards:
+            raise OtherConfigurationError(
+                f"the position of {source.partition.name} is that of a job of {len(found.sent)} shards, and "
+                f"this one has {shards}; start it with --shards {len(found.sent)}"
+            )
+        self._state = found
+        self._packets = Packets(source.partition.name, source.number, source.partitions, found.sent)
+        self._timing = replace(source.timing, high_water=found.high_water)
+        numbers = source.fields.number_columns
+        self._columns = source.fields.columns_of(source.role)
+        self._text_columns = [column for column in self._columns if column not in numbers]
+        self._heard = time.monotonic()
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has read all, and said so."""
+        return self._state.ended
+
+    @property
+    def offset(self) -> int:
+        """The offset of the next message."""
+        return self._state.next
+
+    @property
+    def settled(self) -> int:
+        """The time that no later record is earlier than, as far as it has been told."""
+        return self._state.settled
+
+    def lag(self) -> int | None:
+        """Return how many messages, about, are still to be read; None = not known."""
+        end = self.source.partition.end() if self.source.end is None else self.source.end
+        return None if end < 0 else max(end - self._state.next, 0)
+
+    def state(self) -> bytes:
+        """Return a checkpoint, from which another reader goes on."""
+        return replace(self._state, sent=self._packets.sent).to_bytes()
+
+    def step(self, limit: int = BATCH_MESSAGES, wait: float = 0.0) -> Step:
+        """Read up to `limit` messages; wait up to `wait` seconds for the first of them.
+
+        Raises RocsteadyError where the partition cannot be read.
+        """
+        state, end = self._state, self.source.end
+        if state.ended:
+            return Step([], DeadLetters.of(()), at_end=True)
+        if end is not None and state.next >= end:
+            return Step(self._ends(), DeadLetters.of(()), at_end=True)
+        fetched = self.source.partition.fetch(state.next, limit, wait)
+        if end is not None and fetched.next > end:
+            fetched = _up_to(fetched, end)
+        step = self._read(fetched)
+        state.next = fetched.next
+        if end is not None and state.next >= end:
+            step.packets.extend(self._ends())
+        return step._replace(at_end=fetched.at_end or state.ended)
+
+    def finish(self) -> Step:
+        """End here, whatever is still to come."""
+        return Step([] if self._state.ended else self._ends(), DeadLetters.of(()), at_end=True)
+
+    def _read(self, fetched: Fetched) -> Step:
+        if not fetched.offsets and not fetched.deleted:
+            return Step(self._silence(fetched), DeadLetters.of(()))
+        source, name = self.source, self.source.partition.name
+        chunk = message_chunk(fetched, name, self._text_columns, self._columns)
+        if self._timing.ahead is not None:
+            self._timing = replace(self._timing, now=time.time_ns() // 1_000)
+        batch, late = validate_as(
+            source.role, chunk, source.fields, name, source.number, self._timing, source.located
+        )
+        self._timing = self._timing.after(batch)
+        packets = [*self._packets.split(batch), *self._settle()]
+        times = batch.times
+        found = times is not None and len(times) > 0
+        return Step(
+            packets,
+            DeadLetters.concat([chunk.dead, late]),
+            chunk.records,
+            chunk.bytes_read,
+            (int(times.min()), int(times.max())) if times is not None and found else None,
+        )
+
+    def _settle(self) -> list[tuple[str, bytes]]:
+        """Tell how far it is settled, where that is news."""
+        state, lateness = self._state, self._timing.lateness
+        state.high_water = self._timing.high_water
+        self._heard = time.monotonic()
+        if lateness is None or state.high_water == NO_TIME:
+            return []
+        settled = state.high_water - lateness
+        if settled <= state.settled and not state.is_idle:
+            return []
+        state.settled, state.is_idle = max(settled, state.settled), False
+        return [*self._packets.heartbeats(state.settled, state.high_water)]
+
+    def _silence(self, fetched: Fetched) -> list[tuple[str, bytes]]:
+        """Tell that it is idle, once, where it has been silent for so long."""
+        state, idle = self._state, self.source.idle
+        if idle is None or state.is_idle or not fetched.at_end or time.monotonic() - self._heard < idle:
+            return []
+        state.is_idle = True
+        return [*self._packets.heartbeats(IDLE, state.high_water)]
+
+    def _ends(self) -> list[tuple[str, bytes]]:
+        self._state.ended = True
+        return [*self._packets.ends(self._state.high_water)]
+
+
+def _up_to(fetched: Fetched, end: int) -> Fetched:
+    kept = sum(offset < end for offset in fetched.offsets)
+    return Fetched(fetched.offsets[:kept], fetched.values[:kept], end, fetched.at_end, fetched.deleted)
