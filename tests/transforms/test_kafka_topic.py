@@ -10,7 +10,9 @@ from rocsteady.transforms.kafka_topic import KafkaTopic, is_kafka, kafka_options
 
 
 def test_a_url_is_brokers_and_a_topic():
-    topic = KafkaTopic.parse("kafka://a.example:9092,[::1]:19092/rows.v2_x-y", ["linger.ms=5", "linger.ms = 7"])
+    topic = KafkaTopic.parse(
+        "kafka://a.example:9092,[::1]:19092/rows.v2_x-y", ["linger.ms=5", "linger.ms = 7"]
+    )
     assert (topic.brokers, topic.name) == ("a.example:9092,[::1]:19092", "rows.v2_x-y")
     assert topic.options == (("linger.ms", "7"),)
     assert topic.url == "kafka://a.example:9092,[::1]:19092/rows.v2_x-y"
