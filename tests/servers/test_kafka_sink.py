@@ -1,4 +1,4 @@
-"""The sink on a real broker: keys, headers and JSON of every message, none lost, repeats dropped by a reader."""
+"""The sink on a real broker: keys, headers and JSON of every message; none lost, repeats dropped."""
 
 from __future__ import annotations
 

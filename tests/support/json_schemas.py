@@ -1,4 +1,4 @@
-"""JSON Schemas of what sinks write, made of the columns. `python tests/support/json_schemas.py` renews docs/schemas."""
+"""JSON Schemas of what sinks write, made of the columns; run as a program it renews docs/schemas."""
 
 from __future__ import annotations
 

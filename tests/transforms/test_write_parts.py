@@ -40,7 +40,7 @@ def test_a_part_is_a_file_of_all_that_was_held(tmp_path, form):
     assert parts.settle() is None
     for piece in pieces:
         parts.write(piece)
-    assert os.listdir(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
     path = parts.settle()
     assert parts_of(str(tmp_path)) == [path]
     if form == "parquet":
@@ -84,7 +84,7 @@ def test_parts_of_a_job_hold_its_rows(tmp_path, runner):
     found, repeats = distinct_rows([folder])
     assert in_order(found).equals(in_order(table))
     assert repeats == 0
-    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_a_folder_behind_a_url(tmp_path):
@@ -129,7 +129,7 @@ def test_a_disk_without_room_is_a_sentence_and_leaves_nothing(tmp_path, form, py
         f"output {tmp_path}/: a file of 500 rows cannot be written (File too large); make room, or let it be "
         "written to"
     )
-    assert parts_of(str(tmp_path)) == [path] == [str(tmp_path / name) for name in os.listdir(tmp_path)]
+    assert parts_of(str(tmp_path)) == [path] == list(map(str, tmp_path.iterdir()))
     assert len(list(read_rows(tmp_path))) == 500
 
 
