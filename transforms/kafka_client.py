@@ -31,8 +31,7 @@ _NUMBERS = re.compile(r"\d+")
 _logger = logging.getLogger("rocsteady.kafka")
 _logger.addFilter(RareLog(kind=lambda record: _NUMBERS.sub("", record.getMessage())[:80]))
 
-_silent = logging.getLogger("rocsteady.kafka.asking")
-_silent.propagate = False
+_silent = logging.Logger("rocsteady.kafka.asking")
 _silent.addHandler(logging.NullHandler())
 
 
@@ -65,6 +64,7 @@ def check_topic(topic: KafkaTopic, what: str, seconds: float = CHECK_SECONDS) ->
     Raises InputError where no broker answers in time, refuses us, or knows no such topic; ConfigError for
     an option that cannot be; MissingPackageError without confluent-kafka.
     """
+    kafka = confluent_kafka()
     from confluent_kafka.admin import AdminClient
 
     errors: list[Any] = []
@@ -75,13 +75,15 @@ def check_topic(topic: KafkaTopic, what: str, seconds: float = CHECK_SECONDS) ->
         try:
             known = client.list_topics(timeout=min(2.0, seconds)).topics
             break
-        except confluent_kafka().KafkaException as error:
+        except kafka.KafkaException as error:
             client.poll(_POLL_SECONDS)  # serves error_cb
             telling = [each for each in errors if each.name() != "_ALL_BROKERS_DOWN"]
             final = [each for each in telling if each.name() in _REFUSALS]
             if final or time.monotonic() >= end:
                 last = (final or telling or [error.args[0]])[-1]
-                raise InputError(f"{what}: {no_answer(topic, last, reason_of(last))}") from None
+                raise InputError(
+                    f"{what}: {no_answer(topic, last, reason_of(last), connected=not telling)}"
+                ) from None
     found = known.get(topic.name)
     if found is None or found.error is not None:
         near = difflib.get_close_matches(topic.name, known, 1)
@@ -90,8 +92,12 @@ def check_topic(topic: KafkaTopic, what: str, seconds: float = CHECK_SECONDS) ->
     return len(found.partitions)
 
 
-def no_answer(topic: KafkaTopic, error: Any, said: str) -> str:
-    """Say why no broker answers, and what would mend it; `said` is the reason of the error."""
+def no_answer(topic: KafkaTopic, error: Any, said: str, *, connected: bool = False) -> str:
+    """Say why no broker answers, and what would mend it.
+
+    said       the reason of the error
+    connected  something took the connection, and then said nothing
+    """
     if error.name() == "_RESOLVE":
         return f"no host of {topic.brokers} is known here ({said}); check its name"
     if error.name() in _REFUSALS:
@@ -102,6 +108,9 @@ def no_answer(topic: KafkaTopic, error: Any, said: str) -> str:
     remedy = "start the broker, or name another"
     if "PLAINTEXT" in said:
         remedy = "leave --kafka-option security.protocol out, or say SASL_PLAINTEXT, if it speaks no TLS"
-    elif "security.protocol" in said or "SSL" in said:
-        remedy = "say --kafka-option security.protocol=SSL, or SASL_SSL, if it speaks TLS"
+    elif connected:  # a listener of TLS hangs up without a word when none is spoken
+        remedy = (
+            "something takes connections there: say --kafka-option security.protocol=SSL, or SASL_SSL, if it "
+            "speaks TLS"
+        )
     return f"no broker answers at {topic.brokers} ({said}); {remedy}"

@@ -20,6 +20,9 @@ _WAIT_SECONDS = 0.5
 _PATIENCE_SECONDS = 60.0
 """Without a message, while there should be some."""
 
+_FINAL = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "_AUTHENTICATION")
+"""Errors that no waiting mends."""
+
 _NULLABLE = pa.schema([field.with_nullable(True) for field in ROW_SCHEMA])
 _SETTINGS = {
     "group_id": "rocsteady-read-rows",  # never joined, nor committed to
@@ -63,15 +66,20 @@ def read_kafka_rows(topic: KafkaTopic, follow: bool) -> Iterator[tuple[pa.Table,
 def _ends(consumer: Any, starts: list[Any], topic: KafkaTopic) -> dict[int, int]:
     """Return by partition the offset behind its last message; those that hold none are left out."""
     ends = {}
-    for start in starts:
+    until = time.monotonic() + _PATIENCE_SECONDS / 2
+    waiting = list(starts)
+    while waiting:
         try:
-            low, high = consumer.get_watermark_offsets(start, timeout=_PATIENCE_SECONDS / 2)
-        except confluent_kafka().KafkaException as error:
-            raise InputError(
-                f"{topic.url}: {reason_of(error.args[0])}; see whether its brokers answer"
-            ) from None
+            low, high = consumer.get_watermark_offsets(waiting[-1], timeout=_PATIENCE_SECONDS / 2)
+        except confluent_kafka().KafkaException as failure:
+            if time.monotonic() > until:
+                said = reason_of(failure.args[0])
+                raise InputError(f"{topic.url}: {said}; see whether its brokers answer") from None
+            time.sleep(_WAIT_SECONDS)  # a partition that is new, or moves, has no leader for a moment
+            continue
+        partition = waiting.pop().partition
         if high > low:
-            ends[start.partition] = high
+            ends[partition] = high
     return ends
 
 
@@ -82,9 +90,9 @@ def _is_row(message: Any, ends: dict[int, int], topic: KafkaTopic, follow: bool)
         if error.code() == confluent_kafka().KafkaError._PARTITION_EOF:
             ends.pop(partition, None)  # also where the last offsets are no messages
             return False
-        if error.retriable():
-            return False
-        raise RocsteadyError(f"{topic.url}: {reason_of(error)}; see whether its brokers answer")
+        if error.fatal() or error.name() in _FINAL or "AUTHORIZATION" in error.name():
+            raise RocsteadyError(f"{topic.url}: {reason_of(error)}; see whether it is still there, for us")
+        return False  # the client tries again, and logs it
     asked = follow or partition in ends
     if not follow and offset + 1 >= ends.get(partition, 0):
         asked = asked and offset < ends.pop(partition, 0)

@@ -13,6 +13,7 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.pvalue import PCollection
 
+from ..core.errors import ConfigError
 from .append_table import TableSink, open_table
 from .kafka_client import check_topic
 from .kafka_topic import KafkaTopic, is_kafka
@@ -54,7 +55,11 @@ def check_sink(path: str, options: SinkOptions, what: str) -> None:
     Raises ConfigError, InputError or MissingPackageError.
     """
     if is_kafka(path):
-        check_topic(checked_topic(KafkaTopic.parse(path, options.kafka)), what)
+        try:
+            topic = KafkaTopic.parse(path, options.kafka)
+        except ConfigError as mistake:
+            raise ConfigError(str(mistake).replace(path, what, 1)) from None
+        check_topic(checked_topic(topic), what)
     elif is_folder(path):
         check_folder(path)
     else:

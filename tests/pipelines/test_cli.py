@@ -102,7 +102,7 @@ MISTAKES = {
     "evaluate ok.csv --output o.csv --dead-letters none/d.csv": "none/d.csv does not exist",
     "evaluate ok.csv --output o.csv --dead-letters d.txt": "d.txt .parquet",
     "evaluate ok.csv --output o.csv --dead-letters -": "--dead-letters stdout",
-    "evaluate ok.csv --output kafka://host:1/topic": "kafka://host:1/topic not in this version",
+    "evaluate ok.csv --output kafka://host/topic": "--output kafka://host/topic host:port",
     "evaluate ok.csv --output o.csv --curves ok.csv": "--curves ok.csv is also an input",
     "evaluate ok.csv --output o.csv --curves ./o.csv": "--curves ./o.csv file of the rows another",
     "evaluate ok.csv --output o.csv --dead-letters d.csv --curves d.csv": "--curves d.csv dead letters",
@@ -110,7 +110,7 @@ MISTAKES = {
     "evaluate ok.csv --output o.csv --curves c.png": "c.png .parquet .jsonl",
     "evaluate ok.csv --output o.csv --curves folder.csv": "folder.csv is a folder",
     "evaluate ok.csv --output o.csv --curves -": "--curves stdout is for rows",
-    "evaluate ok.csv --output o.csv --curves kafka://host:1/topic": "--curves not in this version",
+    "evaluate ok.csv --output o.csv --curves kafka://host:1/": "--curves kafka://host:1/ name of a topic",
     # settings
     "evaluate ok.csv --output o.csv --curves-every 5": "--curves-every 5 --curves PATH",
     "evaluate ok.csv --output o.csv --curves-every end": "--curves-every end --curves PATH",

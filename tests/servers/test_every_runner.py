@@ -1,0 +1,138 @@
+"""One command on every runner that can be had here: files and a topic, labels joined, and equal rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+from command import COMMAND
+from requirements import servers
+from rocsteady.runners.servers.flink import FlinkCluster
+from rocsteady.runners.servers.kafka import KafkaBroker, create_topic
+
+RUNNERS = {
+    "processes": ["--direct_running_mode=multi_processing", "--direct_num_workers=2"],
+    "embedded": ["--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=LOOPBACK"],
+    "prism": ["--runner=prism"],
+    "flink": ["--runner=flink", "--parallelism=2"],
+}
+MINUTE = 60_000_000
+
+
+def evaluate(words, runner=(), patience=240):
+    """Run `rocsteady evaluate` to its end; return the last line of what it says."""
+    ran = subprocess.run(
+        [*COMMAND, "evaluate", *words, *runner],
+        capture_output=True,
+        text=True,
+        timeout=patience,
+        check=False,
+        env={**os.environ},
+    )
+    assert ran.returncode == 0, ran.stderr[-3_000:]
+    return ran.stderr
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    servers("flink")
+    with FlinkCluster(tmp_path_factory.mktemp("flink")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    servers("kafka")
+    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as started:
+        yield started
+
+
+@pytest.fixture(params=[*RUNNERS])
+def runner(request):
+    if request.param == "prism":
+        servers("prism")
+    if request.param != "flink":
+        return RUNNERS[request.param]
+    started = request.getfixturevalue("cluster")
+    return [*RUNNERS["flink"], f"--flink_master={started.address}"]
+
+
+@pytest.fixture(scope="module")
+def streams(tmp_path_factory):
+    """Predictions of four models and the labels of most of their ids, each out of order in two files."""
+    folder = tmp_path_factory.mktemp("streams")
+    rng = np.random.default_rng(11)
+    n = 3_000
+    made = np.sort(rng.integers(0, 5 * 24 * 60, n)) * MINUTE
+    label = rng.integers(0, 2, n)
+    predictions = [
+        {
+            "id": f"i{number}",
+            "model": f"m{number % 4}",
+            "time": int(made[number]),
+            "score": round(float(rng.normal(0.7 * label[number], 1)), 3),
+            "country": "NZ" if number % 3 else "DE",
+        }
+        for number in range(n)
+    ]
+    labels = [
+        {"id": f"i{number}", "known": int(made[number]) + int(rng.integers(1, 600)) * MINUTE,
+         "label": int(label[number])}
+        for number in range(n) if number % 50
+    ]  # fmt: skip
+    for name, records in (("predictions", predictions), ("labels", labels)):
+        for part in range(2):
+            some = [record for number, record in enumerate(records) if number % 2 == part]
+            some = [some[number] for number in np.argsort(np.arange(len(some)) + rng.random(len(some)) * 30)]
+            (folder / f"{name}-{part}.jsonl").write_text("\n".join(map(json.dumps, some)) + "\n")
+    return folder
+
+
+WINDOWS = [
+    "--id=id", "--time=time", "--time-unit=us", "--slice=country", "--window=last:300", "--every=40",
+    "--ttl=1d", "--label-lead=0s", "--label-time=known",
+]  # fmt: skip
+
+
+def words(sources, labels, output):
+    return [*sources, "--labels", *labels, *WINDOWS, "--output", str(output)]
+
+
+@pytest.fixture(scope="module")
+def expected(streams, tmp_path_factory):
+    """Rows of the local runner, once."""
+    output = tmp_path_factory.mktemp("local") / "rows.csv"
+    globs = str(streams / "predictions-*.jsonl"), str(streams / "labels-*.jsonl")
+    said = evaluate(words(globs[:1], globs[1:], output))
+    assert "3,000 predictions read = 2,940 applied" in said
+    return output.read_text()
+
+
+def test_files_give_the_rows_of_the_local_runner(streams, expected, runner, tmp_path):
+    globs = str(streams / "predictions-*.jsonl"), str(streams / "labels-*.jsonl")
+    evaluate(words(globs[:1], globs[1:], tmp_path / "rows.csv"), runner)
+    assert (tmp_path / "rows.csv").read_text() == expected
+
+
+@pytest.fixture(scope="module")
+def topics(broker, streams):
+    """The same records in two topics of two partitions each."""
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": broker.address})
+    for name in ("predictions", "labels"):
+        create_topic(broker.address, name, partitions=2)
+        for part in range(2):
+            for line in (streams / f"{name}-{part}.jsonl").read_text().splitlines():
+                producer.produce(name, value=line.encode(), partition=part)
+    assert producer.flush(30) == 0
+    return [f"kafka://{broker.address}/{name}" for name in ("predictions", "labels")]
+
+
+def test_topics_give_the_rows_of_files(topics, expected, runner, tmp_path):
+    more = ["--until", "latest"]
+    evaluate([*words(topics[:1], topics[1:], tmp_path / "rows.csv"), *more], runner)
+    assert (tmp_path / "rows.csv").read_text() == expected
