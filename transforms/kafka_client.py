@@ -105,7 +105,10 @@ def no_answer(topic: KafkaTopic, error: Any, said: str, *, connected: bool = Fal
             f"{topic.brokers} does not let us in ({said}); check --kafka-option security.protocol, sasl.* "
             "and ssl.*"
         )
-    remedy = "start the broker, or name another"
+    remedy = (
+        "start the broker, or name another, or say --kafka-option security.protocol=SSL, SASL_SSL or "
+        "SASL_PLAINTEXT if it asks for TLS or a password"
+    )
     if "PLAINTEXT" in said:
         remedy = "leave --kafka-option security.protocol out, or say SASL_PLAINTEXT, if it speaks no TLS"
     elif connected:  # a listener of TLS hangs up without a word when none is spoken

@@ -53,13 +53,8 @@ class Offsets:
 def consumer_of(topic: KafkaTopic, **own: Any) -> Any:
     """Return a client that reads a topic; what it complains of is logged, a line a minute.
 
-    Raises ConfigError for an option that it refuses, or that is ours.
+    Raises ConfigError for an option that it refuses.
     """
-    for name, value in topic.options:
-        if name in OURS:
-            raise ConfigError(
-                f"--kafka-option {name}={value}: rocsteady keeps its offsets itself; leave it out"
-            )
 
     def complain(error: Any) -> None:
         if error.name() != "_ALL_BROKERS_DOWN":
@@ -86,9 +81,14 @@ def offsets_of(
     Raises InputError where no broker answers or the topic does not exist, ConfigError for a wrong option;
     sentences begin with `what`, the option that names the topic.
     """
+    for name, value in topic.options:
+        if name in OURS:
+            raise ConfigError(
+                f"--kafka-option {name}={value}: rocsteady keeps its offsets itself; leave it out"
+            )
+    numbers = range(check_topic(topic, f"{what} {topic.url}"))
     client = consumer_of(topic)
     try:
-        numbers = range(check_topic(topic, f"{what} {topic.url}"))
         ranges = [_watermarks(topic, client, number) for number in numbers]
         starts = _resolved(topic, client, start, ranges)
         ends = [None] * len(ranges) if until is None else _resolved(topic, client, until, ranges)

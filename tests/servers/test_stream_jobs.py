@@ -1,0 +1,71 @@
+"""Jobs that read topics for ever on runners that stream: the rows of the same events in this process."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from kafka_topics import OPTIONS, N, evaluate, events, produce, start, topic_of, until
+from requirements import servers
+from rocsteady.runners.servers.flink import FlinkCluster
+from rocsteady.runners.servers.kafka import KafkaBroker
+from rocsteady.runners.servers.packages import prism_path
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    servers("kafka")
+    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as started:
+        yield started
+
+
+@pytest.fixture(params=["prism", "flink"])
+def runner(request, tmp_path):
+    """The options of a runner that streams."""
+    servers(request.param)
+    if request.param == "prism":
+        yield ["--runner", "prism", "--prism_location", str(prism_path())]
+        return
+    settings = {"execution.checkpointing.interval": "2 s"}
+    with FlinkCluster(tmp_path / "flink", settings=settings) as cluster:
+        yield ["--runner", "flink", "--parallelism", "1", *cluster.options()]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def rows_in(paths):
+    """Rows by their identity; one that is there twice must be the same."""
+    found = {}
+    for path in paths:
+        for row in map(json.loads, Path(path).read_text().splitlines()):
+            assert found.setdefault((row["model"], row["slice"], row["row"]), row) == row
+    return found
+
+
+def test_a_job_on_a_runner_gives_the_rows_of_one_without(broker, runner):
+    found = events()
+    name = f"events-{runner[1]}"
+    url = topic_of(broker, name, found[: N // 2], 2)
+    job = start(url, "--output", "rows/", "--shards", "4", *OPTIONS, *runner)
+    try:
+        until(lambda: rows_in(Path("rows").glob("*.jsonl")) or job.poll() is not None, 120)
+        later = [
+            (i % 2, json.dumps(event).encode(), event["time"] * 1_000)
+            for i, event in enumerate(found[N // 2 :])
+        ]
+        produce(broker, name, later)
+        order = ["--order", "time:0s"]
+        assert evaluate(url, "--until", "latest", "--output", "same.jsonl", *OPTIONS, *order) == 0
+        same = rows_in(["same.jsonl"])
+        until(lambda: len(rows_in(Path("rows").glob("*.jsonl"))) >= len(same) - 4, 60)
+    finally:
+        job.send_signal(signal.SIGINT)
+        _, words = job.communicate(timeout=60)
+    rows = rows_in(Path("rows").glob("*.jsonl"))
+    assert {key: row for key, row in same.items() if key in rows} == rows, words
+    assert "Traceback" not in words

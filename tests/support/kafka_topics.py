@@ -1,0 +1,94 @@
+"""Topics full of events, and jobs that read them: what they give is compared with a file of the same."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import subprocess
+import time
+from pathlib import Path
+
+from command import COMMAND
+from rocsteady.pipelines.cli import main
+
+N = 4_000
+OPTIONS = ["--time", "time", "--id", "id", "--every", "50", "--window", "last:500"]
+
+
+def events(n=N, seed=1):
+    """Events whose times rise; two models."""
+    rng, seconds, found = random.Random(seed), 1_700_000_000, []
+    for i in range(n):
+        seconds += rng.choice([0, 1, 20])
+        label = rng.random() < 0.4
+        score = round(rng.random() * 0.6 + 0.4 * label, 3)
+        found.append(
+            {"model": rng.choice("ab"), "score": score, "label": int(label), "time": seconds, "id": f"e{i}"}
+        )
+    return found
+
+
+def produce(broker, topic, messages, address=None):
+    """Send (partition, bytes, milliseconds), in order."""
+    from confluent_kafka import Producer
+
+    settings = {"enable.idempotence": True, "message.max.bytes": 20_000_000, "log_level": 0}
+    producer = Producer({"bootstrap.servers": address or broker.address, **settings})
+    failed = []
+    for partition, value, millis in messages:
+        producer.produce(
+            topic,
+            value,
+            partition=partition,
+            timestamp=millis,
+            on_delivery=lambda e, _: failed.append(e) if e else None,
+        )
+    assert producer.flush(30) == 0
+    assert failed == []
+
+
+def topic_of(broker, name, found, partitions, *, together=1):
+    """Make a topic of events, `together` of them in a message."""
+    broker.create_topic(name, partitions=partitions)
+    rng = random.Random(2)
+    pieces = [found[i : i + together] for i in range(0, len(found), together)]
+    messages = [
+        (
+            rng.randrange(partitions),
+            json.dumps(piece if together > 1 else piece[0]).encode(),
+            piece[0]["time"] * 1_000,
+        )
+        for piece in pieces
+    ]
+    produce(broker, name, messages)
+    return f"kafka://{broker.address}/{name}"
+
+
+def evaluate(*arguments):
+    return main(["evaluate", "--shards", "4", *arguments])
+
+
+def rows_in(path):
+    return sorted([*csv.reader(Path(path).read_text().splitlines())][1:])
+
+
+def rows_of_file(found, *options):
+    Path("same.jsonl").write_text("".join(json.dumps(event) + "\n" for event in found))
+    assert evaluate("same.jsonl", "--output", "same.csv", *OPTIONS, *options) == 0
+    return rows_in("same.csv")
+
+
+def start(*arguments):
+    return subprocess.Popen([*COMMAND, "evaluate", *arguments], stderr=subprocess.PIPE, text=True)
+
+
+def until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.1)
+
+
+def lines_in(path):
+    return len(Path(path).read_text().splitlines()) if Path(path).exists() else 0
