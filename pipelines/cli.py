@@ -57,6 +57,8 @@ _REPLAY_EPILOG = """examples:
   files that appear in a folder, and are followed there:
     rocsteady replay day.csv --time sent --speed 60 --output arriving --file-every 5s &
     rocsteady evaluate arriving --follow --output rows.jsonl
+  messages of a topic:
+    rocsteady replay day.csv --time sent --speed max --output kafka://localhost:9092/scored
 
 JSON lines are played as they are. In records of CSV and Parquet the time becomes RFC 3339, and what reads
 like a number is one. Files whose times rise are streamed, others sorted in memory. Rate and delay are told
@@ -202,7 +204,19 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     add("--time", required=True, metavar="COL", help="RFC 3339, dates, or numbers in --time-unit")
     add("--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="of numeric times [s]")
     add("--speed", default="1", help="seconds of event time in a second: 60 or 60x; max: no waiting [1]")
-    add("--output", default="-", metavar="DIR", help="a new folder of files, or - for stdout [-]")
+    add(
+        "--output",
+        default="-",
+        metavar="DIR",
+        help="a new folder of files, a topic kafka://host:port/topic, or - for stdout [-]",
+    )
+    add(
+        "--kafka-option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the Kafka client, librdkafka, or @FILE with such lines; repeatable",
+    )
     add("--file-every", metavar="10s", help="a file in DIR so often, or each 100,000 records [10s]")
     add("--start", metavar="TIME", help="leave out what is earlier")
     add("--limit", metavar="N", help="end after N records")

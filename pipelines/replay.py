@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -25,10 +25,13 @@ from ..core.events import NO_TIME
 from ..core.windows import microseconds
 from ..transforms.columns import instant
 from ..transforms.file_formats import SourceFile
+from ..transforms.kafka_client import check_topic, client_settings, make_client, reason_of
+from ..transforms.kafka_topic import KafkaTopic, confluent_kafka, is_kafka
 from ..transforms.list_files import column_names, list_sources
 from ..transforms.live_readers import END_FILE
 from ..transforms.text_forms import rfc3339
 from ..transforms.timed_lines import TimedFile, TimedLines, survey, timed_lines
+from ..transforms.write_kafka import DELIVERY_SECONDS
 from .stopping import StopOnSignal
 
 STDOUT = "-"
@@ -125,6 +128,48 @@ class FolderSink:
             self._hidden.rename(self._folder / f"part-{self._number:06d}.jsonl")
 
 
+class TopicSink:
+    """Lines as messages of a topic of Kafka, over its partitions as its client spreads them."""
+
+    def __init__(self, topic: KafkaTopic) -> None:
+        self._topic = topic
+        check_topic(topic, f"--output {topic.url}")
+        settings = client_settings(topic, acks="all", linger_ms=5, compression_type="lz4")
+        self._producer = make_client(confluent_kafka().Producer, settings)
+        self._error: Any = None
+
+    def put(self, lines: Sequence[str]) -> None:
+        """Hand lines to the client, and wait while its queue is full."""
+        for line in lines:
+            while True:
+                try:
+                    self._producer.produce(self._topic.name, line.encode(), on_delivery=self._heard)
+                    break
+                except BufferError:
+                    self._producer.poll(_LOOK_SECONDS)
+                    self.tick()
+        self.tick()
+
+    def tick(self) -> None:
+        """Hear what became of messages; raises RocsteadyError for one that was not delivered."""
+        self._producer.poll(0)
+        if self._error is not None:
+            raise RocsteadyError(
+                f"{self._topic.url}: a message was not delivered ({reason_of(self._error)}); see whether its "
+                "brokers answer"
+            )
+
+    def close(self, complete: bool) -> None:  # noqa: ARG002
+        """Wait until all is delivered."""
+        waiting = self._producer.flush(DELIVERY_SECONDS)
+        self.tick()
+        if waiting:
+            raise RocsteadyError(f"{self._topic.url}: {waiting:,} messages were not delivered in time")
+
+    def _heard(self, error: Any, _: Any) -> None:
+        self._error = self._error or error
+
+
 @dataclass
 class Played:
     """What was played: records, the seconds it took, the greatest delay, and the delay of the last record."""
@@ -155,7 +200,7 @@ def replay_command(options: argparse.Namespace) -> int:
             raise ConfigError(f"--start {options.start!r}: give a date or a time, such as 2013-07-01T12:00")
         start = found
     limit = _limit(options.limit)
-    sink = _sink(options.output, options.file_every)
+    sink = _sink(options.output, options.file_every, options.kafka_option)
     files = [survey(source, options.time, options.time_unit) for source in list_sources(options.sources)]
     if not any(file.last >= max(start, NO_TIME + 1) for file in files):
         raise InputError("no record is to be played: the files have none, or --start is behind all of them")
@@ -291,11 +336,15 @@ def _limit(text: str | None) -> float:
     return number
 
 
-def _sink(output: str, every: str | None) -> Sink:
-    if output == STDOUT:
+def _sink(output: str, every: str | None, kafka: Sequence[str]) -> Sink:
+    if kafka and not is_kafka(output):
+        raise ConfigError(
+            f"--kafka-option {kafka[0]} is for a topic; name one, --output kafka://host:port/topic"
+        )
+    if output == STDOUT or is_kafka(output):
         if every is not None:
             raise ConfigError(f"--file-every {every}: name the folder of the files with --output DIR")
-        return StdoutSink()
+        return TopicSink(KafkaTopic.parse(output, kafka)) if is_kafka(output) else StdoutSink()
     seconds = _FILE_SECONDS if every is None else microseconds(every, "--file-every") / 1e6
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
