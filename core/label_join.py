@@ -41,7 +41,7 @@ from .label_matching import (
     Departures,
     LabelMatcher,
 )
-from .records import EndOfPartition, Heartbeat, unpack_record
+from .records import EndOfPartition, Heartbeat, Record, StateMarker, unpack_record
 from .rejected import Rejected, in_words
 from .reorder_buffer import ReorderBuffer
 from .row_store import RowStore
@@ -186,7 +186,10 @@ class LabelJoin:
         Raises a `WireError` for bytes that are no record, InputError for a record that contradicts what
         came before.
         """
-        content = unpack_record(record)
+        return self.take(unpack_record(record), record)
+
+    def take(self, content: Record, record: bytes) -> list[Packet | Rejected]:
+        """Apply one record that was read."""
         outputs: list[Packet | Rejected] = []
         if isinstance(content, EventBatch):
             raise InputError(
@@ -195,6 +198,8 @@ class LabelJoin:
             )
         if isinstance(content, PredictionBatch | LabelBatch):
             outputs += self._take_in(content, len(record))
+        elif isinstance(content, StateMarker):
+            self._clock.is_new(content)
         moment = self._clock.after(content)
         if moment > self._clock.moment:
             outputs += self._advance(moment)
@@ -225,6 +230,35 @@ class LabelJoin:
         return Rejected(
             "late", records, TextColumn.of([*words]), "behind the clock of the join", not is_label
         )
+
+    # ---- exports (state_export.py)
+
+    kind = "join"
+
+    @property
+    def partitions(self) -> int | None:
+        """How many partitions both inputs have together; None = nobody has said so yet."""
+        return self._clock.partitions.count
+
+    def received(self, partition: int) -> int | None:
+        """Return how many packets of a partition are here without a gap."""
+        return self._clock.partitions.received(partition)
+
+    def has_ended(self, partition: int) -> bool:
+        """Return whether a partition has ended and all of its packets are here."""
+        return self._clock.partitions.has_ended(partition)
+
+    def pass_on(self, marker: StateMarker) -> list[Packet | Rejected]:
+        """Send a marker to every shard of the evaluators, behind what this shard gave out."""
+        packets: list[Packet | Rejected] = []
+        for shard, sent in enumerate(self._sent):
+            passed = replace(
+                marker, source=self._name, partition=self.number, partitions=self.settings.shards,
+                sequence=sent,
+            )  # fmt: skip
+            packets.append((shard_key(shard), passed.pack()))
+            self._sent[shard] += 1
+        return packets
 
     # ---- matching
 

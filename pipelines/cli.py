@@ -357,6 +357,13 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "there is a file _END, or until Ctrl-C, which ends stdin too: the last rows come, and the summary",
     )
     add("--until-idle", metavar="60s", help="with --follow: end after so long without a new file [never]")
+    add(
+        "--export-state",
+        metavar="DIR",
+        help="write the state behind the last event to a new folder, instead of last rows: a job with "
+        "--import-state DIR goes on from there as if its input followed in this one",
+    )
+    add("--import-state", metavar="DIR", help="begin with the state that an export left [empty]")
     add("--shards", default="64", metavar="N", help="models are spread over so many keys [64]")
     add("--cache-bytes", metavar="N", help="memory for live state in a worker")
     add("--runner", default="local", help="local | prism | flink | dataflow | any Beam runner [local]")

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apache_beam as beam
 import numpy as np
@@ -28,9 +29,11 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ..core.errors import ConfigError, RocsteadyError
+from ..core.label_join import JoinSettings
 from ..core.ranking import stride_of
 from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
+from ..core.settings import TableSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..runners.presets import Runner, RunnerError, choose_runner
 from ..transforms.dead_letters import KINDS
@@ -41,16 +44,22 @@ from ..transforms.file_partition import FilePartition
 from ..transforms.join_labels import JoinShards
 from ..transforms.list_files import check_columns
 from ..transforms.metrics import METRICS_NAMESPACE, letter_metrics
-from ..transforms.read_files import ReadEventFiles, ReadFiles
+from ..transforms.read_files import Cut, ReadEventFiles, ReadFiles
+from ..transforms.state_folder import new_id
 from ..transforms.validate import EventFields
 from ..transforms.write_curves import WriteCurves, curve_batches
 from ..transforms.write_rows import WriteDeadLetters, WriteRows
+from ..transforms.write_states import ReadStates, WriteStates
 from ..transforms.write_table import check_output
 from .alerts import alerts_of, read_messages, watch_rows
 from .evaluate_options import fields_of, join_of, sources_of, table_of, timing_of, whole_number
 from .evaluation import Beside, Evaluation, Join, Outcome
 from .outputs import STDOUT, check_outputs, is_text, staged
 from .progress import ProgressLine, sum_of_labels, summarise, warnings_of
+from .state import state_taken_up
+
+if TYPE_CHECKING:
+    from .live import LiveSource
 
 _EVENTS_AT_ONCE = 1_000_000
 """Of Parquet, at the most. 10M events of 100,000 models took 36 s of processor time by this, 48 s by 400,000
@@ -65,7 +74,7 @@ _STEP = re.compile(r" \[while running '.*?'\]")
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Run the command with parsed options; the rest of the words are Beam's."""
-    from .live import evaluate_live, live_source
+    from .live import live_source
 
     for option, text in (("--model-name", options.model_name), ("--title", options.title)):
         if not is_text(text or ""):
@@ -112,9 +121,16 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         options.report, options.title, timing=timing_of(options, settings.evaluator), join=join,
         alerts=alerts,
     )  # fmt: skip
+    with state_taken_up(job, options) as job:
+        return _evaluate(job, live)
+
+
+def _evaluate(job: Evaluation, live: LiveSource | None) -> int:
+    from .live import evaluate_live
+
     if live is not None:
         return evaluate_live(job, live)
-    if not runner.here:
+    if not job.runner.here:
         logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
     evaluate_and_report(job)
     return 0
@@ -163,17 +179,18 @@ def run_evaluation(job: Evaluation) -> Outcome:
     """
     started = time.monotonic()
     told = None if job.alerts is None else job.alerts.path
-    wanted = (job.output, job.dead_letters, job.curves, job.report, told)
+    wanted = (job.output, job.dead_letters, job.curves, job.report, told, job.export)
     paths = [*(path for path in wanted if path is not None), *(other.output for other in job.beside)]
     with staged(paths, job.runner.here) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
         place_of = dict(zip(paths, places, strict=True))
-        output, dead_letters, curves, report, alerts = (path and place_of[path] for path in wanted)
+        output, dead_letters, curves, report, alerts, export = (path and place_of[path] for path in wanted)
         if report and not curves and job.settings.evaluator.curves is not None:
             curves = str(Path(folder) / "curves.parquet")
         beside = tuple(replace(other, output=place_of[other.output]) for other in job.beside)
         hidden = replace(
-            job, output=output or "", dead_letters=dead_letters, curves=curves, report=report, beside=beside
-        )
+            job, output=output or "", dead_letters=dead_letters, curves=curves, report=report, beside=beside,
+            export=export,
+        )  # fmt: skip
         if job.alerts is not None:
             alerts = alerts or str(Path(folder) / "alerts.parquet")
             hidden = replace(hidden, alerts=replace(job.alerts, path=alerts))
@@ -248,11 +265,16 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
             merged=evaluator.by_time,
             timing=job.timing,
             located=job.settings.deduplicate is not None,
+            cut=_cut(job),
         )
-        packets, letters = events.packets, [events.dead_letters]
+        packets, letters, states = events.packets, [events.dead_letters], []
     else:
-        packets, letters = _joined(pipeline, job, job.join, parquet_rows)
-    rows, refused = packets | "Evaluate" >> EvaluateShards(job.settings, job.fields, job.cache_bytes)
+        packets, letters, states = _joined(pipeline, job, job.join, parquet_rows)
+    evaluate = EvaluateShards(job.settings, job.fields, job.cache_bytes, awaits=job.begins_with is not None)
+    rows, refused, evaluator_states = _with_states(packets, job, job.settings) | "Evaluate" >> evaluate
+    if job.export is not None:
+        all_states = [*states, evaluator_states] | "All states" >> beam.Flatten()
+        _ = all_states | "Write states" >> WriteStates(job.steps(), job.export)
     write = WriteRows(job.output, job.settings.evaluator)
     _ = rows | "In columns" >> beam.ParDo(_InColumns()) | "Write rows" >> write
     for number, other in enumerate(job.beside):
@@ -268,10 +290,30 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     return pipeline
 
 
-def _joined(
-    pipeline: beam.Pipeline, job: Evaluation, join: Join, parquet_rows: int
-) -> tuple[beam.PCollection[tuple[str, bytes]], list[beam.PCollection[pa.RecordBatch]]]:
-    """Read predictions and labels as far as each other and join them; return packets, and dead letters."""
+def _cut(job: Evaluation) -> Cut | None:
+    return None if job.export is None else Cut(new_id(), job.export)
+
+
+def _with_states(
+    packets: beam.PCollection[tuple[str, bytes]], job: Evaluation, settings: TableSettings | JoinSettings
+) -> beam.PCollection[tuple[str, bytes]]:
+    """Return the packets for a step, and the states with which its shards begin."""
+    if job.begins_with is None:
+        return packets
+    kind = "join" if isinstance(settings, JoinSettings) else "evaluators"
+    states = packets.pipeline | f"States of the {kind}" >> ReadStates(job.begins_with, settings)
+    return (packets, states) | f"Behind the states of the {kind}" >> beam.Flatten()
+
+
+_Joined = tuple[
+    beam.PCollection[tuple[str, bytes]],
+    list[beam.PCollection[pa.RecordBatch]],
+    list[beam.PCollection[bytes]],
+]
+
+
+def _joined(pipeline: beam.Pipeline, job: Evaluation, join: Join, parquet_rows: int) -> _Joined:
+    """Read predictions and labels as far as each other and join them; packets, dead letters, and states."""
     sides: tuple[tuple[Role, Sequence[SourceFile], EventFields], ...] = (
         ("prediction", job.sources, job.fields),
         ("label", join.labels, replace(job.fields, time=join.label_time)),
@@ -281,10 +323,13 @@ def _joined(
         for role, sources, fields in sides
         for number, source in enumerate(sources)
     ]
-    read = pipeline | "Read" >> ReadFiles(files, join.settings.shards, merged=True)
-    shards = JoinShards(join.settings, job.fields, join.label_time, job.cache_bytes)
-    joined, refused = read.packets | "Join" >> shards
-    return joined, [read.dead_letters, refused]
+    read = pipeline | "Read" >> ReadFiles(files, join.settings.shards, merged=True, cut=_cut(job))
+    shards = JoinShards(
+        join.settings, job.fields, join.label_time, job.cache_bytes, awaits=job.begins_with is not None
+    )
+    packets = _with_states(read.packets, job, join.settings)
+    joined, refused, states = packets | "Join" >> shards
+    return joined, [read.dead_letters, refused], [states]
 
 
 _BESIDE = "Beside"
@@ -296,7 +341,7 @@ def _evaluate_beside(
 ) -> None:
     """Write rows of the same events under other settings; what is refused there, the job refuses as well."""
     step = f"{_BESIDE} {number}"
-    rows, _ = packets | f"{step} evaluate" >> EvaluateShards(other.settings, job.fields, job.cache_bytes)
+    rows, *_ = packets | f"{step} evaluate" >> EvaluateShards(other.settings, job.fields, job.cache_bytes)
     write = WriteRows(other.output, other.settings.evaluator)
     _ = rows | f"{step} in columns" >> beam.ParDo(_InColumns()) | f"{step} write rows" >> write
 

@@ -10,6 +10,7 @@ from ..core.label_join import JoinSettings
 from ..core.settings import TableSettings
 from ..runners.presets import Runner
 from ..transforms.file_formats import SourceFile
+from ..transforms.state_folder import Export, Step
 from ..transforms.validate import ANY_TIME, EventFields, Timing
 from .alerts import Alerts
 
@@ -41,7 +42,8 @@ class Evaluation:
     output is a path; dead_letters too, or None: then they are only counted; curves too, or None: then
     none are drawn. When, the settings say. report is the path of a page about all that, or None; title and
     notes, sentences, stand above it. beside are evaluations of the same events under other settings, shown
-    on the same page. alerts are the rules that watch the rows, if there are any.
+    on the same page. alerts are the rules that watch the rows, if there are any. export is the folder that
+    the state goes to behind the last event, instead of last rows; begins_with the state that it begins with.
     """
 
     sources: Sequence[SourceFile]
@@ -59,6 +61,16 @@ class Evaluation:
     timing: Timing = ANY_TIME
     join: Join | None = None
     alerts: Alerts | None = None
+    export: str | None = None
+    begins_with: Export | None = None
+
+    def steps(self) -> tuple[Step, ...]:
+        """Return what an export of its state holds."""
+        evaluators = Step("evaluators", self.settings.shards or 1, self.settings.meaning())
+        if self.join is None:
+            return (evaluators,)
+        join = self.join.settings
+        return Step("join", join.shards, join.meaning()), evaluators
 
 
 @dataclass(frozen=True)

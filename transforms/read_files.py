@@ -17,6 +17,7 @@ judged in its own file; the merged partition has no late ones.
 from __future__ import annotations
 
 import heapq
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ from apache_beam.pvalue import PBegin, PCollection, TaggedOutput
 
 from ..core.events import NO_TIME, EventBatch
 from ..core.join_batches import LabelBatch, PredictionBatch
-from ..core.records import EndOfPartition, Heartbeat
+from ..core.records import EndOfPartition, Heartbeat, StateMarker
 from ..core.sharding import shard_key, shard_of, split_records
 from ..core.source_partitions import END_OF_TIME
 from . import progress
@@ -40,6 +41,7 @@ from .validate import ANY_TIME, Timing
 
 DEAD_LETTERS = "dead_letters"
 _MERGED = "all files, merged by time"
+_BEHIND = "behind all files"
 
 COUNTERS: dict[Role, dict[str, str]] = {
     "event": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
@@ -47,6 +49,16 @@ COUNTERS: dict[Role, dict[str, str]] = {
     "label": {"read": "labels_read", "invalid": "labels_invalid", "late": "labels_late"},
 }
 """Names of the counters of a source's records, by what they are."""
+
+
+class Cut(NamedTuple):
+    """The input does not end: it is cut off behind the last record, and the states of the shards are wanted.
+
+    id, folder  of the export (`StateMarker`)
+    """
+
+    id: str
+    folder: str
 
 
 class _Packets:
@@ -71,6 +83,16 @@ class _Packets:
             word = Heartbeat(self._source, self._partition, self._partitions, sent, settled, high_water)
             yield shard_key(shard), word.pack()
 
+    def markers(self, cut: Cut, position: object) -> Iterator[tuple[str, bytes]]:
+        """Tell every shard that its state is wanted as it is behind these packets, and nothing more comes."""
+        for shard, sent in enumerate(self._sent):
+            marker = StateMarker(
+                self._source, self._partition, self._partitions, sent, cut.id, cut.folder,
+                json.dumps(position), stops=True,
+            )  # fmt: skip
+            yield shard_key(shard), marker.pack()
+            self._sent[shard] += 1
+
     def ends(self, high_water: int) -> Iterator[tuple[str, bytes]]:
         """Tell every shard that the partition has ended."""
         for shard, sent in enumerate(self._sent):
@@ -81,8 +103,9 @@ class _Packets:
 class _Reader(beam.DoFn):
     """What both ways of reading have in common: they count, and hand on dead letters."""
 
-    def __init__(self, shards: int) -> None:
+    def __init__(self, shards: int, cut: Cut | None) -> None:
         self._shards = shards
+        self._cut = cut
         self._seconds = Metrics.distribution(METRICS_NAMESPACE, "event_seconds")
 
     def _letters(self, piece: Piece, file: FilePartition, seen: int) -> Iterator[Any]:
@@ -103,14 +126,23 @@ class _Reader(beam.DoFn):
 
 
 class _ReadFile(_Reader):
-    """File -> (shard key, record of the shard), and dead letters as record batches."""
+    """File -> (shard key, record of the shard), and dead letters as record batches.
 
-    def __init__(self, shards: int, partitions: int) -> None:
-        super().__init__(shards)
-        self._partitions = partitions
+    Where the input is cut off, one partition more says so, the last: those before it have ended, so that all
+    of their events apply, and it never ends, so that there are no last rows.
+    """
 
-    def process(self, file: FilePartition) -> Iterator[Any]:
-        """Read one file from its start to its end."""
+    def __init__(self, shards: int, files: int, cut: Cut | None) -> None:
+        super().__init__(shards, cut)
+        self._partitions = files + (cut is not None)
+
+    def process(self, file: FilePartition | None) -> Iterator[Any]:
+        """Read one file from its start to its end; None stands for the end of all files."""
+        if file is None:
+            if self._cut is not None:
+                last = _Packets(_BEHIND, self._partitions - 1, self._partitions, self._shards)
+                yield from last.markers(self._cut, None)
+            return
         packets = _Packets(file.source.name, file.partition, self._partitions, self._shards)
         high_water, seen = NO_TIME, 0
         for piece in file.pieces():
@@ -163,7 +195,13 @@ class _MergeFiles(_Reader):
             if waiting and told < waiting[0][0] < END_OF_TIME:  # the end tells that nothing more comes
                 told = waiting[0][0]
                 yield from packets.heartbeats(told, high_water)
-        yield from packets.ends(high_water)
+        if self._cut is None:
+            yield from packets.ends(high_water)
+            return
+        lateness = min((file.timing.lateness or 0 for file in files), default=0)
+        if high_water != NO_TIME and (settled := high_water - lateness) > told:
+            yield from packets.heartbeats(settled, high_water)
+        yield from packets.markers(self._cut, [file.source.name for file in files])
 
     def _settled(self, current: _OpenFile, piece: Piece) -> int:
         """Return the moment before which no more will come of a file that counts."""
@@ -197,6 +235,7 @@ class ReadEventFiles(beam.PTransform[PBegin, EventFiles]):
     merged        by time, as one partition
     timing        what times are judged by
     located       events keep their positions, so that a machine can name one that it refuses
+    cut           the input does not end, and the states of the shards are wanted
     """
 
     def __init__(
@@ -209,11 +248,13 @@ class ReadEventFiles(beam.PTransform[PBegin, EventFiles]):
         merged: bool = False,
         timing: Timing = ANY_TIME,
         located: bool = False,
+        cut: Cut | None = None,
     ) -> None:
         super().__init__()
         shard_of((), shards)  # raises ConfigError
         self._shards = shards
         self._merged = merged
+        self._cut = cut
         self._files = [
             FilePartition(source, number, "event", fields, timing, located, parquet_rows)
             for number, source in enumerate(sources)
@@ -221,26 +262,31 @@ class ReadEventFiles(beam.PTransform[PBegin, EventFiles]):
 
     def expand(self, begin: PBegin) -> EventFiles:
         """Apply to the beginning of a pipeline."""
-        events: EventFiles = begin | "Read" >> ReadFiles(self._files, self._shards, merged=self._merged)
+        read = ReadFiles(self._files, self._shards, merged=self._merged, cut=self._cut)
+        events: EventFiles = begin | "Read" >> read
         return events
 
 
 class ReadFiles(beam.PTransform[PBegin, EventFiles]):
     """Reads files of events, predictions and labels, each as a partition or all of them merged by time."""
 
-    def __init__(self, files: Sequence[FilePartition], shards: int, *, merged: bool) -> None:
+    def __init__(
+        self, files: Sequence[FilePartition], shards: int, *, merged: bool, cut: Cut | None = None
+    ) -> None:
         super().__init__()
         self._files = list(files)
         self._shards = shards
         self._merged = merged
+        self._cut = cut
 
     def expand(self, begin: PBegin) -> EventFiles:
         """Apply to the beginning of a pipeline."""
-        files, shards = self._files, self._shards
-        reader = _MergeFiles(shards) if self._merged else _ReadFile(shards, len(files))
+        files, shards, cut = self._files, self._shards, self._cut
+        reader = _MergeFiles(shards, cut) if self._merged else _ReadFile(shards, len(files), cut)
+        parts: list[Any] = [tuple(files)] if self._merged else [*files, *([] if cut is None else [None])]
         outputs = (
             begin
-            | "Files" >> beam.Create([tuple(files)] if self._merged else files)
+            | "Files" >> beam.Create(parts)
             | "Spread" >> beam.Reshuffle()
             | "Read"
             >> beam.ParDo(reader)
