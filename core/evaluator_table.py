@@ -144,6 +144,10 @@ class EvaluatorTable:
         """Return whether a partition has ended and all of its packets are here."""
         return self._order.has_ended(partition)
 
+    def waiting(self) -> dict[str, int]:
+        """Return how many events wait for what is to come."""
+        return {"events": self._order.waiting}
+
     def pass_on(self, marker: StateMarker) -> list[Rows | Rejected]:  # noqa: ARG002
         """Return nothing: nobody behind it has a state."""
         return []

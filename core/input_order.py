@@ -30,7 +30,7 @@ Held = tuple[int, int, bytes]
 """A packet that waits, in a snapshot: (partition, sequence, bytes)."""
 
 _LATE = "behind what was applied"
-_RUNNER = -1
+RUNNER = -1
 """The "partition" of packets that waited for the clock, in a snapshot."""
 
 
@@ -68,6 +68,11 @@ class InputOrder(Protocol):
     @property
     def partitions(self) -> int | None:
         """How many there are; None = nobody has said so yet."""
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """How many events are here and may not apply yet. O(what waits) in order of position."""
         ...
 
     def received(self, partition: int) -> int | None:
@@ -121,7 +126,7 @@ class ArrivalOrder:
     def __init__(self) -> None:
         self.clock = self.grid_clock = self.greatest = NO_TIME
         self.is_finished = self.clock_is_given = False
-        self.tied = 0
+        self.tied = self.waiting = 0
         self._sources: SourcePartitions | None = SourcePartitions()
 
     def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:  # noqa: ARG002
@@ -283,6 +288,12 @@ class PositionOrder:
         """How many there are; None = nobody has said so yet."""
         return self._partitions
 
+    @property
+    def waiting(self) -> int:
+        """How many events are here and may not apply yet."""
+        packets = (record for record in self._held.values() if record[: len(MAGIC)] == MAGIC)
+        return sum(len(EventBatch.unpack(record)) for record in packets)
+
     def received(self, partition: int) -> int | None:
         """Return how many packets of a partition are here without a gap, of those that this job numbers."""
         if partition < self._turn:
@@ -388,6 +399,11 @@ class TimeOrder:
         """How many there are; None = nobody has said so yet."""
         return self._clock.partitions.count
 
+    @property
+    def waiting(self) -> int:
+        """How many events are here and may not apply yet."""
+        return len(self._buffer)
+
     def received(self, partition: int) -> int | None:
         """Return how many packets of a partition are here without a gap."""
         return self._clock.partitions.received(partition)
@@ -442,7 +458,7 @@ class TimeOrder:
 
     def held(self) -> list[Held]:
         """Return the events that wait, packed."""
-        return [(_RUNNER, number, packet) for number, packet in enumerate(self._buffer.packets())]
+        return [(RUNNER, number, packet) for number, packet in enumerate(self._buffer.packets())]
 
     def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
         """Take over what `progress` and `held` gave; those of before there was a clock, too."""

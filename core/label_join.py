@@ -248,6 +248,14 @@ class LabelJoin:
         """Return whether a partition has ended and all of its packets are here."""
         return self._clock.partitions.has_ended(partition)
 
+    def waiting(self) -> dict[str, int]:
+        """Return how many predictions and labels wait for what is to come."""
+        predictions, labels = self._coming
+        return {
+            "events": len(predictions) + self._matcher.waiting,
+            "labels": len(labels) + self._matcher.held,
+        }
+
     def pass_on(self, marker: StateMarker) -> list[Packet | Rejected]:
         """Send a marker to every shard of the evaluators, behind what this shard gave out."""
         packets: list[Packet | Rejected] = []

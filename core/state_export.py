@@ -29,13 +29,12 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from .errors import CorruptBytesError
 from .evaluator_state import Reader, packed_text
-from .events import UNORDERED
+from .events import UNORDERED, EventBatch
 from .frames import framed, unframed
 from .join_batches import LabelBatch, PredictionBatch
 from .records import (
     EndOfInput,
     EndOfPartition,
-    EventBatch,
     Heartbeat,
     Record,
     StateImport,
@@ -74,6 +73,10 @@ class CutMachine(StateMachine[Output], Protocol[Output]):
 
     def has_ended(self, partition: int) -> bool:
         """Return whether a partition has ended and all of its packets are here."""
+        ...
+
+    def waiting(self) -> dict[str, int]:
+        """Return how many records wait for what is to come, by what they are: "events" or "labels"."""
         ...
 
     def pass_on(self, marker: StateMarker) -> list[Output]:
@@ -173,6 +176,7 @@ class ExportingMachine(Generic[Output]):
         self._unread: list[bytes] = []  # until the state comes
         self._came = 0
         self._waiting_bytes = 0
+        self._counts = {f"{what}_{fate}": 0 for what in machine.waiting() for fate in ("taken_up", "kept")}
 
     @property
     def machine(self) -> CutMachine[Output]:
@@ -198,9 +202,14 @@ class ExportingMachine(Generic[Output]):
     def _begin_with(self, brought: StateImport) -> list[Output | ShardState]:
         self._machine = self._load(brought.snapshot)
         self._awaits = False
+        self._note("taken_up")
         records, self._unread = self._unread, []
         self._waiting_bytes = 0
         return [output for record in records for output in self.apply(record)]
+
+    def _note(self, fate: str) -> None:
+        for what, number in self._machine.waiting().items():
+            self._counts[f"{what}_{fate}"] += number
 
     # ---- the order of a partition
 
@@ -292,6 +301,7 @@ class ExportingMachine(Generic[Output]):
         self._markers, self._export = {}, ""
         if self._stopped:
             self._waiting, self._waiting_bytes = {}, 0
+            self._note("kept")
         return outputs
 
     # ---- as a machine
@@ -301,8 +311,11 @@ class ExportingMachine(Generic[Output]):
         return None if self._awaits or self._stopped else self._machine.wakes_at()
 
     def counts(self) -> dict[str, int]:
-        """Return what the machine has taken in since it was made or loaded."""
-        return self._machine.counts()
+        """Return what the machine has taken in since it was made or loaded.
+
+        And what waited in the state that it began with, and where the input was cut off: neither applied yet.
+        """
+        return {**self._machine.counts(), **self._counts}
 
     def snapshot_bytes(self) -> int:
         """Return about how many bytes `to_bytes` would give, in O(1)."""

@@ -46,7 +46,7 @@ def join_taken_up(data: bytes, settings: JoinSettings) -> bytes:
     """Return the state of a join as one that a job with these settings can begin with; see `taken_up`."""
     state, meaning = JoinState.unpack(data)
     check_join(json.loads(meaning), settings)
-    return join_as_begun(state, settings).pack(json.dumps(settings.meaning()))
+    return join_as_begun(state, settings.evaluator_shards).pack(json.dumps(settings.meaning()))
 
 
 def check_join(there: dict[str, Any], settings: JoinSettings) -> None:
@@ -93,10 +93,10 @@ def as_begun(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, progress=begun, held=waiting)
 
 
-def join_as_begun(state: JoinState, settings: JoinSettings) -> JoinState:
+def join_as_begun(state: JoinState, evaluator_shards: int) -> JoinState:
     """Return the state of a join whose partitions have said nothing yet, and that has sent nothing."""
     sources = None if state.sources is None else _no_sources(state.sources)
-    return replace(state, sources=sources, sent=[0] * settings.evaluator_shards)
+    return replace(state, sources=sources, sent=[0] * evaluator_shards)
 
 
 def _no_sources(sources: dict[str, Any]) -> dict[str, Any]:
@@ -106,13 +106,9 @@ def _no_sources(sources: dict[str, Any]) -> dict[str, Any]:
 # ---- other settings
 
 
-def carried(snapshot: Snapshot, wanted: TableSettings) -> Snapshot:
-    """Return a snapshot under other settings, its shards aside.
-
-    Raises OtherConfigurationError where what is held cannot be what these settings would have kept.
-    """
+def check_table(snapshot: Snapshot, wanted: TableSettings) -> None:
+    """Raise OtherConfigurationError where what is held cannot be what these settings would have kept."""
     here, there = (ADDED_SINCE | settings.meaning() for settings in (wanted, snapshot.settings))
-    states, beside = list(snapshot.evaluators), dict(snapshot.beside)
     refusals = []
     for name, value in here.items():
         if name in _FREE or value == there[name]:
@@ -122,6 +118,13 @@ def carried(snapshot: Snapshot, wanted: TableSettings) -> Snapshot:
         if change is None or why:
             refusals.append(f"{name} was {there[name]!r} and is now {value!r}{why and f' ({why})'}")
     _refuse(refusals)
+
+
+def carried(snapshot: Snapshot, wanted: TableSettings) -> Snapshot:
+    """Return a snapshot under other settings, its shards aside; raises what `check_table` does."""
+    check_table(snapshot, wanted)
+    here, there = (ADDED_SINCE | settings.meaning() for settings in (wanted, snapshot.settings))
+    states, beside = list(snapshot.evaluators), dict(snapshot.beside)
     if there["deduplicate"] != here["deduplicate"]:
         del beside[DEDUPLICATOR]
     if there["slices"] != here["slices"]:

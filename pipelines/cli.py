@@ -24,8 +24,8 @@ from rocsteady import __version__
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
 
-COMMANDS = ("demo", "evaluate", "replay", "report", "inspect")
-COMMANDS_NOT_YET = ("prequential", "compare", "doctor", "state")
+COMMANDS = ("demo", "evaluate", "replay", "report", "inspect", "state")
+COMMANDS_NOT_YET = ("prequential", "compare", "doctor")
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
 
@@ -38,6 +38,7 @@ _EPILOG = """examples:
   rocsteady evaluate 'day-*.parquet' --slice country --window last:10000 --output rows.parquet
   rocsteady report rows.parquet --output report.html
   rocsteady inspect model.state
+  rocsteady state export --control ask.json --output monday
 """
 
 _REPLAY_EPILOG = """examples:
@@ -86,6 +87,17 @@ _EVALUATE_EPILOG = """examples:
 
 Every other option is handed to Beam. Positions of dead letters count the records of a source from 0.
 A stream is never sorted as a whole: of stdin, and with --follow, --order time is time:0s."""
+
+
+_STATE_EPILOG = """examples:
+  a stream that can be asked for its state, and the asking:
+    rocsteady evaluate arriving --follow --control ask.json --output rows.jsonl
+    rocsteady state export --control ask.json --output monday
+  what an export holds, and a job that goes on from it:
+    rocsteady inspect monday
+    rocsteady evaluate tuesday.csv --import-state monday --output rows.csv
+  for a job with 128 shards on another machine:
+    rocsteady state import monday --shards 128 --output monday-128"""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -153,8 +165,37 @@ def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
         epilog="example:\n  rocsteady inspect model.state",
         **shape,
     )
-    inspect.add_argument("state", metavar="STATE", help="a file with the bytes of a snapshot")
+    inspect.add_argument(
+        "state", metavar="PATH", help="the folder of an export, a file in it, or one with a snapshot"
+    )
+    state = commands.add_parser(
+        "state",
+        help="the state of a running job to files, and back over another number of shards",
+        description="Write the state of a running job to a folder, or spread an export over other shards.",
+        epilog=_STATE_EPILOG,
+        **shape,
+    )
+    _add_state(state, shape)
     return parser, evaluate
+
+
+def _add_state(parser: argparse.ArgumentParser, shape: dict[str, Any]) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=_Parser)
+    export = actions.add_parser(
+        "export", help="ask a running stream for its state", epilog=_STATE_EPILOG, **shape
+    )
+    add = export.add_argument
+    add("--control", required=True, metavar="PATH", help="the file that the job was given with --control")
+    add("--output", required=True, metavar="DIR", help="a new folder, which the job sees too")
+    add("--timeout", default="60s", metavar="60s", help="wait so long for it [60s]")
+    bring = actions.add_parser(
+        "import", help="check an export, and spread it over other shards", epilog=_STATE_EPILOG, **shape
+    )
+    add = bring.add_argument
+    add("folder", metavar="DIR", help="the folder of an export")
+    add("--output", required=True, metavar="DIR", help="a new folder, for --import-state")
+    add("--shards", metavar="N", help="of the evaluators [as many as there are]")
+    add("--join-shards", metavar="N", help="of the join of labels [as many as there are]")
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
@@ -364,6 +405,11 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         "--import-state DIR goes on from there as if its input followed in this one",
     )
     add("--import-state", metavar="DIR", help="begin with the state that an export left [empty]")
+    add(
+        "--control",
+        metavar="PATH",
+        help="of a stream: a file by which rocsteady state export asks for the state while it runs",
+    )
     add("--shards", default="64", metavar="N", help="models are spread over so many keys [64]")
     add("--cache-bytes", metavar="N", help="memory for live state in a worker")
     add("--runner", default="local", help="local | prism | flink | dataflow | any Beam runner [local]")
@@ -488,6 +534,10 @@ def _run(arguments: list[str]) -> int:
         from .replay import replay_command
 
         return replay_command(options)
+    if options.command == "state":
+        from .state import state_command
+
+        return state_command(options)
     if options.command == "inspect":
         from .inspect import inspect_command
 

@@ -74,7 +74,7 @@ _STEP = re.compile(r" \[while running '.*?'\]")
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Run the command with parsed options; the rest of the words are Beam's."""
-    from .live import live_source
+    from .live import live_source, on_a_stream
 
     for option, text in (("--model-name", options.model_name), ("--title", options.title)):
         if not is_text(text or ""):
@@ -121,8 +121,8 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
         options.report, options.title, timing=timing_of(options, settings.evaluator), join=join,
         alerts=alerts,
     )  # fmt: skip
-    with state_taken_up(job, options) as job:
-        return _evaluate(job, live)
+    with state_taken_up(job if live is None else on_a_stream(job), options) as whole:
+        return _evaluate(whole, live)
 
 
 def _evaluate(job: Evaluation, live: LiveSource | None) -> int:
@@ -267,7 +267,8 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
             located=job.settings.deduplicate is not None,
             cut=_cut(job),
         )
-        packets, letters, states = events.packets, [events.dead_letters], []
+        packets, letters = events.packets, [events.dead_letters]
+        states: list[beam.PCollection[bytes]] = []
     else:
         packets, letters, states = _joined(pipeline, job, job.join, parquet_rows)
     evaluate = EvaluateShards(job.settings, job.fields, job.cache_bytes, awaits=job.begins_with is not None)
@@ -302,7 +303,8 @@ def _with_states(
         return packets
     kind = "join" if isinstance(settings, JoinSettings) else "evaluators"
     states = packets.pipeline | f"States of the {kind}" >> ReadStates(job.begins_with, settings)
-    return (packets, states) | f"Behind the states of the {kind}" >> beam.Flatten()
+    both: beam.PCollection[tuple[str, bytes]] = (packets, states) | f"With the {kind}" >> beam.Flatten()
+    return both
 
 
 _Joined = tuple[

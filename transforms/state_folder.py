@@ -178,6 +178,12 @@ def _manifest(folder: str, name: str, steps: Sequence[Step]) -> dict[str, Any]:
     }
 
 
+def is_whole(folder: str) -> bool:
+    """Whether a folder holds an export: its manifest is there."""
+    path = _joined(folder, MANIFEST)
+    return bool(FileSystems.exists(path)) if has_scheme(folder) else Path(path).exists()
+
+
 def read_export(folder: str) -> Export:
     """Read the manifest of an export. Raises InputError, which says what is there, for anything else."""
     path = _joined(folder, MANIFEST)
@@ -205,8 +211,8 @@ def read_export(folder: str) -> Export:
         positions = {
             int(each["partition"]): (str(each["source"]), each["position"]) for each in content["positions"]
         }
-        names = (str(content[name]) for name in ("id", "rocsteady", "time"))
-        export = Export(folder, *names, steps, positions, files)
+        name, version, time = (str(content[name]) for name in ("id", "rocsteady", "time"))
+        export = Export(folder, name, version, time, steps, positions, files)
     except (ValueError, KeyError, TypeError, AttributeError) as damage:
         raise InputError(f"{path} is damaged ({damage!r}); export again, or copy it again") from None
     if found != FORMAT:

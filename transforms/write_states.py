@@ -58,7 +58,7 @@ class ReadStates(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[tuple[str,
         """Apply to the beginning of a pipeline."""
         found = self._export.step(self._step)
         shards = range(0 if found is None else found.shards)
-        return (
+        states: beam.PCollection[tuple[str, bytes]] = (
             begin
             | "Shards" >> beam.Create(shards).with_output_types(int)
             | "Spread states" >> beam.Reshuffle()
@@ -67,6 +67,7 @@ class ReadStates(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[tuple[str,
                 tuple[str, bytes]
             )
         )
+        return states
 
 
 def _brought(
