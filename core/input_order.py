@@ -128,6 +128,7 @@ class ArrivalOrder:
         self.is_finished = self.clock_is_given = False
         self.tied = self.waiting = 0
         self._sources: SourcePartitions | None = SourcePartitions()
+        self._begun = False  # with the state of another job, whose packets were counted
 
     def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:  # noqa: ARG002
         """Yield a batch."""
@@ -146,8 +147,6 @@ class ArrivalOrder:
                     "packets, so that an export could miss some; let the job end, and begin a new one"
                 )
             sources.take(content, (content.source, content.partition, content.sequence))
-        elif self.is_finished and sources and not sources.ended:
-            sources.refuse_gaps()
 
     @property
     def partitions(self) -> int | None:
@@ -168,7 +167,9 @@ class ArrivalOrder:
 
     def progress(self) -> dict[str, Any]:
         """Return what the partitions have said, if packets have numbers."""
-        return {"sources": self._sources.progress()} if self._sources else {}
+        if self._sources is None or not (self._sources or self._begun):
+            return {}
+        return {"sources": self._sources.progress()}
 
     def held(self) -> list[Held]:
         """Return nothing."""
@@ -182,6 +183,7 @@ class ArrivalOrder:
         if held:
             raise ValueError("packets wait where they apply as they come")
         self._sources = SourcePartitions.of_progress(progress["sources"]) if progress else None
+        self._begun = bool(progress)
 
     def snapshot_bytes(self) -> int:
         """Return about what it adds to a snapshot."""

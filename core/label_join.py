@@ -259,10 +259,12 @@ class LabelJoin:
     def pass_on(self, marker: StateMarker) -> list[Packet | Rejected]:
         """Send a marker to every shard of the evaluators, behind what this shard gave out."""
         packets: list[Packet | Rejected] = []
+        clock = self._clock.moment
+        settled = NO_TIME if clock == NO_TIME else max(clock - self._delay, NO_TIME + 1)
         for shard, sent in enumerate(self._sent):
             passed = replace(
                 marker, source=self._name, partition=self.number, partitions=self.settings.shards,
-                sequence=sent,
+                sequence=sent, settled=settled, high_water=self._greatest_joined,
             )  # fmt: skip
             packets.append((shard_key(shard), passed.pack()))
             self._sent[shard] += 1

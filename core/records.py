@@ -101,6 +101,9 @@ class StateMarker:
     It takes a number among the packets that this shard was sent of the partition (`sequence`), and goes to
     every shard. `state_export` says what a shard does with it.
 
+    It says again what the last heartbeat before it said, which may come behind it: so what a shard holds at
+    the cut does not depend on the order in which records come.
+
     id        names the export. Of two, the one that was asked for later has the greater id, as text
     folder    where the states of the shards go; a machine hands it on
     position  where the reader stands, in words of its own (JSON); from there on an import goes on
@@ -115,10 +118,13 @@ class StateMarker:
     folder: str = ""
     position: str = "null"
     stops: bool = False
+    settled: int = NO_TIME
+    high_water: int = NO_TIME
 
     def pack(self) -> bytes:
         """Return the wire form."""
         numbers = [self.partition, self.partitions, self.sequence, int(self.stops)]
+        numbers += [self.settled, self.high_water]
         return _packed(_MARKER, [self.source, *numbers, self.id, self.folder, self.position], 2)
 
 
@@ -168,6 +174,8 @@ def unpack_record(data: bytes) -> Record:
     body = data[_HEAD.size :]
     if zlib.crc32(body) != crc:
         raise CorruptBytesError("a shard record fails its checksum; it was damaged or cut short")
+    if version != (2 if kind in (_MARKER, _IMPORT) else 1):
+        raise CorruptBytesError(f"a shard record of kind {kind} says version {version}; it was damaged")
     if kind == _END_OF_INPUT and not body:
         return EndOfInput()
     if kind == _END_OF_PARTITION:
@@ -211,13 +219,15 @@ def _marker(body: bytes) -> StateMarker:
 
 def _marker_of(content: Any) -> StateMarker:
     source, *numbers, name, folder, position = content
-    partition, partitions, sequence, stops = numbers
+    partition, partitions, sequence, stops, settled, high_water = numbers
     texts = (source, name, folder, position)
     sound = all(type(text) is str for text in texts) and all(type(number) is int for number in numbers)
-    if not sound or min(numbers) < 0 or stops > 1 or partition >= partitions:
+    if not sound or min(numbers[:4]) < 0 or stops > 1 or partition >= partitions:
         raise ValueError(f"{numbers}")
     json.loads(position)
-    return StateMarker(source, partition, partitions, sequence, name, folder, position, bool(stops))
+    return StateMarker(
+        source, partition, partitions, sequence, name, folder, position, bool(stops), settled, high_water
+    )
 
 
 def _import(body: bytes) -> StateImport:

@@ -117,7 +117,10 @@ class SourcePartitions:
         else:
             partition.ahead.add(sequence)
             partition.sent = max(partition.sent, sequence + 1)
-            if not isinstance(content, StateMarker):
+            if isinstance(content, StateMarker):
+                self.greatest = max(self.greatest, content.high_water)
+                partition.words.append((sequence, content.settled))
+            else:
                 self.greatest = max(self.greatest, content.packet().high_water)
         partition.hear()
         self._waiting_bytes += partition.waiting_bytes

@@ -315,7 +315,10 @@ class LiveEvaluation:
 
     def _cut(self, request: ExportRequest, *, stops: bool) -> None:
         position = json.dumps({"records": self.read})
-        marker = StateMarker(_ALL, 0, 1, self._sent, request.id, request.folder, position, stops)
+        marker = StateMarker(
+            _ALL, 0, 1, self._sent, request.id, request.folder, position, stops, self._settled,
+            self._timing.high_water,
+        )  # fmt: skip
         self._sent += 1
         self._apply(marker.pack())
 

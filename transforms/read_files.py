@@ -83,12 +83,14 @@ class _Packets:
             word = Heartbeat(self._source, self._partition, self._partitions, sent, settled, high_water)
             yield shard_key(shard), word.pack()
 
-    def markers(self, cut: Cut, position: object) -> Iterator[tuple[str, bytes]]:
+    def markers(
+        self, cut: Cut, position: object, settled: int = NO_TIME, high_water: int = NO_TIME
+    ) -> Iterator[tuple[str, bytes]]:
         """Tell every shard that its state is wanted as it is behind these packets, and nothing more comes."""
         for shard, sent in enumerate(self._sent):
             marker = StateMarker(
                 self._source, self._partition, self._partitions, sent, cut.id, cut.folder,
-                json.dumps(position), stops=True,
+                json.dumps(position), True, settled, high_water,
             )  # fmt: skip
             yield shard_key(shard), marker.pack()
             self._sent[shard] += 1
@@ -199,9 +201,8 @@ class _MergeFiles(_Reader):
             yield from packets.ends(high_water)
             return
         lateness = min((file.timing.lateness or 0 for file in files), default=0)
-        if high_water != NO_TIME and (settled := high_water - lateness) > told:
-            yield from packets.heartbeats(settled, high_water)
-        yield from packets.markers(self._cut, [file.source.name for file in files])
+        settled = told if high_water == NO_TIME else max(told, high_water - lateness)
+        yield from packets.markers(self._cut, [file.source.name for file in files], settled, high_water)
 
     def _settled(self, current: _OpenFile, piece: Piece) -> int:
         """Return the moment before which no more will come of a file that counts."""
