@@ -52,13 +52,15 @@ COUNTERS: dict[Role, dict[str, str]] = {
 
 
 class Cut(NamedTuple):
-    """The input does not end: it is cut off behind the last record, and the states of the shards are wanted.
+    """The states of the shards are wanted as they are behind some record; see `StateMarker`.
 
-    id, folder  of the export (`StateMarker`)
+    id, folder  of the export
+    stops       nothing comes behind it, and the input does not end: it is cut off
     """
 
     id: str
     folder: str
+    stops: bool = True
 
 
 class _Packets:
@@ -86,11 +88,11 @@ class _Packets:
     def markers(
         self, cut: Cut, position: object, settled: int = NO_TIME, high_water: int = NO_TIME
     ) -> Iterator[tuple[str, bytes]]:
-        """Tell every shard that its state is wanted as it is behind these packets, and nothing more comes."""
+        """Tell every shard that its state is wanted as it is behind these packets."""
         for shard, sent in enumerate(self._sent):
             marker = StateMarker(
                 self._source, self._partition, self._partitions, sent, cut.id, cut.folder,
-                json.dumps(position), True, settled, high_water,
+                json.dumps(position), cut.stops, settled, high_water,
             )  # fmt: skip
             yield shard_key(shard), marker.pack()
             self._sent[shard] += 1

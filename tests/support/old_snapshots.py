@@ -1,8 +1,8 @@
 """Snapshots as rocsteady wrote them before.
 
 Tables with order "time" when all was held until the end: events of `OLD_EVENTS` over two partitions, WAITING
-is the state before the end of the first, ENDED behind it. And a table with a clock and all that is kept beside
-evaluators (version 3), and a join of labels (version 1), as code before exports of state wrote them.
+is the state before the end of the first, ENDED behind it. And a table with a clock and all that is kept
+beside evaluators (version 3), and a join of labels (version 1), as code before exports of state wrote them.
 """
 
 from __future__ import annotations
