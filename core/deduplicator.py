@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -136,6 +137,30 @@ class Deduplicator:
         refused = Rejected("duplicate", events.take(again), TextColumn.of(reasons), _AGAIN)
         return events.take(np.flatnonzero(keep)), refused
 
+    @classmethod
+    def merged(cls, parts: Sequence[Deduplicator]) -> Deduplicator:
+        """Return one that remembers what any of some, one at least, of one horizon remember. O(entries).
+
+        Its clock is the latest of theirs: what was kept too long before that is forgotten.
+        """
+        self = cls(parts[0].horizon, forgets=parts[0].forgets)
+        clock = max(part.clock for part in parts)
+        if clock == NO_TIME:
+            return self
+        opened, hashes, times = [
+            np.concatenate(columns) for columns in zip(*map(_entries, parts), strict=True)
+        ]
+        first = np.sort(
+            np.unique(np.column_stack((hashes, times.view(np.uint64))), axis=0, return_index=True)[1]
+        )
+        first = first[(opened[first] + 1) * self._pane - 1 >= clock - self._remembered]
+        order = first[np.argsort(opened[first], kind="stable")]
+        numbers, counts = np.unique(np.append(opened[order], clock // self._pane), return_counts=True)
+        counts[-1] -= 1  # the pane of the clock is open, with entries or without
+        panes = np.column_stack((numbers, counts))
+        self._memory = filled(hashes[order], times[order], panes, clock)
+        return self
+
     # ---- state
 
     @property
@@ -197,6 +222,17 @@ class Deduplicator:
             raise ValueError(f"panes {numbers.tolist()} up to a clock of {clock}")
         self._memory = filled(hashes, times, panes, clock)
         return self
+
+
+def _entries(part: Deduplicator) -> tuple[Int64Array, npt.NDArray[np.uint64], Int64Array]:
+    """Return of all that one remembers, the oldest first, the number of its pane, the hash and the time."""
+    memory, oldest = part._memory, int(part._memory.counters[HEAD])
+    panes = memory.panes[: memory.counters[PANES]]
+    return (
+        np.repeat(panes[:, NUMBER], panes[:, ENTRIES]),
+        unrolled(memory.hashes, oldest, len(part)),
+        unrolled(memory.times, oldest, len(part)),
+    )
 
 
 def _in_words(apart: int) -> str:

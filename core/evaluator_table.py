@@ -26,11 +26,11 @@ from .evaluator_pool import EvaluatorPool
 from .evaluator_state import EvaluatorState, Remains
 from .events import NO_TIME, EventBatch, IdColumn, Int64Array, TextColumn
 from .idle_models import IdleModels
-from .input_order import order_of
+from .input_order import ArrivalOrder, order_of
 from .join_batches import LabelBatch, PredictionBatch
 from .model_evaluator import warm_up as evaluator_warm_up
 from .pending_events import PendingEvents
-from .records import unpack_record
+from .records import Record, StateMarker, unpack_record
 from .rejected import Rejected
 from .rows import Rows
 from .settings import TableSettings
@@ -81,7 +81,10 @@ class EvaluatorTable:
         Raises a `WireError` for bytes that are no record, InputError for a record that contradicts what
         came before.
         """
-        content = unpack_record(record)
+        return self.take(unpack_record(record), record)
+
+    def take(self, content: Record, record: bytes) -> list[Rows | Rejected]:
+        """Apply one record that was read."""
         if isinstance(content, PredictionBatch | LabelBatch):
             raise InputError(
                 f"a packet of {content.packet().source!r} holds no events; join labels to predictions first"
@@ -123,6 +126,31 @@ class EvaluatorTable:
         if self._idle is not None:
             yield from self._leave_overdue(self._idle.clock if greatest == NO_TIME else greatest)
         yield from self._pool.finish(greatest)
+
+    # ---- exports (state_export.py)
+
+    kind = "evaluators"
+
+    @property
+    def partitions(self) -> int | None:
+        """How many partitions the input has; None = nobody has said so yet."""
+        return self._order.partitions
+
+    def received(self, partition: int) -> int | None:
+        """Return how many packets of a partition are here without a gap; None where they are not counted."""
+        return self._order.received(partition)
+
+    def has_ended(self, partition: int) -> bool:
+        """Return whether a partition has ended and all of its packets are here."""
+        return self._order.has_ended(partition)
+
+    def waiting(self) -> dict[str, int]:
+        """Return how many events wait for what is to come."""
+        return {"events": self._order.waiting}
+
+    def pass_on(self, marker: StateMarker) -> list[Rows | Rejected]:  # noqa: ARG002
+        """Return nothing: nobody behind it has a state."""
+        return []
 
     def wakes_at(self) -> int | None:
         """Return the moment at which it wants to hear a `Clock`; None = it does not wait for one."""
@@ -211,7 +239,7 @@ class EvaluatorTable:
             evaluator = Snapshot.rebuilt(state, settings.evaluator)
             self._pool.load(self._number_of(state), evaluator, state)
         self._take_beside(snapshot.beside)
-        if snapshot.progress or snapshot.held:
+        if snapshot.progress or snapshot.held or (len(self) and isinstance(self._order, ArrivalOrder)):
             try:
                 self._order.go_on_from(snapshot.progress, snapshot.held)
             except (TypeError, ValueError, OverflowError, KeyError) as damage:

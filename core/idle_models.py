@@ -188,32 +188,58 @@ class IdleModels:
     def to_bytes(self, held: Iterable[int]) -> bytes:
         """Return a snapshot, with the evaluators that are here in this order.
 
-        Wire form, little-endian: clock (i64), evaluators here and left (u32 each); where the clock stood with
-        the last event of each that is here (i64; NO_TIME: it has none); what stays of the others (`Remains`).
+        It has the wire form of an `IdleState`.
         """
         active = self._active[np.fromiter(held, np.int64)]
-        return b"".join(
-            (
-                _HEAD.pack(self.clock, len(active), len(self.left)),
-                active.astype("<i8").tobytes(),
-                *(remains.pack() for remains in self.left.values()),
-            )
-        )
+        return IdleState(self.clock, active, list(self.left.values())).pack()
 
     def read(self, data: bytes, held: int) -> list[Remains]:
         """Take over the evaluators that are here, `held` from number 0 on; return what stays of the others.
 
         Raises ValueError where the bytes contradict themselves.
         """
+        state = IdleState.unpack(data)
+        if len(state.active) != held:
+            raise ValueError(f"{len(state.active)} evaluators are watched where there are {held}")
+        self.clock = state.clock
+        self._make_room(held + len(state.left))
+        self._active[:held] = state.active
+        return state.left
+
+
+class IdleState(NamedTuple):
+    """What `IdleModels` depends on.
+
+    clock   the greatest time of any event so far
+    active  where the clock stood with the last event of each evaluator that is here; NO_TIME: it has none
+    left    what stays of the others
+
+    Wire form, little-endian: clock (i64), evaluators here and left (u32 each); active (i64 each); left.
+    """
+
+    clock: int
+    active: Int64Array
+    left: list[Remains]
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        return b"".join(
+            (
+                _HEAD.pack(self.clock, len(self.active), len(self.left)),
+                self.active.astype("<i8").tobytes(),
+                *(remains.pack() for remains in self.left),
+            )
+        )
+
+    @classmethod
+    def unpack(cls, data: bytes) -> IdleState:
+        """Read the wire form; ValueError where it contradicts itself."""
         reader = Reader(memoryview(data))
-        self.clock, here, left = reader.numbers(_HEAD.format)
-        if here != held:
-            raise ValueError(f"{here} evaluators are watched where there are {held}")
-        self._make_room(held + left)
-        self._active[:held] = reader.array("<i8", held)
+        clock, here, left = reader.numbers(_HEAD.format)
+        active = reader.array("<i8", here)
         remains = [Remains.read(reader) for _ in range(left)]
         reader.end()
-        return remains
+        return cls(clock, active, remains)
 
 
 def count_left(data: bytes) -> int:

@@ -18,8 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from .errors import InputError
-from .events import NO_TIME, EventBatch
-from .records import EndOfInput, EndOfPartition, Record
+from .events import MAGIC, NO_TIME, UNORDERED, EventBatch
+from .records import EndOfInput, EndOfPartition, Heartbeat, Record, StateMarker
 from .rejected import Rejected
 from .reorder_buffer import ReorderBuffer
 from .source_partitions import END_OF_TIME, SourcePartitions, StreamClock, check_packet, packets_lost
@@ -30,7 +30,7 @@ Held = tuple[int, int, bytes]
 """A packet that waits, in a snapshot: (partition, sequence, bytes)."""
 
 _LATE = "behind what was applied"
-_RUNNER = -1
+RUNNER = -1
 """The "partition" of packets that waited for the clock, in a snapshot."""
 
 
@@ -63,6 +63,24 @@ class InputOrder(Protocol):
     @property
     def is_finished(self) -> bool:
         """Whether the last event has been given."""
+        ...
+
+    @property
+    def partitions(self) -> int | None:
+        """How many there are; None = nobody has said so yet."""
+        ...
+
+    @property
+    def waiting(self) -> int:
+        """How many events are here and may not apply yet. O(what waits) in order of position."""
+        ...
+
+    def received(self, partition: int) -> int | None:
+        """Return how many packets of a partition are here without a gap; None where they are not counted."""
+        ...
+
+    def has_ended(self, partition: int) -> bool:
+        """Return whether a partition has ended and all of its packets are here."""
         ...
 
     @property
@@ -100,43 +118,80 @@ class InputOrder(Protocol):
 
 
 class ArrivalOrder:
-    """As they come; `EndOfInput` may come more than once, as a pane fires late."""
+    """As they come; `EndOfInput` may come more than once, as a pane fires late.
+
+    Packets that have numbers are counted, so that none is missing in an export, and none counts twice.
+    """
 
     def __init__(self) -> None:
         self.clock = self.grid_clock = self.greatest = NO_TIME
         self.is_finished = self.clock_is_given = False
-        self.tied = 0
+        self.tied = self.waiting = 0
+        self._sources: SourcePartitions | None = SourcePartitions()
+        self._begun = False  # with the state of another job, whose packets were counted
 
     def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:  # noqa: ARG002
         """Yield a batch."""
         self.is_finished = isinstance(content, EndOfInput)
+        sources = self._sources
         if isinstance(content, EventBatch):
-            yield content
+            place = (content.source, content.partition, content.sequence)
+            if sources is None or content.sequence == UNORDERED or sources.take(content, place):
+                yield content
+        elif isinstance(content, Heartbeat | EndOfPartition) and sources is not None:
+            sources.take(content, (content.source, content.partition, UNORDERED))
+        elif isinstance(content, StateMarker):
+            if sources is None:
+                raise InputError(
+                    "the state is one of an earlier rocsteady in order of arrival, which did not count its "
+                    "packets, so that an export could miss some; let the job end, and begin a new one"
+                )
+            sources.take(content, (content.source, content.partition, content.sequence))
+
+    @property
+    def partitions(self) -> int | None:
+        """How many there are; None = nobody has said so yet."""
+        return None if self._sources is None else self._sources.count
+
+    def received(self, partition: int) -> int | None:
+        """Return how many packets of a partition are here without a gap; None where they are not counted."""
+        return None if self._sources is None else self._sources.received(partition)
+
+    def has_ended(self, partition: int) -> bool:
+        """Return whether a partition has ended and all of its packets are here."""
+        return self._sources is not None and self._sources.has_ended(partition)
 
     def wakes_at(self) -> int | None:
         """Return None."""
         return None
 
     def progress(self) -> dict[str, Any]:
-        """Return nothing: there is none."""
-        return {}
+        """Return what the partitions have said, if packets have numbers."""
+        if self._sources is None or not (self._sources or self._begun):
+            return {}
+        return {"sources": self._sources.progress()}
 
     def held(self) -> list[Held]:
         """Return nothing."""
         return []
 
     def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
-        """Raise ValueError unless there is nothing to go on from."""
-        if progress or held:
+        """Take over what `progress` gave; raises ValueError where packets wait.
+
+        Without any nothing is counted from here on: packets may have had numbers that were not noted.
+        """
+        if held:
             raise ValueError("packets wait where they apply as they come")
+        self._sources = SourcePartitions.of_progress(progress["sources"]) if progress else None
+        self._begun = bool(progress)
 
     def snapshot_bytes(self) -> int:
-        """Return 0."""
-        return 0
+        """Return about what it adds to a snapshot."""
+        return 0 if self._sources is None else self._sources.snapshot_bytes()
 
     def live_bytes(self) -> int:
-        """Return 0."""
-        return 0
+        """Return about what it takes in memory."""
+        return self.snapshot_bytes()
 
 
 class PositionOrder:
@@ -151,6 +206,8 @@ class PositionOrder:
         self._ends: dict[int, tuple[int, str]] = {}
         self._held: dict[tuple[int, int], bytes] = {}
         self._held_bytes = self._end_bytes = 0
+        self._ahead: dict[int, int] = {}  # of partitions whose turn has not come: packets without a gap
+        self._bases: dict[int, int] = {}  # of packets that another job left, before the first of this one
 
     def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
         """Yield what is next, as far as it is here."""
@@ -158,20 +215,35 @@ class PositionOrder:
             self._check_whole()
         elif isinstance(content, EndOfPartition):
             self._end(content)
-        elif isinstance(content, EventBatch):
+        elif isinstance(content, EventBatch | StateMarker):
             packets, _ = self._ends.get(content.partition, (None, ""))
-            place = (content.source, content.partition, content.sequence)
+            place = (content.source, content.partition, self._numbered(content.partition, content.sequence))
             check_packet(*place, self._partitions, packets, "order 'position'")
-            key = (content.partition, content.sequence)
+            key = place[1:]
             if key == (self._turn, self._expected):
-                yield content
+                if isinstance(content, EventBatch):
+                    yield content
                 self._expected += 1
             elif key >= (self._turn, self._expected) and key not in self._held:
                 self._hold(key, record)
+            if isinstance(content, StateMarker):
+                self._note_count(content)
         yield from self._follow()
 
+    def _numbered(self, partition: int, sequence: int) -> int:
+        """Return the number of a packet behind those that another job left."""
+        return sequence + self._bases.get(partition, 0) if sequence >= 0 else sequence
+
+    def _note_count(self, marker: StateMarker) -> None:
+        if self._partitions not in (None, marker.partitions):
+            raise InputError(
+                f"the marker of an export in partition {marker.source!r} says that there are "
+                f"{marker.partitions} partitions, and there are {self._partitions}; all must say the same"
+            )
+        self._partitions = marker.partitions
+
     def _end(self, end: EndOfPartition) -> None:
-        said = (end.packets, end.source)
+        said = (self._numbered(end.partition, end.packets), end.source)
         if (
             self._ends.get(end.partition, said) != said
             or self._partitions not in (None, end.partitions)
@@ -193,6 +265,10 @@ class PositionOrder:
     def _hold(self, key: tuple[int, int], record: bytes) -> None:
         self._held[key] = record
         self._held_bytes += len(record) + 16
+        partition, packets = key[0], self._ahead.get(key[0], 0)
+        while (partition, packets) in self._held:
+            packets += 1
+        self._ahead[partition] = packets
 
     def _follow(self) -> Iterator[EventBatch]:
         """Yield what was held and has its turn now."""
@@ -200,12 +276,40 @@ class PositionOrder:
             while (key := (self._turn, self._expected)) in self._held:
                 record = self._held.pop(key)
                 self._held_bytes -= len(record) + 16
-                yield EventBatch.unpack(record)
+                if record[: len(MAGIC)] == MAGIC:  # and no marker
+                    yield EventBatch.unpack(record)
                 self._expected += 1
             if self._ends.get(self._turn, (-1, ""))[0] != self._expected:
                 return
             self._turn, self._expected = self._turn + 1, 0
+            self._ahead.pop(self._turn, None)
             self.is_finished = self._turn == self._partitions
+
+    @property
+    def partitions(self) -> int | None:
+        """How many there are; None = nobody has said so yet."""
+        return self._partitions
+
+    @property
+    def waiting(self) -> int:
+        """How many events are here and may not apply yet."""
+        packets = (record for record in self._held.values() if record[: len(MAGIC)] == MAGIC)
+        return sum(len(EventBatch.unpack(record)) for record in packets)
+
+    def received(self, partition: int) -> int | None:
+        """Return how many packets of a partition are here without a gap, of those that this job numbers."""
+        if partition < self._turn:
+            packets = self._ends[partition][0]
+        elif partition == self._turn:
+            packets = self._expected
+        else:
+            packets = self._ahead.get(partition, 0)
+        return packets - self._bases.get(partition, 0)
+
+    def has_ended(self, partition: int) -> bool:
+        """Return whether a partition has ended and all of its packets are here."""
+        end = self._ends.get(partition)
+        return end is not None and self.received(partition) == end[0] - self._bases.get(partition, 0)
 
     def _check_whole(self) -> None:
         if self.is_finished or not (self._held or self._ends or self._turn or self._expected):
@@ -228,6 +332,7 @@ class PositionOrder:
             "partitions": self._partitions,
             "ends": [[partition, *end] for partition, end in sorted(self._ends.items())],
             **({} if self.greatest == NO_TIME else {"clock": self.greatest}),
+            **({"bases": sorted(self._bases.items())} if self._bases else {}),
         }
 
     def held(self) -> list[Held]:
@@ -241,6 +346,7 @@ class PositionOrder:
         for number, packets, source in progress["ends"]:
             self._note_end(int(number), (int(packets), str(source)))
         self.greatest = int(progress.get("clock", NO_TIME))
+        self._bases = {int(number): int(packets) for number, packets in progress.get("bases", ())}
         if min(self._turn, self._expected) < 0 or (self._partitions or 0) < 0:
             raise ValueError("a number below 0")
         self.is_finished = self._turn == self._partitions
@@ -291,6 +397,24 @@ class TimeOrder:
         return not self._clock.partitions
 
     @property
+    def partitions(self) -> int | None:
+        """How many there are; None = nobody has said so yet."""
+        return self._clock.partitions.count
+
+    @property
+    def waiting(self) -> int:
+        """How many events are here and may not apply yet."""
+        return len(self._buffer)
+
+    def received(self, partition: int) -> int | None:
+        """Return how many packets of a partition are here without a gap."""
+        return self._clock.partitions.received(partition)
+
+    def has_ended(self, partition: int) -> bool:
+        """Return whether a partition has ended and all of its packets are here."""
+        return self._clock.partitions.has_ended(partition)
+
+    @property
     def grid_clock(self) -> int:
         """The clock, but not beyond the greatest time."""
         greatest = self.greatest
@@ -300,6 +424,8 @@ class TimeOrder:
         """Yield the events that the clock has passed."""
         if isinstance(content, EventBatch):
             yield from self._hold(content, len(record))
+        elif isinstance(content, StateMarker):
+            self._clock.is_new(content)
         moment = self._clock.after(content)
         if moment > self._clock.moment:
             parts = self._buffer.release(moment)
@@ -334,7 +460,7 @@ class TimeOrder:
 
     def held(self) -> list[Held]:
         """Return the events that wait, packed."""
-        return [(_RUNNER, number, packet) for number, packet in enumerate(self._buffer.packets())]
+        return [(RUNNER, number, packet) for number, packet in enumerate(self._buffer.packets())]
 
     def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
         """Take over what `progress` and `held` gave; those of before there was a clock, too."""

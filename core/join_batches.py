@@ -209,6 +209,30 @@ class LabelRows:
         """Leave ids and times out."""
         return cls(batch.labels, batch.label_classes, batch.positions, batch.event_sources())
 
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, rows: Int64Array) -> LabelRows:
+        """Return the chosen rows, in the order given."""
+        return LabelRows(
+            self.labels[rows],
+            None if self.label_classes is None else self.label_classes.take(rows),
+            None if self.positions is None else self.positions[rows],
+            self.sources.take(rows),
+        )
+
+    @classmethod
+    def concat(cls, parts: Sequence[LabelRows]) -> LabelRows:
+        """Put rows of one shape, one part at least, one after another."""
+        classes = [part.label_classes for part in parts if part.label_classes is not None]
+        positions = [part.positions for part in parts if part.positions is not None]
+        return cls(
+            np.concatenate([part.labels for part in parts]),
+            TextColumn.concat(classes) if classes else None,
+            np.concatenate(positions) if positions else None,
+            TextColumn.concat([part.sources for part in parts]),
+        )
+
     def with_keys(self, ids: IdColumn, times: Int64Array) -> LabelBatch:
         """Put them back in."""
         return LabelBatch(ids, times, self.labels, self.label_classes, self.positions, self.sources)

@@ -41,7 +41,7 @@ from .label_matching import (
     Departures,
     LabelMatcher,
 )
-from .records import EndOfPartition, Heartbeat, unpack_record
+from .records import EndOfPartition, Heartbeat, Record, StateMarker, unpack_record
 from .rejected import Rejected, in_words
 from .reorder_buffer import ReorderBuffer
 from .row_store import RowStore
@@ -189,7 +189,10 @@ class LabelJoin:
         Raises a `WireError` for bytes that are no record, InputError for a record that contradicts what
         came before.
         """
-        content = unpack_record(record)
+        return self.take(unpack_record(record), record)
+
+    def take(self, content: Record, record: bytes) -> list[Packet | Rejected]:
+        """Apply one record that was read."""
         outputs: list[Packet | Rejected] = []
         if isinstance(content, EventBatch):
             raise InputError(
@@ -198,6 +201,8 @@ class LabelJoin:
             )
         if isinstance(content, PredictionBatch | LabelBatch):
             outputs += self._take_in(content, len(record))
+        elif isinstance(content, StateMarker):
+            self._clock.is_new(content)
         moment = self._clock.after(content)
         if moment > self._clock.moment:
             outputs += self._advance(moment)
@@ -228,6 +233,45 @@ class LabelJoin:
         return Rejected(
             "late", records, TextColumn.of([*words]), "behind the clock of the join", not is_label
         )
+
+    # ---- exports (state_export.py)
+
+    kind = "join"
+
+    @property
+    def partitions(self) -> int | None:
+        """How many partitions both inputs have together; None = nobody has said so yet."""
+        return self._clock.partitions.count
+
+    def received(self, partition: int) -> int | None:
+        """Return how many packets of a partition are here without a gap."""
+        return self._clock.partitions.received(partition)
+
+    def has_ended(self, partition: int) -> bool:
+        """Return whether a partition has ended and all of its packets are here."""
+        return self._clock.partitions.has_ended(partition)
+
+    def waiting(self) -> dict[str, int]:
+        """Return how many predictions and labels wait for what is to come."""
+        predictions, labels = self._coming
+        return {
+            "events": len(predictions) + self._matcher.waiting,
+            "labels": len(labels) + self._matcher.held,
+        }
+
+    def pass_on(self, marker: StateMarker) -> list[Packet | Rejected]:
+        """Send a marker to every shard of the evaluators, behind what this shard gave out."""
+        packets: list[Packet | Rejected] = []
+        clock = self._clock.moment
+        settled = NO_TIME if clock == NO_TIME else max(clock - self._delay, NO_TIME + 1)
+        for shard, sent in enumerate(self._sent):
+            passed = replace(
+                marker, source=self._name, partition=self.number, partitions=self.settings.shards,
+                sequence=sent, settled=settled, high_water=self._greatest_joined,
+            )  # fmt: skip
+            packets.append((shard_key(shard), passed.pack()))
+            self._sent[shard] += 1
+        return packets
 
     # ---- matching
 
@@ -290,7 +334,7 @@ class LabelJoin:
             partition=self.number,
             high_water=self._greatest_joined,
         )
-        for shard, part in split_by_shard(events, len(self._sent)):
+        for shard, part in split_by_shard(events, self.settings.evaluator_shards):
             yield shard_key(shard), replace(part, sequence=self._sent[shard]).pack()
             self._sent[shard] += 1
 

@@ -1,10 +1,11 @@
 """What a state machine of a shard is fed: packed batches, and words about the stream itself.
 
 A record is bytes: an `EventBatch` (for a label join a `PredictionBatch` or a `LabelBatch`), a `Heartbeat`,
-an `EndOfPartition`, a `Clock` or an `EndOfInput`. The words travel the same way as the events do (through the
-log of a shard), so that a restarted machine hears them again.
+an `EndOfPartition`, a `Clock`, an `EndOfInput`, a `StateMarker` or a `StateImport`. The words travel the same
+way as the events do (through the log of a shard), so that a restarted machine hears them again.
 
-Wire form, version 1, little-endian: magic "RSCT", version u8, kind u8, crc32 of the rest u32, the rest.
+Wire form, little-endian: magic "RSCT", version u8, kind u8, crc32 of the rest u32, the rest. The last two are
+of version 2, the others of version 1.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from .events import NO_TIME, EventBatch
 from .join_batches import LABELS_MAGIC, PREDICTIONS_MAGIC, LabelBatch, PredictionBatch
 
 MAGIC = b"RSCT"
-VERSION = 1
+VERSION = 2
 _HEAD = struct.Struct("<4sBBI")
-_END_OF_PARTITION, _END_OF_INPUT, _HEARTBEAT, _CLOCK = 1, 2, 3, 4
+_END_OF_PARTITION, _END_OF_INPUT, _HEARTBEAT, _CLOCK, _MARKER, _IMPORT = 1, 2, 3, 4, 5, 6
+_ID_LENGTH = struct.Struct("<I")
 
 
 @dataclass(frozen=True)
@@ -89,21 +91,69 @@ class EndOfInput:
 
     def pack(self) -> bytes:
         """Return the wire form."""
-        return _HEAD.pack(MAGIC, VERSION, _END_OF_INPUT, zlib.crc32(b""))
+        return _HEAD.pack(MAGIC, 1, _END_OF_INPUT, zlib.crc32(b""))
+
+
+@dataclass(frozen=True)
+class StateMarker:
+    """A cut through the input, where it passes a partition: what was sent before it belongs to the export.
+
+    It takes a number among the packets that this shard was sent of the partition (`sequence`), and goes to
+    every shard. `state_export` says what a shard does with it.
+
+    It says again what the last heartbeat before it said, which may come behind it: so what a shard holds at
+    the cut does not depend on the order in which records come.
+
+    id        names the export. Of two, the one that was asked for later has the greater id, as text
+    folder    where the states of the shards go; a machine hands it on
+    position  where the reader stands, in words of its own (JSON); from there on an import goes on
+    stops     nothing follows: the input is cut off here, and makes no last rows
+    """
+
+    source: str
+    partition: int
+    partitions: int
+    sequence: int
+    id: str
+    folder: str = ""
+    position: str = "null"
+    stops: bool = False
+    settled: int = NO_TIME
+    high_water: int = NO_TIME
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        numbers = [self.partition, self.partitions, self.sequence, int(self.stops)]
+        numbers += [self.settled, self.high_water]
+        return _packed(_MARKER, [self.source, *numbers, self.id, self.folder, self.position], 2)
+
+
+@dataclass(frozen=True)
+class StateImport:
+    """The state with which a shard that awaits one begins: a snapshot, of the export of this id."""
+
+    id: str
+    snapshot: bytes
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        name = self.id.encode("utf-8", "surrogatepass")
+        body = b"".join((_ID_LENGTH.pack(len(name)), name, self.snapshot))
+        return _HEAD.pack(MAGIC, 2, _IMPORT, zlib.crc32(body)) + body
 
 
 Batch = EventBatch | PredictionBatch | LabelBatch
-Word = Heartbeat | EndOfPartition | Clock | EndOfInput
-Record = Batch | Word
+Word = Heartbeat | EndOfPartition | Clock | EndOfInput | StateMarker
+Record = Batch | Word | StateImport
 
 _BATCHES: dict[bytes, type[Batch]] = {
     BATCH_MAGIC: EventBatch, PREDICTIONS_MAGIC: PredictionBatch, LABELS_MAGIC: LabelBatch,
 }  # fmt: skip
 
 
-def _packed(kind: int, content: list[Any]) -> bytes:
+def _packed(kind: int, content: list[Any], version: int = 1) -> bytes:
     body = json.dumps(content).encode()
-    return _HEAD.pack(MAGIC, VERSION, kind, zlib.crc32(body)) + body
+    return _HEAD.pack(MAGIC, version, kind, zlib.crc32(body)) + body
 
 
 def unpack_record(data: bytes) -> Record:
@@ -124,6 +174,8 @@ def unpack_record(data: bytes) -> Record:
     body = data[_HEAD.size :]
     if zlib.crc32(body) != crc:
         raise CorruptBytesError("a shard record fails its checksum; it was damaged or cut short")
+    if version != (2 if kind in (_MARKER, _IMPORT) else 1):
+        raise CorruptBytesError(f"a shard record of kind {kind} says version {version}; it was damaged")
     if kind == _END_OF_INPUT and not body:
         return EndOfInput()
     if kind == _END_OF_PARTITION:
@@ -134,6 +186,10 @@ def unpack_record(data: bytes) -> Record:
         return Heartbeat(source, *numbers)
     if kind == _CLOCK:
         return Clock(*_content(body, "a clock", (1,), named=False))
+    if kind == _MARKER:
+        return _marker(body)
+    if kind == _IMPORT:
+        return _import(body)
     raise CorruptBytesError(f"a shard record of kind {kind} and {len(body)} bytes is none that we write")
 
 
@@ -152,3 +208,36 @@ def _content(body: bytes, what: str, sizes: tuple[int, ...], *, named: bool = Tr
     ):
         raise CorruptBytesError(f"{what} contradicts itself: {content}")
     return list(content)
+
+
+def _marker(body: bytes) -> StateMarker:
+    try:
+        return _marker_of(json.loads(body))
+    except (ValueError, TypeError, RecursionError) as damage:
+        raise CorruptBytesError(f"the marker of an export contradicts itself: {damage}") from damage
+
+
+def _marker_of(content: Any) -> StateMarker:
+    source, *numbers, name, folder, position = content
+    partition, partitions, sequence, stops, settled, high_water = numbers
+    texts = (source, name, folder, position)
+    sound = all(type(text) is str for text in texts) and all(type(number) is int for number in numbers)
+    if not sound or min(numbers[:4]) < 0 or stops > 1 or partition >= partitions:
+        raise ValueError(f"{numbers}")
+    json.loads(position)
+    return StateMarker(
+        source, partition, partitions, sequence, name, folder, position, bool(stops), settled, high_water
+    )
+
+
+def _import(body: bytes) -> StateImport:
+    start = _ID_LENGTH.size
+    end = start + int(_ID_LENGTH.unpack_from(body)[0]) if len(body) >= start else 0
+    if not start <= end <= len(body):
+        raise CorruptBytesError(f"a state that is brought to a shard has an id of {end - start} bytes")
+    try:
+        return StateImport(body[start:end].decode("utf-8", "surrogatepass"), bytes(body[end:]))
+    except UnicodeDecodeError as damage:
+        raise CorruptBytesError(
+            f"a state that is brought to a shard contradicts itself: {damage}"
+        ) from damage

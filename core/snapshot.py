@@ -3,7 +3,7 @@
 Always a table of models. Nothing is pickled; what is rebuilt faster than read (sorted scores, class
 masses) is left out. A reader exists for every version ever released; anything else is a named error.
 
-Wire form, versions 1 to 3, little-endian
+Wire form, versions 1 to 4, little-endian
     magic "RSST", version u16, reserved u16, fingerprint 16 bytes, payload length u64, crc32 of it u32;
     payload: settings (u32 length, JSON), progress of the input (u32 length, JSON), held packets (u32
     count; partition i32, sequence i64, u32 length, bytes each), evaluators (u32 count; evaluator_state.py),
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAGIC = b"RSST"
-VERSION = 3
+VERSION = 4
 _HEAD = struct.Struct("<4sHH16sQI")
 
 DEDUPLICATOR, IDLE = "deduplicator", "idle"
@@ -128,6 +128,8 @@ class Snapshot:
     def version(self) -> int:
         """The least version that can say what it holds."""
         settings = self.settings.evaluator
+        if "bases" in self.progress or (settings.order == "arrival" and self.progress):
+            return 4
         if self.beside or (settings.by_time and self.progress and "ends" not in self.progress):
             return 3
         first = isinstance(settings.window, LastEvents | AllEvents) and isinstance(
@@ -206,6 +208,8 @@ def describe(snapshot: Snapshot) -> str:
     ]
     if evaluator.by_time and snapshot.progress and "ends" not in snapshot.progress:
         lines += _clock_lines(snapshot.progress)
+    elif "sources" in snapshot.progress:
+        lines += _partition_lines(snapshot.progress)
     elif snapshot.progress:
         lines.append("input: " + ", ".join(f"{key} {value}" for key, value in snapshot.progress.items()))
     if snapshot.held:
@@ -230,7 +234,11 @@ def describe(snapshot: Snapshot) -> str:
 
 
 def _clock_lines(progress: dict[str, Any]) -> list[str]:
-    lines = [f"clock: {clock_in_words(progress['clock'])}"]
+    return [f"clock: {clock_in_words(progress['clock'])}", *_partition_lines(progress)]
+
+
+def _partition_lines(progress: dict[str, Any]) -> list[str]:
+    lines = []
     for number, source, received, _, packets, _, settled in progress.get("sources", {}).get("parts", ()):
         of = "" if packets is None else f" of {packets:,}"
         up_to = "" if settled in (NO_TIME, END_OF_TIME) else f", settled up to {_iso(settled)}"

@@ -14,7 +14,7 @@ import numpy as np
 
 from .errors import InputError
 from .events import NO_TIME, UNORDERED
-from .records import Batch, Clock, EndOfInput, EndOfPartition, Heartbeat, Record
+from .records import Batch, Clock, EndOfInput, EndOfPartition, Heartbeat, Record, StateMarker
 from .rejected import in_words
 
 END_OF_TIME = 2**63 - 1
@@ -82,15 +82,20 @@ class SourcePartitions:
         self._bytes = self._waiting_bytes = 0
 
     def __bool__(self) -> bool:
-        return bool(self._of)
+        """Whether any has said anything, also in the job whose state this one took up."""
+        return bool(self._of) or self.greatest != NO_TIME
 
     @property
     def ended(self) -> bool:
         """Whether all have, and every packet is here."""
         return self.clock == END_OF_TIME
 
-    def take(self, content: Batch | Heartbeat | EndOfPartition, packet: tuple[str, int, int]) -> bool:
+    def take(
+        self, content: Batch | Heartbeat | EndOfPartition | StateMarker, packet: tuple[str, int, int]
+    ) -> bool:
         """Note a packet, as (source, partition, sequence), or a word; return False for a known packet.
+
+        A marker counts as a packet, that also says how many partitions there are.
 
         Raises InputError for what contradicts what was said before.
         """
@@ -99,6 +104,8 @@ class SourcePartitions:
             self._take_word(content)
         else:
             self._check_packet(source, number, sequence)
+            if isinstance(content, StateMarker):
+                self._check_count(content)
         partition = self._of.get(number) or self._add(number, _Partition(source))
         self._waiting_bytes -= partition.waiting_bytes
         if isinstance(content, EndOfPartition):
@@ -122,7 +129,11 @@ class SourcePartitions:
             partition.ahead.add(sequence)
             partition.is_idle = False
             partition.sent = max(partition.sent, sequence + 1)
-            self.greatest = max(self.greatest, content.packet().high_water)
+            if isinstance(content, StateMarker):
+                self.greatest = max(self.greatest, content.high_water)
+                partition.words.append((sequence, content.settled))
+            else:
+                self.greatest = max(self.greatest, content.packet().high_water)
         partition.hear()
         self._waiting_bytes += partition.waiting_bytes
         if self.count == len(self._of):
@@ -161,6 +172,14 @@ class SourcePartitions:
             )
         self.count = word.partitions
 
+    def _check_count(self, marker: StateMarker) -> None:
+        if self.count not in (None, marker.partitions):
+            raise InputError(
+                f"the marker of an export in partition {marker.source!r} says that there are "
+                f"{marker.partitions} partitions, and there are {self.count}; all must say the same"
+            )
+        self.count = marker.partitions
+
     def _check_packet(self, source: str, number: int, sequence: int) -> None:
         check_packet(source, number, sequence, self.count, self.packets(number), "this order")
 
@@ -171,6 +190,10 @@ class SourcePartitions:
     def packets(self, number: int) -> int | None:
         """How many packets a partition has in all; None = not known."""
         return self._of[number].packets if number in self._of else None
+
+    def has_ended(self, number: int) -> bool:
+        """Whether a partition has ended and all of its packets are here."""
+        return self.packets(number) == self.received(number)
 
     def note_all(self) -> None:
         """Note that every packet was here: a state of old, from after the end, names the ends alone."""
@@ -273,8 +296,10 @@ class StreamClock:
         self.moment = NO_TIME
         self.partitions = SourcePartitions()
 
-    def is_new(self, batch: Batch) -> bool:
+    def is_new(self, batch: Batch | StateMarker) -> bool:
         """Note a packet; return False for one that came before. Raises InputError for a contradiction."""
+        if isinstance(batch, StateMarker):
+            return self.partitions.take(batch, (batch.source, batch.partition, batch.sequence))
         source, partition, sequence, _, _ = batch.packet()
         if sequence == UNORDERED and not self.partitions:
             return True

@@ -24,8 +24,8 @@ from rocsteady import __version__
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
 
-COMMANDS = ("demo", "evaluate", "replay", "report", "rows", "inspect", "doctor")
-COMMANDS_NOT_YET = ("prequential", "compare", "state")
+COMMANDS = ("demo", "evaluate", "replay", "report", "rows", "inspect", "state", "doctor")
+COMMANDS_NOT_YET = ("prequential", "compare")
 """Promised and not built: said so."""
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
@@ -37,6 +37,7 @@ _EPILOG = """examples:
   rocsteady report rows.parquet --output report.html
   rocsteady inspect model.state
   rocsteady doctor --runner flink --flink_master localhost:8081
+  rocsteady state export --control ask.json --output monday
 """
 
 _DOCTOR_EPILOG = """examples:
@@ -103,6 +104,17 @@ _EVALUATE_EPILOG = """examples:
 
 Every other option is handed to Beam. Positions of dead letters count the records of a source from 0.
 A stream is never sorted as a whole: of stdin, and with --follow, --order time is time:0s."""
+
+
+_STATE_EPILOG = """examples:
+  a stream that can be asked for its state, and the asking:
+    rocsteady evaluate arriving --follow --control ask.json --output rows.jsonl
+    rocsteady state export --control ask.json --output monday
+  what an export holds, and a job that goes on from it:
+    rocsteady inspect monday
+    rocsteady evaluate tuesday.csv --import-state monday --output rows.csv
+  for a job with 128 shards on another machine:
+    rocsteady state import monday --shards 128 --output monday-128"""
 
 
 _RUNNERS = "local | prism | flink | dataflow | any Beam runner [local]"
@@ -182,7 +194,17 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         epilog="example:\n  rocsteady inspect model.state",
         **shape,
     )
-    inspect.add_argument("state", metavar="STATE", help="a file with the bytes of a snapshot")
+    inspect.add_argument(
+        "state", metavar="PATH", help="the folder of an export, a file in it, or one with a snapshot"
+    )
+    state = commands.add_parser(
+        "state",
+        help="the state of a running job to files, and back over another number of shards",
+        description="Write the state of a running job to a folder, or spread an export over other shards.",
+        epilog=_STATE_EPILOG,
+        **shape,
+    )
+    _add_state(state, shape)
     doctor = commands.add_parser(
         "doctor",
         help="say what a runner needs, what of it is missing, and what mends it",
@@ -196,6 +218,25 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     )
     doctor.add_argument("--no-job", action="store_true", help="do not run a job of one element at the end")
     return parser, {"evaluate": evaluate, "doctor": doctor}
+
+
+def _add_state(parser: argparse.ArgumentParser, shape: dict[str, Any]) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=_Parser)
+    export = actions.add_parser(
+        "export", help="ask a running stream for its state", epilog=_STATE_EPILOG, **shape
+    )
+    add = export.add_argument
+    add("--control", required=True, metavar="PATH", help="the file that the job was given with --control")
+    add("--output", required=True, metavar="DIR", help="a new folder, which the job sees too")
+    add("--timeout", default="60s", metavar="60s", help="wait so long for it [60s]")
+    bring = actions.add_parser(
+        "import", help="check an export, and spread it over other shards", epilog=_STATE_EPILOG, **shape
+    )
+    add = bring.add_argument
+    add("folder", metavar="DIR", help="the folder of an export")
+    add("--output", required=True, metavar="DIR", help="a new folder, for --import-state")
+    add("--shards", metavar="N", help="of the evaluators [as many as there are]")
+    add("--join-shards", metavar="N", help="of the join of labels [as many as there are]")
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
@@ -468,6 +509,18 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="show AUC, its interval and H of the newest row of so many models, the first that come [100]",
     )
+    add(
+        "--export-state",
+        metavar="DIR",
+        help="write the state behind the last event to a new folder, instead of last rows: a job with "
+        "--import-state DIR goes on from there as if its input followed in this one",
+    )
+    add("--import-state", metavar="DIR", help="begin with the state that an export left [empty]")
+    add(
+        "--control",
+        metavar="PATH",
+        help="of a stream: a file by which rocsteady state export asks for the state while it runs",
+    )
     add("--shards", default="64", metavar="N", help="models are spread over so many keys [64]")
     add(
         "--own-shard",
@@ -605,6 +658,10 @@ def _run(arguments: list[str]) -> int:
         from .replay import replay_command
 
         return replay_command(options)
+    if options.command == "state":
+        from .state import state_command
+
+        return state_command(options)
     if options.command == "inspect":
         from .inspect import inspect_command
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
 import numpy as np
@@ -30,7 +30,9 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ..core.errors import ConfigError, RocsteadyError
+from ..core.label_join import JoinSettings
 from ..core.ranking import stride_of
+from ..core.rare_log import RareLog
 from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
 from ..core.settings import TableSettings
@@ -45,20 +47,27 @@ from ..transforms.file_partition import FilePartition
 from ..transforms.join_labels import JoinShards
 from ..transforms.list_files import check_columns
 from ..transforms.metrics import METRICS_NAMESPACE, letter_metrics, see
+from ..transforms.packets import Cut
 from ..transforms.read_files import EventFiles, ReadEventFiles, ReadFiles
 from ..transforms.read_stream import ReadStream
 from ..transforms.sinks import SinkOptions, check_sink, is_streamed, write_batches
+from ..transforms.state_folder import new_id
 from ..transforms.table_kinds import CURVES, DEAD_LETTERS, ROWS, TableKind
 from ..transforms.validate import EventFields
 from ..transforms.write_curves import curve_batches
 from ..transforms.write_rows import row_schema
+from ..transforms.write_states import ReadStates, WriteStates
 from .alerts import alerts_of, read_messages, watch_rows
 from .evaluate_options import fields_of, join_of, sources_of, table_of, timing_of, whole_number
 from .evaluation import Beside, Evaluation, Outcome
 from .outputs import STDOUT, check_outputs, is_text, staged
 from .progress import ProgressLine, sum_of_labels, summarise, warnings_of
 from .prometheus import served
+from .state import state_taken_up
 from .stream_input import streams_of, topics_of
+
+if TYPE_CHECKING:
+    from .live import LiveSource
 
 _EVENTS_AT_ONCE = 1_000_000
 """Of Parquet, at the most. 10M events of 100,000 models took 36 s of processor time by this, 48 s by 400,000
@@ -73,7 +82,7 @@ _STEP = re.compile(r" \[while running '.*?'\]")
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Run the command with parsed options; the rest of the words are Beam's."""
-    from .live import LiveSource, evaluate_live, live_source, on_a_stream
+    from .live import LiveSource, in_order_of_a_stream, live_source, on_a_stream
 
     for option, text in (("--model-name", options.model_name), ("--title", options.title)):
         if not is_text(text or ""):
@@ -136,22 +145,48 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
             f"--prometheus {options.prometheus} shows the counters of this process, and runner "
             f"{options.runner!r} works in others; fetch Beam's metrics from it, or leave it out"
         )
+    if live is not None:
+        job = on_a_stream(job)
     if topics is not None:
-        job = job if topics.until is not None else on_a_stream(job)
+        _refuse_states(options)
+        job = job if topics.until is not None else in_order_of_a_stream(job)
         streams = streams_of(topics, runner, fields, job.settings, job.timing, join)
         job = replace(job, streams=streams)
-        live = LiveSource(streams=streams) if streams.way == "live" else None
-        if not streams.is_bounded and live is None:
+        if streams.way == "live":
+            live, job = LiveSource(streams=streams), on_a_stream(job)
+        elif not streams.is_bounded:
             _refuse_files(job)
             runner.options.view_as(StandardOptions).streaming = True
-    with served(options.prometheus, whole_number("--prometheus-models", options.prometheus_models, 0)):
-        if live is not None:
-            return evaluate_live(job, live)
-        if (missing := problem(runner)) is not None:
-            raise ConfigError(f"runner {runner.name}: {missing}")
-        if not runner.here:
-            logging.getLogger().handlers[:] = [logging.StreamHandler()]  # its runner's words, all of them
-        evaluate_and_report(job)
+    with (
+        served(options.prometheus, whole_number("--prometheus-models", options.prometheus_models, 0)),
+        state_taken_up(job, options) as whole,
+    ):
+        return _evaluate(whole, live)
+
+
+def _refuse_states(options: argparse.Namespace) -> None:
+    """Raise ConfigError for a state beside topics: where their readers are is not part of an export."""
+    for name in ("export_state", "import_state", "control"):
+        if (value := getattr(options, name)) is not None:
+            raise ConfigError(
+                f"--{name.replace('_', '-')} {value}: a job that reads topics keeps its state, offsets and "
+                "all, in its runner's savepoints (docs/flink.md), and not in an export; leave "
+                "it out"
+            )
+
+
+def _evaluate(job: Evaluation, live: LiveSource | None) -> int:
+    from .live import evaluate_live
+
+    if live is not None:
+        return evaluate_live(job, live)
+    if (missing := problem(job.runner)) is not None:
+        raise ConfigError(f"runner {job.runner.name}: {missing}")
+    if not job.runner.here:  # its runner's words, all of them, but the same ones rarely
+        handler = logging.StreamHandler()
+        handler.addFilter(RareLog())
+        logging.getLogger().handlers[:] = [handler]
+    evaluate_and_report(job)
     return 0
 
 
@@ -215,18 +250,21 @@ def run_evaluation(job: Evaluation) -> Outcome:
     """
     started = time.monotonic()
     told = None if job.alerts is None else job.alerts.path
-    wanted = (job.output, job.dead_letters, job.curves, job.report, told)
+    wanted = (job.output, job.dead_letters, job.curves, job.report, told, job.export)
     paths = [*(path for path in wanted if path is not None), *(other.output for other in job.beside)]
     paths = [path for path in paths if not is_streamed(path)]
     with staged(paths, job.runner.here) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
         place_of = dict(zip(paths, places, strict=True))
-        output, dead_letters, curves, report, alerts = (path and place_of.get(path, path) for path in wanted)
+        output, dead_letters, curves, report, alerts, export = (
+            path and place_of.get(path, path) for path in wanted
+        )
         if report and not curves and job.settings.evaluator.curves is not None:
             curves = str(Path(folder) / "curves.parquet")
         beside = tuple(replace(other, output=place_of[other.output]) for other in job.beside)
         hidden = replace(
-            job, output=output or "", dead_letters=dead_letters, curves=curves, report=report, beside=beside
-        )
+            job, output=output or "", dead_letters=dead_letters, curves=curves, report=report, beside=beside,
+            export=export,
+        )  # fmt: skip
         if job.alerts is not None:
             alerts = alerts or str(Path(folder) / "alerts.parquet")
             hidden = replace(hidden, alerts=replace(job.alerts, path=alerts))
@@ -294,11 +332,20 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     parquet_rows = min(_EVENTS_AT_ONCE, max(CHUNK_ROWS, _ROWS_AT_ONCE * stride))
     events = pipeline | "Read" >> _read(job, parquet_rows)
     packets, letters = events.packets, [events.dead_letters]
+    states: list[beam.PCollection[bytes]] = []
+    awaits = job.begins_with is not None
     if job.join is not None:
-        shards = JoinShards(job.join.settings, job.fields, job.join.label_time, job.cache_bytes)
-        packets, unmatched = packets | "Join" >> shards
+        shards = JoinShards(
+            job.join.settings, job.fields, job.join.label_time, job.cache_bytes, awaits=awaits
+        )
+        packets, unmatched, join_states = _with_states(packets, job, job.join.settings) | "Join" >> shards
         letters.append(unmatched)
-    rows, refused = packets | "Evaluate" >> EvaluateShards(job.settings, job.fields, job.cache_bytes)
+        states.append(join_states)
+    evaluate = EvaluateShards(job.settings, job.fields, job.cache_bytes, awaits=awaits)
+    rows, refused, evaluator_states = _with_states(packets, job, job.settings) | "Evaluate" >> evaluate
+    if job.export is not None:
+        all_states = [*states, evaluator_states] | "All states" >> beam.Flatten()
+        _ = all_states | "Write states" >> WriteStates(job.steps(), job.export)
     write = write_batches(job.output, _rows_of(job.settings), job.sinks)
     _ = rows | "In columns" >> beam.ParDo(_InColumns()) | "Write rows" >> write
     for number, other in enumerate(job.beside):
@@ -312,6 +359,22 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         curves = rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch)
         _ = curves | "Write curves" >> write_batches(job.curves, CURVES, job.sinks)
     return pipeline
+
+
+def _cut(job: Evaluation) -> Cut | None:
+    return None if job.export is None else Cut(new_id(), job.export)
+
+
+def _with_states(
+    packets: beam.PCollection[tuple[str, bytes]], job: Evaluation, settings: TableSettings | JoinSettings
+) -> beam.PCollection[tuple[str, bytes]]:
+    """Return the packets for a step, and the states with which its shards begin."""
+    if job.begins_with is None:
+        return packets
+    kind = "join" if isinstance(settings, JoinSettings) else "evaluators"
+    states = packets.pipeline | f"States of the {kind}" >> ReadStates(job.begins_with, settings)
+    both: beam.PCollection[tuple[str, bytes]] = (packets, states) | f"With the {kind}" >> beam.Flatten()
+    return both
 
 
 def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles]:
@@ -328,6 +391,7 @@ def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles
             merged=job.settings.evaluator.by_time,
             timing=job.timing,
             located=job.settings.deduplicate is not None,
+            cut=_cut(job),
         )
     sides: tuple[tuple[Role, Sequence[SourceFile], EventFields], ...] = (
         ("prediction", job.sources, job.fields),
@@ -338,7 +402,7 @@ def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles
         for role, sources, fields in sides
         for number, source in enumerate(sources)
     ]
-    return ReadFiles(files, shards, merged=True)
+    return ReadFiles(files, shards, merged=True, cut=_cut(job))
 
 
 def _rows_of(settings: TableSettings) -> TableKind:
@@ -355,7 +419,7 @@ def _evaluate_beside(
 ) -> None:
     """Write rows of the same events under other settings; what is refused there, the job refuses as well."""
     step = f"{_BESIDE} {number}"
-    rows, _ = packets | f"{step} evaluate" >> EvaluateShards(other.settings, job.fields, job.cache_bytes)
+    rows, *_ = packets | f"{step} evaluate" >> EvaluateShards(other.settings, job.fields, job.cache_bytes)
     write = write_batches(other.output, _rows_of(other.settings), job.sinks)
     _ = rows | f"{step} in columns" >> beam.ParDo(_InColumns()) | f"{step} write rows" >> write
 

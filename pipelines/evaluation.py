@@ -13,6 +13,7 @@ from ..runners.presets import Runner
 from ..transforms.file_formats import SourceFile
 from ..transforms.read_stream import TICK_SECONDS, Way
 from ..transforms.sinks import PLAIN_SINKS, SinkOptions
+from ..transforms.state_folder import Export, Step
 from ..transforms.stream_reader import StreamInput
 from ..transforms.validate import ANY_TIME, EventFields, Timing
 from .alerts import Alerts
@@ -61,6 +62,8 @@ class Evaluation:
     about all that, or None; title and notes, sentences, stand above it. beside are evaluations of the same
     events under other settings, shown on the same page. alerts are the rules that watch the rows, if there
     are any. sinks says how topics and folders are written. streams are what is read instead of sources.
+    export is the folder that the state goes to behind the last event, instead of last rows; begins_with the
+    state that it begins with.
     """
 
     sources: Sequence[SourceFile]
@@ -80,6 +83,16 @@ class Evaluation:
     alerts: Alerts | None = None
     sinks: SinkOptions = PLAIN_SINKS
     streams: Streams | None = None
+    export: str | None = None
+    begins_with: Export | None = None
+
+    def steps(self) -> tuple[Step, ...]:
+        """Return what an export of its state holds."""
+        evaluators = Step("evaluators", self.settings.shards or 1, self.settings.meaning())
+        if self.join is None:
+            return (evaluators,)
+        join = self.join.settings
+        return Step("join", join.shards, join.meaning()), evaluators
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from ..core.alerts import MAGIC as ALERTS_MAGIC
 from ..core.alerts import AlertTable
 from ..core.errors import InputError
+from ..core.evaluator_state import EvaluatorState, evaluator_bytes
 from ..core.label_join_state import MAGIC as JOIN_MAGIC
 from ..core.label_join_state import JoinState, describe_join
 from ..core.snapshot import Snapshot, describe
+from ..core.state_export import STATE_MAGIC, WAITING_MAGIC, ShardState, WaitingState
+from ..transforms.file_formats import has_scheme
+from ..transforms.state_folder import Export, read_export
+
+_LARGEST = 10
+"""Models that are named, by what they take."""
 
 
 def inspect_command(path: str) -> int:
-    """Print what the state in a file holds; errors name the file."""
+    """Print what the state in a file, or in the folder of an export, holds; errors name the file."""
+    if has_scheme(path) or Path(path).is_dir():
+        print(describe_export(read_export(path)))
+        return 0
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -21,12 +34,104 @@ def inspect_command(path: str) -> int:
             f"{path}: {error.strerror or error}; give a file with the bytes of a snapshot"
         ) from None
     try:
-        if data[:4] == JOIN_MAGIC:
-            print(describe_join(*JoinState.unpack(data)))
-        elif data[:4] == ALERTS_MAGIC:
-            print(AlertTable.from_bytes(data).describe())
-        else:
-            print(describe(Snapshot.unpack(data)))
+        print(_described(data))
     except ValueError as damage:
         raise InputError(f"{path}: {damage}") from None
     return 0
+
+
+def _described(data: bytes) -> str:
+    if data[:4] == STATE_MAGIC:
+        state = ShardState.unpack(data)
+        lines = [
+            f"shard {state.shard} of {state.shards} of the {state.step}, in the export {state.id}",
+            *_position_lines({n: (source, json.loads(at)) for n, (source, at) in state.positions.items()}),
+        ]
+        return "\n".join([*lines, _described(state.snapshot)])
+    if data[:4] == WAITING_MAGIC:
+        waiting = WaitingState.unpack(data)
+        lines = []
+        if waiting.awaits:
+            lines.append("it awaits the state that it begins with")
+        if waiting.stopped:
+            lines.append("its input was cut off: its state is in an export")
+        if waiting.markers:
+            lines.append(f"the export {waiting.export} has passed {len(waiting.markers)} of its partitions")
+        size = sum(len(record) for *_, record in waiting.records)
+        lines.append(f"records that wait for that: {len(waiting.records):,} ({size:,} bytes)")
+        return "\n".join([*lines, *([_described(waiting.snapshot)] if waiting.snapshot else [])])
+    if data[:4] == JOIN_MAGIC:
+        return describe_join(*JoinState.unpack(data))
+    if data[:4] == ALERTS_MAGIC:
+        return AlertTable.from_bytes(data).describe()
+    return describe(Snapshot.unpack(data))
+
+
+def describe_export(export: Export) -> str:
+    """Put an export into words. Reads all of its files, one by one. Raises InputError for damage."""
+    lines = [
+        f"export {export.id}, written {export.time} by rocsteady {export.rocsteady}",
+        *_position_lines(export.positions),
+    ]
+    for step in export.steps:
+        sizes = sum(size for (name, _), (_, size, _) in export.files.items() if name == step.name)
+        lines.append(f"{step.name}: {step.shards} shards, {sizes:,} bytes")
+        lines.append("  " + ", ".join(f"{name} {value}" for name, value in step.settings.items()))
+        lines += _join_lines(export) if step.name == "join" else _evaluator_lines(export)
+    return "\n".join(lines)
+
+
+def _position_lines(positions: dict[int, tuple[str, object]]) -> list[str]:
+    return [
+        f"  partition {number}, {source}" + ("" if position is None else f": at {json.dumps(position)}")
+        for number, (source, position) in sorted(positions.items())
+    ]
+
+
+def _evaluator_lines(export: Export) -> list[str]:
+    models: dict[str, int] = {}
+    slices = events = waiting = 0
+    for state in export.states("evaluators"):
+        snapshot = _read(export, state, Snapshot.unpack)
+        waiting += sum(len(record) for *_, record in snapshot.held)
+        for each in snapshot.evaluators:
+            models[each.model] = models.get(each.model, 0) + _bytes_of(each)
+            slices += bool(each.slice)
+            events += len(each.scores)
+    lines = [f"  models: {len(models):,}, slices of them: {slices:,}, events held: {events:,}"]
+    if waiting:
+        lines.append(f"  events that wait for their turn: {waiting:,} bytes")
+    largest = sorted(models.items(), key=lambda each: (-each[1], each[0]))[:_LARGEST]
+    return [*lines, *(f"    {model}: {size:,} bytes" for model, size in largest)]
+
+
+def _join_lines(export: Export) -> list[str]:
+    from ..core.label_matching import LabelMatcher
+
+    predictions = labels = 0
+    for state in export.states("join"):
+        join, _ = _read(export, state, JoinState.unpack)
+        matcher = LabelMatcher.from_bytes(join.matcher)
+        predictions, labels = predictions + matcher.waiting, labels + matcher.held
+    return [f"  predictions that wait for a label: {predictions:,}, labels held: {labels:,}"]
+
+
+_State = TypeVar("_State")
+
+
+def _read(export: Export, state: ShardState, unpack: Callable[[bytes], _State]) -> _State:
+    try:
+        return unpack(state.snapshot)
+    except ValueError as damage:
+        raise InputError(f"{export.path(state.step, state.shard)}: {damage}") from None
+
+
+def _bytes_of(state: EvaluatorState) -> int:
+    names = sum(len(name.encode("utf-8", "surrogatepass")) + 4 for name in state.class_names)
+    names += len(state.model.encode("utf-8", "surrogatepass")) + len(
+        state.slice.encode("utf-8", "surrogatepass")
+    )
+    return evaluator_bytes(
+        len(state.scores), names, len(state.last_seen), state.multiclass, state.times is not None,
+        state.course is not None, len(state.signal), state.weights is not None,
+    )  # fmt: skip

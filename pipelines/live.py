@@ -12,6 +12,7 @@ or after.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import stat
 import sys
@@ -27,23 +28,28 @@ import pyarrow as pa
 
 from ..core.alerts import AlertTable
 from ..core.errors import ConfigError, InputError, RocsteadyError
-from ..core.evaluator_table import EvaluatorTable, warm_up
+from ..core.evaluator_table import warm_up
 from ..core.events import NO_TIME
-from ..core.records import EndOfInput, EndOfPartition, Heartbeat
+from ..core.records import EndOfInput, EndOfPartition, Heartbeat, StateImport, StateMarker
 from ..core.rejected import Rejected
 from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
-from ..core.sharding import split_by_shard
+from ..core.sharding import shard_key, split_by_shard
+from ..core.state_export import ShardState
+from ..core.state_import import taken_up
 from ..core.windows import microseconds
 from ..transforms import metrics, progress
 from ..transforms.append_table import STDOUT, TableSink, is_appendable
+from ..transforms.control import ControlFile, ExportRequest
 from ..transforms.dead_letters import DeadLetters
+from ..transforms.evaluate_shards import TableFactory
 from ..transforms.event_fields import EventFields
 from ..transforms.file_formats import has_scheme
 from ..transforms.live_readers import Arrived, FolderReader, LiveReader, PipeReader
 from ..transforms.metrics import RECORD_COUNTERS
 from ..transforms.rejected_letters import RejectedLetters
 from ..transforms.sinks import is_streamed, open_sink
+from ..transforms.state_folder import new_id, write_state
 from ..transforms.stream_reader import Step, StreamReader
 from ..transforms.table_kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS
 from ..transforms.validate import validate
@@ -75,11 +81,15 @@ _TELLING = 10
 
 @dataclass(frozen=True)
 class LiveSource:
-    """What a live job reads: topics; or a folder, up to a silence of `idle` seconds; or else stdin."""
+    """What a live job reads: topics; or a folder, up to a silence of `idle` seconds; or else stdin.
+
+    control  a file by which its state can be asked for
+    """
 
     folder: str | None = None
     idle: float | None = None
     streams: Streams | None = None
+    control: str | None = None
 
     def open(self, fields: EventFields) -> LiveReader:
         """Return its reader, where it is no topic."""
@@ -100,6 +110,11 @@ def live_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> LiveS
                 f"--until-idle {options.until_idle}: a folder is waited for; say --follow, or leave it out"
             )
         if STDIN not in options.sources:
+            if options.control is not None:
+                raise ConfigError(
+                    f"--control {options.control}: files come to an end, and --export-state writes the state "
+                    "there; it is for streams"
+                )
             return None
     what = "--follow" if options.follow else f"SOURCE {STDIN}"
     if options.labels:
@@ -117,7 +132,7 @@ def live_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> LiveS
         raise ConfigError(f"{said}: {what} is evaluated in this process, without Beam; leave it out")
     if not options.follow:
         _stdin()
-        return LiveSource()
+        return LiveSource(control=options.control)
     if folder == STDIN:
         raise ConfigError(
             f"--follow is for a folder, and SOURCE {STDIN} is followed without it; leave it out"
@@ -128,7 +143,7 @@ def live_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> LiveS
     idle = None
     if options.until_idle is not None:
         idle = microseconds(options.until_idle, "--until-idle") / 1e6
-    return LiveSource(folder, idle)
+    return LiveSource(folder, idle, options.control)
 
 
 def _stdin() -> int:
@@ -144,7 +159,6 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
     Raises RocsteadyError where it fails. Files of lines then hold the rows up to there, others are not there.
     """
     _refuse_overlap(job, source)
-    job = on_a_stream(job)
     started = time.monotonic()
     visible = sys.stderr.isatty() and not (job.output == STDOUT and sys.stdout.isatty())
     try:
@@ -161,7 +175,8 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
                         print(
                             "rocsteady: JSON lines are read from the terminal, up to Ctrl-D", file=sys.stderr
                         )
-                    _drive(live, reader, stop, outputs.tend)
+                    control = None if source.control is None else ControlFile(source.control)
+                    _drive(live, reader, stop, outputs.tend, control)
                     unread = reader.unread
                 outputs.finish()
             outcome = live.outcome(time.monotonic() - started)
@@ -180,7 +195,12 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
 
 
 def on_a_stream(job: Evaluation) -> Evaluation:
-    """Return the job with an order that a stream can have: it is never sorted as a whole."""
+    """Return the job in one shard, with an order that a stream can have: it is never sorted as a whole."""
+    return in_order_of_a_stream(replace(job, settings=replace(job.settings, shards=1)))
+
+
+def in_order_of_a_stream(job: Evaluation) -> Evaluation:
+    """Return the job with an order that a stream can have."""
     evaluator = job.settings.evaluator
     if evaluator.order != "time":
         return job
@@ -188,12 +208,20 @@ def on_a_stream(job: Evaluation) -> Evaluation:
     return replace(job, settings=settings, timing=replace(job.timing, lateness=0))
 
 
-def _drive(live: LiveEvaluation, reader: LiveReader, stop: StopOnSignal, tend: Callable[[], None]) -> None:
+def _drive(
+    live: LiveEvaluation,
+    reader: LiveReader,
+    stop: StopOnSignal,
+    tend: Callable[[], None],
+    control: ControlFile | None,
+) -> None:
     try:
         while (arrived := reader.next(_WAIT_SECONDS)) is not None:
             for each in arrived:
                 live.take_in(each)
             tend()
+            if control is not None:
+                live.look_at(control)
             if stop.is_asked("the input ends here; once more, and the job ends without its last rows"):
                 reader.stop()
         live.finish()
@@ -261,7 +289,7 @@ class LiveEvaluation:
         self._job = job
         self._take = take
         self._letters = RejectedLetters(job.fields)
-        self._table = EvaluatorTable(replace(job.settings, shards=1))
+        self._table = TableFactory(job.settings, job.begins_with is not None).new(None, shard_key(0))
         self._alerts = None if job.alerts is None else AlertTable(job.alerts.rules)
         self._sent = 0
         self._timing = job.timing
@@ -270,6 +298,10 @@ class LiveEvaluation:
         self._reasons: dict[tuple[str, str], tuple[int, int]] = {}
         self._settled = NO_TIME
         self._told = False
+        self._asked = ""
+        if job.begins_with is not None:
+            state = taken_up(job.begins_with.read("evaluators", 0).snapshot, job.settings)
+            self._apply(StateImport(job.begins_with.id, state).pack())
 
     @property
     def read(self) -> int:
@@ -343,7 +375,10 @@ class LiveEvaluation:
             metrics.note_times(*times)
 
     def finish(self) -> None:
-        """Make the last rows: the source has ended."""
+        """Make the last rows: the source has ended. Or leave the state instead, where that is asked for."""
+        if self._job.export is not None:
+            self._cut(ExportRequest(new_id(), self._job.export), stops=True)
+            return
         self._apply(EndOfPartition(_ALL, 0, 1, self._sent, self._timing.high_water).pack())
         self.end()
 
@@ -351,6 +386,21 @@ class LiveEvaluation:
         """Make the last rows: all partitions have ended."""
         self._apply(EndOfInput().pack())
         self._tell_metrics()
+
+    def look_at(self, control: ControlFile) -> None:
+        """Write the state where somebody asks for it, and go on."""
+        if (request := control.request(self._asked)) is not None:
+            self._asked = request.id
+            self._cut(request, stops=False)
+
+    def _cut(self, request: ExportRequest, *, stops: bool) -> None:
+        position = json.dumps({"records": self.read})
+        marker = StateMarker(
+            _ALL, 0, 1, self._sent, request.id, request.folder, position, stops, self._settled,
+            self._timing.high_water,
+        )  # fmt: skip
+        self._sent += 1
+        self._apply(marker.pack())
 
     def outcome(self, seconds: float) -> Outcome:
         """Return what was counted, as a job on Beam counts it."""
@@ -371,6 +421,9 @@ class LiveEvaluation:
 
     def _apply(self, record: bytes) -> None:
         for given in self._table.apply(record):
+            if isinstance(given, ShardState):
+                write_state(given.pack(), given.folder, self._job.steps())
+                continue
             if isinstance(given, Rejected):
                 letters = self._letters(given)
                 self._note_reasons(letters)

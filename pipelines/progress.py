@@ -156,6 +156,7 @@ _KINDS = (
     ("late", "late", "late"),
     ("unmatched", "unmatched", "unmatched"),
     ("duplicate", "duplicates", "duplicate"),
+    ("kept in the state", "kept in the state", "events_kept"),
 )
 """What an event can be that was not applied: one, many, and its counter. The first is always said."""
 
@@ -165,6 +166,7 @@ _LABEL_KINDS = (
     ("second label", "second labels", "labels_second"),
     ("dead letter", "dead letters", "labels_invalid"),
     ("late", "late", "labels_late"),
+    ("kept in the state", "kept in the state", "labels_kept"),
 )
 
 
@@ -181,6 +183,12 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
     )
     if job.join is not None:
         print(f"rocsteady: {sum_of_labels(counts)}", file=sys.stderr)
+    if job.export is not None:
+        print(
+            f"rocsteady: the state is in {job.export}; the last rows come where a job goes on from it with "
+            f"--import-state {job.export}, and its input ends",
+            file=sys.stderr,
+        )
     if left := counts["evaluators_retired"]:
         print(
             f"rocsteady: silent for longer than --idle-ttl {duration_text(job.settings.idle_ttl or 1)}: "
@@ -213,7 +221,13 @@ def _sum(
 ) -> str:
     terms = [f"{counts.get(first, 0):,} {done}"]
     terms += [f"{(n := counts.get(name, 0)):,} {one if n == 1 else many}" for one, many, name in kinds]
-    return f"{read} read = {' + '.join(terms)}"
+    before = counts.get(_TAKEN_UP[first], 0)
+    source = f"{read} read" + (f" + {before:,} of the state" if before else "")
+    return f"{source} = {' + '.join(terms)}"
+
+
+_TAKEN_UP = {"events_applied": "events_taken_up", "labels_used": "labels_taken_up"}
+"""The counter of what was read before, and comes with the state."""
 
 
 def _gaps(counts: Mapping[str, int]) -> Iterator[str]:
@@ -223,7 +237,8 @@ def _gaps(counts: Mapping[str, int]) -> Iterator[str]:
         ("labels_read", "labels_used", _LABEL_KINDS, "labels"),
     ):
         names = (first, *(name for *_, name in kinds))
-        missing = counts.get(read, 0) - sum(counts.get(name, 0) for name in names)
+        came = counts.get(read, 0) + counts.get(_TAKEN_UP[first], 0)
+        missing = came - sum(counts.get(name, 0) for name in names)
         if missing:
             yield (
                 f"the counters of {what} do not add up: {missing:+,} of those that were read. A runner that "

@@ -217,7 +217,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
                 waited_for=self._settings.evaluator.by_time,
             )
         ).with_outputs(DEAD_LETTERS, main="packets")
-        rows, refused = packed.packets | "Evaluate" >> self._shards
+        rows, refused, _ = packed.packets | "Evaluate" >> self._shards
         return Evaluation(
             rows=rows | "Rows" >> beam.FlatMap(_single_rows).with_output_types(MeasureRow),
             batches=rows | "Batches" >> beam.FlatMap(_row_batches).with_output_types(pa.RecordBatch),

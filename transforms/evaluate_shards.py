@@ -12,18 +12,22 @@ from __future__ import annotations
 import json
 import struct
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import apache_beam as beam
 import numpy as np
 from apache_beam.coders import Coder, RowCoder, registry
 
-from ..core.errors import CorruptBytesError
+from ..core.errors import ConfigError, CorruptBytesError
 from ..core.evaluator_table import EvaluatorTable, warm_up
+from ..core.rejected import Rejected
 from ..core.roc_curve import RocCurve, WindowCurve
 from ..core.rows import INTEGER_COLUMNS, NUMBER_COLUMNS, MeasureRow, Rows
 from ..core.settings import MEASURES, TableSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
+from ..core.sharding import number_of
+from ..core.state_export import ExportingMachine
 from ..core.state_machine import Pane
 from .event_fields import EventFields
 from .rejected_letters import RejectedLetters
@@ -119,21 +123,43 @@ registry.register_coder(MeasureRow, RowCoder)
 
 @dataclass(frozen=True)
 class TableFactory:
-    """Makes the evaluator tables of a job."""
+    """Makes the evaluator tables of a job; where it is said so, they await the state of another job."""
 
     settings: TableSettings
+    awaits: bool = False
 
     def warm_up(self) -> None:
         """Compile the kernels that these settings lead to, or load them from their folder."""
         warm_up(self.settings)
 
-    def new(self, pane: Pane | None, key: str) -> EvaluatorTable:  # noqa: ARG002
+    def new(self, pane: Pane | None, key: str) -> ExportingMachine[Rows | Rejected]:
         """Return an empty table."""
-        return EvaluatorTable(self.settings, pane)
+        return ExportingMachine(
+            EvaluatorTable(self.settings, pane),
+            partial(self._loaded, pane),
+            partial(self._shard, key),
+            awaits=self.awaits,
+        )
 
-    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> EvaluatorTable:  # noqa: ARG002
+    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> ExportingMachine[Rows | Rejected]:
         """Return the table of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+        return ExportingMachine.from_bytes(
+            snapshot,
+            partial(EvaluatorTable, self.settings, pane),
+            partial(self._loaded, pane),
+            partial(self._shard, key),
+        )
+
+    def _loaded(self, pane: Pane | None, snapshot: bytes) -> EvaluatorTable:
         return EvaluatorTable.from_bytes(snapshot, self.settings, pane)
+
+    def _shard(self, key: str) -> tuple[int, int]:
+        if self.settings.shards is None:
+            raise ConfigError(
+                "the state of models that are each their own shard cannot be exported; give a number of "
+                "shards"
+            )
+        return number_of(key), self.settings.shards
 
 
 class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
@@ -145,6 +171,7 @@ class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machin
     fields       how the user calls the columns of an event
     cache_bytes  live tables that a process keeps between bundles
     lateness     see `RunStateMachine`
+    awaits       every shard begins with the state that a `StateImport` brings
     """
 
     def __init__(
@@ -153,10 +180,13 @@ class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machin
         fields: EventFields,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         lateness: int | None = None,
+        *,
+        awaits: bool = False,
     ) -> None:
         super().__init__()
         letters = RejectedLetters(fields)
-        self._machines = RunStateMachine(TableFactory(settings), Rows, cache_bytes, letters, lateness)
+        factory = TableFactory(settings, awaits)
+        self._machines = RunStateMachine(factory, Rows, cache_bytes, letters, lateness)
 
     def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
         """Evaluate; raises ConfigError for windows that merge."""

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import apache_beam as beam
 
 from ..core.errors import ConfigError
 from ..core.events import MAGIC
-from ..core.label_join import JoinSettings, LabelJoin
+from ..core.label_join import JoinSettings, LabelJoin, Packet
 from ..core.label_join import warm_up as join_warm_up
+from ..core.rejected import Rejected
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..core.sharding import number_of
+from ..core.state_export import ExportingMachine
 from ..core.state_machine import Pane
 from ..core.windows import Duration, duration_text, microseconds, parse_lateness
 from .dead_letters import DeadLetter
@@ -31,21 +34,45 @@ from .stateful_machine import MachineOutputs, RunStateMachine
 
 @dataclass(frozen=True)
 class JoinFactory:
-    """Makes the label joins of a job."""
+    """Makes the label joins of a job; where it is said so, they await the state of another job."""
 
     settings: JoinSettings
+    awaits: bool = False
 
     def warm_up(self) -> None:
         """Compile the kernels, or load them from their folder."""
         join_warm_up(self.settings)
 
-    def new(self, pane: Pane | None, key: str) -> LabelJoin:  # noqa: ARG002
+    def new(self, pane: Pane | None, key: str) -> ExportingMachine[Packet | Rejected]:  # noqa: ARG002
         """Return a join that has seen nothing."""
-        return LabelJoin(self.settings, number_of(key))
+        number = number_of(key)
+        return ExportingMachine(
+            LabelJoin(self.settings, number),
+            partial(self._loaded, number),
+            partial(self._shard, number),
+            awaits=self.awaits,
+        )
 
-    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> LabelJoin:  # noqa: ARG002
+    def load(
+        self,
+        snapshot: bytes,
+        pane: Pane | None,  # noqa: ARG002
+        key: str,
+    ) -> ExportingMachine[Packet | Rejected]:
         """Return the join of a snapshot; raises OtherConfigurationError, or a `WireError`."""
-        return LabelJoin.from_bytes(snapshot, self.settings, number_of(key))
+        number = number_of(key)
+        return ExportingMachine.from_bytes(
+            snapshot,
+            partial(LabelJoin, self.settings, number),
+            partial(self._loaded, number),
+            partial(self._shard, number),
+        )
+
+    def _loaded(self, number: int, snapshot: bytes) -> LabelJoin:
+        return LabelJoin.from_bytes(snapshot, self.settings, number)
+
+    def _shard(self, number: int) -> tuple[int, int]:
+        return number, self.settings.shards
 
 
 class JoinShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
@@ -53,6 +80,7 @@ class JoinShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOut
 
     fields, label_time  how the user calls the columns of a prediction, and a label's time
     lateness            see `RunStateMachine`
+    awaits              every shard begins with the state that a `StateImport` brings
     """
 
     def __init__(
@@ -62,10 +90,12 @@ class JoinShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOut
         label_time: str | None,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         lateness: int | None = None,
+        *,
+        awaits: bool = False,
     ) -> None:
         super().__init__()
         letters = RejectedLetters(fields, label_time)
-        factory = JoinFactory(settings)
+        factory = JoinFactory(settings, awaits)
         self._machines = RunStateMachine(factory, tuple[str, bytes], cache_bytes, letters, lateness)
 
     def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
@@ -214,7 +244,7 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
             for each, role in zip(pair, roles, strict=True)
         ]
         packets = [part.packets for part in packed] | "Both" >> beam.Flatten()
-        joined, refused = packets | "Join" >> JoinShards(
+        joined, refused, _ = packets | "Join" >> JoinShards(
             self._settings, self._fields, self._label_time, self._cache_bytes, self._lateness
         )
         kinds = {

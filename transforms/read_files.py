@@ -33,18 +33,20 @@ from .event_fields import EventFields
 from .file_formats import CHUNK_ROWS, SourceFile
 from .file_partition import FilePartition, LeastTimes, Piece
 from .metrics import count_records
-from .packets import Packets
+from .packets import Cut, Packets
 from .validate import ANY_TIME, Timing
 
 DEAD_LETTERS = "dead_letters"
 _MERGED = "all files, merged by time"
+_BEHIND = "behind all files"
 
 
 class _Reader(beam.DoFn):
     """What both ways of reading have in common: they count, and hand on dead letters."""
 
-    def __init__(self, shards: int) -> None:
+    def __init__(self, shards: int, cut: Cut | None) -> None:
         self._shards = shards
+        self._cut = cut
 
     def _letters(self, piece: Piece, file: FilePartition, seen: int) -> Iterator[Any]:
         """Count a piece; yield its dead letters."""
@@ -58,15 +60,24 @@ class _Reader(beam.DoFn):
 
 
 class _ReadFile(_Reader):
-    """File -> (shard key, record of the shard), and dead letters as record batches."""
+    """File -> (shard key, record of the shard), and dead letters as record batches.
 
-    def __init__(self, shards: int, partitions: int) -> None:
-        super().__init__(shards)
-        self._partitions = partitions
+    Where the input is cut off, one partition more says so, the last: those before it have ended, so that all
+    of their events apply, and it never ends, so that there are no last rows.
+    """
 
-    def process(self, file: FilePartition) -> Iterator[Any]:
-        """Read one file from its start to its end."""
-        packets = Packets(file.source.name, file.partition, self._partitions, [0] * self._shards)
+    def __init__(self, shards: int, files: int, cut: Cut | None) -> None:
+        super().__init__(shards, cut)
+        self._partitions = files + (cut is not None)
+
+    def process(self, file: FilePartition | None) -> Iterator[Any]:
+        """Read one file from its start to its end; None stands for the end of all files."""
+        if file is None:
+            if self._cut is not None:
+                last = Packets(_BEHIND, self._partitions - 1, self._partitions, self._shards)
+                yield from last.markers(self._cut, None)
+            return
+        packets = Packets(file.source.name, file.partition, self._partitions, self._shards)
         high_water, seen = NO_TIME, 0
         for piece in file.pieces():
             yield from self._letters(piece, file, seen)
@@ -93,7 +104,7 @@ class _MergeFiles(_Reader):
 
     def process(self, files: Sequence[FilePartition]) -> Iterator[Any]:
         """Read all files at once, each as far as the others."""
-        packets = Packets(_MERGED, 0, 1, [0] * self._shards)
+        packets = Packets(_MERGED, 0, 1, self._shards)
         waiting: list[tuple[int, int]] = []
         opened: dict[int, _OpenFile] = {}
         for number, file in enumerate(files):
@@ -118,7 +129,12 @@ class _MergeFiles(_Reader):
             if waiting and told < waiting[0][0] < END_OF_TIME:  # the end tells that nothing more comes
                 told = waiting[0][0]
                 yield from packets.heartbeats(told, high_water)
-        yield from packets.ends(high_water)
+        if self._cut is None:
+            yield from packets.ends(high_water)
+            return
+        lateness = min((file.timing.lateness or 0 for file in files), default=0)
+        settled = told if high_water == NO_TIME else max(told, high_water - lateness)
+        yield from packets.markers(self._cut, [file.source.name for file in files], settled, high_water)
 
     def _settled(self, current: _OpenFile, piece: Piece) -> int:
         """Return the moment before which no more will come of a file that counts."""
@@ -152,6 +168,7 @@ class ReadEventFiles(beam.PTransform[PBegin, EventFiles]):
     merged        by time, as one partition
     timing        what times are judged by
     located       events keep their positions, so that a machine can name one that it refuses
+    cut           the input does not end, and the states of the shards are wanted
     """
 
     def __init__(
@@ -164,11 +181,13 @@ class ReadEventFiles(beam.PTransform[PBegin, EventFiles]):
         merged: bool = False,
         timing: Timing = ANY_TIME,
         located: bool = False,
+        cut: Cut | None = None,
     ) -> None:
         super().__init__()
         shard_of((), shards)  # raises ConfigError
         self._shards = shards
         self._merged = merged
+        self._cut = cut
         self._files = [
             FilePartition(source, number, "event", fields, timing, located, parquet_rows)
             for number, source in enumerate(sources)
@@ -176,26 +195,31 @@ class ReadEventFiles(beam.PTransform[PBegin, EventFiles]):
 
     def expand(self, begin: PBegin) -> EventFiles:
         """Apply to the beginning of a pipeline."""
-        events: EventFiles = begin | "Read" >> ReadFiles(self._files, self._shards, merged=self._merged)
+        read = ReadFiles(self._files, self._shards, merged=self._merged, cut=self._cut)
+        events: EventFiles = begin | "Read" >> read
         return events
 
 
 class ReadFiles(beam.PTransform[PBegin, EventFiles]):
     """Reads files of events, predictions and labels, each as a partition or all of them merged by time."""
 
-    def __init__(self, files: Sequence[FilePartition], shards: int, *, merged: bool) -> None:
+    def __init__(
+        self, files: Sequence[FilePartition], shards: int, *, merged: bool, cut: Cut | None = None
+    ) -> None:
         super().__init__()
         self._files = list(files)
         self._shards = shards
         self._merged = merged
+        self._cut = cut
 
     def expand(self, begin: PBegin) -> EventFiles:
         """Apply to the beginning of a pipeline."""
-        files, shards = self._files, self._shards
-        reader = _MergeFiles(shards) if self._merged else _ReadFile(shards, len(files))
+        files, shards, cut = self._files, self._shards, self._cut
+        reader = _MergeFiles(shards, cut) if self._merged else _ReadFile(shards, len(files), cut)
+        parts: list[Any] = [tuple(files)] if self._merged else [*files, *([] if cut is None else [None])]
         outputs = (
             begin
-            | "Files" >> beam.Create([tuple(files)] if self._merged else files)
+            | "Files" >> beam.Create(parts)
             | "Spread" >> beam.Reshuffle()
             | "Read"
             >> beam.ParDo(reader)

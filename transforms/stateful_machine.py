@@ -5,7 +5,8 @@ of the cells are part of every stored state and never change; those of the timer
 label, as the whole of its state does on a runner.
 
 Input is (key, record), output what the machine puts out, in the window of the input; records that it refuses
-(`Rejected`) leave as dead letters, in columns, by an output of their own. An event-time timer at the end of
+(`Rejected`) leave as dead letters, in columns, by an output of their own, and its state, where an export asks
+for it (`ShardState`), by another. An event-time timer at the end of
 the window feeds the machine an `EndOfInput`: bounded input ends with its last rows on every runner, a fixed
 or sliding pane with those at its end. Where the runner's watermark is to be the machines' clock, another
 timer tells them what it has passed, when most of what they hold can go. Merging windows are refused: their
@@ -44,6 +45,7 @@ from ..core.shard_protocol import (
     ShardProtocol,
     ValueCell,
 )
+from ..core.state_export import ShardState
 from ..core.state_machine import MachineFactory, Pane
 from .dead_letters import DeadLetters
 from .metrics import count, count_letters, hold
@@ -115,7 +117,7 @@ TOKEN = ReadModifyWriteStateSpec("token", BytesCoder())
 END = TimerSpec("end", TimeDomain.WATERMARK)
 CLOCK = TimerSpec("clock", TimeDomain.WATERMARK)
 
-LETTERS = "letters"
+LETTERS, STATES = "letters", "states"
 
 Letters = Callable[[Rejected], DeadLetters]
 """Makes dead letters of what a machine refuses; travels to the workers."""
@@ -188,6 +190,8 @@ class StateMachineDoFn(beam.DoFn):
                 letters = self._letters(output)
                 count_letters(letters)
                 yield TaggedOutput(LETTERS, letters.batch)
+            elif isinstance(output, ShardState):
+                yield TaggedOutput(STATES, output.pack())
             else:
                 yield output
 
@@ -276,10 +280,14 @@ def dofn_of_step(label: str) -> type[StateMachineDoFn]:
 
 
 class MachineOutputs(NamedTuple):
-    """What the machines of a step put out, and what they refused as dead letters, in columns."""
+    """What the machines of a step put out, what they refused as dead letters, in columns, and their states.
+
+    states  of packed `ShardState`, one a shard for each export that was asked for
+    """
 
     outputs: beam.PCollection[Any]
     letters: beam.PCollection[pa.RecordBatch]
+    states: beam.PCollection[bytes]
 
 
 class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
@@ -324,10 +332,11 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machi
         typed = records | "Type" >> beam.Map(_unchanged).with_output_types(tuple[str, bytes])
         of_step = dofn_of_step(records.pipeline._current_transform().full_label)
         dofn = of_step(self._factory, step, self._cache_bytes, self._letters, self._lateness)
-        outputs = typed | "Apply" >> beam.ParDo(dofn).with_outputs(LETTERS, main="outputs")
+        outputs = typed | "Apply" >> beam.ParDo(dofn).with_outputs(LETTERS, STATES, main="outputs")
         return MachineOutputs(
             outputs["outputs"] | "Outputs" >> beam.Map(_unchanged).with_output_types(self._output_type),
             outputs[LETTERS] | "Letters" >> beam.Map(_unchanged).with_output_types(pa.RecordBatch),
+            outputs[STATES] | "States" >> beam.Map(_unchanged).with_output_types(bytes),
         )
 
 

@@ -127,7 +127,7 @@ class StreamReader:
                 f"this one has {shards}; start it with --shards {len(found.sent)}"
             )
         self._state = found
-        self._packets = Packets(source.partition.name, source.number, source.partitions, found.sent)
+        self._packets = Packets(source.partition.name, source.number, source.partitions, shards, found.sent)
         self._timing = replace(source.timing, high_water=found.high_water)
         numbers = source.fields.number_columns
         self._columns = source.fields.columns_of(source.role)

@@ -94,7 +94,7 @@ def test_each_kind_of_foreign_bytes_has_its_own_error_and_says_what_was_found() 
         unpack_record(b"")
     with pytest.raises(rs.TruncatedBytesError, match="8 bytes are not a whole record"):
         unpack_record(packed[:8])
-    with pytest.raises(rs.FutureVersionError, match="version 9: this rocsteady reads up to 1; upgrade it"):
+    with pytest.raises(rs.FutureVersionError, match="version 9: this rocsteady reads up to 2; upgrade it"):
         unpack_record(packed[:4] + b"\x09" + packed[5:])
     with pytest.raises(rs.CorruptBytesError, match="checksum"):
         unpack_record(packed[:-1])

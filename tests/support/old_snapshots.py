@@ -1,6 +1,8 @@
-"""Snapshots of tables with order "time" as rocsteady 0.2 and before wrote them: all was held until the end.
+"""Snapshots as rocsteady wrote them before.
 
-Events of `OLD_EVENTS` over two partitions: WAITING is the state before the end of the first, ENDED behind it.
+Tables with order "time" when all was held until the end: events of `OLD_EVENTS` over two partitions, WAITING
+is the state before the end of the first, ENDED behind it. And a table with a clock and all that is kept
+beside evaluators (version 3), and a join of labels (version 1), as code before exports of state wrote them.
 """
 
 from __future__ import annotations
@@ -62,3 +64,28 @@ ENDED = {
     ),
 }
 """By version."""
+
+TIMED_VERSION_3 = _bytes(
+    "eNp1VGtIFFEUvrPbpmwmPaggI23oQaC2u2Kk/dhNsCKiSK0Q2Ya7O3fdwevONDO7FstaUhHZgyT/1Y8eBLHRkx6IBEoQikFlUJkF"
+    "9jT8Ef4Qoqzs3jszptN2YPac853znXPuvYetqq6ucQIAOlu39Z2/tDK/9rS8WXntH/vhAkxeXuzALRwASR4lII5DXVb58oIkD3Uh"
+    "olDTU+zxFhbwYTkWkUQUCyOGlZUyTNOJx4eQDst9hT6eYCiB1P0ULNWoG4FYQ4Iia5IuJZBgMjzFPhrDkiJIESGEsNwkRCGOkBAj"
+    "kKCsioi253WpEdFKiirJqkaRJikmyk0GJodgSMKkONKmkPWoirSojEXWi45qcggbQ00v93nYdNZcBI/FMSZII4JaXGXF6ngYD9Ms"
+    "ogRsNKRmVKqPUrsBKgoUGvlgijgalsIGK0i9KFRF6tFjikiMKyQMddqHLzFaSyJGgq5jCnnJXaWOAPoIYSyHGyhxnYcJLSbHVaM2"
+    "CcvxGL1A9iL/ptariHRhV1xSMokqUNXZaHXUi5DuhE7nNM5MLatGMJhKkWUAE0SAKSfIV1VdWcEBF3AQezywMd+KTZgSaP3GWRg1"
+    "IhyYA+zy1O9gBQBwsujBh72MZJFdYC75pRkcZ9aBIQ5kA7fp0c/jdVgxynGbawyyTG35M03d9fMsBzII9598Q7747aNPx0f9TsA5"
+    "nIGaY0aTdx+ZPnhlnlF3bYyb2tzSgX3sdgGXYZgQO47DRJz/0QE5kPE4ljgyoqPm2EP+3FyQd39aJWsmS2eqmEO+v2ssq21m5ngb"
+    "98Z6Rc46pNskZmcYi7NpO+60+TNseS5bfKbNz7L5NQvHDif6Hzwvev942d4tDRdu+ofcWuJKX3BF4dJb13cMvxhRR67e+70p+Knv"
+    "zofkmi59+dpXzp7bq3qWbB6Ea/qfbH+ppiuan23wr+vuHRi83z+/TBMrdzbsvnw3eqasSh/Oakm3dJ9SEiiv+dq5zkPf22f/Wrwt"
+    "ee6AMEtbVLppaGtHSvK+xZ3t6fXpgdrK3SWrvxa07dl1vOfojeEFze2fc6z76XpUZCzQyTrjcczFsh7LvmCTa2BbNHpf9J+lwLb9"
+    "Dptv8f8AU1lNcw=="
+)
+JOIN_VERSION_1 = _bytes(
+    "eNoLCvbyY2RgYHjAwgAGP6LXSJcA6WqlkpIcJSsFJSODYiUdBaWcxKTUnPic1MQUJMHi1OT8vJR4sBxIOCexuAQknpKaUlqQk5mc"
+    "WJIKEraEKM5ILEopBvKNgJzUssSc0sSS/KJ4hHDtSaC90YbmBmCgo2BkCmYY6ijoWhoZGRubGxkYm1mYmpibm1oYWOgoRAPVGMTq"
+    "KFQrJeeX5pVATU7OyU/OBrIR5iilF6UCXVIMVmEKFy1ILCoB2RsdDeYBnQi0KRpoXl5pTg6EBTMDyIw2BAUCXkWxtSBlQDcYmxvG"
+    "xmoyQgKUQdeQEZl2SGMG0yCCFYhZoDQrAxrgtIXQQlUQWno7hFb5gqIMZg0TlGaG0ixoapigcixIehy9fcB047QZYPrgwydEmY1u"
+    "JinuZsSCDQyNjE1aoPqDgl2dGIHGggIk5JuJO8zc/1AAD1Co5gJGBg10NzAcsIfQF6D0DSj9wJ4JEdKsDCJQTzDCXJKYBKQYGfzg"
+    "bvEBuoUJHGgnbCK8/qMBqLIGBnhAgYMdaBw3Ax/MgyAiByQ8E6qqVLna3CGkE+oDaLgwI4UxO1r4c6Hx+dD4114VvVq97Z977NPT"
+    "Wx5X6x9IjqqPdjn5f8Mqm8/bbD3OFYX9vazieMTvdfGvVXy39Zp24YubApRoYAWLNbl27yEiGjjgwf8EGMyMEN9wIKV9VmCwIAVK"
+    "ElCSFSpgCiLiUYKdGRw1V20rmdHtdqioZUROSzlMkFgEahEA0VDrHKHKOMABCFNsYgoAT2fMmA=="
+)

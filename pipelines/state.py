@@ -1,0 +1,187 @@
+"""State that outlives a job: what `--export-state` and `--import-state` ask for, and `rocsteady state`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from ..core.errors import ConfigError, InputError, OtherConfigurationError, RocsteadyError, WireError
+from ..core.label_join_state import JoinState
+from ..core.snapshot import Snapshot
+from ..core.state_export import ShardState
+from ..core.state_import import check_join, check_table
+from ..core.state_reshard import resharded, resharded_joins
+from ..core.windows import microseconds
+from ..transforms.control import ExportRequest, ask, withdraw
+from ..transforms.file_formats import has_scheme
+from ..transforms.state_folder import (
+    Export,
+    Step,
+    check_new_folder,
+    is_whole,
+    new_id,
+    read_export,
+    write_state,
+)
+from .evaluate_options import whole_number
+from .evaluation import Evaluation
+
+_LOOK_SECONDS = 0.2
+
+
+@contextmanager
+def state_taken_up(job: Evaluation, options: argparse.Namespace) -> Iterator[Evaluation]:
+    """Yield a job with the state that it takes up and the one it leaves, as its options say.
+
+    Raises ConfigError, or InputError.
+    """
+    folder = options.export_state
+    if folder is not None:
+        check_new_folder("--export-state", folder)
+    for option, value in (("--export-state", folder), ("--import-state", options.import_state)):
+        if value is not None and job.alerts is not None:
+            raise ConfigError(
+                f"{option} {value}: the rules of --alert have a state that is not exported in this version; "
+                "leave --alert out, and watch the rows of all jobs together"
+            )
+    job = replace(job, export=folder)
+    if options.import_state is None:
+        yield job
+        return
+    export = read_export(options.import_state)
+    check_fits(export, job)
+    wanted = {step.name: step.shards for step in job.steps()}
+    if all(wanted[step.name] == step.shards for step in export.steps):
+        yield replace(job, begins_with=export)
+        return
+    if not job.runner.here:
+        shards = wanted["evaluators"]
+        raise InputError(
+            f"--import-state {export.folder} is of another number of shards, and runner {job.runner.name!r} "
+            f"reads it elsewhere; spread it first: rocsteady state import {export.folder} --shards {shards} "
+            "--output DIR"
+        )
+    with tempfile.TemporaryDirectory(prefix="rocsteady-") as temporary:
+        yield replace(job, begins_with=reshard(export, wanted, str(Path(temporary) / "state")))
+
+
+def check_fits(export: Export, job: Evaluation) -> None:
+    """Raise InputError where a job cannot take up an export: it has other steps, or settings."""
+    wanted, there = [step.name for step in job.steps()], [step.name for step in export.steps]
+    if sorted(wanted) != sorted(there):
+        raise InputError(
+            f"--import-state {export.folder} holds the state of {' and '.join(there)}, and this job has "
+            f"{' and '.join(wanted)}; give --labels to both jobs, or to none"
+        )
+    try:
+        join = export.step("join")
+        if join is not None and job.join is not None:
+            check_join(join.settings, job.join.settings)
+        for state in export.states("evaluators"):
+            check_table(Snapshot.unpack(state.snapshot), job.settings)
+    except (OtherConfigurationError, WireError) as problem:
+        raise InputError(f"--import-state {export.folder}: {problem}") from None
+
+
+def reshard(export: Export, shards: dict[str, int], folder: str) -> Export:
+    """Write an export over other numbers of shards, by step, to a folder; return it.
+
+    All of the state is in memory meanwhile. Raises InputError for damage.
+    """
+    steps = tuple(
+        Step(step.name, shards[step.name], step.settings | {"shards": shards[step.name]})
+        for step in export.steps
+    )
+    name = new_id()
+    for step in steps:
+        states = list(export.states(step.name))
+        snapshots = _spread([state.snapshot for state in states], step)
+        for shard, snapshot in enumerate(snapshots):
+            positions = states[0].positions
+            state = ShardState(name, folder, step.name, shard, step.shards, positions, snapshot)
+            write_state(state.pack(), folder, steps)
+    return read_export(folder)
+
+
+def _spread(snapshots: list[bytes], step: Step) -> list[bytes]:
+    if step.name == "join":
+        read = [JoinState.unpack(snapshot) for snapshot in snapshots]
+        states, settings = resharded_joins([state for state, _ in read], read[0][1], step.shards)
+        return [state.pack(settings) for state in states]
+    tables = [Snapshot.unpack(snapshot) for snapshot in snapshots]
+    return [snapshot.pack() for snapshot in resharded(tables, step.shards)]
+
+
+# ---- the command
+
+
+def state_command(options: argparse.Namespace) -> int:
+    """Run `rocsteady state export` or `rocsteady state import`."""
+    return export_command(options) if options.action == "export" else import_command(options)
+
+
+def export_command(options: argparse.Namespace) -> int:
+    """Ask a running stream for its state, and wait until it is written."""
+    folder, control = options.output, options.control
+    check_new_folder("--output", folder)
+    if not has_scheme(folder):
+        folder = str(Path(folder).absolute())  # the job runs in another folder
+    if not has_scheme(control) and not Path(control).parent.is_dir():
+        raise InputError(
+            f"--control {control}: the folder {Path(control).parent} does not exist; name the file that the "
+            "job was given with --control"
+        )
+    seconds = microseconds(options.timeout, "--timeout") / 1e6
+    request = ExportRequest(new_id(), folder)
+    started = time.monotonic()
+    try:
+        ask(control, request)
+    except OSError as error:
+        raise InputError(f"--control {control} cannot be written: {error.strerror or error}") from None
+    try:
+        while not is_whole(folder):
+            if time.monotonic() - started > seconds:
+                raise RocsteadyError(
+                    f"no export was written to {folder} within {options.timeout}: is a job running that was "
+                    f"given --control {control}, and sees both places? A partition without a reader holds it "
+                    "up; a longer wait is --timeout"
+                )
+            time.sleep(_LOOK_SECONDS)
+    finally:
+        withdraw(control, request)
+    export = read_export(folder)
+    said = ", ".join(f"{step.shards} shards of the {step.name}" for step in export.steps)
+    print(
+        f"rocsteady: the state is in {options.output}: {said} ({time.monotonic() - started:.1f} s)",
+        file=sys.stderr,
+    )
+    return 0
+
+
+def import_command(options: argparse.Namespace) -> int:
+    """Read all of an export, and write it for a job with other shards."""
+    export = read_export(options.folder)
+    check_new_folder("--output", options.output)
+    shards = {step.name: step.shards for step in export.steps}
+    if options.shards is not None:
+        shards["evaluators"] = whole_number("--shards", options.shards, 1)
+    if options.join_shards is not None:
+        if "join" not in shards:
+            raise ConfigError(
+                f"--join-shards {options.join_shards}: {export.folder} has no join of labels; leave it out"
+            )
+        shards["join"] = whole_number("--join-shards", options.join_shards, 1)
+    try:
+        spread = reshard(export, shards, options.output)
+    except WireError as damage:
+        raise InputError(f"{export.folder}: {damage}") from None
+    for before, after in zip(export.steps, spread.steps, strict=True):
+        print(f"rocsteady: {after.name}: {before.shards} shards are {after.shards} in {spread.folder}",
+              file=sys.stderr)  # fmt: skip
+    return 0
