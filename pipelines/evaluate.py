@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -416,6 +417,8 @@ class _InColumns(beam.DoFn):
 
 def _run(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
     result = None
+    complain = threading.excepthook
+    threading.excepthook = lambda told: None if _is_of_the_end(told) else complain(told)
     try:
         result = pipeline.run()
         state = result.wait_until_finish()
@@ -426,9 +429,16 @@ def _run(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
         raise
     except Exception as error:
         raise RocsteadyError(reason_of(error)) from error
+    finally:
+        threading.excepthook = complain
     if str(state) not in ("DONE", "None"):
         raise RocsteadyError(f"the job ended in state {state}; the runner's log says why")
     return _outcome(result)
+
+
+def _is_of_the_end(told: threading.ExceptHookArgs) -> bool:
+    """Tell whether an error is of Beam's reader of messages, whose wire was cut by an interruption."""
+    return told.thread is not None and told.thread.name == "wait_until_finish_read"
 
 
 def _outcome(result: PipelineResult) -> Outcome:
