@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -483,19 +484,34 @@ class _InColumns(beam.DoFn):
 
 def _run(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
     result = None
+    complain = threading.excepthook
+    interrupted = False
+    threading.excepthook = lambda told: None if _is_of_the_end(told) else complain(told)
     try:
         result = pipeline.run()
         state = result.wait_until_finish()
     except KeyboardInterrupt:
+        interrupted = True
         if result is not None and not runner.here:  # it would go on without us
             with suppress(Exception):
                 result.cancel()
         raise
     except Exception as error:
         raise RocsteadyError(reason_of(error)) from error
+    finally:
+        if not interrupted:  # else its threads may still fall over
+            threading.excepthook = complain
     if str(state) not in ("DONE", "None"):
         raise RocsteadyError(f"the job ended in state {state}; the runner's log says why")
     return _outcome(result)
+
+
+_BEAM_READERS = ("wait_until_finish_read", "read_state")
+
+
+def _is_of_the_end(told: threading.ExceptHookArgs) -> bool:
+    """Tell whether an error is of a reader of Beam's, whose wire was cut by an interruption."""
+    return told.thread is not None and told.thread.name in _BEAM_READERS
 
 
 def _outcome(result: PipelineResult) -> Outcome:

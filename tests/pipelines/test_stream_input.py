@@ -1,0 +1,69 @@
+"""Topics as the input of `evaluate`: what cannot be is said before anybody asks a broker."""
+
+from __future__ import annotations
+
+import pytest
+from command import call
+
+TOPIC = "kafka://127.0.0.1:1/events"
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "events.csv").write_text("score,label\n0.5,1\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["events.csv", TOPIC],
+            "SOURCE events.csv beside kafka://127.0.0.1:1/events: files and topics are not read",
+        ),
+        (
+            [TOPIC, "kafka://127.0.0.1:1/more"],
+            "SOURCE kafka://127.0.0.1:1/more: one topic is read, and 2 are given",
+        ),
+        (
+            [TOPIC, "--follow"],
+            "--follow is for a folder, and kafka://127.0.0.1:1/events is followed without it",
+        ),
+        (
+            [TOPIC, "--start", "yesterday"],
+            "--start 'yesterday': give earliest, latest or a time, such as 2026-01-31T",
+        ),
+        (
+            [TOPIC, "--until", "tomorrow"],
+            "--until 'tomorrow': give latest or a time, such as 2026-01-31T12:00:00Z",
+        ),
+        (
+            [TOPIC, "--until", "2999-01-01"],
+            "--until 2999-01-01 is still to come; give latest, or a time that has",
+        ),
+        ([TOPIC, "--until", "earliest"], "--until earliest: nothing is before it; give latest or a time"),
+        ([TOPIC, "--partition-idle", "soon"], "--partition-idle"),
+        (
+            ["events.csv", "--start", "latest"],
+            "--start latest is for a topic; name one, kafka://host:port/topic",
+        ),
+        (
+            ["events.csv", "--until", "latest"],
+            "--until latest is for a topic; name one, kafka://host:port/topic",
+        ),
+        (["kafka://127.0.0.1/events"], "'127.0.0.1' is no broker; give host:port"),
+        (
+            [TOPIC, "--time", "t", "--id", "i", "--labels", "kafka://127.0.0.1:1/labels"],
+            "to join topics that have no end takes a runner that streams; say --runner prism or flink",
+        ),
+        (
+            [TOPIC, "--time", "t", "--id", "i", "--labels", "events.csv"],
+            "--labels events.csv beside kafka://127.0.0.1:1/events: files and topics are not read together",
+        ),
+    ],
+)
+def test_what_cannot_be_read_together_is_refused(capsys, arguments, sentence):
+    ran = call(capsys, "evaluate", *arguments, "--output", "rows.csv")
+    assert ran.status == 2
+    assert len(ran.lines) == 1
+    assert sentence in ran.lines[0]
