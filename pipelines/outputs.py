@@ -45,7 +45,7 @@ def check_outputs(
                 raise InputError(f"{option} {path} is also an input; write to another file")
         for _, other, content, _ in outputs[:place]:
             if _same_file(path, other):
-                raise InputError(f"{option} {path} is where the {content} go; name another")
+                raise InputError(f"{option} {path} is where the {content} go; name another file or place")
 
 
 def _check_place(option: str, path: str) -> None:
