@@ -46,8 +46,8 @@ def check_outputs(
                 raise InputError(f"{option} {path} is also an input; write to another file")
         for _, other, content, _ in outputs[:place]:
             if _same_file(path, other):
-                place = "place" if is_streamed(path) else "file"
-                raise InputError(f"{option} {path} is the {place} of the {content}; name another")
+                what = "place" if is_streamed(path) else "file"
+                raise InputError(f"{option} {path} is the {what} of the {content}; name another")
 
 
 def _check_place(option: str, path: str) -> None:
