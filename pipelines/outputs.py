@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..transforms.file_formats import SourceFile, has_scheme
+from ..transforms.sinks import is_streamed
 
 STDOUT = "-"
 
@@ -45,7 +46,8 @@ def check_outputs(
                 raise InputError(f"{option} {path} is also an input; write to another file")
         for _, other, content, _ in outputs[:place]:
             if _same_file(path, other):
-                raise InputError(f"{option} {path} is where the {content} go; name another")
+                what = "place" if is_streamed(path) else "file"
+                raise InputError(f"{option} {path} is the {what} of the {content}; name another")
 
 
 def _check_place(option: str, path: str) -> None:

@@ -31,6 +31,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from ..core.errors import InputError
 from .file_formats import has_scheme
+from .kafka_topic import is_kafka
 from .text_forms import json_objects, rfc3339
 
 _ROWS_AT_ONCE = 65_536
@@ -135,6 +136,8 @@ def check_output(path: str | os.PathLike[str]) -> None:
 def check_file(path: str | os.PathLike[str]) -> None:
     """See that a file of any ending can be written, as `check_output` does."""
     text = os.fspath(path)
+    if is_kafka(text):
+        raise InputError(f"output {text!r} is a topic, where no file can be; name a file")
     if has_scheme(text):
         try:
             FileSystems.get_filesystem(text)

@@ -113,7 +113,7 @@ def test_classes_without_a_positive_one_have_a_report_without_curves(capsys):
         ("-", "stdout is for rows; name a file"),
         ("no/r.html", "/no does not exist; create it"),
         ("", "give it a name that ends in .html"),
-        ("kafka://a/b.html", "streaming sinks are not in this version"),
+        ("kafka://a/b.html", "is a topic, where no file can be; name a file"),
     ],
 )
 def test_a_place_where_no_page_can_be_is_refused_before_the_job(capsys, report, said):

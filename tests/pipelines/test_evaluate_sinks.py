@@ -79,7 +79,7 @@ def test_a_live_job_fills_a_folder(capsys):
         ("--output kafka://nowhere/t", "kafka://nowhere/t: 'nowhere' is no broker; give host:port"),
         ("--output none/rows/", "output 'none/rows/': the folder none does not exist"),
         ("--output events.jsonl/", "output 'events.jsonl/' is a file, and the slash says a folder"),
-        ("--output rows/ --dead-letters ./rows/", "is where the rows go; name another"),
+        ("--output rows/ --dead-letters ./rows/", "is the place of the rows; name another"),
         ("--output rows/ --report r.html", "--report r.html: the rows go to rows/, where"),
         ("--output kafka://a:1/t --kafka-option x", "--kafka-option x: give key=value"),
         ("--output - --prometheus 9100", "--prometheus '9100': give :port or host:port"),
