@@ -36,6 +36,7 @@ END = "~end"
 _DAY = 86_400_000_000
 _START = 1_767_225_600_000_000  # 2026-01-01
 _POLL = 0.1
+_QUEUE = 400_000
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ class Feed:
             "bootstrap.servers": broker,
             "enable.idempotence": True,
             "delivery.timeout.ms": 300_000,
-            "queue.buffering.max.messages": 1_000_000,
+            "queue.buffering.max.messages": _QUEUE,
             "log_level": 0,
         }
         self._topic, self._events, self._at_once, self._rate = topic, events, at_once, rate
@@ -185,8 +186,11 @@ class Feed:
                 producer.flush(300)
                 self._told.wait()
                 started = time.monotonic()
-            if place > self._at_once and place % 100 == 0:
+            if place % 100 == 0:
                 producer.poll(0)
+                if len(producer) > _QUEUE // 2:
+                    producer.flush(300)
+            if place > self._at_once and place % 100 == 0:
                 ahead = (place - self._at_once) / self._rate - (time.monotonic() - started)
                 if ahead > 0:
                     time.sleep(ahead)
