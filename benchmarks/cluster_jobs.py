@@ -117,6 +117,23 @@ def differences(found: pa.Table, expected: pa.Table) -> tuple[int, int]:
     return len(other.keys() - one.keys()), sum(other.get(key) != row for key, row in one.items())
 
 
+def letters_in(broker: str, topic: str) -> int:
+    """Return how many dead letters a topic with one partition holds, each once by its place in the input."""
+    consumer = Consumer({"bootstrap.servers": broker, "group.id": "letters", "log_level": 0})
+    place = TopicPartition(topic, 0, 0)
+    _, end = consumer.get_watermark_offsets(place, timeout=30)
+    consumer.assign([place])
+    places, seen = set(), 0
+    while seen < end:
+        for message in consumer.consume(1_000, _POLL):
+            if message.error() is None:
+                letter = json.loads(message.value())
+                places.add((letter["source"], letter["position"]))
+                seen = message.offset() + 1
+    consumer.close()
+    return len(places)
+
+
 class Feed:
     """Writes the events to a topic, from a thread of its own: some at once, others, once told, at a pace.
 

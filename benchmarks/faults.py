@@ -33,6 +33,7 @@ from .cluster_jobs import (
     TopicWatch,
     Watch,
     differences,
+    letters_in,
     sorted_rows,
     wait_until,
 )
@@ -185,16 +186,16 @@ class Poison:
     """Puts a record that is none behind each 1,000."""
 
     def __init__(self) -> None:
-        self._given = 0
+        self.given = 0
 
     def told(self) -> str:
-        return f"{self._given:,} poisons, all dead letters"
+        return f"{self.given:,} poisons"
 
     def __call__(self, place: int, partition: int, record: bytes) -> list[tuple[int, bytes]]:
         if place % 1_000 != 999:
             return [(partition, record)]
-        self._given += 1
-        return [(partition, record), (partition, POISONS[self._given % len(POISONS)])]
+        self.given += 1
+        return [(partition, record), (partition, POISONS[self.given % len(POISONS)])]
 
 
 @dataclass(frozen=True)
@@ -348,6 +349,10 @@ class Trial:
         lost, wrong = differences(found, expected)
         if before is not None:
             scene.notes.append(before.told())
+        if isinstance(before, Poison):
+            dead = letters_in(address, topics[2])
+            lost += abs(before.given - dead)
+            scene.notes.append(f"{dead:,} dead letters")
         silence = watch.longest_silence(scene.began)
         return Line(
             fault.words, silence, self.events.number, len(found), repeats, lost, wrong, (*scene.notes,)
