@@ -166,11 +166,12 @@ class _Checks:
             )
             return
         asked = self._flink.flink_version
+        fits = version.startswith(f"{asked}.") or bool(self._portable.job_endpoint)  # which knows its own
         yield Finding(
             "cluster",
-            version.startswith(f"{asked}."),
+            fits,
             f"Flink {version} at {url}"
-            if version.startswith(f"{asked}.")
+            if fits
             else f"Flink {version} at {url}, and the job server is for {asked}: say "
             f"--flink_version={version.rpartition('.')[0]}",
         )

@@ -111,7 +111,11 @@ def test_options_that_a_user_gives_are_not_added():
     flags = ["--max_bundle_size", "7", "--environment_type=EXTERNAL", "--checkpointing_interval=500"]
     added = preset_flags("FlinkRunner", flags)
     names = [flag.partition("=")[0] for flag in added]
-    assert names == ["--max_bundle_time_mills", "--max_cache_memory_usage_mb"]
+    assert names == [
+        "--max_bundle_time_mills", "--max_cache_memory_usage_mb", "--finish_bundle_before_checkpointing",
+    ]  # fmt: skip
+    assert "--finish_bundle_before_checkpointing" in added, "a switch"
+    assert preset_flags("FlinkRunner", [*flags, *added]) == []
     assert preset_flags("FnApiRunner", []) == []
 
 

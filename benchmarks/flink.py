@@ -1,0 +1,455 @@
+"""Jobs between topics on a real Flink cluster, measured: python -m benchmarks.flink [--quick].
+
+Events/s with few and many models, in turns with a Flink pipeline that only reads and counts; how old a row is
+when it can be read; bytes of state written per byte of event; checkpoints over time. Figures by the clock,
+and by processor time, which is what they were if nothing else ran. The page goes to docs/benchmarks/flink.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from rocsteady.runners.servers.packages import prism_path
+
+from .cluster_jobs import ClusterJob, Events, Feed, Stage, TopicWatch, wait_until
+from .processes import COMMAND, ROOT, table
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_START_SHARE = 0.2
+"""Of the events, before they are counted: a job begins slowly."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured: turns, events of a turn, seconds of latency and of checkpoints."""
+
+    turns: int
+    events: int
+    latency: float
+    growth: float
+
+
+WHOLE = Sizes(3, 3_000_000, 60, 600)
+QUICK = Sizes(1, 1_000_000, 20, 60)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Events a second: by the clock, and by processor time of the TaskManager and its Python workers."""
+
+    clock: float
+    processor: float
+    java: float
+    python: float
+    """Seconds of processor time for a million events."""
+
+
+class Processors:
+    """Processor time of the TaskManager and its workers, looked at twice a second."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._seen: list[tuple[float, float, float]] = []
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def between(self, start: float, end: float) -> tuple[float, float]:
+        """Return seconds of Java and of Python between two moments."""
+        at, java, python = np.array(self._seen).T
+        return tuple(float(np.interp(end, at, each) - np.interp(start, at, each)) for each in (java, python))
+
+    def _run(self) -> None:
+        while not self._stopped.wait(0.5):
+            java = _processor_time(self._stage.task_manager().pid or 0)
+            python = sum(_processor_time(pid) for pid in self._stage.workers())
+            self._seen.append((time.monotonic(), java, python))
+
+
+def _processor_time(pid: int) -> float:
+    with contextlib.suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+    return 0.0
+
+
+def fill(stage: Stage, topic: str, events: Events) -> None:
+    """Write all events to a new topic."""
+    stage.broker.create_topic(topic, partitions=events.partitions)
+    feed = Feed(stage.broker.address, topic, events, at_once=10**9, rate=1)
+    feed.start()
+    feed.join()
+
+
+def _pace(marks: Sequence[tuple[float, float]], total: int, processors: Processors) -> Pace:
+    """Return the pace between two marks (when, events so far): the first behind the start, and the last."""
+    (start, before), (end, after) = next(mark for mark in marks if mark[1] > _START_SHARE * total), marks[-1]
+    java, python = processors.between(start, end)
+    number = after - before
+    return Pace(number / (end - start), number / (java + python), java / number * 1e6, python / number * 1e6)
+
+
+def evaluated(stage: Stage, topic: str, events: Events, turn: int) -> Pace:
+    """Evaluate a topic that is filled."""
+    rows = f"rows-{topic}-{turn}"
+    stage.broker.create_topic(rows)
+    watch = TopicWatch(stage.broker.address, rows)
+    processors = Processors(stage)
+    job = ClusterJob(stage, stage.url(topic), *events.options(), "--shards", "8", "--output", stage.url(rows))
+    try:
+        watch.start()
+        job.start()
+        wait_until(lambda: watch.new >= events.rows, "all rows come", 900)
+    finally:
+        job.cancel()
+        watch.stop()
+        processors.stop()
+    marks = [(at, (place + 1) * events.every) for place, at in enumerate(watch.times)]
+    return _pace(marks, events.number, processors)
+
+
+def counted(stage: Stage, topic: str, events: Events, turn: int) -> Pace:
+    """Read a topic that is filled, and count."""
+    counts = f"counts-{topic}-{turn}"
+    stage.broker.create_topic(counts)
+    consumer = Consumer({"bootstrap.servers": stage.broker.address, "group.id": "count", "log_level": 0})
+    consumer.assign([TopicPartition(counts, 0, OFFSET_BEGINNING)])
+    processors = Processors(stage)
+    module = [sys.executable, "-m", "benchmarks.cluster_count", stage.url(topic), stage.url(counts)]
+    known = {job.identity for job in stage.cluster.jobs()}
+    options = [word for word in stage.options() if word not in ("--runner", "flink")]
+    log = (stage.folder / "count.log").open("ab")
+    launcher = subprocess.Popen(
+        [*module, "--runner=FlinkRunner", *options, *PRESET], cwd=ROOT, stdout=log, stderr=log
+    )
+    marks: list[tuple[float, float]] = []
+    parts: dict[int, int] = {}
+    until = time.monotonic() + 900
+    try:
+        while sum(parts.values()) < events.number + events.partitions:
+            if time.monotonic() > until or launcher.poll() is not None:
+                raise RuntimeError(f"the count does not come: see {log.name}")
+            for message in consumer.consume(1_000, 0.1):
+                if message.error() is None:
+                    number, total = json.loads(message.value())
+                    parts[number] = total
+                    marks.append((time.monotonic(), sum(parts.values())))
+    finally:
+        for job in stage.cluster.jobs():
+            if job.identity not in known:
+                stage.cluster.cancel(job.identity)
+        launcher.kill()
+        launcher.wait()
+        log.close()
+        consumer.close()
+        processors.stop()
+    return _pace(marks, events.number, processors)
+
+
+PRESET = [
+    "--max_bundle_size=1000",
+    "--max_bundle_time_mills=100",
+    "--max_cache_memory_usage_mb=100",
+    "--finish_bundle_before_checkpointing",
+]
+"""What the command adds for Flink."""
+
+
+class LiveFeed:
+    """Writes events of now to a topic, so many a second, from a process of its own."""
+
+    def __init__(self, broker: str, topic: str, rate: float, models: int, partitions: int) -> None:
+        words = [broker, topic, str(rate), str(models), str(partitions)]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.flink", "--feed", *words], cwd=ROOT
+        )
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait()
+
+
+def feed_of_now(broker: str, topic: str, rate: float, models: int, partitions: int) -> None:
+    """Write events whose times are now, until the process is ended: some each 5 ms."""
+    producer = Producer({"bootstrap.servers": broker, "linger.ms": 2, "log_level": 0})
+    random = np.random.default_rng(3)
+    began, written = time.time(), 0
+    last = [0] * partitions
+    while True:
+        due = int((time.time() - began) * rate)
+        for place in range(written, due):
+            partition = place % partitions
+            label = int(random.random() < 0.3)
+            last[partition] = max(time.time_ns() // 1_000, last[partition] + 1)
+            event = {
+                "model": f"m{place // partitions % models:04d}", "score": round(random.normal(label, 1.5), 6),
+                "label": label, "time": last[partition], "id": f"e{place}",
+            }  # fmt: skip
+            producer.produce(topic, json.dumps(event, separators=(",", ":")).encode(), partition=partition)
+        written = max(written, due)
+        producer.poll(0)
+        time.sleep(0.005)
+
+
+def _ages(broker: str, topic: str, seconds: float, warm_up: float) -> np.ndarray[Any, Any]:
+    """Return how old rows were when they could be read: since the time of the event that made each."""
+    consumer = Consumer(
+        {"bootstrap.servers": broker, "group.id": "age", "log_level": 0, "fetch.wait.max.ms": 10}
+    )
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    ages: list[float] = []
+    began = None
+    limit = time.monotonic() + 180
+    while began is None or time.monotonic() < began + warm_up + seconds:
+        if began is None and time.monotonic() > limit:
+            raise RuntimeError("no row came within 180 s")
+        for message in consumer.consume(500, 0.005):
+            if message.error() is not None:
+                continue
+            began = began or time.monotonic()
+            if time.monotonic() > began + warm_up:
+                row = json.loads(message.value())
+                made = np.datetime64(row["time"].removesuffix("Z"), "us").astype(int)
+                ages.append(time.time() - made / 1e6)
+    consumer.close()
+    return np.array(ages)
+
+
+def latency_on_flink(stage: Stage, seconds: float) -> tuple[float, float]:
+    """Return median and 95% quantile of rows' ages, in seconds, at 1,000 events/s."""
+    stage.broker.create_topic("live-flink", partitions=2)
+    stage.broker.create_topic("ages-flink")
+    job = ClusterJob(
+        stage, stage.url("live-flink"), *Events(every=10).options(), "--shards", "8",
+        "--output", stage.url("ages-flink"),
+    )  # fmt: skip
+    feed = LiveFeed(stage.broker.address, "live-flink", 1_000, 10, 2)
+    try:
+        job.start()
+        ages = _ages(stage.broker.address, "ages-flink", seconds, 20)
+    finally:
+        feed.stop()
+        job.cancel()
+    return float(np.quantile(ages, 0.5)), float(np.quantile(ages, 0.95))
+
+
+def latency_on_prism(stage: Stage, seconds: float) -> tuple[float, float]:
+    """Return median and 95% quantile of rows' ages, in seconds, on Prism at 20,000 events/s."""
+    stage.broker.create_topic("live-prism", partitions=2)
+    stage.broker.create_topic("ages-prism")
+    words = [
+        stage.url("live-prism"), *Events(every=100).options(), "--shards", "8", "--output",
+        stage.url("ages-prism"), "--runner", "prism", f"--prism_location={prism_path()}",
+        "--environment_type=LOOPBACK", "--start", "latest",
+    ]  # fmt: skip
+    feed = LiveFeed(stage.broker.address, "live-prism", 20_000, 10, 2)
+    with (stage.folder / "prism.log").open("ab") as log:
+        job = subprocess.Popen(
+            [sys.executable, "-c", COMMAND, "evaluate", *words], cwd=ROOT, stdout=log, stderr=log,
+            start_new_session=True,
+        )  # fmt: skip
+    try:
+        ages = _ages(stage.broker.address, "ages-prism", seconds, 20)
+    finally:
+        feed.stop()
+        job.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            job.wait(15)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+    return float(np.quantile(ages, 0.5)), float(np.quantile(ages, 0.95))
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What a job at a constant window wrote.
+
+    sizes    (seconds since the first, bytes of the state) of each checkpoint
+    state    bytes of snapshots and logs that the machines wrote
+    packets  bytes of packets that they were given
+    """
+
+    sizes: list[tuple[float, int]]
+    state: int
+    packets: int
+
+
+def growth(stage: Stage, seconds: float) -> Growth:
+    """Watch the checkpoints of a job at 20,000 events/s, 100 models, windows of 1,000 events."""
+    stage.broker.create_topic("live-growth", partitions=2)
+    stage.broker.create_topic("rows-growth")
+    job = ClusterJob(
+        stage, stage.url("live-growth"), *Events(every=1_000, number=20_000).options(), "--shards", "8",
+        "--output", stage.url("rows-growth"),
+    )  # fmt: skip
+    feed = LiveFeed(stage.broker.address, "live-growth", 20_000, 100, 2)
+    done: dict[int, tuple[float, int]] = {}
+    try:
+        job.start()
+        wait_until(lambda: job.checkpoints() > 0, "a checkpoint comes")
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for each in stage.cluster.rest(f"/jobs/{job.identity}/checkpoints")["history"]:
+                if each["status"] == "COMPLETED":
+                    done[each["id"]] = each["trigger_timestamp"] / 1_000, int(each["state_size"])
+            time.sleep(5)
+        state, packets = _written(stage, job.identity)
+    finally:
+        feed.stop()
+        job.cancel()
+    first = min(at for at, _ in done.values())
+    return Growth([(at - first, size) for at, size in sorted(done.values())], state, packets)
+
+
+def _written(stage: Stage, job: str) -> tuple[int, int]:
+    """Return the bytes of state that machines wrote, and those that the step before sent to them."""
+    state = packets = 0
+    for vertex in stage.cluster.rest(f"/jobs/{job}")["vertices"]:
+        place = f"/jobs/{job}/vertices/{vertex['id']}"
+        names = [metric["id"] for metric in stage.cluster.rest(f"{place}/subtasks/metrics")]
+        wanted = [
+            name for name in names if name.endswith(("rocsteady_snapshot_bytes", "rocsteady_log_bytes"))
+        ]
+        if wanted:
+            asked = urllib.parse.quote(",".join(wanted))
+            found = stage.cluster.rest(f"{place}/subtasks/metrics?get={asked}")
+            state += round(sum(float(metric["sum"]) for metric in found))
+            packets += int(vertex["metrics"]["read-bytes"])
+    return state, packets
+
+
+def main(words: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="one turn of fewer events")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, help="[all]")
+    parser.add_argument("--folder", type=Path, help="for servers and logs [a temporary one]")
+    parser.add_argument("--output", type=Path, help="the page [docs/benchmarks/flink.md, where all is done]")
+    parser.add_argument("--feed", nargs=5, help=argparse.SUPPRESS)
+    options = parser.parse_args(words)
+    if options.feed:
+        broker, topic, rate, models, partitions = options.feed
+        feed_of_now(broker, topic, float(rate), int(models), int(partitions))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    sizes = QUICK if options.quick else WHOLE
+    only = options.only or [*SECTIONS]
+    if options.only is None:
+        options.output = options.output or ROOT / "docs" / "benchmarks" / "flink.md"
+    with tempfile.TemporaryDirectory(prefix="rocsteady-flink-") as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        with Stage(folder, checkpoint_seconds=10) as stage:
+            parts = [_machine()]
+            for name in only:
+                for part in SECTIONS[name](stage, sizes):
+                    print(part, flush=True)
+                    parts.append(part)
+                    if options.output:
+                        options.output.write_text("\n".join(parts))
+
+
+def pace_section(stage: Stage, sizes: Sizes) -> Iterator[str]:
+    rows = []
+    for models, every, asked in ((10, 1_000, 250_000), (1_000, 1_000, 150_000)):
+        number = sizes.events // (models * every) * models * every
+        events = Events(number, models, 2, every)
+        fill(stage, f"events-{models}", events)
+        ours, counts = [], []
+        for turn in range(sizes.turns):
+            ours.append(evaluated(stage, f"events-{models}", events, turn))
+            print(models, ours[-1], flush=True)
+            counts.append(counted(stage, f"events-{models}", events, turn))
+            print(models, "count", counts[-1], flush=True)
+        for what, paces, wanted in (
+            (f"{models:,} models", ours, f"{asked:,}"),
+            ("only read and count", counts, ""),
+        ):
+            middle = sorted(paces, key=lambda pace: pace.processor)[len(paces) // 2]
+            rows.append([
+                what, wanted, f"{middle.clock:,.0f}", f"{middle.processor:,.0f}", f"{middle.python:.2f}",
+                f"{middle.java:.2f}",
+            ])  # fmt: skip
+    yield table(
+        [
+            "",
+            "asked, events/s",
+            "by the clock",
+            "by processor time",
+            "Python, s per million",
+            "Java, s per million",
+        ],
+        rows,
+    )
+
+
+def latency_section(stage: Stage, sizes: Sizes) -> Iterator[str]:
+    median, high = latency_on_flink(stage, sizes.latency)
+    yield table(
+        ["rows on Flink at 1,000 events/s", "asked", "median", "p95"],
+        [["age, s", "2.0", f"{median:.2f}", f"{high:.2f}"]],
+    )
+
+
+def prism_section(stage: Stage, sizes: Sizes) -> Iterator[str]:
+    median, high = latency_on_prism(stage, sizes.latency)
+    yield table(
+        ["rows on Prism at 20,000 events/s", "asked", "median", "p95"],
+        [["age, s", "0.10", f"{median:.3f}", f"{high:.3f}"]],
+    )
+
+
+def growth_section(stage: Stage, sizes: Sizes) -> Iterator[str]:
+    found = growth(stage, sizes.growth)
+    if found.packets:
+        each = found.state / found.packets
+        yield table(["state written per byte of packet", "asked"], [[f"{each:.2f}", "2.2"]])
+    step = max(len(found.sizes) // 12, 1)
+    yield table(
+        ["seconds", "checkpoint, bytes"], [[f"{at:.0f}", f"{size:,}"] for at, size in found.sizes[::step]]
+    )
+
+
+def _machine() -> str:
+    return f"""# Flink, measured
+
+Written by `python -m benchmarks.flink`: a Flink 1.19 session cluster (one TaskManager, parallelism 1,
+RocksDB, checkpoints each 10 s), a Kafka broker, the generator and the reader of rows on one machine with
+{os.cpu_count()} cores; load {os.getloadavg()[0]:.1f} when it began. A topic of two partitions in, a topic of
+rows out; `--window last:1000 --every 1000`, order by time, 8 shards. Events a second are those behind the
+first fifth of a topic that is filled before; of processor time: of the TaskManager and its Python worker
+together, as if nothing else ran and on one core. Medians of turns.
+"""
+
+
+SECTIONS = {
+    "pace": pace_section,
+    "latency": latency_section,
+    "prism": prism_section,
+    "growth": growth_section,
+}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
