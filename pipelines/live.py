@@ -143,7 +143,7 @@ def live_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> LiveS
     idle = None
     if options.until_idle is not None:
         idle = microseconds(options.until_idle, "--until-idle") / 1e6
-    return LiveSource(folder, idle, options.control)
+    return LiveSource(folder, idle, control=options.control)
 
 
 def _stdin() -> int:
