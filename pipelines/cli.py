@@ -195,7 +195,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         **shape,
     )
     inspect.add_argument(
-        "state", metavar="PATH", help="the folder of an export, a file in it, or one with a snapshot"
+        "state", metavar="STATE", help="the folder of an export, a file in it, or one with a snapshot"
     )
     state = commands.add_parser(
         "state",

@@ -91,11 +91,13 @@ def test_bytes_that_are_no_state_are_named(change, words, state, capsys):
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path, capsys):
-    for path in (tmp_path / "none.state", tmp_path):
+    for path, sentence in (
+        (tmp_path / "none.state", ": No such file or directory; give a file with the bytes of a snapshot"),
+        (tmp_path, " has no manifest.json, and so is no export: it is another folder"),
+    ):
         ran = call(capsys, "inspect", path)
         assert (ran.status, ran.out, len(ran.lines)) == (2, "", 1)
-        assert ran.lines[0].startswith(f"rocsteady: {path}: ")
-        assert ran.lines[0].endswith("give a file with the bytes of a snapshot")
+        assert ran.lines[0].startswith(f"rocsteady: {path}{sentence}")
 
 
 def test_the_state_is_not_touched(state, capsys):
