@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import apache_beam as beam
+import grpc
 import numpy as np
 import pyarrow as pa
 from apache_beam.metrics.metric import Metrics
@@ -486,7 +487,7 @@ def _run(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
     result = None
     complain = threading.excepthook
     interrupted = False
-    threading.excepthook = lambda told: None if _is_of_the_end(told) else complain(told)
+    threading.excepthook = lambda told: None if _is_cut_wire(told) else complain(told)
     try:
         result = pipeline.run()
         state = result.wait_until_finish()
@@ -506,12 +507,9 @@ def _run(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
     return _outcome(result)
 
 
-_BEAM_READERS = ("wait_until_finish_read", "read_state")
-
-
-def _is_of_the_end(told: threading.ExceptHookArgs) -> bool:
-    """Tell whether an error is of a reader of Beam's, whose wire was cut by an interruption."""
-    return told.thread is not None and told.thread.name in _BEAM_READERS
+def _is_cut_wire(told: threading.ExceptHookArgs) -> bool:
+    """Tell whether a thread of Beam's lost its wire: the job failed, or was interrupted, and says so itself."""
+    return isinstance(told.exc_value, grpc.RpcError)
 
 
 def _outcome(result: PipelineResult) -> Outcome:

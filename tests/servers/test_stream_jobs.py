@@ -68,4 +68,4 @@ def test_a_job_on_a_runner_gives_the_rows_of_one_without(broker, runner):
         _, words = job.communicate(timeout=60)
     rows = rows_in(Path("rows").glob("*.jsonl"))
     assert {key: row for key, row in same.items() if key in rows} == rows, words
-    assert "Traceback" not in words
+    assert "Traceback" not in words, words
