@@ -508,7 +508,7 @@ def _run(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
 
 
 def _is_cut_wire(told: threading.ExceptHookArgs) -> bool:
-    """Tell whether a thread of Beam's lost its wire: the job failed, or was interrupted, and says so itself."""
+    """Tell whether a thread of Beam lost its wire: the job failed or was interrupted, and says so itself."""
     return isinstance(told.exc_value, grpc.RpcError)
 
 
