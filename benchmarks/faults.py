@@ -61,7 +61,7 @@ column. The disk is a small one that is mounted for it, which only root can do.
 
 @dataclass
 class Scene:
-    """A job in the middle of its work, to which something is done. `began` is when; `rows` is how many come."""
+    """A job in the middle of its work, to which something is done: `began` is when. It makes `rows`."""
 
     stage: Stage
     job: ClusterJob
