@@ -332,7 +332,7 @@ class Trial:
             watch.start()
             if not fault.replayed:
                 feed.start()
-                wait_until(lambda: watch.new >= at_once // self.events.every // 2, "rows come")
+                wait_until(lambda: watch.new >= at_once // self.events.every // 4, "rows come")
                 checkpoints = job.checkpoints()
                 wait_until(lambda: job.checkpoints() > checkpoints, "a checkpoint comes")
                 feed.go_on()
