@@ -61,13 +61,14 @@ column. The disk is a small one that is mounted for it, which only root can do.
 
 @dataclass
 class Scene:
-    """A job in the middle of its work, to which something is done. `began` is when."""
+    """A job in the middle of its work, to which something is done: `began` is when. It makes `rows`."""
 
     stage: Stage
     job: ClusterJob
     feed: Feed
     watch: Watch
     folder: Path
+    rows: int
     began: float = 0.0
     notes: list[str] = field(default_factory=list)
 
@@ -103,7 +104,8 @@ def _restart_job_manager(scene: Scene) -> None:
     cluster = scene.stage.cluster
     savepoint = cluster.savepoint(scene.job.identity)
     seen = scene.watch.new
-    wait_until(lambda: scene.watch.new > seen + 100, "rows come behind the savepoint")
+    behind = min(seen + 100, scene.rows)
+    wait_until(lambda: scene.watch.new >= behind, "rows come behind the savepoint")
     scene.strike()
     cluster.job_manager.kill()
     scene.job.forget()
@@ -321,7 +323,7 @@ class Trial:
             stage, events, *self.events.options(fault.order), *fault.more, "--shards", "8",
             "--output", rows, "--dead-letters", letters,
         )  # fmt: skip
-        scene = Scene(stage, job, feed, watch, self._folder)
+        scene = Scene(stage, job, feed, watch, self._folder, self.events.rows)
         try:
             if fault.replayed:
                 feed.start()
@@ -330,7 +332,7 @@ class Trial:
             watch.start()
             if not fault.replayed:
                 feed.start()
-                wait_until(lambda: watch.new >= at_once // self.events.every // 2, "rows come")
+                wait_until(lambda: watch.new >= at_once // self.events.every // 4, "rows come")
                 checkpoints = job.checkpoints()
                 wait_until(lambda: job.checkpoints() > checkpoints, "a checkpoint comes")
                 feed.go_on()
