@@ -21,11 +21,11 @@ def trial(stage):
     from benchmarks.cluster_jobs import Events
     from benchmarks.faults import Trial
 
-    return Trial(stage.folder, Events(48_000), rate=1_500)
+    return Trial(stage.folder, Events(32_000), rate=1_500)
 
 
 @pytest.mark.parametrize("fault", ["task-manager", "rescale"])
 def test_no_row_is_lost_or_wrong_after(stage, trial, fault):
     line = trial.run(stage, fault)
-    assert (line.lost, line.wrong, line.rows) == (0, 0, 480), line.notes
+    assert (line.lost, line.wrong, line.rows) == (0, 0, 320), line.notes
     assert line.notes == ()
