@@ -132,6 +132,7 @@ def topics(broker, streams):
     return [f"kafka://{broker.address}/{name}" for name in ("predictions", "labels")]
 
 
+@pytest.mark.parametrize("runner", ["prism", "flink"], indirect=True)
 def test_topics_give_the_rows_of_files(topics, expected, runner, tmp_path):
     more = ["--until", "latest"]
     evaluate([*words(topics[:1], topics[1:], tmp_path / "rows.csv"), *more], runner)
