@@ -447,7 +447,7 @@ class LabelJoin:
         here = settings.meaning()
         differences = [
             f"{name} was {there.get(name)!r} and is now {here.get(name)!r}"
-            for name in sorted({*there, *here})
+            for name in here | there
             if there.get(name) != here.get(name)
         ]
         if differences:
