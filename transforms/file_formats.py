@@ -16,6 +16,8 @@ import io
 import json
 import os
 import re
+import time
+import weakref
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -45,6 +47,9 @@ _PARQUET_BUFFER_BYTES = 1 << 20
 
 FORMATS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl"}
 HEAD_BYTES = 1 << 20
+_LET_GO_SECONDS = 1.0
+"""How long Arrow's thread is waited for, at the most; it takes some microseconds."""
+
 DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
 """What a reader raises in a file that is cut short, corrupt, or gone."""
 
@@ -198,6 +203,17 @@ def _whole_characters(block: bytes) -> tuple[bytes, bytes]:
     return block, b""
 
 
+def arrow_buffer(data: bytes) -> pa.Buffer:
+    """Copy bytes into memory of Arrow's own.
+
+    What its readers are lent by Python its threads may let go of when they have given all they read, and then
+    ask for Python's lock: an interpreter that ends just then is aborted (SIGABRT).
+    """
+    buffer = pa.allocate_buffer(len(data))
+    memoryview(buffer)[:] = data
+    return buffer
+
+
 def text_head(source: SourceFile) -> bytes:
     """Return the first MiB of a text file, unpacked."""
     with unpacked(source) as (stream, _):
@@ -238,18 +254,8 @@ def csv_chunks(
     Of columns beside `only` nothing is built; the records that are rows then include those with text that is
     not UTF-8 in other columns.
     """
-    refused: list[tuple[int, str, int, int]] = []
-
-    def refuse(row: pa.csv.InvalidRow) -> str:
-        # With one thread, arrow numbers the records from 1, the header.
-        refused.append((row.number - 2, row.text, row.actual_columns, row.expected_columns))
-        return "skip"
-
     options = (
         pa.csv.ReadOptions(use_threads=False, block_size=block_bytes or _csv_block_bytes(source)),
-        pa.csv.ParseOptions(
-            delimiter=_delimiter(source), newlines_in_values=True, invalid_row_handler=refuse
-        ),
         pa.csv.ConvertOptions(
             check_utf8=False,  # the stream is, by its make
             column_types=dict.fromkeys(csv_header(source), pa.string()),
@@ -260,31 +266,86 @@ def csv_chunks(
         ),
     )
     position = 0
-    with unpacked(source) as (bytes_of_file, raw):
-        stream = Utf8Stream(bytes_of_file)
-        try:
-            reader = pa.csv.open_csv(pa.PythonFile(stream, mode="r"), *options)
-        except pa.ArrowInvalid as error:
-            if "Empty CSV" in str(error):  # a header without a newline
-                return
-            raise
-        for batch in reader:
+    with unpacked(source) as (bytes_of_file, raw), _CsvBatches(bytes_of_file, _delimiter(source)) as batches:
+        refused = batches.refused
+        for batch in batches.read(*options):
             end, gaps = position + batch.num_rows, 0
-            while gaps < len(refused) and refused[gaps][0] <= end:
+            while gaps < len(refused) and refused[gaps].position <= end:
                 end, gaps = end + 1, gaps + 1
             skipped, refused[:gaps] = refused[:gaps], []
             positions = None
             if skipped:
-                positions = _gap_positions(position, batch.num_rows, [row[0] for row in skipped])
+                positions = _gap_positions(position, batch.num_rows, [row.position for row in skipped])
             chunk = Chunk(position, batch, positions, _misfits(source, skipped), raw.tell())
-            yield _without_bad_text(source, chunk) if stream.replaced else chunk
+            yield _without_bad_text(source, chunk) if batches.replaced else chunk
             position = end
         if refused:
-            nothing = pa.RecordBatch.from_pylist([], schema=reader.schema)
+            nothing = pa.RecordBatch.from_pylist([], schema=batches.schema)
             yield Chunk(position, nothing, None, _misfits(source, refused), raw.tell())
 
 
-def _misfits(source: SourceFile, refused: Sequence[tuple[int, str, int, int]]) -> DeadLetters:
+class _Misfit(NamedTuple):
+    """A record of a CSV file with another number of fields than its header."""
+
+    position: int
+    text: str
+    fields: int
+    expected: int
+
+
+class _CsvBatches:
+    """What Arrow reads from a stream of bytes as CSV; a context that ends when Arrow's thread let go of it.
+
+    Why it has to is told by `arrow_buffer`.
+
+    refused   the records that are no rows, as they are met; the reader takes them away
+    replaced  whether any byte was not UTF-8
+    """
+
+    def __init__(self, raw: BinaryIO, delimiter: str) -> None:
+        refused: list[_Misfit] = []
+
+        def refuse(row: pa.csv.InvalidRow) -> str:
+            # With one thread, arrow numbers the records from 1, the header.
+            refused.append(_Misfit(row.number - 2, row.text, row.actual_columns, row.expected_columns))
+            return "skip"
+
+        self.refused = refused
+        self.schema = pa.schema([])
+        self._stream: Utf8Stream | None = Utf8Stream(raw)
+        self._parse = pa.csv.ParseOptions(
+            delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
+        )
+        self._reader: pa.csv.CSVStreamingReader | None = None
+        self._lent = weakref.ref(self._stream), weakref.ref(refuse)
+
+    @property
+    def replaced(self) -> bool:
+        """Whether any byte was not UTF-8."""
+        return self._stream is not None and self._stream.replaced
+
+    def read(self, how: pa.csv.ReadOptions, types: pa.csv.ConvertOptions) -> Iterator[pa.RecordBatch]:
+        """Yield the batches; none where there is no more than a header without a newline."""
+        try:
+            self._reader = pa.csv.open_csv(pa.PythonFile(self._stream, mode="r"), how, self._parse, types)
+        except pa.ArrowInvalid as error:
+            if "Empty CSV" in str(error):
+                return
+            raise
+        self.schema = self._reader.schema
+        yield from self._reader
+
+    def __enter__(self) -> _CsvBatches:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream = self._reader = self._parse = None
+        end = time.monotonic() + _LET_GO_SECONDS
+        while any(lent() is not None for lent in self._lent) and time.monotonic() < end:
+            time.sleep(0.0001)
+
+
+def _misfits(source: SourceFile, refused: Sequence[_Misfit]) -> DeadLetters:
     delimiter = _delimiter(source)
     letters = (
         DeadLetter(

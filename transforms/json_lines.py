@@ -23,7 +23,7 @@ from ..core.errors import InputError
 from ..core.events import Int64Array
 from .columns import EXACT, json_record
 from .dead_letters import DeadLetter, DeadLetters
-from .file_formats import HEAD_BYTES, Chunk, SourceFile, text_head, unpacked
+from .file_formats import HEAD_BYTES, Chunk, SourceFile, arrow_buffer, text_head, unpacked
 from .record_batches import records_to_batch
 
 _BLOCK_BYTES = 8 << 20
@@ -208,7 +208,7 @@ def _schema_of(found: pa.Schema, columns: Sequence[str], text_columns: Sequence[
 
 def _read_flat(block: bytes, schema: pa.Schema, *, only: bool = False) -> pa.Table:
     return pa.json.read_json(
-        pa.BufferReader(block),
+        pa.BufferReader(arrow_buffer(block)),
         pa.json.ReadOptions(use_threads=False, block_size=len(block) + 1),
         pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore" if only else "infer"),
     )

@@ -17,7 +17,7 @@ from ..core.errors import InputError
 from ..core.rows_arrow import ROW_SCHEMA
 from ..core.settings import config_of
 from .dead_letters import DEAD_LETTER_SCHEMA
-from .file_formats import DAMAGE, SourceFile, csv_header
+from .file_formats import DAMAGE, SourceFile, arrow_buffer, csv_header
 from .json_lines import json_columns
 from .list_files import list_sources
 from .write_curves import CURVE_SCHEMA
@@ -141,24 +141,23 @@ def _columns(source: SourceFile, schema: pa.Schema) -> pa.Table:
     """Read the columns of a schema, as its types."""
     nullable = pa.schema([column.with_nullable(True) for column in schema])
     with source.open() as raw:
-        if source.format == "parquet":
-            table = pa.parquet.read_table(raw, columns=schema.names)
-            return table.select(schema.names).cast(nullable)
-        file = pa.PythonFile(raw, mode="r")
-        stream = pa.CompressedInputStream(file, "gzip") if source.gzipped else file
-        if source.format == "jsonl":
-            return parse_lines(stream.read(), nullable)
-        convert = pa.csv.ConvertOptions(
-            column_types=nullable,
-            include_columns=schema.names,
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        )
-        parse = pa.csv.ParseOptions(
-            delimiter="\t" if source.format == "tsv" else ",", newlines_in_values=True
-        )
-        return pa.csv.read_csv(stream, parse_options=parse, convert_options=convert)
+        file = pa.BufferReader(arrow_buffer(raw.read()))
+    if source.format == "parquet":
+        return pa.parquet.read_table(file, columns=schema.names).select(schema.names).cast(nullable)
+    stream = pa.CompressedInputStream(file, "gzip") if source.gzipped else file
+    if source.format == "jsonl":
+        return parse_lines(stream.read(), nullable)
+    convert = pa.csv.ConvertOptions(
+        column_types=nullable,
+        include_columns=schema.names,
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    parse = pa.csv.ParseOptions(
+        delimiter="\t" if source.format == "tsv" else ",", newlines_in_values=True
+    )
+    return pa.csv.read_csv(stream, parse_options=parse, convert_options=convert)
 
 
 def parse_lines(lines: bytes, schema: pa.Schema) -> pa.Table:
@@ -169,7 +168,8 @@ def parse_lines(lines: bytes, schema: pa.Schema) -> pa.Table:
     """
     options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     finite = re.sub(rb'(?<!\\)": (-?)1e999\b', rb'": \g<1>Infinity', lines)
-    return pa.json.read_json(pa.BufferReader(finite), parse_options=options).select(schema.names)
+    lines_read = pa.BufferReader(arrow_buffer(finite))
+    return pa.json.read_json(lines_read, parse_options=options).select(schema.names)
 
 
 def first_line(error: BaseException) -> str:

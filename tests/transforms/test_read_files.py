@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import gc
 import gzip
 import io
 import json
 import os
 import re
 import sys
+from itertools import islice
 from pathlib import Path
 
 import apache_beam as beam
@@ -24,7 +26,7 @@ from rocsteady.core.events import EventBatch
 from rocsteady.core.records import EndOfPartition, unpack_record
 from rocsteady.core.sharding import shard_key, shard_of
 from rocsteady.transforms import progress
-from rocsteady.transforms.file_formats import csv_chunks
+from rocsteady.transforms.file_formats import Utf8Stream, csv_chunks
 from rocsteady.transforms.file_partition import read_batches
 from rocsteady.transforms.json_lines import json_line_chunks
 from rocsteady.transforms.list_files import check_columns, list_sources
@@ -659,3 +661,17 @@ def test_files_become_numbered_packets_for_every_shard(tmp_path):
 def test_the_number_of_shards_is_checked_when_the_transform_is_made():
     with pytest.raises(ConfigError, match="shards=0"):
         ReadEventFiles((), FIELDS, 0)
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n3\n4,5\n", "a,b\n1,2\n", "a,b"], ids=["misfit", "plain", "empty"])
+def test_nothing_of_a_csv_file_is_left_to_threads_of_arrow(tmp_path, text):
+    """A thread that lets go of an object of Python's while the interpreter ends aborts the process."""
+    (source,) = list_sources(put(tmp_path, "s.csv", text))
+    gc.freeze()  # what is there before need not be looked through
+    try:
+        for stop in [None, 1] * 20:
+            for _chunk in islice(csv_chunks(source), stop):
+                pass
+            assert not [kept for kept in gc.get_objects() if isinstance(kept, Utf8Stream)]
+    finally:
+        gc.unfreeze()
