@@ -209,9 +209,9 @@ def arrow_buffer(data: bytes) -> pa.Buffer:
     What its readers are lent by Python its threads may let go of when they have given all they read, and then
     ask for Python's lock: an interpreter that ends just then is aborted (SIGABRT).
     """
-    buffer = pa.allocate_buffer(len(data))
-    memoryview(buffer)[:] = data
-    return buffer
+    memory = pa.BufferOutputStream()
+    memory.write(data)
+    return memory.getvalue()
 
 
 def text_head(source: SourceFile) -> bytes:
