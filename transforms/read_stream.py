@@ -36,6 +36,7 @@ from . import progress
 from .metrics import METRICS_NAMESPACE, count_records
 from .read_files import DEAD_LETTERS, EventFiles
 from .record_batches import from_ipc, to_ipc
+from .state_sizes import measure_bytes
 from .stream_reader import Step, StreamInput, StreamReader
 
 Way = Literal["bounded", "impulse", "source"]
@@ -109,6 +110,7 @@ class _ReadAtTick(beam.DoFn):
 
     def setup(self) -> None:
         """Begin to count."""
+        measure_bytes()
         self._counts = _Counts()
         self._readers: dict[str, tuple[bytes, StreamReader]] = {}
 

@@ -50,6 +50,7 @@ from ..core.state_machine import MachineFactory, Pane
 from .dead_letters import DeadLetters
 from .metrics import count, count_letters, hold
 from .record_batches import from_ipc  # noqa: F401  registers the coder of the letters
+from .state_sizes import measure_bytes
 
 _caches: dict[int, MachineCache] = {}
 _caches_lock = Lock()
@@ -145,6 +146,7 @@ class StateMachineDoFn(beam.DoFn):
 
     def setup(self) -> None:
         """Join the users of the process's cache; compile before there are bundles."""
+        measure_bytes()
         self._factory.warm_up()
         self._cache = process_cache(self._cache_bytes)
         self._cache.open(self._step)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 
 import numpy as np
 import pytest
-from command import COMMAND
+from command import run
+from kafka_topics import produce
 from requirements import servers
-from rocsteady.runners.servers.flink import FlinkCluster
-from rocsteady.runners.servers.kafka import KafkaBroker, create_topic
 
 RUNNERS = {
     "processes": ["--direct_running_mode=multi_processing", "--direct_num_workers=2"],
@@ -22,32 +19,11 @@ RUNNERS = {
 MINUTE = 60_000_000
 
 
-def evaluate(words, runner=(), patience=240):
-    """Run `rocsteady evaluate` to its end; return the last line of what it says."""
-    ran = subprocess.run(
-        [*COMMAND, "evaluate", *words, *runner],
-        capture_output=True,
-        text=True,
-        timeout=patience,
-        check=False,
-        env={**os.environ},
-    )
-    assert ran.returncode == 0, ran.stderr[-3_000:]
-    return ran.stderr
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    servers("flink")
-    with FlinkCluster(tmp_path_factory.mktemp("flink")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory):
-    servers("kafka")
-    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as started:
-        yield started
+def evaluate(words, runner=()):
+    """Run `rocsteady evaluate` to its end; return what it says."""
+    ran = run("evaluate", *words, *runner, patience=240)
+    assert ran.status == 0, ran.lines[-30:]
+    return "\n".join(ran.lines)
 
 
 @pytest.fixture(params=[*RUNNERS])
@@ -120,15 +96,12 @@ def test_files_give_the_rows_of_the_local_runner(streams, expected, runner, tmp_
 @pytest.fixture(scope="module")
 def topics(broker, streams):
     """The same records in two topics of two partitions each."""
-    from confluent_kafka import Producer
-
-    producer = Producer({"bootstrap.servers": broker.address})
     for name in ("predictions", "labels"):
-        create_topic(broker.address, name, partitions=2)
-        for part in range(2):
-            for line in (streams / f"{name}-{part}.jsonl").read_text().splitlines():
-                producer.produce(name, value=line.encode(), partition=part)
-    assert producer.flush(30) == 0
+        broker.create_topic(name, partitions=2)
+        files = [(part, streams / f"{name}-{part}.jsonl") for part in range(2)]
+        produce(
+            broker, name, [(part, line, 0) for part, file in files for line in file.read_bytes().splitlines()]
+        )
     return [f"kafka://{broker.address}/{name}" for name in ("predictions", "labels")]
 
 

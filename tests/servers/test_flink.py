@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from counting_job import SUMS, count_ticks, sum_pairs, sums
+from kafka_topics import until
 from requirements import servers
 from rocsteady.runners.servers.flink import FlinkCluster, JobServer, WorkerPool, worker_options
 from rocsteady.runners.servers.processes import ServerError
@@ -21,23 +20,9 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    servers("flink")
-    with FlinkCluster(tmp_path_factory.mktemp("flink")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def endpoint(cluster):
     with JobServer(cluster.folder, cluster.address) as started:
         yield ["--runner=PortableRunner", f"--job_endpoint={started.address}", "--parallelism=1"]
-
-
-def until(condition, patience=90):
-    deadline = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {patience} s"
-        time.sleep(0.2)
 
 
 def state_of(cluster, job):

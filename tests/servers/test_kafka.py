@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from requirements import servers
 from rocsteady.runners.servers.kafka import PASSWORD, USER, KafkaBroker
 from rocsteady.runners.servers.processes import ServerError
 
 LONG_AGO = 1_000_000_000_000  # ms: September 2001
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory):
-    servers("kafka")
-    settings = {"message.max.bytes": 2_000_000}
-    with KafkaBroker(tmp_path_factory.mktemp("kafka"), sasl=True, tls=True, settings=settings) as started:
-        yield started
 
 
 def produce(broker, topic, values):
@@ -117,7 +108,7 @@ def test_tls(broker):
 
 
 def test_a_message_too_large_is_refused(broker):
-    broker.create_topic("large")
+    broker.create_topic("large", settings={"max.message.bytes": 2_000_000})
     assert produce(broker, "large", [b"x" * 1_500_000]) == []
     assert [error.name() for error in produce(broker, "large", [b"x" * 3_000_000])] == ["MSG_SIZE_TOO_LARGE"]
 

@@ -15,11 +15,10 @@ import pytest
 from awkward_rows import some_rows
 from beam_runs import pipeline
 from json_schemas import FOLDER, KINDS, text_of
-from requirements import servers
 from rocsteady.core.alert_rows import AlertRow
 from rocsteady.core.errors import ConfigError, InputError, RocsteadyError
 from rocsteady.core.rows_arrow import rows_to_arrow
-from rocsteady.runners.servers.kafka import PASSWORD, USER, KafkaBroker
+from rocsteady.runners.servers.kafka import PASSWORD, USER
 from rocsteady.transforms.dead_letters import DeadLetter, DeadLetters
 from rocsteady.transforms.kafka_client import check_topic
 from rocsteady.transforms.kafka_topic import KafkaTopic
@@ -50,13 +49,6 @@ TABLES = {
     ).batch,
 }
 KIND_OF = {kind.name: kind for kind in KINDS}
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory):
-    servers("kafka")
-    with KafkaBroker(tmp_path_factory.mktemp("kafka"), sasl=True, tls=True) as started:
-        yield started
 
 
 numbers = itertools.count()

@@ -22,16 +22,7 @@ from kafka_topics import (
     topic_of,
     until,
 )
-from requirements import servers
-from rocsteady.runners.servers.kafka import PASSWORD, USER, KafkaBroker
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory):
-    servers("kafka")
-    settings = {"message.max.bytes": 20_000_000}
-    with KafkaBroker(tmp_path_factory.mktemp("kafka"), sasl=True, tls=True, settings=settings) as started:
-        yield started
+from rocsteady.runners.servers.kafka import PASSWORD, USER
 
 
 @pytest.fixture(autouse=True)

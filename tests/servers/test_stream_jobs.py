@@ -9,28 +9,17 @@ from pathlib import Path
 import pytest
 from kafka_topics import OPTIONS, N, evaluate, events, produce, start, topic_of, until
 from requirements import servers
-from rocsteady.runners.servers.flink import FlinkCluster
-from rocsteady.runners.servers.kafka import KafkaBroker
 from rocsteady.runners.servers.packages import prism_path
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory):
-    servers("kafka")
-    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as started:
-        yield started
-
-
 @pytest.fixture(params=["prism", "flink"])
-def runner(request, tmp_path):
+def runner(request):
     """The options of a runner that streams."""
     servers(request.param)
     if request.param == "prism":
-        yield ["--runner", "prism", "--prism_location", str(prism_path())]
-        return
-    settings = {"execution.checkpointing.interval": "2 s"}
-    with FlinkCluster(tmp_path / "flink", settings=settings) as cluster:
-        yield ["--runner", "flink", "--parallelism", "1", *cluster.options()]
+        return ["--runner", "prism", "--prism_location", str(prism_path())]
+    options = request.getfixturevalue("cluster").options()
+    return ["--runner", "flink", "--parallelism", "1", "--checkpointing_interval", "2000", *options]
 
 
 @pytest.fixture(autouse=True)

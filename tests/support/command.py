@@ -88,10 +88,10 @@ def start(*arguments, **options):
     )
 
 
-def run(*arguments, **options):
+def run(*arguments, patience=120, **options):
     """Run a command in a process of its own."""
     process = start(*arguments, **options)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=patience)
     return Ran(process.returncode, out, said(err))
 
 

@@ -1,0 +1,25 @@
+"""Servers of this folder's tests: each is started once, when a test first asks for it."""
+
+from __future__ import annotations
+
+import pytest
+from requirements import servers
+from rocsteady.runners.servers.flink import FlinkCluster
+from rocsteady.runners.servers.kafka import KafkaBroker
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory):
+    """A broker that takes messages of 20 MB; also with a password, and with TLS, at addresses of their own."""
+    servers("kafka")
+    settings = {"message.max.bytes": 20_000_000}
+    with KafkaBroker(tmp_path_factory.mktemp("kafka"), sasl=True, tls=True, settings=settings) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory):
+    """A Flink session cluster of two slots."""
+    servers("flink")
+    with FlinkCluster(tmp_path_factory.mktemp("flink")) as started:
+        yield started
