@@ -154,9 +154,7 @@ def _columns(source: SourceFile, schema: pa.Schema) -> pa.Table:
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
-    parse = pa.csv.ParseOptions(
-        delimiter="\t" if source.format == "tsv" else ",", newlines_in_values=True
-    )
+    parse = pa.csv.ParseOptions(delimiter="\t" if source.format == "tsv" else ",", newlines_in_values=True)
     return pa.csv.read_csv(stream, parse_options=parse, convert_options=convert)
 
 

@@ -20,7 +20,7 @@ from rocsteady.core.score_tree_inputs import CapacityError, MissingEventError
 from thorough import examples
 
 EPSILONS = [0.0, 0.01, 0.1, 0.5, 3.0]
-STEPS = 250 if COMPILED else 36
+STEPS = 150 if COMPILED else 36
 
 Event = tuple[int, float]
 Step = tuple[int, Event]

@@ -107,7 +107,7 @@ MADE_AT_ROWS: dict[str, dict[str, Any]] = {
 def test_what_is_made_at_a_row_has_the_same_bits_from_scan_and_tree(
     kind: str, window: rs.LastEvents | rs.AllEvents
 ) -> None:
-    events = 250
+    events = 250 if window == rs.LastEvents(200) else 120
     settings = rs.EvaluatorSettings(**{"every": rs.EveryEvents(1), **MADE_AT_ROWS[kind], "window": window})
     every = settings.every.n
     rng = np.random.default_rng(len(kind))

@@ -550,6 +550,7 @@ def test_a_missing_package_is_named_with_its_remedy(package: str, call: str, sen
     assert f"pip install {package}" in run.stdout
 
 
+@pytest.mark.slow
 def test_plain_python_says_the_same() -> None:
     if os.environ.get("NUMBA_DISABLE_JIT"):
         pytest.skip("numba is switched off by NUMBA_DISABLE_JIT already")

@@ -99,7 +99,7 @@ def agree_on_questions(tree: ScoreTree, oracle: Oracle) -> None:
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("window", [1, 2, 3, 10, 60])
 def test_every_event_of_a_sliding_window_agrees_with_brute_force(stream: str, window: int) -> None:
-    events = (200 if window == 60 else 70) if COMPILED else 22
+    events = (150 if window == 60 else 50) if COMPILED else 22
     labels, scores = next((y, s) for name, y, s in streams(events, window) if name == stream)
     trees = [ScoreTree(window + 1), ScoreTree(window + 1, cost=(1, 1), keeps_hull=False)]
     for t in range(events):

@@ -108,6 +108,7 @@ def test_the_same_bytes_come_from_every_engine(engine, capsys):
     assert Path("one.parquet").read_bytes() == Path("two.parquet").read_bytes()
 
 
+@pytest.mark.slow
 def test_worker_processes_carry_curves():
     workers = ("--direct_num_workers=2", "--direct_running_mode=multi_processing")
     for output, more in (("one.parquet", ()), ("two.parquet", workers)):

@@ -73,6 +73,7 @@ def test_a_day_after_the_other_gives_the_rows_of_both(capsys, kind, shards):
     assert in_order(first + second) == in_order(right)
 
 
+@pytest.mark.slow
 def test_in_worker_processes_too(capsys):
     options = (*KINDS["time"], "--direct_num_workers", "2", "--direct_running_mode", "multi_processing")
     right, _ = run(capsys, "e1.csv", "e2.csv", *KINDS["time"])

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import apache_beam as beam
+import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.transforms.window import GlobalWindow
 
@@ -32,6 +33,15 @@ RUNNERS: dict[str, list[str]] = {
     "portable": ["--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=LOOPBACK"],
     "retrying": [f"--runner={_BUNDLES}"],
 }
+PROCESSES = pytest.param("processes", marks=pytest.mark.slow)
+"""Starts two workers, five seconds each: where another plain test does so for what this one is about."""
+
+EVERY_RUNNER = [PROCESSES if runner == "processes" else runner for runner in RUNNERS]
+COLD_AND_WARM = [
+    pytest.param(1 << 30, id="warm"),
+    pytest.param(0, id="rebuilt every time"),
+]
+"""Bytes of machines that a process keeps: all of them, none."""
 
 
 @contextmanager

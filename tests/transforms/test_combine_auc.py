@@ -23,7 +23,7 @@ from apache_beam.transforms.window import (
     SlidingWindows,
     TimestampedValue,
 )
-from beam_runs import InOrder, Keep, kept, pipeline
+from beam_runs import PROCESSES, InOrder, Keep, kept, pipeline
 from rocsteady.core.auc_sketch import AucSketch
 from rocsteady.transforms import combine_auc
 from rocsteady.transforms.combine_auc import AucCombineFn, CombinedAuc
@@ -88,7 +88,7 @@ def by_session(events: list[Event], gap: float) -> dict[Any, list[Event]]:
     return groups
 
 
-@pytest.mark.parametrize("runner", ["in process", "processes"])
+@pytest.mark.parametrize("runner", ["in process", PROCESSES])
 def test_it_combines_per_key_and_globally(tmp_path: Path, runner: str) -> None:
     with pipeline(runner) as p:
         events = p | InOrder(keyed(EVENTS)) | beam.Map(lambda event: event)
@@ -133,7 +133,7 @@ def test_fixed_and_sliding_windows_have_an_auc_each(
         assert same(results[key], summary(events))
 
 
-@pytest.mark.parametrize("runner", ["in process", "processes"])
+@pytest.mark.parametrize("runner", ["in process", PROCESSES])
 def test_sessions_merge_into_one_auc(tmp_path: Path, runner: str) -> None:
     shuffled = random.Random(1).sample(EVENTS, len(EVENTS))
     with pipeline(runner) as p:

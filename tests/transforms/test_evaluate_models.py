@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampedValue
-from beam_runs import RUNNERS, InOrder, Keep, kept, pipeline
+from beam_runs import COLD_AND_WARM, EVERY_RUNNER, RUNNERS, InOrder, Keep, kept, pipeline
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.evaluator_table import EvaluatorTable
 from rocsteady.core.events import NO_TIME, EventBatch, IdColumn, TextColumn
@@ -108,15 +108,15 @@ def run(
     return ordered(row.value for row in kept(directory, "rows"))
 
 
-@pytest.mark.parametrize("cache_bytes", [1 << 30, 0], ids=["warm", "rebuilt every time"])
+@pytest.mark.parametrize("cache_bytes", COLD_AND_WARM)
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_rows_are_equal_on_every_runner(runner: str, cache_bytes: int, tmp_path: Path) -> None:
     assert run(EVENTS, tmp_path, runner, cache_bytes=cache_bytes) == expected(EVENTS)
     assert kept(tmp_path, "dead") == []
 
 
-@pytest.mark.parametrize("cache_bytes", [1 << 30, 0], ids=["warm", "rebuilt every time"])
-@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize("cache_bytes", COLD_AND_WARM)
+@pytest.mark.parametrize("runner", EVERY_RUNNER)
 def test_curves_are_equal_on_every_runner(
     runner: str, cache_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,7 +134,7 @@ def test_curves_are_equal_on_every_runner(
     assert all(batch.value.num_rows for batch in kept(tmp_path, "batches"))
 
 
-@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize("runner", EVERY_RUNNER)
 def test_two_evaluations_of_one_input_each_end_with_their_last_rows(runner: str, tmp_path: Path) -> None:
     """The in-process runner puts both into one stage, and keeps its timers by their names alone."""
     with pipeline(runner) as p:

@@ -11,7 +11,7 @@ import apache_beam as beam
 import pytest
 import rocsteady as rs
 from apache_beam.transforms.window import FixedWindows, Sessions
-from beam_runs import RUNNERS, InOrder, Keep, kept, pipeline
+from beam_runs import PROCESSES, RUNNERS, InOrder, Keep, kept, pipeline
 from beam_streams import Stream, played
 from failing_dofn import FailingMachines, FailsBetween, Failures
 from label_oracle import Label, Prediction, Truth, matched
@@ -187,7 +187,9 @@ def evaluated(events: Any, order: str, folder: Path) -> None:
     result.late | "kept late" >> Keep(folder, "late events")
 
 
-@pytest.mark.parametrize(("second", "lead", "lateness"), [("first", None, 7), ("last", 3, 0)])
+@pytest.mark.parametrize(
+    ("second", "lead", "lateness"), [pytest.param("first", None, 7, marks=pytest.mark.slow), ("last", 3, 0)]
+)
 def test_in_the_order_that_it_names_no_joined_event_is_late(
     second: str, lead: int | None, lateness: int, tmp_path: Path
 ) -> None:
@@ -211,7 +213,7 @@ def test_in_the_order_that_it_names_no_joined_event_is_late(
     assert len(rows) > 15
 
 
-@pytest.mark.parametrize("runner", ["in process", "processes", "portable"])
+@pytest.mark.parametrize("runner", ["in process", PROCESSES, "portable"])
 def test_rows_behind_a_join_are_those_of_the_joined_stream(runner: str, tmp_path: Path) -> None:
     rng = random.Random(5)
     traffic = some_traffic(rng, own_ids=True)

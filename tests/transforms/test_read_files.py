@@ -663,7 +663,9 @@ def test_the_number_of_shards_is_checked_when_the_transform_is_made():
         ReadEventFiles((), FIELDS, 0)
 
 
-@pytest.mark.parametrize("text", ["a,b\n1,2\n3\n4,5\n", "a,b\n1,2\n", "a,b"], ids=["misfit", "plain", "empty"])
+@pytest.mark.parametrize(
+    "text", ["a,b\n1,2\n3\n4,5\n", "a,b\n1,2\n", "a,b"], ids=["misfit", "plain", "empty"]
+)
 def test_nothing_of_a_csv_file_is_left_to_threads_of_arrow(tmp_path, text):
     """A thread that lets go of an object of Python's while the interpreter ends aborts the process."""
     (source,) = list_sources(put(tmp_path, "s.csv", text))

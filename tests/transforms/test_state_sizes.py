@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import apache_beam as beam
 import pytest
 from apache_beam.runners.worker import statecache
 from apache_beam.runners.worker.statecache import StateCache
