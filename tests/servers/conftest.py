@@ -10,7 +10,7 @@ from rocsteady.runners.servers.kafka import KafkaBroker
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory):
-    """A broker that takes messages of 20 MB; also with a password, and with TLS, at addresses of their own."""
+    """A broker that takes messages of 20 MB; also with a password, and with TLS, each at its own address."""
     servers("kafka")
     settings = {"message.max.bytes": 20_000_000}
     with KafkaBroker(tmp_path_factory.mktemp("kafka"), sasl=True, tls=True, settings=settings) as started:
