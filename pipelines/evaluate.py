@@ -40,7 +40,7 @@ from ..core.rows_arrow import rows_to_arrow
 from ..core.settings import TableSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..runners.preflight import problem
-from ..runners.presets import Runner, RunnerError, choose_runner
+from ..runners.presets import Runner
 from ..transforms.dead_letters import KINDS
 from ..transforms.evaluate_shards import EvaluateShards
 from ..transforms.event_fields import Role
@@ -60,8 +60,16 @@ from ..transforms.write_curves import curve_batches
 from ..transforms.write_rows import row_schema
 from ..transforms.write_states import ReadStates, WriteStates
 from .alerts import alerts_of, read_messages, watch_rows
-from .evaluate_options import fields_of, join_of, sources_of, table_of, timing_of, whole_number
-from .evaluation import Beside, Evaluation, Outcome
+from .evaluate_options import (
+    fields_of,
+    join_of,
+    runner_of,
+    sources_of,
+    table_of,
+    timing_of,
+    whole_number,
+)
+from .evaluation import Beside, Evaluation, Outcome, Output
 from .outputs import STDOUT, check_outputs, is_text, staged
 from .progress import ProgressLine, sum_of_labels, summarise, warnings_of
 from .prometheus import served
@@ -94,10 +102,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     cache_bytes = DEFAULT_CACHE_BYTES
     if options.cache_bytes is not None:
         cache_bytes = whole_number("--cache-bytes", options.cache_bytes, 0)
-    try:
-        runner = choose_runner(options.runner, beam_flags)
-    except RunnerError as mistake:
-        raise ConfigError(str(mistake)) from None
+    runner = runner_of(options, beam_flags)
     if options.title is not None and options.report is None:
         raise ConfigError(
             f"--title {options.title!r} stands above a report; name its file with --report PATH"
@@ -114,34 +119,24 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
     join = join_of(options, fields, settings)
     if join is not None:  # which tells predictions that came again by their own times
         settings = replace(settings, deduplicate=None)
-    sinks = SinkOptions(tuple(options.kafka_option), options.parts)
-
-    def check(option: str) -> Callable[[str], None]:
-        return lambda path: check_sink(path, sinks, f"{option} {path}")
-
+    job = Evaluation(
+        sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
+        options.report, options.title, join=join, alerts=alerts,
+        sinks=SinkOptions(tuple(options.kafka_option), options.parts),
+    )  # fmt: skip
     if options.report is not None and live is None and is_streamed(options.output):
         raise ConfigError(
             f"--report {options.report}: the rows go to {options.output}, where they cannot be read again by "
             "this job; make the page from them, with rocsteady rows and rocsteady report"
         )
     check_outputs(
-        (
-            ("--output", options.output, "rows", check("--output")),
-            ("--dead-letters", options.dead_letters, "dead letters", check("--dead-letters")),
-            ("--curves", options.curves, "curves", check("--curves")),
-            ("--alerts", options.alerts, "alerts", check("--alerts")),
-            ("--report", options.report, "report", _check_report),
-        ),
+        [(*output, _check_of(output, job.sinks)) for output in job.outputs()],
         (*sources, *(() if join is None else join.labels)),
     )
     check_columns(sources, fields, "event" if join is None else "prediction")
     if join is not None:
         check_columns(join.labels, replace(fields, time=join.label_time), "label")
-    job = Evaluation(
-        sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
-        options.report, options.title, timing=timing_of(options, settings.evaluator), join=join,
-        alerts=alerts, sinks=sinks,
-    )  # fmt: skip
+    job = replace(job, timing=timing_of(options, settings.evaluator))
     if options.prometheus is not None and live is None and not runner.in_process:
         raise ConfigError(
             f"--prometheus {options.prometheus} shows the counters of this process, and runner "
@@ -194,25 +189,21 @@ def _evaluate(job: Evaluation, live: LiveSource | None) -> int:
 
 def _refuse_files(job: Evaluation) -> None:
     """Raise ConfigError where a job that never ends would write a file that is there at its end."""
-    named = (
-        ("--output", job.output),
-        ("--dead-letters", job.dead_letters),
-        ("--curves", job.curves),
-        ("--alerts", None if job.alerts is None else job.alerts.path),
-        ("--report", job.report),
-    )
-    for option, path in named:
-        if path is not None and not is_streamed(path):
+    for option, path, _ in job.outputs():
+        if not is_streamed(path):
             raise ConfigError(
                 f"{option} {path}: it would be there at the end of a topic, which has none; write to a "
                 "folder, such as rows/, or to a topic, or read up to --until latest"
             )
 
 
-def _check_report(path: str) -> None:
-    from .report import check_report_path
+def _check_of(output: Output, sinks: SinkOptions) -> Callable[[str], None]:
+    """Return what sees whether an output can be written."""
+    if output.content == "report":
+        from .report import check_report_path
 
-    check_report_path(path)
+        return check_report_path
+    return lambda path: check_sink(path, sinks, f"{output.option} {path}")
 
 
 def evaluate_and_report(job: Evaluation) -> Outcome:

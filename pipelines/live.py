@@ -260,14 +260,10 @@ def _drive_streams(
 
 def _refuse_overlap(job: Evaluation, source: LiveSource) -> None:
     """Raise InputError where what is written would be read again."""
-    named = (
-        ("--output", job.output),
-        ("--dead-letters", job.dead_letters),
-        ("--curves", job.curves),
-        ("--alerts", _alerts_path(job)),
-    )
-    for option, path in named:
-        if path is None or path == STDOUT or has_scheme(path) or source.streams is not None:
+    if source.streams is not None:
+        return
+    for option, path, content in job.outputs():
+        if content == "report" or path == STDOUT or has_scheme(path):
             continue
         if source.folder is not None:
             into = path if is_folder(path) else Path(path).parent
@@ -465,14 +461,8 @@ class _Outputs:
             "alerts": ALERTS,
         }
         self._sinks: dict[str, list[TableSink]] = {name: [] for name in kinds}
-        paths = {
-            "rows": job.output,
-            "dead letters": job.dead_letters,
-            "curves": job.curves,
-            "alerts": _alerts_path(job),
-        }
-        for kind, path in paths.items():
-            if path is not None:
+        for _, path, kind in job.outputs():
+            if kind in kinds:
                 self._sinks[kind].append(open_sink(place_of.get(path, path), kinds[kind], job.sinks))
         self._copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in ("rows", "curves")}
         if self._report is not None:
@@ -512,18 +502,10 @@ class _Outputs:
             report_on(copies, outcome, self._report, warnings_of(outcome, self._job))
 
 
-def _alerts_path(job: Evaluation) -> str | None:
-    return None if job.alerts is None else job.alerts.path
-
-
 @contextmanager
 def _outputs(job: Evaluation) -> Iterator[_Outputs]:
     """Yield the sinks of a job; what is written at the end is there if the block succeeds."""
-    whole = [
-        path
-        for path in (job.output, job.dead_letters, job.curves, _alerts_path(job), job.report)
-        if path is not None and not is_appendable(path) and not is_streamed(path)
-    ]
+    whole = [path for _, path, _ in job.outputs() if not is_appendable(path) and not is_streamed(path)]
     with staged(whole, True) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
         outputs = _Outputs(job, dict(zip(whole, places, strict=True)), folder)
         try:
