@@ -383,7 +383,7 @@ def _run(arguments: list[str]) -> int:
         arguments = _with_joined_values(arguments, of_beam[arguments[0]])
     options, rest = parser.parse_known_args(arguments)
     if options.command == "evaluate":
-        from .evaluate import evaluate_command
+        from .evaluate_command import evaluate_command
 
         return evaluate_command(options, rest)
     if options.command == "doctor":
