@@ -38,15 +38,14 @@ _WINDOWS: tuple[Window, ...] = (
 )
 
 
-def compile_all(say: Callable[[str], None] = lambda _: None) -> int:
-    """Compile every kernel into the cache folder; return how many files are in it.
+def compile_all(say: Callable[[str], None] = lambda _: None) -> None:
+    """Compile every kernel into the cache folder.
 
     Some minutes of one core the first time, seconds when they are there. `say` is told what is next.
     """
     for what, compile_it in _steps():
         say(what)
         compile_it()
-    return compiled()
 
 
 def compiled() -> int:

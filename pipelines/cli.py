@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 from rocsteady import __version__
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
+from .evaluate_parser import EVALUATE_EPILOG, RUNNERS, add_evaluate, add_kafka_option
 
 COMMANDS = ("demo", "evaluate", "replay", "report", "rows", "inspect", "state", "doctor")
 COMMANDS_NOT_YET = ("prequential", "compare")
@@ -80,32 +81,6 @@ _ROWS_EPILOG = """examples:
 A topic is read up to what it holds now. Of rows with the same model, slice, pane and number the first is
 kept; two of them that differ are an error, which names both."""
 
-_EVALUATE_EPILOG = """examples:
-  every model of a file, all of its events, a row each 10,000 of them and a last one:
-    rocsteady evaluate scores.csv.gz --score p --label y --window all --every 10000 --output rows.csv
-  a row every 1,000 events over the last 10,000, per country and per country and device:
-    rocsteady evaluate 'day-*.parquet' --slice country --slice country,device --every 1000 --output r.csv
-  a row every hour of event time over the last seven days; and a window that shrinks when ranking changes:
-    rocsteady evaluate s.csv --time sent --window last:7d --every 1h --output rows.parquet
-    rocsteady evaluate s.csv --time sent --window adaptive --output rows.parquet
-  H-measure as in R's hmeasure, labels that are words, rejected records kept:
-    rocsteady evaluate s.csv --positive bad --cost severity --dead-letters rejected.jsonl --output -
-  ROC curves beside the rows, of each 5,000 events:
-    rocsteady evaluate s.csv --window last:5000 --output rows.csv --curves curves.parquet --curves-every 5000
-  predictions, and labels that came up to three days later:
-    rocsteady evaluate predictions.parquet --time made --id order --labels labels.parquet \\
-        --label-time known --ttl 3d --output rows.parquet --dead-letters left_over.parquet
-  events as they come, from a program, or in files of a folder:
-    tail -f events.jsonl | rocsteady evaluate - --every 1000 --output -
-    rocsteady evaluate arriving --follow --every 1000 --output rows.jsonl
-  be told when a model ranks badly, and when it ranks worse than a week before:
-    rocsteady evaluate s.csv --time sent --every 1h --output rows.parquet --alerts alerts.csv \\
-        --alert 'auc_high < 0.8 for 3 rows' --alert 'auc drops by 0.02 against 7d'
-
-Every other option is handed to Beam. Positions of dead letters count the records of a source from 0.
-A stream is never sorted as a whole: of stdin, and with --follow, --order time is time:0s."""
-
-
 _STATE_EPILOG = """examples:
   a stream that can be asked for its state, and the asking:
     rocsteady evaluate arriving --follow --control ask.json --output rows.jsonl
@@ -115,9 +90,6 @@ _STATE_EPILOG = """examples:
     rocsteady evaluate tuesday.csv --import-state monday --output rows.csv
   for a job with 128 shards on another machine:
     rocsteady state import monday --shards 128 --output monday-128"""
-
-
-_RUNNERS = "local | prism | flink | dataflow | any Beam runner [local]"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -158,10 +130,10 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         "evaluate",
         help="evaluate the models in files: rows of AUC, H-measure, KS, kappa, ...",
         description="Evaluate the models in files of scored and labelled events.",
-        epilog=_EVALUATE_EPILOG,
+        epilog=EVALUATE_EPILOG,
         **shape,
     )
-    _add_evaluate(evaluate)
+    add_evaluate(evaluate)
     replay = commands.add_parser(
         "replay",
         help="play files as JSON lines at a chosen speed, by their own event times",
@@ -212,7 +184,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         epilog=_DOCTOR_EPILOG,
         **shape,
     )
-    doctor.add_argument("--runner", default="local", help=_RUNNERS)
+    doctor.add_argument("--runner", default="local", help=RUNNERS)
     doctor.add_argument(
         "--compile", action="store_true", help="compile every kernel first, as for an image of workers"
     )
@@ -305,233 +277,7 @@ def _add_rows(parser: argparse.ArgumentParser) -> None:
         help="kafka://host:port/topic, a folder such as rows/, or files",
     )
     add("-o", "--output", required=True, metavar="PATH", help=".parquet .csv .csv.gz .jsonl .jsonl.gz")
-    _add_kafka_option(add)
-
-
-def _add_kafka_option(add: Callable[..., object]) -> None:
-    add(
-        "--kafka-option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="of librdkafka, for kafka://, such as security.protocol=SASL_SSL; or @FILE with a line each, "
-        "for passwords; repeatable",
-    )
-
-
-def _add_evaluate(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
-        "sources",
-        nargs="+",
-        metavar="SOURCE",
-        help="files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz; or - for JSON lines on stdin, as they "
-        "come; or, with --follow, a folder",
-    )
-    add(
-        "--output",
-        required=True,
-        metavar="PATH",
-        help=".csv, .parquet or .jsonl; - is JSON lines on stdout; kafka://host:port/topic a message a row; "
-        "rows/, with its slash, a folder of files. Of stdin and --follow, .csv, .jsonl and - "
-        "are there from the start and get each row when it is made; other files are written at the end",
-    )
-    columns = parser.add_argument_group("columns")
-    add = columns.add_argument
-    add("--score", default="score", metavar="COL", help="higher = more likely positive [score]")
-    add("--label", default="label", metavar="COL", help="1/0, 1/-1 or true/false, or see --positive [label]")
-    add("--positive", metavar="VALUE", help="this label is positive, every other non-missing one negative")
-    model = columns.add_mutually_exclusive_group()
-    model.add_argument("--model", metavar="COL", help='[column "model" if there is one]')
-    model.add_argument("--model-name", metavar="NAME", help="one model for all events [the file's name]")
-    add(
-        "--time",
-        metavar="COL",
-        help="RFC 3339 (no zone = UTC), dates, or numbers in --time-unit; events of equal time apply in "
-        "order of --id, then of their own content, not of their place in the file",
-    )
-    add("--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="of numeric times [s]")
-    add("--weight", metavar="COL", help="what an event counts, a number > 0 [each counts 1]")
-    add("--id", metavar="COL", help="orders events of one time; without it their order is arbitrary")
-    add(
-        "--predicted",
-        metavar="COL",
-        help="predicted class; labels are then classes and kappa is multi-class, and AUC and the other "
-        "measures that need a positive class need --positive",
-    )
-    add(
-        "--slice",
-        action="append",
-        default=[],
-        metavar="COL[,COL]",
-        help="rows for each value too, such as country=NZ, or of the cross COL,COL country=NZ,device=phone; "
-        'slice "" is the whole model; repeatable',
-    )
-    add(
-        "--slice-cap",
-        metavar="N",
-        help="so many values of a model and a slice have their own; all that come later, and the value other "
-        "itself, are country=other [10000]",
-    )
-    join = parser.add_argument_group(
-        "labels that come later",
-        "SOURCE then holds predictions; a label serves every prediction of its id, of any\n"
-        "model, made within ttl of it. The time of an event is its label's.",
-    )
-    add = join.add_argument
-    add(
-        "--labels", action="append", default=[], metavar="SOURCE", help="files or globs of labels; repeatable"
-    )
-    add("--label-time", metavar="COL", help="when the label came to be known [the column of --time]")
-    add("--ttl", metavar="7d", help="a label counts that comes at most so long after its prediction [7d]")
-    add("--label-lead", metavar="0s", help="or so long before it [as long as --ttl]")
-    add(
-        "--second-label",
-        choices=("first", "last", "dead-letter"),
-        help="which of two labels of an id counts; dead-letter: the first, the other is a mistake [first]",
-    )
-    rows = parser.add_argument_group("windows and rows")
-    add = rows.add_argument
-    add(
-        "--window",
-        default="last:10000",
-        help="last:N events, last:7d (by --time; s, m, h, d), fading:N or fading:7d (a weight halves every N "
-        "events, or so often), adaptive[:DELTA[:placement|error|brier]] (ADWIN: shrinks when ranking, errors "
-        "or Brier score change), all [last:10000]. Beyond 2.4 million events held by a model a row costs a "
-        "pass over them: give a large --every",
-    )
-    add(
-        "--every",
-        default="100",
-        metavar="N|1h",
-        help="a row every N events of a model and slice, or at each point of a grid of --time at which its "
-        "window has changed [100]",
-    )
-    add(
-        "--order",
-        metavar="ORDER",
-        help="position | time | time:10m | arrival [time when --time is given, else position]. By time, "
-        "events of equal time apply in order of --id, and without one in an arbitrary order, the same in "
-        "every run; time:10m leaves out what is more than 10 minutes behind the greatest time before it in "
-        "its file",
-    )
-    add(
-        "--max-ahead",
-        metavar="1d",
-        help="events dated further ahead of the clock on the wall are dead letters [however far]",
-    )
-    add(
-        "--deduplicate",
-        metavar="7d",
-        help="a second event with the same model and --id, and a --time within so long of the first one's, "
-        "does not count: for sources that deliver again [every event counts]",
-    )
-    add(
-        "--idle-ttl",
-        metavar="30d",
-        help="a model and slice without an event for longer, by --time, gives a last row and leaves memory; "
-        "if it returns, its window begins empty and its rows are numbered on [never]",
-    )
-    add(
-        "--measures",
-        metavar="NAME,...",
-        help="names of measures, or all [all but the costly ones: cost_curve_area, average_precision, "
-        "calibration_error (also needs --probabilities), partial_auc, partial_auc_mcclish]",
-    )
-    add("--cost", default="beta:2,2", help="beta:A,B | severity[:RATIO|:balanced] | uniform [beta:2,2]")
-    add("--priors", default="window", help="window, or the share of positives [window]")
-    add("--threshold", default="0.5", help="predicted positive means score >= this [0.5]")
-    add("--confidence", default="0.95", help="of the AUC interval [0.95]")
-    add("--probabilities", action="store_true", help="scores are probabilities: Brier score, log loss")
-    add("--partial-fpr", default="0:0.1", metavar="LOW:HIGH", help="range of FPR of partial_auc [0:0.1]")
-    add("--at-fpr", default="0.01", help="false positive rate of tpr_at_fpr [0.01]")
-    add("--false-positive-cost", default="0.2", help="c of cost_threshold [0.2]")
-    add("--flip-if-below-half", action="store_true", help="H of -score while AUC < 0.5, as R's hmeasure")
-    job = parser.add_argument_group("the job")
-    add = job.add_argument
-    add("--dead-letters", metavar="PATH", help="where malformed records go [counted and summarised]")
-    add("--curves", metavar="PATH", help="ROC curves, their hulls and the calibration, a row a point [none]")
-    add(
-        "--curves-every",
-        metavar="N",
-        help="curves every N events of a model and slice and at its end, or end: at its end alone [as many "
-        "events as the window holds, but at least 10000; end where the window is not last:N]",
-    )
-    add(
-        "--alert",
-        action="append",
-        default=[],
-        metavar="RULE",
-        help="opens an alert and closes it: 'auc_high < 0.8 for 3 rows', 'kappa_m < 0 for 2h until kappa_m > "
-        "0.1', 'auc drops by 0.02 against 7d' (or 500 rows, or 2013-01-01..2013-02-01); repeatable",
-    )
-    add("--alerts", metavar="PATH", help="where alerts go [the last 20 are printed at the end]")
-    add(
-        "--parts",
-        choices=("jsonl", "parquet"),
-        default="jsonl",
-        help="format of the files in an output that is a folder [jsonl]",
-    )
-    _add_kafka_option(add)
-    add("--report", metavar="PATH", help="one self-contained page about it all, such as report.html [none]")
-    add("--title", metavar="TEXT", help="stands above the page of --report")
-    add(
-        "--follow",
-        action="store_true",
-        help="SOURCE is a folder: read each file as it appears there, finished by rename, once; go on until "
-        "there is a file _END, or until Ctrl-C, which ends stdin too: the last rows come, and the summary",
-    )
-    add(
-        "--start",
-        metavar="WHERE",
-        help="in a topic: earliest, latest, or a time of its messages, RFC 3339 [earliest]",
-    )
-    add(
-        "--until",
-        metavar="WHERE",
-        help="read a topic up to latest, where it ends now, or up to a time of its messages [for ever]",
-    )
-    add(
-        "--partition-idle",
-        metavar="30s",
-        help="by --time, a partition of a topic that is silent for so long is not waited for; events of it "
-        "that come behind the others are then late [all partitions are waited for]",
-    )
-    add("--until-idle", metavar="60s", help="with --follow: end after so long without a new file [never]")
-    add(
-        "--prometheus",
-        metavar="[HOST]:PORT",
-        help="serve counters for Prometheus there while the job runs in this process, such as :9100 [none]",
-    )
-    add(
-        "--prometheus-models",
-        default="100",
-        metavar="N",
-        help="show AUC, its interval and H of the newest row of so many models, the first that come [100]",
-    )
-    add(
-        "--export-state",
-        metavar="DIR",
-        help="write the state behind the last event to a new folder, instead of last rows: a job with "
-        "--import-state DIR goes on from there as if its input followed in this one",
-    )
-    add("--import-state", metavar="DIR", help="begin with the state that an export left [empty]")
-    add(
-        "--control",
-        metavar="PATH",
-        help="of a stream: a file by which rocsteady state export asks for the state while it runs",
-    )
-    add("--shards", default="64", metavar="N", help="models are spread over so many keys [64]")
-    add(
-        "--own-shard",
-        action="append",
-        default=[],
-        metavar="MODEL",
-        help="this model gets a shard of its own, beside the others: for one with most of the events; "
-        "repeatable",
-    )
-    add("--cache-bytes", metavar="N", help="memory for live state in a worker")
-    add("--runner", default="local", help=_RUNNERS)
+    add_kafka_option(add)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -637,7 +383,7 @@ def _run(arguments: list[str]) -> int:
         arguments = _with_joined_values(arguments, of_beam[arguments[0]])
     options, rest = parser.parse_known_args(arguments)
     if options.command == "evaluate":
-        from .evaluate import evaluate_command
+        from .evaluate_command import evaluate_command
 
         return evaluate_command(options, rest)
     if options.command == "doctor":

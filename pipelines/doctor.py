@@ -6,27 +6,23 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from ..core.errors import ConfigError
 from ..core.kernels import CACHE_FOLDER
 from ..core.warm_starts import compile_all, compiled
 from ..runners.preflight import Finding, findings, probe
-from ..runners.presets import RunnerError, choose_runner, preset_flags
+from .evaluate_options import runner_of
 
 
 def doctor_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Say what a runner needs; return 0 if all of it is there, 1 if not."""
-    try:
-        runner = choose_runner(options.runner, beam_flags)
-    except RunnerError as mistake:
-        raise ConfigError(str(mistake)) from None
+    runner = runner_of(options, beam_flags)
     if options.compile:
         compile_all(lambda what: print(f"compiling: {what}", file=sys.stderr))
     print(f"runner {options.runner}")
     good = True
     for found in (_kernels(), *findings(runner)):
         good &= _say(found)
-    if added := preset_flags(type(runner.engine).__name__, beam_flags):
-        _say(Finding("added options", True, " ".join(added)))
+    if runner.added:
+        _say(Finding("added options", True, " ".join(runner.added)))
     if options.no_job or type(runner.engine).__name__ == "DataflowRunner":
         return 0 if good else 1
     if not good:

@@ -1,13 +1,10 @@
-"""`rocsteady evaluate`: files of scored events in, rows of measures out, by way of Beam.
+"""A job by way of Beam: files or topics of scored events in, rows of measures out.
 
-Everything that can be found wrong is found before the job starts (exit status 2). See `outputs` for what a
-job that fails leaves behind: nothing.
+See `outputs` for what a job that fails leaves behind: nothing.
 """
 
 from __future__ import annotations
 
-import argparse
-import logging
 import re
 import shutil
 import sys
@@ -15,18 +12,17 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apache_beam as beam
 import grpc
 import numpy as np
 import pyarrow as pa
 from apache_beam.metrics.metric import Metrics
-from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.runners.runner import PipelineResult
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
@@ -34,42 +30,31 @@ from apache_beam.utils.windowed_value import WindowedValue
 from ..core.errors import ConfigError, RocsteadyError
 from ..core.label_join import JoinSettings
 from ..core.ranking import stride_of
-from ..core.rare_log import RareLog
 from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
 from ..core.settings import TableSettings
-from ..core.shard_protocol import DEFAULT_CACHE_BYTES
-from ..runners.preflight import problem
-from ..runners.presets import Runner, RunnerError, choose_runner
+from ..runners.presets import Runner
 from ..transforms.dead_letters import KINDS
 from ..transforms.evaluate_shards import EvaluateShards
 from ..transforms.event_fields import Role
 from ..transforms.file_formats import CHUNK_ROWS, SourceFile
 from ..transforms.file_partition import FilePartition
 from ..transforms.join_labels import JoinShards
-from ..transforms.list_files import check_columns
 from ..transforms.metrics import METRICS_NAMESPACE, letter_metrics, see
 from ..transforms.packets import Cut
 from ..transforms.read_files import EventFiles, ReadEventFiles, ReadFiles
 from ..transforms.read_stream import ReadStream
-from ..transforms.sinks import SinkOptions, check_sink, is_streamed, write_batches
+from ..transforms.sinks import is_streamed, write_batches
 from ..transforms.state_folder import new_id
 from ..transforms.table_kinds import CURVES, DEAD_LETTERS, ROWS, TableKind
 from ..transforms.validate import EventFields
 from ..transforms.write_curves import curve_batches
 from ..transforms.write_rows import row_schema
 from ..transforms.write_states import ReadStates, WriteStates
-from .alerts import alerts_of, read_messages, watch_rows
-from .evaluate_options import fields_of, join_of, sources_of, table_of, timing_of, whole_number
+from .alerts import read_messages, watch_rows
 from .evaluation import Beside, Evaluation, Outcome
-from .outputs import STDOUT, check_outputs, is_text, staged
+from .outputs import STDOUT, staged
 from .progress import ProgressLine, sum_of_labels, summarise, warnings_of
-from .prometheus import served
-from .state import state_taken_up
-from .stream_input import streams_of, topics_of
-
-if TYPE_CHECKING:
-    from .live import LiveSource
 
 _EVENTS_AT_ONCE = 1_000_000
 """Of Parquet, at the most. 10M events of 100,000 models took 36 s of processor time by this, 48 s by 400,000
@@ -80,139 +65,6 @@ _ROWS_AT_ONCE = 50_000
 
 _STEP = re.compile(r" \[while running '.*?'\]")
 """Beam's remark on the step in which an error occurred: it may stand in the middle of a sentence."""
-
-
-def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
-    """Run the command with parsed options; the rest of the words are Beam's."""
-    from .live import LiveSource, in_order_of_a_stream, live_source, on_a_stream
-
-    for option, text in (("--model-name", options.model_name), ("--title", options.title)):
-        if not is_text(text or ""):
-            raise ConfigError(f"{option} {text!a} is not UTF-8; give another")
-    fields = fields_of(options)
-    settings = table_of(options, fields)
-    cache_bytes = DEFAULT_CACHE_BYTES
-    if options.cache_bytes is not None:
-        cache_bytes = whole_number("--cache-bytes", options.cache_bytes, 0)
-    try:
-        runner = choose_runner(options.runner, beam_flags)
-    except RunnerError as mistake:
-        raise ConfigError(str(mistake)) from None
-    if options.title is not None and options.report is None:
-        raise ConfigError(
-            f"--title {options.title!r} stands above a report; name its file with --report PATH"
-        )
-    if options.report is not None and not runner.here:
-        raise ConfigError(
-            f"--report {options.report}: runner {options.runner!r} writes its files elsewhere; make the page "
-            "from the rows, with rocsteady report"
-        )
-    topics = topics_of(options)
-    live = live_source(options, beam_flags) if topics is None else None
-    alerts = alerts_of(options, settings.evaluator, fields, runner.here)
-    sources = () if live is not None or topics is not None else sources_of(options.sources)
-    join = join_of(options, fields, settings)
-    if join is not None:  # which tells predictions that came again by their own times
-        settings = replace(settings, deduplicate=None)
-    sinks = SinkOptions(tuple(options.kafka_option), options.parts)
-
-    def check(option: str) -> Callable[[str], None]:
-        return lambda path: check_sink(path, sinks, f"{option} {path}")
-
-    if options.report is not None and live is None and is_streamed(options.output):
-        raise ConfigError(
-            f"--report {options.report}: the rows go to {options.output}, where they cannot be read again by "
-            "this job; make the page from them, with rocsteady rows and rocsteady report"
-        )
-    check_outputs(
-        (
-            ("--output", options.output, "rows", check("--output")),
-            ("--dead-letters", options.dead_letters, "dead letters", check("--dead-letters")),
-            ("--curves", options.curves, "curves", check("--curves")),
-            ("--alerts", options.alerts, "alerts", check("--alerts")),
-            ("--report", options.report, "report", _check_report),
-        ),
-        (*sources, *(() if join is None else join.labels)),
-    )
-    check_columns(sources, fields, "event" if join is None else "prediction")
-    if join is not None:
-        check_columns(join.labels, replace(fields, time=join.label_time), "label")
-    job = Evaluation(
-        sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
-        options.report, options.title, timing=timing_of(options, settings.evaluator), join=join,
-        alerts=alerts, sinks=sinks,
-    )  # fmt: skip
-    if options.prometheus is not None and live is None and not runner.in_process:
-        raise ConfigError(
-            f"--prometheus {options.prometheus} shows the counters of this process, and runner "
-            f"{options.runner!r} works in others; fetch Beam's metrics from it, or leave it out"
-        )
-    if live is not None:
-        job = on_a_stream(job)
-    if topics is not None:
-        _refuse_states(options)
-        job = job if topics.until is not None else in_order_of_a_stream(job)
-        streams = streams_of(topics, runner, fields, job.settings, job.timing, join)
-        job = replace(job, streams=streams)
-        if streams.way == "live":
-            live, job = LiveSource(streams=streams), on_a_stream(job)
-        elif not streams.is_bounded:
-            _refuse_files(job)
-            runner.options.view_as(StandardOptions).streaming = True
-    with (
-        served(options.prometheus, whole_number("--prometheus-models", options.prometheus_models, 0)),
-        state_taken_up(job, options) as whole,
-    ):
-        return _evaluate(whole, live)
-
-
-def _refuse_states(options: argparse.Namespace) -> None:
-    """Raise ConfigError for a state beside topics: where their readers are is not part of an export."""
-    for name in ("export_state", "import_state", "control"):
-        if (value := getattr(options, name)) is not None:
-            raise ConfigError(
-                f"--{name.replace('_', '-')} {value}: a job that reads topics keeps its state, offsets and "
-                "all, in its runner's savepoints (docs/flink.md), and not in an export; leave "
-                "it out"
-            )
-
-
-def _evaluate(job: Evaluation, live: LiveSource | None) -> int:
-    from .live import evaluate_live
-
-    if live is not None:
-        return evaluate_live(job, live)
-    if (missing := problem(job.runner)) is not None:
-        raise ConfigError(f"runner {job.runner.name}: {missing}")
-    if not job.runner.here:  # its runner's words, all of them, but the same ones rarely
-        handler = logging.StreamHandler()
-        handler.addFilter(RareLog())
-        logging.getLogger().handlers[:] = [handler]
-    evaluate_and_report(job)
-    return 0
-
-
-def _refuse_files(job: Evaluation) -> None:
-    """Raise ConfigError where a job that never ends would write a file that is there at its end."""
-    named = (
-        ("--output", job.output),
-        ("--dead-letters", job.dead_letters),
-        ("--curves", job.curves),
-        ("--alerts", None if job.alerts is None else job.alerts.path),
-        ("--report", job.report),
-    )
-    for option, path in named:
-        if path is not None and not is_streamed(path):
-            raise ConfigError(
-                f"{option} {path}: it would be there at the end of a topic, which has none; write to a "
-                "folder, such as rows/, or to a topic, or read up to --until latest"
-            )
-
-
-def _check_report(path: str) -> None:
-    from .report import check_report_path
-
-    check_report_path(path)
 
 
 def evaluate_and_report(job: Evaluation) -> Outcome:

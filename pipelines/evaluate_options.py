@@ -29,6 +29,7 @@ from ..core.windows import (
     parse_lateness,
     parse_window,
 )
+from ..runners.presets import Runner, RunnerError, choose_runner
 from ..transforms.file_formats import SourceFile
 from ..transforms.kafka_topic import is_kafka
 from ..transforms.list_files import list_sources
@@ -120,6 +121,14 @@ def join_of(options: argparse.Namespace, fields: EventFields, settings: TableSet
     )
     files = () if is_kafka(options.labels[0]) else sources_of(options.labels, "--labels")
     return Join(files, options.label_time or str(fields.time), joined)
+
+
+def runner_of(options: argparse.Namespace, beam_flags: Sequence[str]) -> Runner:
+    """Return the runner that is named, with Beam's own options. Raises ConfigError."""
+    try:
+        return choose_runner(options.runner, beam_flags)
+    except RunnerError as mistake:
+        raise ConfigError(str(mistake)) from None
 
 
 def timing_of(options: argparse.Namespace, settings: EvaluatorSettings) -> Timing:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ..core.label_join import JoinSettings
 from ..core.settings import TableSettings
@@ -53,6 +53,19 @@ class Beside:
     output: str
 
 
+class Output(NamedTuple):
+    """What a job writes to one place.
+
+    option   that names the place
+    path     as `sinks` knows them, or - for stdout
+    content  in words: "rows", "dead letters", "curves", "alerts" or "report"
+    """
+
+    option: str
+    path: str
+    content: str
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """A job: what is read, how it is evaluated, where it goes.
@@ -85,6 +98,19 @@ class Evaluation:
     streams: Streams | None = None
     export: str | None = None
     begins_with: Export | None = None
+
+    def outputs(self) -> Iterator[Output]:
+        """Yield what it was asked to write: its tables, and at last the page about them."""
+        places = (
+            ("--output", self.output, "rows"),
+            ("--dead-letters", self.dead_letters, "dead letters"),
+            ("--curves", self.curves, "curves"),
+            ("--alerts", None if self.alerts is None else self.alerts.path, "alerts"),
+            ("--report", self.report, "report"),
+        )
+        for option, path, content in places:
+            if path is not None:
+                yield Output(option, path, content)
 
     def steps(self) -> tuple[Step, ...]:
         """Return what an export of its state holds."""

@@ -12,14 +12,13 @@ or after.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import stat
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,30 +28,32 @@ import pyarrow as pa
 from ..core.alerts import AlertTable
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.evaluator_table import warm_up
-from ..core.events import NO_TIME
-from ..core.records import EndOfInput, EndOfPartition, Heartbeat, StateImport, StateMarker
+from ..core.events import NO_TIME, EventBatch
+from ..core.records import EndOfInput, StateImport
 from ..core.rejected import Rejected
 from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
-from ..core.sharding import shard_key, split_by_shard
+from ..core.sharding import shard_key
 from ..core.state_export import ShardState
 from ..core.state_import import taken_up
 from ..core.windows import microseconds
 from ..transforms import metrics, progress
 from ..transforms.append_table import STDOUT, TableSink, is_appendable
-from ..transforms.control import ControlFile, ExportRequest
+from ..transforms.control import ControlFile
 from ..transforms.dead_letters import DeadLetters
 from ..transforms.evaluate_shards import TableFactory
 from ..transforms.event_fields import EventFields
 from ..transforms.file_formats import has_scheme
+from ..transforms.file_partition import with_packet
 from ..transforms.live_readers import Arrived, FolderReader, LiveReader, PipeReader
 from ..transforms.metrics import RECORD_COUNTERS
+from ..transforms.packets import Cut, Packets
 from ..transforms.rejected_letters import RejectedLetters
 from ..transforms.sinks import is_streamed, open_sink
 from ..transforms.state_folder import new_id, write_state
 from ..transforms.stream_reader import Step, StreamReader
 from ..transforms.table_kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS
-from ..transforms.validate import validate
+from ..transforms.validate import time_span, validate_as
 from ..transforms.write_alerts import alerts_to_arrow
 from ..transforms.write_curves import curve_batches
 from ..transforms.write_parts import is_folder
@@ -259,14 +260,10 @@ def _drive_streams(
 
 def _refuse_overlap(job: Evaluation, source: LiveSource) -> None:
     """Raise InputError where what is written would be read again."""
-    named = (
-        ("--output", job.output),
-        ("--dead-letters", job.dead_letters),
-        ("--curves", job.curves),
-        ("--alerts", _alerts_path(job)),
-    )
-    for option, path in named:
-        if path is None or path == STDOUT or has_scheme(path) or source.streams is not None:
+    if source.streams is not None:
+        return
+    for option, path, content in job.outputs():
+        if content == "report" or path == STDOUT or has_scheme(path):
             continue
         if source.folder is not None:
             into = path if is_folder(path) else Path(path).parent
@@ -291,7 +288,7 @@ class LiveEvaluation:
         self._letters = RejectedLetters(job.fields)
         self._table = TableFactory(job.settings, job.begins_with is not None).new(None, shard_key(0))
         self._alerts = None if job.alerts is None else AlertTable(job.alerts.rules)
-        self._sent = 0
+        self._packets = Packets(_ALL, 0, 1, 1)
         self._timing = job.timing
         self._least, self._greatest = -NO_TIME, NO_TIME
         self._counts: Counter[str] = Counter()
@@ -301,7 +298,7 @@ class LiveEvaluation:
         self._asked = ""
         if job.begins_with is not None:
             state = taken_up(job.begins_with.read("evaluators", 0).snapshot, job.settings)
-            self._apply(StateImport(job.begins_with.id, state).pack())
+            self._apply_record(StateImport(job.begins_with.id, state).pack())
 
     @property
     def read(self) -> int:
@@ -313,31 +310,16 @@ class LiveEvaluation:
         chunk = arrived.chunk
         if self._timing.ahead is not None:
             self._timing = replace(self._timing, now=time.time_ns() // 1_000)
-        events, letters = validate(
-            chunk.batch,
-            arrived.fields,
-            source=arrived.source,
-            partition=arrived.partition,
-            first_position=chunk.first_position,
-            positions=chunk.positions,
-            raw=chunk.raw,
-            timing=self._timing,
-            located=self._job.settings.deduplicate is not None,
+        located = self._job.settings.deduplicate is not None
+        events, letters = validate_as(
+            "event", chunk, arrived.fields, arrived.source, arrived.partition, self._timing, located
         )
         self._timing = self._timing.after(events)
-        dead = DeadLetters.concat([chunk.dead, letters])
-        times = events.times
-        known = times is not None and len(times) > 0
-        span = (int(times.min()), int(times.max())) if times is not None and known else None
-        self._note_read(chunk.records, dead, span)
-        for _, part in split_by_shard(events, 1):
-            sources = None if part.positions is None else part.event_sources()
-            packet = replace(
-                part, source=_ALL, high_water=self._timing.high_water, sequence=self._sent, partition=0,
-                sources=sources,
-            )  # fmt: skip
-            self._apply(packet.pack())
-            self._sent += 1
+        self._note_read(chunk.records, DeadLetters.concat([chunk.dead, letters]), time_span(events))
+        if isinstance(events, EventBatch) and events.positions is not None:
+            events = replace(events, sources=events.event_sources())
+        packet = with_packet(events, source=_ALL, high_water=self._timing.high_water)
+        self._apply(self._packets.split(packet))
         self._let_time_go_on()
         self._tell_metrics()
 
@@ -352,14 +334,13 @@ class LiveEvaluation:
         lateness, high_water = self._timing.lateness, self._timing.high_water
         if lateness is not None and high_water != NO_TIME and high_water - lateness > self._settled:
             self._settled = high_water - lateness
-            self._apply(Heartbeat(_ALL, 0, 1, self._sent, self._settled, high_water).pack())
+            self._apply(self._packets.heartbeats(self._settled, high_water))
 
     def take_step(self, step: Step) -> None:
         """Evaluate what a reader of a partition gave; there may be several readers."""
         if step.records:
             self._note_read(step.records, step.letters, step.times)
-        for _, packet in step.packets:
-            self._apply(packet)
+        self._apply(step.packets)
         if step.packets:
             self._tell_metrics()
 
@@ -377,30 +358,25 @@ class LiveEvaluation:
     def finish(self) -> None:
         """Make the last rows: the source has ended. Or leave the state instead, where that is asked for."""
         if self._job.export is not None:
-            self._cut(ExportRequest(new_id(), self._job.export), stops=True)
+            self._cut(Cut(new_id(), self._job.export))
             return
-        self._apply(EndOfPartition(_ALL, 0, 1, self._sent, self._timing.high_water).pack())
+        self._apply(self._packets.ends(self._timing.high_water))
         self.end()
 
     def end(self) -> None:
         """Make the last rows: all partitions have ended."""
-        self._apply(EndOfInput().pack())
+        self._apply_record(EndOfInput().pack())
         self._tell_metrics()
 
     def look_at(self, control: ControlFile) -> None:
         """Write the state where somebody asks for it, and go on."""
         if (request := control.request(self._asked)) is not None:
             self._asked = request.id
-            self._cut(request, stops=False)
+            self._cut(Cut(request.id, request.folder, stops=False))
 
-    def _cut(self, request: ExportRequest, *, stops: bool) -> None:
-        position = json.dumps({"records": self.read})
-        marker = StateMarker(
-            _ALL, 0, 1, self._sent, request.id, request.folder, position, stops, self._settled,
-            self._timing.high_water,
-        )  # fmt: skip
-        self._sent += 1
-        self._apply(marker.pack())
+    def _cut(self, cut: Cut) -> None:
+        position = {"records": self.read}
+        self._apply(self._packets.markers(cut, position, self._settled, self._timing.high_water))
 
     def outcome(self, seconds: float) -> Outcome:
         """Return what was counted, as a job on Beam counts it."""
@@ -419,7 +395,11 @@ class LiveEvaluation:
         counts = self._counts + Counter(self._table.counts())
         return counts if self._alerts is None else counts + Counter(self._alerts.counts())
 
-    def _apply(self, record: bytes) -> None:
+    def _apply(self, packets: Iterable[tuple[str, bytes]]) -> None:
+        for _, packet in packets:
+            self._apply_record(packet)
+
+    def _apply_record(self, record: bytes) -> None:
         for given in self._table.apply(record):
             if isinstance(given, ShardState):
                 write_state(given.pack(), given.folder, self._job.steps())
@@ -481,14 +461,8 @@ class _Outputs:
             "alerts": ALERTS,
         }
         self._sinks: dict[str, list[TableSink]] = {name: [] for name in kinds}
-        paths = {
-            "rows": job.output,
-            "dead letters": job.dead_letters,
-            "curves": job.curves,
-            "alerts": _alerts_path(job),
-        }
-        for kind, path in paths.items():
-            if path is not None:
+        for _, path, kind in job.outputs():
+            if kind in kinds:
                 self._sinks[kind].append(open_sink(place_of.get(path, path), kinds[kind], job.sinks))
         self._copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in ("rows", "curves")}
         if self._report is not None:
@@ -528,18 +502,10 @@ class _Outputs:
             report_on(copies, outcome, self._report, warnings_of(outcome, self._job))
 
 
-def _alerts_path(job: Evaluation) -> str | None:
-    return None if job.alerts is None else job.alerts.path
-
-
 @contextmanager
 def _outputs(job: Evaluation) -> Iterator[_Outputs]:
     """Yield the sinks of a job; what is written at the end is there if the block succeeds."""
-    whole = [
-        path
-        for path in (job.output, job.dead_letters, job.curves, _alerts_path(job), job.report)
-        if path is not None and not is_appendable(path) and not is_streamed(path)
-    ]
+    whole = [path for _, path, _ in job.outputs() if not is_appendable(path) and not is_streamed(path)]
     with staged(whole, True) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
         outputs = _Outputs(job, dict(zip(whole, places, strict=True)), folder)
         try:

@@ -17,6 +17,7 @@ from pathlib import Path
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..transforms.file_formats import SourceFile, has_scheme
 from ..transforms.sinks import is_streamed
+from ..transforms.write_table import try_folder
 
 STDOUT = "-"
 
@@ -74,8 +75,7 @@ def _check_place(option: str, path: str) -> None:
             "or write elsewhere"
         )
     try:
-        with tempfile.TemporaryFile(dir=final.parent):
-            pass
+        try_folder(final.parent)
     except OSError as error:
         raise InputError(
             f"{option} {path} is a link to {final}, and the folder {final.parent} cannot be written to "

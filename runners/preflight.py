@@ -32,7 +32,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.version import __version__ as beam_version
 
-from .presets import CLUSTER_SECONDS, THIS_MACHINE, Runner, ask_cluster, cluster_host
+from .presets import CLUSTER_SECONDS, THIS_MACHINE, Runner, ask_cluster, cluster_host, cluster_url
 from .servers.packages import COMMAND, FLINK_MINOR
 from .servers.processes import ServerError, java
 
@@ -142,17 +142,18 @@ class _Checks:
         if kept.exists():
             return Finding("job server", True, str(kept))
         host = "repo.maven.apache.org"
+        there = _answers(host, 443)
         return Finding(
             "job server",
-            _answers(host, 443),
+            there,
             f"{name}, which Beam will download from {host}"
-            if _answers(host, 443)
+            if there
             else f"{name} is not on this machine and {host} does not answer: get one with `{COMMAND} get "
             f"flink` and say --flink_version={FLINK_MINOR}, or name yours with --flink_job_server_jar PATH",
         )
 
     def _cluster(self, master: str) -> Iterator[Finding]:
-        url = master if "://" in master else f"http://{master}"
+        url = cluster_url(master)
         try:
             said = ask_cluster(master)
             version, slots = str(said["flink-version"]), int(said["slots-total"])

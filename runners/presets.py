@@ -90,6 +90,7 @@ class Runner:
     here        the job runs on this machine, so that it sees the files that we see
     engine      what `beam.Pipeline(runner=...)` takes
     options     the rest of what it takes
+    added       those of them that nobody said, as flags; see `preset_flags`
     """
 
     name: str
@@ -97,16 +98,18 @@ class Runner:
     here: bool
     engine: Any
     options: PipelineOptions
+    added: Sequence[str] = ()
 
 
 def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
     """Return the runner of a name, with Beam's own options from `flags`; raise RunnerError."""
     beam_name = _BEAM_NAMES.get(name, name)
     refuse_unknown(flags)
-    options = PipelineOptions([*flags, *preset_flags(beam_name, flags)])
+    added = preset_flags(beam_name, flags)
+    options = PipelineOptions([*flags, *added])
     if name in _LOCAL:
         mode = options.get_all_options().get("direct_running_mode")
-        return Runner(name, mode != "multi_processing", True, FnApiRunner(), options)
+        return Runner(name, mode != "multi_processing", True, FnApiRunner(), options, added)
     try:
         engine = create_runner(beam_name)
     except (ValueError, ImportError, AttributeError) as error:
@@ -117,7 +120,7 @@ def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
             f"says ({error})"
         ) from None
     here = beam_name in _ON_THIS_MACHINE
-    return Runner(name, beam_name == "BundleBasedDirectRunner", here, engine, options)
+    return Runner(name, beam_name == "BundleBasedDirectRunner", here, engine, options, added)
 
 
 def preset_flags(beam_name: str, flags: Sequence[str]) -> list[str]:
@@ -180,11 +183,19 @@ def cluster_host(master: str) -> str | None:
     return urllib.parse.urlparse(master if "://" in master else f"//{master}").hostname or ""
 
 
+def cluster_url(master: str) -> str:
+    """Return the address of a Flink cluster's REST.
+
+    >>> cluster_url("localhost:8081"), cluster_url("https://flink.example.com")
+    ('http://localhost:8081', 'https://flink.example.com')
+    """
+    return master if "://" in master else f"http://{master}"
+
+
 def ask_cluster(master: str) -> Any:
     """Return what a Flink cluster says of itself; raises OSError or ValueError where it does not answer."""
-    url = master if "://" in master else f"http://{master}"
     try:
-        with urllib.request.urlopen(f"{url}/overview", timeout=CLUSTER_SECONDS) as answer:
+        with urllib.request.urlopen(f"{cluster_url(master)}/overview", timeout=CLUSTER_SECONDS) as answer:
             return json.loads(answer.read())
     except HTTPException as error:
         raise OSError(f"it speaks no HTTP: {error!r}") from None

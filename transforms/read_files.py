@@ -34,7 +34,7 @@ from .file_formats import CHUNK_ROWS, SourceFile
 from .file_partition import FilePartition, LeastTimes, Piece
 from .metrics import count_records
 from .packets import Cut, Packets
-from .validate import ANY_TIME, Timing
+from .validate import ANY_TIME, Timing, time_span
 
 DEAD_LETTERS = "dead_letters"
 _MERGED = "all files, merged by time"
@@ -50,10 +50,7 @@ class _Reader(beam.DoFn):
 
     def _letters(self, piece: Piece, file: FilePartition, seen: int) -> Iterator[Any]:
         """Count a piece; yield its dead letters."""
-        times = piece.batch.times
-        known = times is not None and len(times) > 0
-        span = (int(times.min()), int(times.max())) if times is not None and known else None
-        count_records(file.role, piece.records, piece.letters, span)
+        count_records(file.role, piece.records, piece.letters, time_span(piece.batch))
         if len(piece.letters):
             yield TaggedOutput(DEAD_LETTERS, piece.letters.batch)
         progress.add(records=piece.records, dead_letters=len(piece.letters), bytes=piece.bytes_read - seen)

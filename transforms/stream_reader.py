@@ -23,7 +23,7 @@ from .event_fields import EventFields, Role
 from .packets import Packets
 from .stream_messages import message_chunk
 from .stream_partition import Fetched, StreamPartition
-from .validate import ANY_TIME, Timing, validate_as
+from .validate import ANY_TIME, Timing, time_span, validate_as
 
 BATCH_MESSAGES = 20_000
 """Messages of a step, at the most: what they become is in memory at once, some 10 MB."""
@@ -193,15 +193,8 @@ class StreamReader:
         )
         self._timing = self._timing.after(batch)
         packets = [*self._packets.split(batch), *self._settle()]
-        times = batch.times
-        found = times is not None and len(times) > 0
-        return Step(
-            packets,
-            DeadLetters.concat([chunk.dead, late]),
-            chunk.records,
-            chunk.bytes_read,
-            (int(times.min()), int(times.max())) if times is not None and found else None,
-        )
+        dead = DeadLetters.concat([chunk.dead, late])
+        return Step(packets, dead, chunk.records, chunk.bytes_read, time_span(batch))
 
     def _settle(self) -> list[tuple[str, bytes]]:
         """Tell how far it is settled, where that is news."""

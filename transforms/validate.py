@@ -57,6 +57,7 @@ __all__ = [
     "EventFields",
     "Timing",
     "records_to_batch",
+    "time_span",
     "validate",
     "validate_as",
 ]
@@ -114,6 +115,14 @@ class Timing:
 
 
 ANY_TIME = Timing()
+
+
+def time_span(batch: EventBatch | PredictionBatch | LabelBatch) -> tuple[int, int] | None:
+    """Return the least and the greatest time of a batch, microseconds; None where it has none. O(n)."""
+    times = batch.times
+    if times is None or not len(times):
+        return None
+    return int(times.min()), int(times.max())
 
 
 def validate(

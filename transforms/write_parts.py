@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -21,7 +20,6 @@ from pathlib import Path
 
 import apache_beam as beam
 import pyarrow as pa
-from apache_beam.io.filesystems import FileSystems
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
@@ -30,7 +28,7 @@ from ..core.errors import InputError, RocsteadyError
 from .file_formats import has_scheme
 from .metrics import count
 from .table_kinds import TableKind
-from .write_table import write_table
+from .write_table import check_url, try_folder, write_table
 
 PART_FORMATS = ("jsonl", "parquet")
 PART_ROWS = 100_000
@@ -54,16 +52,12 @@ def check_folder(path: str) -> None:
     Raises InputError where it is a file, or cannot be made or written to.
     """
     if has_scheme(path):
-        try:
-            FileSystems.get_filesystem(path)
-        except ValueError as error:
-            raise InputError(f"output {path!r} cannot be written: {error}") from None
+        check_url(path)
         return
     folder = Path(path)
     try:
         folder.mkdir(exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        try_folder(folder)
     except FileExistsError:
         raise InputError(f"output {path!r} is a file, and the slash says a folder; leave it out") from None
     except FileNotFoundError:

@@ -139,10 +139,7 @@ def check_file(path: str | os.PathLike[str]) -> None:
     if is_kafka(text):
         raise InputError(f"output {text!r} is a topic, where no file can be; name a file")
     if has_scheme(text):
-        try:
-            FileSystems.get_filesystem(text)
-        except ValueError as error:
-            raise InputError(f"output {text!r} cannot be written: {error}") from None
+        check_url(text)
         return
     file = Path(text)
     folder = file.parent
@@ -154,12 +151,25 @@ def check_file(path: str | os.PathLike[str]) -> None:
         what = "is not a folder" if folder.exists() else "does not exist"
         raise InputError(f"output {text!r}: the folder {folder} {what}; create it, or write elsewhere")
     try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        try_folder(folder)
     except OSError as error:
         raise InputError(
             f"output {text!r}: the folder {folder} cannot be written to ({error.strerror}); write elsewhere"
         ) from None
+
+
+def check_url(url: str) -> None:
+    """See that there is a file system for a URL; whether it takes a file, only a job learns."""
+    try:
+        FileSystems.get_filesystem(url)
+    except ValueError as error:
+        raise InputError(f"output {url!r} cannot be written: {error}") from None
+
+
+def try_folder(folder: Path) -> None:
+    """Make a file without a name in a folder. Raises OSError where that cannot be."""
+    with tempfile.TemporaryFile(dir=folder):
+        pass
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:

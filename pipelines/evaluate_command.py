@@ -1,0 +1,195 @@
+"""`rocsteady evaluate`: options in, a job that can run, and its run, on Beam or as it comes.
+
+Everything that can be found wrong is found before the job starts (exit status 2).
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from apache_beam.options.pipeline_options import StandardOptions
+
+from ..core.errors import ConfigError
+from ..core.rare_log import RareLog
+from ..core.settings import TableSettings
+from ..core.shard_protocol import DEFAULT_CACHE_BYTES
+from ..runners.preflight import problem
+from ..runners.presets import Runner
+from ..transforms.event_fields import EventFields
+from ..transforms.list_files import check_columns
+from ..transforms.sinks import SinkOptions, check_sink, is_streamed
+from .alerts import alerts_of
+from .evaluate import evaluate_and_report
+from .evaluate_options import (
+    fields_of,
+    join_of,
+    runner_of,
+    sources_of,
+    table_of,
+    timing_of,
+    whole_number,
+)
+from .evaluation import Evaluation, Output
+from .live import LiveSource, evaluate_live, in_order_of_a_stream, live_source, on_a_stream
+from .outputs import check_outputs, is_text
+from .prometheus import served
+from .state import state_taken_up
+from .stream_input import Topics, streams_of, topics_of
+
+
+def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+    """Run the command with parsed options; the rest of the words are Beam's."""
+    job, live = _planned(options, beam_flags)
+    with (
+        served(options.prometheus, whole_number("--prometheus-models", options.prometheus_models, 0)),
+        state_taken_up(job, options) as whole,
+    ):
+        if live is not None:
+            return evaluate_live(whole, live)
+        return _evaluate_on_beam(whole)
+
+
+def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> tuple[Evaluation, LiveSource | None]:
+    """Return the job that is asked for, and what it reads if it runs without Beam; all of it checked."""
+    for option, text in (("--model-name", options.model_name), ("--title", options.title)):
+        if not is_text(text or ""):
+            raise ConfigError(f"{option} {text!a} is not UTF-8; give another")
+    fields = fields_of(options)
+    settings = table_of(options, fields)
+    cache_bytes = DEFAULT_CACHE_BYTES
+    if options.cache_bytes is not None:
+        cache_bytes = whole_number("--cache-bytes", options.cache_bytes, 0)
+    runner = runner_of(options, beam_flags)
+    _refuse_report(options, runner)
+    topics = topics_of(options)
+    live = live_source(options, beam_flags) if topics is None else None
+    of_files = topics is None and live is None
+    job = _asked(options, fields, settings, cache_bytes, runner, of_files=of_files)
+    if live is None:
+        _refuse_report_of_stream(job)
+    _check_files(job)
+    job = replace(job, timing=timing_of(options, job.settings.evaluator))
+    if options.prometheus is not None and live is None and not runner.in_process:
+        raise ConfigError(
+            f"--prometheus {options.prometheus} shows the counters of this process, and runner "
+            f"{options.runner!r} works in others; fetch Beam's metrics from it, or leave it out"
+        )
+    if topics is not None:
+        return _on_topics(job, topics, options)
+    return (job if live is None else on_a_stream(job)), live
+
+
+def _refuse_report(options: argparse.Namespace, runner: Runner) -> None:
+    """Raise ConfigError for a title without a report, or a report without the files that it is made of."""
+    if options.title is not None and options.report is None:
+        raise ConfigError(
+            f"--title {options.title!r} stands above a report; name its file with --report PATH"
+        )
+    if options.report is not None and not runner.here:
+        raise ConfigError(
+            f"--report {options.report}: runner {options.runner!r} writes its files elsewhere; make the page "
+            "from the rows, with rocsteady report"
+        )
+
+
+def _asked(
+    options: argparse.Namespace,
+    fields: EventFields,
+    settings: TableSettings,
+    cache_bytes: int,
+    runner: Runner,
+    *,
+    of_files: bool,
+) -> Evaluation:
+    """Return the job without its timing, and without its streams if it is not of files."""
+    alerts = alerts_of(options, settings.evaluator, fields, runner.here)
+    sources = sources_of(options.sources) if of_files else ()
+    join = join_of(options, fields, settings)
+    if join is not None:  # which tells predictions that came again by their own times
+        settings = replace(settings, deduplicate=None)
+    sinks = SinkOptions(tuple(options.kafka_option), options.parts)
+    return Evaluation(
+        sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
+        options.report, options.title, join=join, alerts=alerts, sinks=sinks,
+    )  # fmt: skip
+
+
+def _refuse_report_of_stream(job: Evaluation) -> None:
+    """Raise ConfigError for a report about rows that the job cannot read again."""
+    if job.report is not None and is_streamed(job.output):
+        raise ConfigError(
+            f"--report {job.report}: the rows go to {job.output}, where they cannot be read again by "
+            "this job; make the page from them, with rocsteady rows and rocsteady report"
+        )
+
+
+def _check_files(job: Evaluation) -> None:
+    """See that outputs can be written and are no inputs, and that inputs have the columns."""
+    labels = () if job.join is None else job.join.labels
+    check_outputs(
+        [(*output, _check_of(output, job.sinks)) for output in job.outputs()], (*job.sources, *labels)
+    )
+    check_columns(job.sources, job.fields, "event" if job.join is None else "prediction")
+    if job.join is not None:
+        check_columns(labels, replace(job.fields, time=job.join.label_time), "label")
+
+
+def _check_of(output: Output, sinks: SinkOptions) -> Callable[[str], None]:
+    """Return what sees whether an output can be written."""
+    if output.content == "report":
+        from .report import check_report_path
+
+        return check_report_path
+    return lambda path: check_sink(path, sinks, f"{output.option} {path}")
+
+
+def _on_topics(
+    job: Evaluation, topics: Topics, options: argparse.Namespace
+) -> tuple[Evaluation, LiveSource | None]:
+    """Return the job with the topics that it reads, and them alone if it runs without Beam."""
+    _refuse_states(options)
+    if topics.until is None:
+        job = in_order_of_a_stream(job)
+    streams = streams_of(topics, job.runner, job.fields, job.settings, job.timing, job.join)
+    job = replace(job, streams=streams)
+    if streams.way == "live":
+        return on_a_stream(job), LiveSource(streams=streams)
+    if not streams.is_bounded:
+        _refuse_files(job)
+        job.runner.options.view_as(StandardOptions).streaming = True
+    return job, None
+
+
+def _refuse_states(options: argparse.Namespace) -> None:
+    """Raise ConfigError for a state beside topics: where their readers are is not part of an export."""
+    for name in ("export_state", "import_state", "control"):
+        if (value := getattr(options, name)) is not None:
+            raise ConfigError(
+                f"--{name.replace('_', '-')} {value}: a job that reads topics keeps its state, offsets and "
+                "all, in its runner's savepoints (docs/flink.md), and not in an export; leave it out"
+            )
+
+
+def _refuse_files(job: Evaluation) -> None:
+    """Raise ConfigError where a job that never ends would write a file that is there at its end."""
+    for option, path, _ in job.outputs():
+        if not is_streamed(path):
+            raise ConfigError(
+                f"{option} {path}: it would be there at the end of a topic, which has none; write to a "
+                "folder, such as rows/, or to a topic, or read up to --until latest"
+            )
+
+
+def _evaluate_on_beam(job: Evaluation) -> int:
+    """Run a job on its runner, if that has what it needs."""
+    if (missing := problem(job.runner)) is not None:
+        raise ConfigError(f"runner {job.runner.name}: {missing}")
+    if not job.runner.here:  # its runner's words, all of them, but the same ones rarely
+        handler = logging.StreamHandler()
+        handler.addFilter(RareLog())
+        logging.getLogger().handlers[:] = [handler]
+    evaluate_and_report(job)
+    return 0
