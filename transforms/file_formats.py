@@ -161,14 +161,22 @@ class Utf8Stream(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """Return `size` bytes, and fewer only at the end: arrow takes a read for a block of its own."""
+        r"""Return `size` bytes, and fewer only at the end: arrow takes a read for a block of its own.
+
+        A carriage return is left for the next block, because behind one arrow skips a newline that begins
+        the next, also in quotes, where it is text.
+        """
         parts: list[bytes] = []
         missing = size if size >= 0 else 1 << 62
         while missing and (self._ready or self._more(min(missing, HEAD_BYTES * 8))):
             parts.append(self._ready[:missing])
             self._ready = self._ready[len(parts[-1]) :]
             missing -= len(parts[-1])
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        block = parts[0] if len(parts) == 1 else b"".join(parts)
+        if len(block) > 1 and block.endswith(b"\r"):
+            self._ready = b"\r" + self._ready
+            block = block[:-1]
+        return block
 
     def _more(self, size: int) -> bool:
         while not self._ready:

@@ -349,6 +349,16 @@ def test_positions_and_cells_are_right_for_any_csv(tmp_path, rows, block, end, q
     assert sorted(found) == list(range(len(rows)))
 
 
+@pytest.mark.parametrize("block", range(64, 90))
+def test_a_block_may_end_between_the_characters_of_a_line_break_in_quotes(tmp_path, block):
+    cells = ["1\r\n", "\r\n2", "3\r", "\n4", "5\r\n\r\n6"]
+    text = "x,y\r\n" + "".join(f'0,"{cell}"\r\n' for cell in cells) + '9,"7\r\n",z\r\n'
+    (source,) = list_sources(put(tmp_path, "s.csv", text))
+    chunks = [*csv_chunks(source, block)]
+    assert [cell for chunk in chunks for cell in chunk.batch.column("y").to_pylist()] == cells
+    assert [json.loads(letter.raw) for chunk in chunks for letter in chunk.dead] == [["9", "7\r\n", "z"]]
+
+
 # JSON lines
 
 
