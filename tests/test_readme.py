@@ -126,7 +126,9 @@ def by_model(rows) -> list:
     return [row[:-1] for row in read]  # the hash of the settings tells order by time from order of arrival
 
 
-@pytest.mark.parametrize("weights", [False, True], ids=["counts", "weights"])
+@pytest.mark.parametrize(
+    "weights", [pytest.param(False, id="counts"), pytest.param(True, id="weights", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     ("window", "window_code", "every", "every_code"),
     [(*line, *EVERY_LINES[0]) for line in WINDOW_LINES] + [(*WINDOW_LINES[1], *EVERY_LINES[1])],

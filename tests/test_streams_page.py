@@ -32,6 +32,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "shown"), COMMANDS, ids=[text.split("\n")[0] for text, _ in COMMANDS])
 def test_a_command_runs_as_written_and_says_what_is_shown(command, shown, folder):
     paths = [str(Path(path).resolve()) for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]

@@ -62,7 +62,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shards", ["4", "6"])
+@pytest.mark.parametrize("shards", ["4", pytest.param("6", marks=pytest.mark.slow)])
 def test_a_day_after_the_other_gives_the_rows_of_both(capsys, kind, shards):
     right, _ = run(capsys, "e1.csv", "e2.csv", *KINDS[kind])
     first, lines = run(capsys, "e1.csv", *KINDS[kind], "--export-state", "state")

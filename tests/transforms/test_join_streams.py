@@ -121,7 +121,14 @@ def check(folder: Path, traffic: Traffic, truth: Truth, second: str = "first") -
 
 
 @pytest.mark.parametrize(
-    ("second", "lead"), [("first", None), ("first", 0), ("last", 4), ("dead-letter", None)]
+    ("second", "lead"),
+    [
+        ("first", None),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in [("first", 0), ("last", 4), ("dead-letter", None)]
+        ),
+    ],
 )
 def test_a_mixed_stream_is_joined_as_all_pairs_say(second: str, lead: int | None, tmp_path: Path) -> None:
     rng = random.Random(f"{second} {lead}")
