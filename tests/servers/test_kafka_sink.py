@@ -57,7 +57,7 @@ numbers = itertools.count()
 @pytest.fixture
 def url(broker):
     name = f"rows-{next(numbers)}"
-    broker.create_topic(name, partitions=3)
+    broker.create_topic(name, partitions=3, settings={"max.message.bytes": 1_048_588})  # as by default
     return f"kafka://{broker.address}/{name}"
 
 
