@@ -117,6 +117,11 @@ class ShardState:
         }
         return framed(STATE_MAGIC, VERSION, packed_text(json.dumps(head)) + self.snapshot)
 
+    @property
+    def cut(self) -> str:
+        """Where the cut passed all partitions; equal in all shards of all steps that one cut passed."""
+        return cut_of(self.positions)
+
     @classmethod
     def unpack(cls, data: bytes) -> ShardState:
         """Read the bytes. Raises a `WireError` for any others."""
@@ -139,6 +144,17 @@ class ShardState:
             raise ValueError(f"shard {shard} of {shards}")
         snapshot = bytes(payload[reader.at :])
         return cls(**names, shard=shard, shards=shards, positions=positions, snapshot=snapshot)
+
+
+_PASSED_ON = "cut"
+
+
+def cut_of(positions: dict[int, tuple[str, str]]) -> str:
+    """Return a cut in words (JSON): what the markers of the input said, also where a step passed them on."""
+    said = {position for _, position in positions.values()}
+    if len(said) == 1 and isinstance(passed := json.loads(next(iter(said))), dict) and _PASSED_ON in passed:
+        return json.dumps(passed)
+    return json.dumps({_PASSED_ON: [[number, *each] for number, each in sorted(positions.items())]})
 
 
 Waiting = tuple[int, int, bytes]
@@ -288,11 +304,12 @@ class ExportingMachine(Generic[Output]):
         first = next(iter(markers.values()))
         self._stopped = any(marker.stops for marker in markers.values())
         outputs: list[Output | ShardState] = []
-        outputs += self._machine.pass_on(
-            StateMarker("", 0, 1, 0, first.id, first.folder, stops=self._stopped)
-        )
         positions = {number: (marker.source, marker.position) for number, marker in markers.items()}
         shard, shards = self._shard()
+        cut = cut_of(positions)
+        outputs += self._machine.pass_on(
+            StateMarker("", 0, 1, 0, first.id, first.folder, cut, stops=self._stopped)
+        )
         outputs.append(
             ShardState(
                 first.id, first.folder, self._machine.kind, shard, shards, positions, self._machine.to_bytes()

@@ -41,11 +41,9 @@ from ..transforms.file_formats import CHUNK_ROWS, SourceFile
 from ..transforms.file_partition import FilePartition
 from ..transforms.join_labels import JoinShards
 from ..transforms.metrics import METRICS_NAMESPACE, letter_metrics, see
-from ..transforms.packets import Cut
 from ..transforms.read_files import EventFiles, ReadEventFiles, ReadFiles
 from ..transforms.read_stream import ReadStream
 from ..transforms.sinks import is_streamed, write_batches
-from ..transforms.state_folder import new_id
 from ..transforms.table_kinds import CURVES, DEAD_LETTERS, ROWS, TableKind
 from ..transforms.validate import EventFields
 from ..transforms.write_curves import curve_batches
@@ -197,7 +195,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
         states.append(join_states)
     evaluate = EvaluateShards(job.settings, job.fields, job.cache_bytes, awaits=awaits)
     rows, refused, evaluator_states = _with_states(packets, job, job.settings) | "Evaluate" >> evaluate
-    if job.export is not None:
+    if job.export is not None or (job.streams is not None and job.streams.gives_state):
         all_states = [*states, evaluator_states] | "All states" >> beam.Flatten()
         _ = all_states | "Write states" >> WriteStates(job.steps(), job.export)
     write = write_batches(job.output, _rows_of(job.settings), job.sinks)
@@ -215,10 +213,6 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     return pipeline
 
 
-def _cut(job: Evaluation) -> Cut | None:
-    return None if job.export is None else Cut(new_id(), job.export)
-
-
 def _with_states(
     packets: beam.PCollection[tuple[str, bytes]], job: Evaluation, settings: TableSettings | JoinSettings
 ) -> beam.PCollection[tuple[str, bytes]]:
@@ -234,8 +228,8 @@ def _with_states(
 def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles]:
     """Return what reads the events; or predictions and labels, as far as each other."""
     shards = (job.settings.shards or 1) if job.join is None else job.join.settings.shards
-    if job.streams is not None and job.streams.way != "live":
-        return ReadStream(job.streams.inputs, shards, job.streams.way, job.streams.tick)
+    if job.streams is not None and (way := job.streams.way) != "live":
+        return ReadStream(job.streams.cut_off(job.cut()).inputs, shards, way, job.streams.tick)
     if job.join is None:
         return ReadEventFiles(
             job.sources,
@@ -245,7 +239,7 @@ def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles
             merged=job.settings.evaluator.by_time,
             timing=job.timing,
             located=job.settings.deduplicate is not None,
-            cut=_cut(job),
+            cut=job.cut(),
         )
     sides: tuple[tuple[Role, Sequence[SourceFile], EventFields], ...] = (
         ("prediction", job.sources, job.fields),
@@ -256,7 +250,7 @@ def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles
         for role, sources, fields in sides
         for number, source in enumerate(sources)
     ]
-    return ReadFiles(files, shards, merged=True, cut=_cut(job))
+    return ReadFiles(files, shards, merged=True, cut=job.cut())
 
 
 def _rows_of(settings: TableSettings) -> TableKind:

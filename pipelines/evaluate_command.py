@@ -32,7 +32,7 @@ from .evaluate_options import (
     timing_of,
     whole_number,
 )
-from .evaluation import Evaluation, Output
+from .evaluation import Evaluation, Output, Streams
 from .live import LiveSource, evaluate_live, in_order_of_a_stream, live_source, on_a_stream
 from .outputs import check_outputs, is_text
 from .prometheus import served
@@ -149,28 +149,27 @@ def _check_of(output: Output, sinks: SinkOptions) -> Callable[[str], None]:
 def _on_topics(
     job: Evaluation, topics: Topics, options: argparse.Namespace
 ) -> tuple[Evaluation, LiveSource | None]:
-    """Return the job with the topics that it reads, and them alone if it runs without Beam."""
-    _refuse_states(options)
+    """Return the job with the topics that it reads, and a source of nothing else if it runs without Beam."""
     if topics.until is None:
         job = in_order_of_a_stream(job)
     streams = streams_of(topics, job.runner, job.fields, job.settings, job.timing, job.join)
+    _refuse_states(options, streams)
     job = replace(job, streams=streams)
     if streams.way == "live":
-        return on_a_stream(job), LiveSource(streams=streams)
+        return on_a_stream(job), LiveSource()
     if not streams.is_bounded:
         _refuse_files(job)
         job.runner.options.view_as(StandardOptions).streaming = True
     return job, None
 
 
-def _refuse_states(options: argparse.Namespace) -> None:
-    """Raise ConfigError for a state beside topics: where their readers are is not part of an export."""
-    for name in ("export_state", "import_state", "control"):
-        if (value := getattr(options, name)) is not None:
-            raise ConfigError(
-                f"--{name.replace('_', '-')} {value}: a job that reads topics keeps its state, offsets and "
-                "all, in its runner's savepoints (docs/flink.md), and not in an export; leave it out"
-            )
+def _refuse_states(options: argparse.Namespace, streams: Streams) -> None:
+    """Raise ConfigError for a state that is wanted at an end that never comes."""
+    if options.export_state is not None and not streams.is_bounded and streams.way != "live":
+        raise ConfigError(
+            f"--export-state {options.export_state}: on runner {options.runner} the job goes on for ever; "
+            "give it --control FILE, and ask with rocsteady state export"
+        )
 
 
 def _refuse_files(job: Evaluation) -> None:

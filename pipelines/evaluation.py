@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from ..core.label_join import JoinSettings
 from ..core.settings import TableSettings
 from ..runners.presets import Runner
 from ..transforms.file_formats import SourceFile
+from ..transforms.packets import Cut
 from ..transforms.read_stream import TICK_SECONDS, Way
 from ..transforms.sinks import PLAIN_SINKS, SinkOptions
-from ..transforms.state_folder import Export, Step
+from ..transforms.state_folder import Export, Step, new_id
 from ..transforms.stream_reader import StreamInput
 from ..transforms.validate import ANY_TIME, EventFields, Timing
 from .alerts import Alerts
@@ -40,6 +41,15 @@ class Streams:
     def is_bounded(self) -> bool:
         """Whether every partition has an end."""
         return all(source.end is not None for source in self.inputs)
+
+    @property
+    def gives_state(self) -> bool:
+        """Whether its state can be asked for."""
+        return any(source.control is not None for source in self.inputs)
+
+    def cut_off(self, cut: Cut | None) -> Streams:
+        """Return the same, cut off at the end of every partition, if at all."""
+        return replace(self, inputs=[replace(source, cut=cut) for source in self.inputs])
 
 
 @dataclass(frozen=True)
@@ -111,6 +121,10 @@ class Evaluation:
         for option, path, content in places:
             if path is not None:
                 yield Output(option, path, content)
+
+    def cut(self) -> Cut | None:
+        """Return a cut at the end of the input, where the state is wanted there; a new one each time."""
+        return None if self.export is None else Cut(new_id(), self.export)
 
     def steps(self) -> tuple[Step, ...]:
         """Return what an export of its state holds."""

@@ -50,7 +50,7 @@ from ..transforms.metrics import RECORD_COUNTERS
 from ..transforms.packets import Cut, Packets
 from ..transforms.rejected_letters import RejectedLetters
 from ..transforms.sinks import is_streamed, open_sink
-from ..transforms.state_folder import new_id, write_state
+from ..transforms.state_folder import write_state
 from ..transforms.stream_reader import Step, StreamReader
 from ..transforms.table_kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS
 from ..transforms.validate import time_span, validate_as
@@ -82,14 +82,13 @@ _TELLING = 10
 
 @dataclass(frozen=True)
 class LiveSource:
-    """What a live job reads: topics; or a folder, up to a silence of `idle` seconds; or else stdin.
+    """What a live job reads that has no streams: a folder, up to a silence of `idle` seconds, or stdin.
 
     control  a file by which its state can be asked for
     """
 
     folder: str | None = None
     idle: float | None = None
-    streams: Streams | None = None
     control: str | None = None
 
     def open(self, fields: EventFields) -> LiveReader:
@@ -167,8 +166,8 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
             with ProgressLine(enabled=visible):
                 warm_up(job.settings)
                 live = LiveEvaluation(job, outputs.take)
-                if source.streams is not None:
-                    _drive_streams(live, source.streams, stop, outputs.tend)
+                if job.streams is not None:
+                    _drive_streams(live, job, job.streams, stop, outputs.tend)
                     unread = 0
                 else:
                     reader = source.open(job.fields)
@@ -233,10 +232,10 @@ def _drive(
 
 
 def _drive_streams(
-    live: LiveEvaluation, streams: Streams, stop: StopOnSignal, tend: Callable[[], None]
+    live: LiveEvaluation, job: Evaluation, streams: Streams, stop: StopOnSignal, tend: Callable[[], None]
 ) -> None:
     """Read the partitions as far as each other, by their times: so little has to wait in memory."""
-    readers = [StreamReader(source, 1) for source in streams.inputs]
+    readers = [StreamReader(source, 1) for source in streams.cut_off(job.cut()).inputs]
     asked = False
     try:
         while not asked and not all(reader.ended for reader in readers):
@@ -260,7 +259,7 @@ def _drive_streams(
 
 def _refuse_overlap(job: Evaluation, source: LiveSource) -> None:
     """Raise InputError where what is written would be read again."""
-    if source.streams is not None:
+    if job.streams is not None:
         return
     for option, path, content in job.outputs():
         if content == "report" or path == STDOUT or has_scheme(path):
@@ -357,8 +356,8 @@ class LiveEvaluation:
 
     def finish(self) -> None:
         """Make the last rows: the source has ended. Or leave the state instead, where that is asked for."""
-        if self._job.export is not None:
-            self._cut(Cut(new_id(), self._job.export))
+        if (cut := self._job.cut()) is not None:
+            self._cut(cut)
             return
         self._apply(self._packets.ends(self._timing.high_water))
         self.end()

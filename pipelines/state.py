@@ -31,6 +31,7 @@ from ..transforms.state_folder import (
 )
 from .evaluate_options import whole_number
 from .evaluation import Evaluation
+from .stream_input import going_on
 
 _LOOK_SECONDS = 0.2
 
@@ -56,6 +57,8 @@ def state_taken_up(job: Evaluation, options: argparse.Namespace) -> Iterator[Eva
         return
     export = read_export(options.import_state)
     check_fits(export, job)
+    if job.streams is not None:
+        job = replace(job, streams=going_on(job.streams, export, options.start))
     wanted = {step.name: step.shards for step in job.steps()}
     if all(wanted[step.name] == step.shards for step in export.steps):
         yield replace(job, begins_with=export)

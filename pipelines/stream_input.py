@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from time import time
-from typing import Literal
+from typing import Any, Literal
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, InputError
 from ..core.settings import TableSettings
 from ..core.windows import microseconds
 from ..runners.presets import Runner
@@ -26,6 +26,7 @@ from ..transforms.kafka_offsets import Moment, Offsets, offsets_of
 from ..transforms.kafka_partition import KafkaPartition
 from ..transforms.kafka_topic import KafkaTopic, is_kafka
 from ..transforms.read_stream import Way
+from ..transforms.state_folder import Export
 from ..transforms.stream_reader import StreamInput
 from ..transforms.validate import Timing
 from .evaluation import Join, Streams
@@ -40,13 +41,14 @@ class Topics:
 
     topics        (role, topic): of events; or of predictions and labels
     start, until  where to begin and to end; until None: never
-    idle          see `StreamInput`
+    idle, control see `StreamInput`
     """
 
     topics: Sequence[tuple[Role, KafkaTopic]]
     start: Moment
     until: Moment | None
     idle: float | None
+    control: str | None
 
 
 def topics_of(options: argparse.Namespace) -> Topics | None:
@@ -83,12 +85,18 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
             f"--labels {labels[0][1]}: to join topics that have no end takes a runner that streams; say "
             "--runner prism or flink, or read them up to --until latest"
         )
+    if options.control is not None and options.until is not None:
+        raise ConfigError(
+            f"--control {options.control}: a topic that is read up to its end comes to one, and "
+            "--export-state writes the state there; it is for streams"
+        )
     idle = options.partition_idle
     return Topics(
         list(zip(roles, topics, strict=True)),
         _moment("--start", options.start or "earliest"),
         None if options.until is None else _end(options.until),
         None if idle is None else microseconds(idle, "--partition-idle") / 1e6,
+        options.control,
     )
 
 
@@ -155,10 +163,41 @@ def streams_of(
                 timing,
                 settings.deduplicate is not None or join is not None,
                 topics.idle,
+                control=topics.control,
             )
             for number, (partition, each) in enumerate(zip(partitions, offsets, strict=True))
         ]
     return Streams(inputs, _way_of(runner, is_bounded=topics.until is not None))
+
+
+def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
+    """Return the streams as an export left them: each partition that it names goes on from its offset.
+
+    The others begin where they would have, as all do behind an export of files. Raises ConfigError where
+    `start` is said as well, InputError where an export has a position that is no offset.
+    """
+    known = dict(export.positions.values())
+    if not any(source.partition.name in known for source in streams.inputs):
+        return streams
+    if start is not None:
+        raise ConfigError(
+            f"--start {start}: --import-state {export.folder} goes on from the offsets that its readers had; "
+            "leave one of them out"
+        )
+    return replace(streams, inputs=[_from(known, source, export) for source in streams.inputs])
+
+
+def _from(known: dict[str, Any], source: StreamInput, export: Export) -> StreamInput:
+    name = source.partition.name
+    if name not in known:
+        return source
+    try:
+        offset, high_water = int(known[name]["offset"]), int(known[name]["high_water"])
+    except (KeyError, TypeError, ValueError):
+        raise InputError(
+            f"--import-state {export.folder} has no offset of {name}, but {known[name]!r}; export again"
+        ) from None
+    return replace(source, start=offset, high_water=high_water)
 
 
 def _way_of(runner: Runner, *, is_bounded: bool) -> Way | Literal["live"]:

@@ -129,22 +129,25 @@ def check_new_folder(option: str, folder: str) -> None:
 def write_state(data: bytes, folder: str, steps: Sequence[Step]) -> None:
     """Write the packed state of one shard; whoever writes the last one writes the manifest too.
 
-    To write a state again does nothing that was not done.
+    Behind the manifest nothing changes any more. A job that failed in between gives states again, which may
+    be of another cut: there is a manifest when all are of one.
     """
     state = ShardState.unpack(data)
     try:
         _make(folder)
+        if MANIFEST in _names(folder):
+            return
         with replaced(_joined(folder, _name(state.step, state.shard, state.shards, state.id))) as file:
             file.write(data)
         here = set(_names(folder))
-        if MANIFEST in here:
-            return
         wanted = [
             _name(step.name, shard, step.shards, state.id) for step in steps for shard in range(step.shards)
         ]
         if not here.issuperset(wanted):
             return
         manifest = _manifest(folder, state.id, steps)
+        if manifest is None:
+            return
         with replaced(_joined(folder, MANIFEST)) as file:
             file.write(json.dumps(manifest, indent=1).encode())
     except OSError as error:
@@ -153,18 +156,24 @@ def write_state(data: bytes, folder: str, steps: Sequence[Step]) -> None:
         ) from None
 
 
-def _manifest(folder: str, name: str, steps: Sequence[Step]) -> dict[str, Any]:
+def _manifest(folder: str, name: str, steps: Sequence[Step]) -> dict[str, Any] | None:
+    """Return what the manifest says; None where the states are not of one cut."""
     positions: dict[int, tuple[str, str]] = {}
+    cuts: set[str] = set()
     said = []
     for step in steps:
         files = []
         for shard in range(step.shards):
             file = _name(step.name, shard, step.shards, name)
             data = read_bytes(_joined(folder, file))
+            state = ShardState.unpack(data)
+            cuts.add(state.cut)
             if step is steps[0] and shard == 0:
-                positions = ShardState.unpack(data).positions
+                positions = state.positions
             files.append({"name": file, "bytes": len(data), "crc32": zlib.crc32(data)})
         said.append({"name": step.name, "shards": step.shards, "settings": step.settings, "files": files})
+    if len(cuts) > 1:
+        return None
     return {
         "format": FORMAT,
         "rocsteady": __version__,

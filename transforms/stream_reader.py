@@ -18,9 +18,10 @@ from typing import NamedTuple
 from ..core.errors import CorruptBytesError, OtherConfigurationError
 from ..core.events import NO_TIME
 from ..core.source_partitions import IDLE
+from .control import ControlFile
 from .dead_letters import DeadLetters
 from .event_fields import EventFields, Role
-from .packets import Packets
+from .packets import Cut, Packets
 from .stream_messages import message_chunk
 from .stream_partition import Fetched, StreamPartition
 from .validate import ANY_TIME, Timing, time_span, validate_as
@@ -42,6 +43,9 @@ class StreamInput:
     located      its records keep their positions
     start, end   offsets: of the first message, and behind the last one; end None: it never ends
     idle         seconds of silence after which it holds up the clock of the others no longer; None: never
+    high_water   the greatest event time before `start`, where that is known: a job goes on from an export
+    control      a file by which the state of the shards can be asked for while the job runs
+    cut          it does not end: it is cut off, and the states of the shards are wanted
     """
 
     partition: StreamPartition
@@ -54,6 +58,9 @@ class StreamInput:
     timing: Timing = ANY_TIME
     located: bool = False
     idle: float | None = None
+    high_water: int = NO_TIME
+    control: str | None = None
+    cut: Cut | None = None
 
 
 @dataclass
@@ -66,6 +73,7 @@ class ReaderState:
     settled     what the last heartbeat said
     ended       the end has been said
     is_idle     the last word was that it is idle
+    asked       the id of the last export that was asked for
     """
 
     next: int
@@ -74,6 +82,7 @@ class ReaderState:
     settled: int = NO_TIME
     ended: bool = False
     is_idle: bool = False
+    asked: str = ""
     version: int = field(default=_VERSION)
 
     def to_bytes(self) -> bytes:
@@ -120,7 +129,9 @@ class StreamReader:
 
     def __init__(self, source: StreamInput, shards: int, state: bytes | None = None) -> None:
         self.source = source
-        found = ReaderState(source.start, [0] * shards) if state is None else ReaderState.from_bytes(state)
+        found = ReaderState(source.start, [0] * shards, source.high_water)
+        if state is not None:
+            found = ReaderState.from_bytes(state)
         if len(found.sent) != shards:
             raise OtherConfigurationError(
                 f"the position of {source.partition.name} is that of a job of {len(found.sent)} shards, and "
@@ -133,6 +144,7 @@ class StreamReader:
         self._columns = source.fields.columns_of(source.role)
         self._text_columns = [column for column in self._columns if column not in numbers]
         self._heard = time.monotonic()
+        self._control = None if source.control is None else ControlFile(source.control)
 
     @property
     def ended(self) -> bool:
@@ -168,11 +180,14 @@ class StreamReader:
             return Step([], DeadLetters.of(()), at_end=True)
         if end is not None and state.next >= end:
             return Step(self._ends(), DeadLetters.of(()), at_end=True)
+        first = self._settle() if state.settled == NO_TIME else []  # as known from an export
         fetched = self.source.partition.fetch(state.next, limit, wait)
         if end is not None and fetched.next > end:
             fetched = _up_to(fetched, end)
         step = self._read(fetched)
+        step.packets[:0] = first
         state.next = fetched.next
+        step.packets.extend(self._asked_for())
         if end is not None and state.next >= end:
             step.packets.extend(self._ends())
         return step._replace(at_end=fetched.at_end or state.ended)
@@ -217,8 +232,24 @@ class StreamReader:
         state.is_idle = True
         return [*self._packets.heartbeats(IDLE, state.high_water)]
 
+    def _asked_for(self) -> list[tuple[str, bytes]]:
+        """Tell every shard that its state is wanted as it is here, where somebody asks for it."""
+        state = self._state
+        request = None if self._control is None else self._control.request(state.asked)
+        if request is None:
+            return []
+        state.asked = request.id
+        return self._markers(Cut(request.id, request.folder, stops=False))
+
+    def _markers(self, cut: Cut) -> list[tuple[str, bytes]]:
+        state = self._state
+        position = {"offset": state.next, "high_water": state.high_water}
+        return [*self._packets.markers(cut, position, state.settled, state.high_water)]
+
     def _ends(self) -> list[tuple[str, bytes]]:
         self._state.ended = True
+        if self.source.cut is not None:
+            return self._markers(self.source.cut)
         return [*self._packets.ends(self._state.high_water)]
 
 

@@ -22,6 +22,7 @@ from kafka_topics import (
     topic_of,
     until,
 )
+from rocsteady.pipelines.cli import main
 from rocsteady.runners.servers.kafka import PASSWORD, USER
 
 
@@ -65,6 +66,49 @@ def test_a_job_begins_and_ends_where_it_is_told(broker):
     assert rows_in("rows.csv") == rows_of_file([one for one in found if first <= one["time"] < last])
     assert evaluate(url, "--start", "latest", "--until", "latest", "--output", "none.csv", *OPTIONS) == 0
     assert rows_in("none.csv") == []
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["asked for while it runs", "left at its end"])
+def test_a_job_goes_on_from_the_state_and_the_offsets_of_another(broker, running):
+    found = events()
+    url = topic_of(broker, f"goes-on-{running}", found[: N // 2], 3)
+    if running:
+        job = start(url, "--output", "first.csv", "--control", "control", *OPTIONS)
+        until(lambda: lines_in("first.csv") > 20)
+        assert main(["state", "export", "--control", "control", "--output", "state"]) == 0
+        job.send_signal(signal.SIGKILL)
+        job.communicate(timeout=60)
+    else:
+        words = [
+            "--until",
+            "latest",
+            "--output",
+            "first.csv",
+            "--export-state",
+            "state",
+            "--order",
+            "time:0s",
+        ]
+        assert evaluate(url, *words, *OPTIONS) == 0
+    rest = [(i % 3, json.dumps(event).encode(), 0) for i, event in enumerate(found[N // 2 :])]
+    produce(broker, f"goes-on-{running}", rest)
+    words = ["--until", "latest", "--output", "second.csv", "--import-state", "state", "--order", "time:0s"]
+    assert evaluate(url, *words, *OPTIONS) == 0
+    rows = rows_of_file(found, "--order", "time:0s")
+    first, second = rows_in("first.csv"), rows_in("second.csv")
+    assert 20 < len(second) < len(rows)
+    assert first or not running
+    assert sorted({*map(tuple, first), *map(tuple, second)}) == sorted(map(tuple, rows))
+
+
+def test_an_offset_that_is_said_beside_those_of_a_state_is_refused(broker, capsys):
+    url = topic_of(broker, "twice-begun", events(200), 1)
+    words = ("--order", "time:0s", *OPTIONS)
+    left = ("--until", "latest", "--output", "first.csv", "--export-state", "state")
+    assert evaluate(url, *words, *left) == 0
+    capsys.readouterr()
+    said = refused(capsys, url, *words, "--import-state", "state", "--start", "latest")
+    assert "--start latest: --import-state state goes on from the offsets that its readers had" in said
 
 
 def test_what_is_no_event_is_a_dead_letter_at_its_partition_and_offset(broker):

@@ -7,8 +7,10 @@ import signal
 from pathlib import Path
 
 import pytest
+from command import run
 from kafka_topics import OPTIONS, N, evaluate, events, produce, start, topic_of, until
 from requirements import servers
+from rocsteady.pipelines.cli import main
 from rocsteady.runners.servers.packages import prism_path
 
 
@@ -37,12 +39,15 @@ def rows_in(paths):
 
 
 def test_a_job_on_a_runner_gives_the_rows_of_one_without(broker, runner):
+    """Its state is asked for while it runs: a job that takes it up makes the rows behind it."""
     found = events()
     name = f"events-{runner[1]}"
     url = topic_of(broker, name, found[: N // 2], 2)
-    job = start(url, "--output", "rows/", "--shards", "4", *OPTIONS, *runner)
+    control = ["--control", str(Path("control").absolute())]
+    job = start(url, "--output", "rows/", "--shards", "4", *control, *OPTIONS, *runner)
     try:
         until(lambda: rows_in(Path("rows").glob("*.jsonl")) or job.poll() is not None, 120)
+        assert main(["state", "export", *control, "--output", "state"]) == 0
         later = [
             (i % 2, json.dumps(event).encode(), event["time"] * 1_000)
             for i, event in enumerate(found[N // 2 :])
@@ -58,3 +63,8 @@ def test_a_job_on_a_runner_gives_the_rows_of_one_without(broker, runner):
     rows = rows_in(Path("rows").glob("*.jsonl"))
     assert {key: row for key, row in same.items() if key in rows} == rows, words
     assert "Traceback" not in words, words
+    goes_on = ["--import-state", "state", "--until", "latest", "--shards", "4", "--output", "more.jsonl"]
+    assert run("evaluate", url, *goes_on, *OPTIONS, "--order", "time:0s", *runner, patience=240).status == 0
+    behind = rows_in(["more.jsonl"])
+    assert set(same) - set(rows) < set(behind) < set(same)
+    assert {key: row for key, row in same.items() if key in behind} == behind

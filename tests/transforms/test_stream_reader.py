@@ -6,18 +6,24 @@ import json
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from list_partition import ListPartition
 from rocsteady.core.errors import CorruptBytesError, OtherConfigurationError
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch
-from rocsteady.core.records import EndOfPartition, Heartbeat, unpack_record
+from rocsteady.core.events import NO_TIME, EventBatch
+from rocsteady.core.records import EndOfPartition, Heartbeat, StateImport, unpack_record
 from rocsteady.core.rejected import Rejected
 from rocsteady.core.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.sharding import shard_key
 from rocsteady.core.source_partitions import IDLE
+from rocsteady.core.state_export import ShardState
+from rocsteady.core.state_import import taken_up
 from rocsteady.core.windows import EveryEvents, LastEvents
+from rocsteady.transforms.control import ExportRequest, ask
+from rocsteady.transforms.evaluate_shards import TableFactory
 from rocsteady.transforms.event_fields import EventFields
+from rocsteady.transforms.packets import Cut
 from rocsteady.transforms.stream_reader import ReaderState, StreamInput, StreamReader
 from rocsteady.transforms.validate import Timing
 
@@ -36,11 +42,11 @@ def message(found):
 
 
 def reader_of(
-    partition, *, number=0, partitions=1, shards=1, start=0, end=None, idle=None, state=None, fields=FIELDS
+    partition, *, number=0, partitions=1, shards=1, start=0, end=None, state=None, fields=FIELDS, **more
 ):
     timing = Timing(lateness=0)
     source = StreamInput(
-        partition, number, partitions, "event", fields, start, end, timing, located=True, idle=idle
+        partition, number, partitions, "event", fields, start, end, timing, located=True, **more
     )
     return StreamReader(source, shards, state)
 
@@ -59,7 +65,7 @@ def rows_of(packets):
     rows = []
     for packet in packets:
         rows += [row for given in table.apply(packet) if not isinstance(given, Rejected) for row in given]
-    return sorted(rows, key=lambda row: (row.model, row.row)), table.counts()["late"]
+    return sorted(rows, key=identity), table.counts()["late"]
 
 
 def stream(n, seed, partitions):
@@ -119,6 +125,71 @@ def test_rows_do_not_depend_on_steps_failures_and_resumption(seed, partitions):
             ended.add(number)
     rng.shuffle(packets)  # no runner promises an order
     assert rows_of(packets) == reference(parts)
+
+
+def applied(machine, records):
+    """Feed records to a machine; return its rows, and the states that it was asked for."""
+    rows, states = [], []
+    for record in records:
+        for output in machine.apply(record):
+            if isinstance(output, ShardState):
+                states.append((output, len(rows)))
+            elif not isinstance(output, Rejected):
+                rows += output
+    return rows, states
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 10_000), st.sampled_from([1, 2, 3]), st.booleans())
+def test_a_job_goes_on_from_the_state_and_the_offsets_of_another_that_ran_on(
+    tmp_path, seed, partitions, at_the_end
+):
+    """Its state is asked for while it runs, or left where its input is cut off."""
+    rng = random.Random(seed)
+    parts = stream(120, seed, partitions)
+    control = tmp_path / "control"
+    control.unlink(missing_ok=True)
+    cut = Cut("export-1", "folder") if at_the_end else None
+    ends = [rng.randrange(part.end() + 1) if at_the_end else part.end() for part in parts]
+    committed, ended, packets = [None] * partitions, set(), []
+    asked = rng.randrange(30)
+    while len(ended) < partitions:
+        if not at_the_end and asked == 0:
+            ask(str(control), ExportRequest("export-1", "folder"))
+        asked -= 1
+        number = rng.randrange(partitions)
+        reader = reader_of(
+            parts[number], number=number, partitions=partitions, end=ends[number], state=committed[number],
+            control=None if at_the_end else str(control), cut=cut,
+        )  # fmt: skip
+        packets += [packet for _, packet in reader.step(rng.randrange(1, 20)).packets]
+        committed[number] = reader.state()
+        if reader.ended:
+            ended.add(number)
+    factory = TableFactory(TABLE)
+    rows, states = applied(factory.new(None, shard_key(0)), packets)
+    if not states:  # all partitions had ended before they were asked
+        assert sorted(rows, key=identity) == reference(parts)[0]
+        return
+    ((state, before),) = states
+    positions = {source: json.loads(position) for source, position in state.positions.values()}
+    rest = []
+    for number, part in enumerate(parts):
+        if part.name not in positions:  # it had ended
+            positions[part.name] = {"offset": part.end(), "high_water": NO_TIME}
+        place = positions[part.name]
+        steps = read_all(
+            part, number=number, partitions=partitions, start=place["offset"], high_water=place["high_water"]
+        )
+        rest += [packet for step in steps for _, packet in step.packets]
+    rng.shuffle(rest)
+    rest.insert(rng.randrange(len(rest)), StateImport("export-1", taken_up(state.snapshot, TABLE)).pack())
+    more, _ = applied(TableFactory(TABLE, awaits=True).new(None, shard_key(0)), rest)
+    assert sorted(rows[:before] + more, key=identity) == reference(parts)[0]
+
+
+def identity(row):
+    return row.model, row.row
 
 
 @settings(max_examples=40, deadline=None)
