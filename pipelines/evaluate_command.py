@@ -37,7 +37,7 @@ from .live import LiveSource, evaluate_live, in_order_of_a_stream, live_source, 
 from .outputs import check_outputs, is_text
 from .prometheus import served
 from .state import state_taken_up
-from .stream_input import Topics, streams_of, topics_of
+from .stream_input import Topics, followed_on, streams_of, topics_of
 
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
@@ -67,6 +67,9 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> tuple[Ev
     topics = topics_of(options)
     live = live_source(options, beam_flags) if topics is None else None
     of_files = topics is None and live is None
+    followed = None
+    if live is not None and options.runner != "local":
+        followed, live = live, None
     job = _asked(options, fields, settings, cache_bytes, runner, of_files=of_files)
     if live is None:
         _refuse_report_of_stream(job)
@@ -79,6 +82,10 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> tuple[Ev
         )
     if topics is not None:
         return _on_topics(job, topics, options)
+    if followed is not None:
+        job = in_order_of_a_stream(job)
+        streams = followed_on(runner, followed.folder or "", job.fields, job.settings, job.timing)
+        return _on_streams(job, streams.asked_by(options.control), options), None
     return (job if live is None else on_a_stream(job)), live
 
 
@@ -153,14 +160,19 @@ def _on_topics(
     if topics.until is None:
         job = in_order_of_a_stream(job)
     streams = streams_of(topics, job.runner, job.fields, job.settings, job.timing, job.join)
+    if streams.way == "live":
+        return on_a_stream(replace(job, streams=streams)), LiveSource()
+    return _on_streams(job, streams, options), None
+
+
+def _on_streams(job: Evaluation, streams: Streams, options: argparse.Namespace) -> Evaluation:
+    """Return the job with streams that its runner reads."""
     _refuse_states(options, streams)
     job = replace(job, streams=streams)
-    if streams.way == "live":
-        return on_a_stream(job), LiveSource()
     if not streams.is_bounded:
         _refuse_files(job)
         job.runner.options.view_as(StandardOptions).streaming = True
-    return job, None
+    return job
 
 
 def _refuse_states(options: argparse.Namespace, streams: Streams) -> None:

@@ -219,7 +219,8 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
         "--follow",
         action="store_true",
         help="SOURCE is a folder: read each file as it appears there, finished by rename, once; go on until "
-        "there is a file _END, or until Ctrl-C, which ends stdin too: the last rows come, and the summary",
+        "there is a file _END, or until Ctrl-C, which ends stdin too: the last rows come, and the summary; "
+        "on runner flink or prism its files are JSON lines, in order of their names, and the last may grow",
     )
     add(
         "--start",

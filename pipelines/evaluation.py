@@ -47,6 +47,10 @@ class Streams:
         """Whether its state can be asked for."""
         return any(source.control is not None for source in self.inputs)
 
+    def asked_by(self, control: str | None) -> Streams:
+        """Return the same, whose state can be asked for by a control file, if there is one."""
+        return replace(self, inputs=[replace(source, control=control) for source in self.inputs])
+
     def cut_off(self, cut: Cut | None) -> Streams:
         """Return the same, cut off at the end of every partition, if at all."""
         return replace(self, inputs=[replace(source, cut=cut) for source in self.inputs])

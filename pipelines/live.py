@@ -101,6 +101,8 @@ class LiveSource:
 def live_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> LiveSource | None:
     """Return the source that the options of `evaluate` name, None where they name files.
 
+    A folder may be followed on another runner, too.
+
     Raises ConfigError, or InputError, where it cannot be read live, or not with the other options.
     """
     folder = options.sources[0]
@@ -127,7 +129,7 @@ def live_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> LiveS
             f"{what} takes one source, and {len(options.sources)} are given; put them together before, "
             "as with cat old.jsonl - | rocsteady evaluate -"
         )
-    if options.runner != "local" or beam_flags:
+    if (options.runner != "local" or beam_flags) and not (options.follow and options.runner != "local"):
         said = beam_flags[0] if options.runner == "local" else f"--runner {options.runner}"
         raise ConfigError(f"{said}: {what} is evaluated in this process, without Beam; leave it out")
     if not options.follow:
@@ -142,6 +144,11 @@ def live_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> LiveS
         raise InputError(f"--follow: {folder} {why}")
     idle = None
     if options.until_idle is not None:
+        if options.runner != "local":
+            raise ConfigError(
+                f"--until-idle {options.until_idle}: on runner {options.runner} a folder is complete when it "
+                "has a file _END; leave it out"
+            )
         idle = microseconds(options.until_idle, "--until-idle") / 1e6
     return LiveSource(folder, idle, control=options.control)
 

@@ -25,10 +25,10 @@ from ..core.events import NO_TIME
 from ..core.windows import microseconds
 from ..transforms.columns import instant
 from ..transforms.file_formats import SourceFile
+from ..transforms.folder_partition import END_FILE
 from ..transforms.kafka_client import check_topic, client_settings, make_client, reason_of
 from ..transforms.kafka_topic import KafkaTopic, confluent_kafka, is_kafka
 from ..transforms.list_files import column_names, list_sources
-from ..transforms.live_readers import END_FILE
 from ..transforms.text_forms import rfc3339
 from ..transforms.timed_lines import TimedFile, TimedLines, survey, timed_lines
 from ..transforms.write_kafka import DELIVERY_SECONDS

@@ -14,14 +14,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from time import time
 from typing import Any, Literal
 
-from ..core.errors import ConfigError, InputError
+from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.settings import TableSettings
 from ..core.windows import microseconds
 from ..runners.presets import Runner
 from ..transforms.event_fields import EventFields, Role
+from ..transforms.file_formats import stem_of
+from ..transforms.folder_partition import FolderPartition
 from ..transforms.kafka_offsets import Moment, Offsets, offsets_of
 from ..transforms.kafka_partition import KafkaPartition
 from ..transforms.kafka_topic import KafkaTopic, is_kafka
@@ -163,11 +166,28 @@ def streams_of(
                 timing,
                 settings.deduplicate is not None or join is not None,
                 topics.idle,
-                control=topics.control,
             )
             for number, (partition, each) in enumerate(zip(partitions, offsets, strict=True))
         ]
-    return Streams(inputs, _way_of(runner, is_bounded=topics.until is not None))
+    streams = Streams(inputs, _way_of(runner, is_bounded=topics.until is not None))
+    return streams.asked_by(topics.control)
+
+
+def followed_on(
+    runner: Runner, folder: str, fields: EventFields, settings: TableSettings, timing: Timing
+) -> Streams:
+    """Return a folder that grows as what a runner reads. Raises InputError where it cannot be listed."""
+    partition = FolderPartition(str(Path(folder).absolute()))
+    if fields.model is None and fields.model_name is None:
+        try:
+            first = _keys_of_first(partition.fetch(0, 100, _SAMPLE_SECONDS).values)
+        except RocsteadyError as error:
+            raise InputError(str(error)) from None
+        partition.close()
+        fields = fields.resolved(("model",) if first is None else first, stem_of(folder))
+    located = settings.deduplicate is not None
+    source = StreamInput(partition, 0, 1, "event", fields, 0, None, timing, located)
+    return Streams([source], _way_of(runner, is_bounded=False))
 
 
 def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
@@ -193,11 +213,12 @@ def _from(known: dict[str, Any], source: StreamInput, export: Export) -> StreamI
         return source
     try:
         offset, high_water = int(known[name]["offset"]), int(known[name]["high_water"])
+        place = str(known[name]["place"])
     except (KeyError, TypeError, ValueError):
         raise InputError(
             f"--import-state {export.folder} has no offset of {name}, but {known[name]!r}; export again"
         ) from None
-    return replace(source, start=offset, high_water=high_water)
+    return replace(source, start=offset, place=place, high_water=high_water)
 
 
 def _way_of(runner: Runner, *, is_bounded: bool) -> Way | Literal["live"]:
@@ -228,13 +249,20 @@ def _settled(
     if fields.model is not None or fields.model_name is not None:
         return fields
     for partition, each in zip(partitions, offsets, strict=True):
-        fetched = partition.fetch(each.start, 100, _SAMPLE_SECONDS)
-        for value in fetched.values:
-            try:
-                record = json.loads(value or b"")
-            except (ValueError, RecursionError):
-                continue
-            first = record[0] if isinstance(record, list) and record else record
-            if isinstance(first, dict):
-                return fields.resolved(first, topic.name)
+        keys = _keys_of_first(partition.fetch(each.start, 100, _SAMPLE_SECONDS).values)
+        if keys is not None:
+            return fields.resolved(keys, topic.name)
     return fields.resolved(("model",))
+
+
+def _keys_of_first(values: Sequence[bytes | None]) -> list[str] | None:
+    """Return the keys of the first record; None where there is none."""
+    for value in values:
+        try:
+            record = json.loads(value or b"")
+        except (ValueError, RecursionError):
+            continue
+        first = record[0] if isinstance(record, list) and record else record
+        if isinstance(first, dict):
+            return list(first)
+    return None

@@ -55,7 +55,7 @@ class KafkaPartition:
         """What dead letters call it: "topic[3]"."""
         return f"{self.topic.name}[{self.number}]"
 
-    def fetch(self, offset: int, limit: int, wait: float) -> Fetched:
+    def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
         """Return up to `limit` messages from an offset on; wait up to `wait` seconds for the first.
 
         Raises RocsteadyError where the topic is gone, or may not be read any more. While no broker answers

@@ -27,14 +27,12 @@ from .dead_letters import DeadLetter, DeadLetters
 from .event_fields import EventFields
 from .file_formats import FORMATS, Chunk, SourceFile
 from .file_partition import read_batches
+from .folder_partition import END_FILE
 from .json_lines import WholeLines, json_chunk
 from .list_files import check_columns, column_names, list_sources
 from .record_batches import records_to_batch
 
 _logger = logging.getLogger(__name__)
-
-END_FILE = "_END"
-"""The name of a file that says that a folder is complete."""
 
 _BLOCK_BYTES = 1 << 20
 """Of lines that are read at once, at the most: what is due of them has to wait for all of them."""

@@ -14,6 +14,8 @@ class Fetched(NamedTuple):
     next     the offset to go on from
     at_end   nothing was there behind it when it was read
     deleted  so many messages before them were deleted before anybody read them
+    place    where that is, in words of the partition's own, if an offset alone does not say it
+    ended    nothing will ever be there behind it
     """
 
     offsets: Sequence[int]
@@ -21,6 +23,8 @@ class Fetched(NamedTuple):
     next: int
     at_end: bool
     deleted: int = 0
+    place: str = ""
+    ended: bool = False
 
 
 class StreamPartition(Protocol):
@@ -31,8 +35,11 @@ class StreamPartition(Protocol):
         """What dead letters call it."""
         ...
 
-    def fetch(self, offset: int, limit: int, wait: float) -> Fetched:
-        """Return up to `limit` messages from an offset on; wait up to `wait` seconds for the first."""
+    def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:
+        """Return up to `limit` messages from an offset on; wait up to `wait` seconds for the first.
+
+        place  what the fetch before said, whoever did it; "" at the beginning
+        """
         ...
 
     def end(self) -> int:

@@ -43,6 +43,7 @@ class StreamInput:
     located      its records keep their positions
     start, end   offsets: of the first message, and behind the last one; end None: it never ends
     idle         seconds of silence after which it holds up the clock of the others no longer; None: never
+    place        see `Fetched`, of the start
     high_water   the greatest event time before `start`, where that is known: a job goes on from an export
     control      a file by which the state of the shards can be asked for while the job runs
     cut          it does not end: it is cut off, and the states of the shards are wanted
@@ -58,6 +59,7 @@ class StreamInput:
     timing: Timing = ANY_TIME
     located: bool = False
     idle: float | None = None
+    place: str = ""
     high_water: int = NO_TIME
     control: str | None = None
     cut: Cut | None = None
@@ -74,6 +76,7 @@ class ReaderState:
     ended       the end has been said
     is_idle     the last word was that it is idle
     asked       the id of the last export that was asked for
+    place       see `Fetched`
     """
 
     next: int
@@ -83,6 +86,7 @@ class ReaderState:
     ended: bool = False
     is_idle: bool = False
     asked: str = ""
+    place: str = ""
     version: int = field(default=_VERSION)
 
     def to_bytes(self) -> bytes:
@@ -129,7 +133,7 @@ class StreamReader:
 
     def __init__(self, source: StreamInput, shards: int, state: bytes | None = None) -> None:
         self.source = source
-        found = ReaderState(source.start, [0] * shards, source.high_water)
+        found = ReaderState(source.start, [0] * shards, source.high_water, place=source.place)
         if state is not None:
             found = ReaderState.from_bytes(state)
         if len(found.sent) != shards:
@@ -181,14 +185,14 @@ class StreamReader:
         if end is not None and state.next >= end:
             return Step(self._ends(), DeadLetters.of(()), at_end=True)
         first = self._settle() if state.settled == NO_TIME else []  # as known from an export
-        fetched = self.source.partition.fetch(state.next, limit, wait)
+        fetched = self.source.partition.fetch(state.next, limit, wait, state.place)
         if end is not None and fetched.next > end:
             fetched = _up_to(fetched, end)
         step = self._read(fetched)
         step.packets[:0] = first
-        state.next = fetched.next
+        state.next, state.place = fetched.next, fetched.place
         step.packets.extend(self._asked_for())
-        if end is not None and state.next >= end:
+        if fetched.ended or (end is not None and state.next >= end):
             step.packets.extend(self._ends())
         return step._replace(at_end=fetched.at_end or state.ended)
 
@@ -243,7 +247,7 @@ class StreamReader:
 
     def _markers(self, cut: Cut) -> list[tuple[str, bytes]]:
         state = self._state
-        position = {"offset": state.next, "high_water": state.high_water}
+        position = {"offset": state.next, "place": state.place, "high_water": state.high_water}
         return [*self._packets.markers(cut, position, state.settled, state.high_water)]
 
     def _ends(self) -> list[tuple[str, bytes]]:
@@ -255,4 +259,4 @@ class StreamReader:
 
 def _up_to(fetched: Fetched, end: int) -> Fetched:
     kept = sum(offset < end for offset in fetched.offsets)
-    return Fetched(fetched.offsets[:kept], fetched.values[:kept], end, fetched.at_end, fetched.deleted)
+    return fetched._replace(offsets=fetched.offsets[:kept], values=fetched.values[:kept], next=end)

@@ -68,3 +68,29 @@ def test_a_job_on_a_runner_gives_the_rows_of_one_without(broker, runner):
     behind = rows_in(["more.jsonl"])
     assert set(same) - set(rows) < set(behind) < set(same)
     assert {key: row for key, row in same.items() if key in behind} == behind
+
+
+def test_a_folder_that_grows_gives_the_rows_of_its_files_and_ends(runner):
+    """A file grows, another appears, and the folder is complete: then the last rows come."""
+    found = [json.dumps(event) + "\n" for event in events()]
+    folder = Path("arriving")
+    folder.mkdir()
+    growing = folder / "part-1.jsonl"
+    growing.write_text("".join(found[: N // 3]) + found[N // 3][:20])
+    job = start("arriving", "--follow", "--output", "rows/", "--shards", "4", *OPTIONS, *runner)
+    try:
+        until(lambda: rows_in(Path("rows").glob("*.jsonl")) or job.poll() is not None, 120)
+        with growing.open("a") as file:
+            file.write(found[N // 3][20:] + "".join(found[N // 3 + 1 : N // 2]))
+        hidden = folder / ".part-2.jsonl"
+        hidden.write_text("".join(found[N // 2 :]))
+        hidden.rename(folder / "part-2.jsonl")
+        (folder / "_END").touch()
+        Path("same.jsonl").write_text("".join(found))
+        assert evaluate("same.jsonl", "--output", "same-rows.jsonl", *OPTIONS, "--order", "time:0s") == 0
+        same = rows_in(["same-rows.jsonl"])
+        until(lambda: len(rows_in(Path("rows").glob("*.jsonl"))) >= len(same), 60)
+    finally:
+        job.send_signal(signal.SIGINT)
+        _, words = job.communicate(timeout=60)
+    assert rows_in(Path("rows").glob("*.jsonl")) == same, words

@@ -16,7 +16,7 @@ class ListPartition:
     at_once: int = 1_000_000
     offsets: tuple[int, ...] | None = None
 
-    def fetch(self, offset: int, limit: int, wait: float) -> Fetched:  # noqa: ARG002
+    def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
         places = range(len(self.values)) if self.offsets is None else self.offsets
         found = [(place, value) for place, value in zip(places, self.values, strict=True) if place >= offset]
         taken = found[: min(limit, self.at_once)]

@@ -1,0 +1,144 @@
+"""A folder that grows, as messages: every line once, in order of names, wherever a reader goes on from."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from list_partition import ListPartition
+from rocsteady.core.errors import CorruptBytesError, RocsteadyError
+from rocsteady.core.records import EndOfPartition, unpack_record
+from rocsteady.transforms import folder_partition
+from rocsteady.transforms.event_fields import EventFields
+from rocsteady.transforms.folder_partition import END_FILE, FolderPartition
+from rocsteady.transforms.stream_reader import StreamInput, StreamReader
+from rocsteady.transforms.validate import Timing
+from thorough import examples
+
+
+def read_rest(folder, offset=0, place="", limit=1_000):
+    found, ended = [], False
+    while not ended:
+        got = FolderPartition(str(folder)).fetch(offset, limit, 0.0, place)
+        assert [*got.offsets] == [*range(offset, offset + len(got.values))]
+        found += got.values
+        offset, place, ended = got.next, got.place, got.ended
+        if got.at_end:
+            break
+    return found, offset, place, ended
+
+
+@settings(
+    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.integers(0, 100_000))
+def test_every_line_comes_once_in_order_however_the_folder_grows(tmp_path, seed):
+    rng = random.Random(seed)
+    folder = tmp_path / f"f{len(list(tmp_path.iterdir()))}"
+    folder.mkdir()
+    partition = FolderPartition(str(folder))
+    written, found = [], []
+    offset, place, number, ended = 0, "", 0, False
+    pending = b""
+    for _ in range(rng.randrange(40)):
+        what = rng.random()
+        if what < 0.3:  # the last file grows, by some of what it will hold
+            lines = [f'{{"n": {len(written) + i}}}'.encode() for i in range(rng.randrange(4))]
+            written += lines
+            pending += b"".join(line + rng.choice([b"\n", b"\r\n", b"\n\n"]) for line in lines)
+            cut = rng.randrange(len(pending) + 1)
+            with (folder / f"part-{number:03d}.jsonl").open("ab") as file:
+                file.write(pending[:cut])
+            pending = pending[cut:]
+        elif what < 0.45:  # the next one begins, and the last line has no end
+            if pending:
+                with (folder / f"part-{number:03d}.jsonl").open("ab") as file:
+                    file.write(pending.rstrip(b"\r\n"))
+                pending = b""
+            number += 1
+            (folder / f"part-{number:03d}.jsonl").touch()
+        elif what < 0.55 and place:  # what was read may go
+            for file in folder.iterdir():
+                if file.name < json.loads(place)[0]:
+                    file.unlink()
+        elif what < 0.65:  # another process goes on
+            partition.close()
+            folder_partition._begun.clear()
+        else:
+            got = partition.fetch(offset, rng.randrange(1, 9), 0.0, place)
+            assert [*got.offsets] == [*range(offset, got.next)]
+            assert not got.ended
+            found += got.values
+            if rng.random() < 0.8:
+                offset, place = got.next, got.place
+            else:  # the bundle failed: it is done again
+                found = found[: len(found) - len(got.values)]
+    with (folder / f"part-{number:03d}.jsonl").open("ab") as file:
+        file.write(pending)
+    (folder / END_FILE).touch()
+    rest, _, _, ended = read_rest(folder, offset, place)
+    assert ended
+    assert found + rest == written
+
+
+def test_packed_files_are_read_and_others_are_said_and_left_out(tmp_path, caplog):
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"1\n2\n3"))
+    (tmp_path / "b.csv").write_text("score,label\n")
+    (tmp_path / ".hidden.jsonl").write_text("4\n")
+    (tmp_path / "_later.jsonl").write_text("5\n")
+    (tmp_path / "c.jsonl.tmp").write_text("6\n")
+    (tmp_path / "c.json").write_text("7\n")
+    assert read_rest(tmp_path, limit=2)[0] == [b"1", b"2", b"3", b"7"]
+    assert "b.csv is not read: a folder is read as JSON lines here" in caplog.text
+
+
+def test_a_name_that_comes_too_late_is_said_and_left_out(tmp_path, caplog):
+    (tmp_path / "b.jsonl").write_text("1\n")
+    (tmp_path / "c.jsonl").write_text("2\n")
+    found, offset, place, _ = read_rest(tmp_path)
+    assert read_rest(tmp_path, offset, place)[0] == []
+    assert not caplog.text
+    (tmp_path / "a.jsonl").write_text("0\n")
+    (tmp_path / "d.jsonl").write_text("3\n")
+    assert found + read_rest(tmp_path, offset, place)[0] == [b"1", b"2", b"3"]
+    assert "a.jsonl came when c.jsonl was read already, and is left out: names must rise" in caplog.text
+
+
+def test_what_cannot_be_read_is_a_sentence(tmp_path):
+    folder = FolderPartition(str(tmp_path / "none"))
+    with pytest.raises(RocsteadyError, match=r"the folder .*none cannot be listed: No such file"):
+        folder.fetch(0, 10, 0.0)
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"1\n" * 50_000)[:-20])
+    (tmp_path / END_FILE).touch()
+    with pytest.raises(RocsteadyError, match=r"a.jsonl.gz cannot be read from byte 0 on: .*; restore it"):
+        FolderPartition(str(tmp_path)).fetch(0, 100_000, 0.0)
+    with pytest.raises(CorruptBytesError, match="the place in a folder contradicts itself"):
+        FolderPartition(str(tmp_path)).fetch(0, 10, 0.0, "nonsense")
+
+
+def test_a_complete_folder_ends_as_a_partition_with_an_end_does(tmp_path):
+    lines = [
+        json.dumps({"score": i % 5 / 5, "label": i % 2, "time": i, "model": "m"}).encode() for i in range(50)
+    ]
+    for part in range(5):
+        Path(tmp_path, f"part-{part}.jsonl").write_bytes(b"\n".join(lines[part * 10 : part * 10 + 10]))
+    (tmp_path / END_FILE).touch()
+    fields, packets = EventFields(time="time", model="model"), []
+    for partition, end in (
+        (FolderPartition(str(tmp_path)), None),
+        (ListPartition(str(tmp_path), tuple(lines)), 50),
+    ):
+        source = StreamInput(partition, 0, 1, "event", fields, 0, end, Timing(lateness=0))
+        state, given_now = None, []
+        while not given_now or not isinstance(unpack_record(given_now[-1][1]), EndOfPartition):
+            reader = StreamReader(source, 1, state)
+            given_now += reader.step(7).packets
+            state = reader.state()
+        assert reader.ended
+        packets.append(given_now)
+    assert packets[0] == packets[1]
