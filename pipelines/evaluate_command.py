@@ -65,7 +65,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> tuple[Ev
     runner = runner_of(options, beam_flags)
     _refuse_report(options, runner)
     topics = topics_of(options)
-    live = live_source(options, beam_flags) if topics is None else None
+    live = live_source(options, beam_flags, runner) if topics is None else None
     of_files = topics is None and live is None
     followed = None
     if live is not None and options.runner != "local":

@@ -37,6 +37,7 @@ from ..core.sharding import shard_key
 from ..core.state_export import ShardState
 from ..core.state_import import taken_up
 from ..core.windows import microseconds
+from ..runners.presets import Runner
 from ..transforms import metrics, progress
 from ..transforms.append_table import STDOUT, TableSink, is_appendable
 from ..transforms.control import ControlFile
@@ -98,10 +99,10 @@ class LiveSource:
         return PipeReader(_stdin(), fields)
 
 
-def live_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> LiveSource | None:
+def live_source(options: argparse.Namespace, beam_flags: Sequence[str], runner: Runner) -> LiveSource | None:
     """Return the source that the options of `evaluate` name, None where they name files.
 
-    A folder may be followed on another runner, too.
+    A folder may be followed on a runner elsewhere, too.
 
     Raises ConfigError, or InputError, where it cannot be read live, or not with the other options.
     """
@@ -129,7 +130,8 @@ def live_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> LiveS
             f"{what} takes one source, and {len(options.sources)} are given; put them together before, "
             "as with cat old.jsonl - | rocsteady evaluate -"
         )
-    if (options.runner != "local" or beam_flags) and not (options.follow and options.runner != "local"):
+    elsewhere = options.follow and options.runner != "local" and not runner.in_process
+    if (options.runner != "local" or beam_flags) and not elsewhere:
         said = beam_flags[0] if options.runner == "local" else f"--runner {options.runner}"
         raise ConfigError(f"{said}: {what} is evaluated in this process, without Beam; leave it out")
     if not options.follow:
@@ -144,7 +146,7 @@ def live_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> LiveS
         raise InputError(f"--follow: {folder} {why}")
     idle = None
     if options.until_idle is not None:
-        if options.runner != "local":
+        if elsewhere:
             raise ConfigError(
                 f"--until-idle {options.until_idle}: on runner {options.runner} a folder is complete when it "
                 "has a file _END; leave it out"
