@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 
-THOROUGH = bool(os.environ.get("ROCSTEADY_THOROUGH"))
+THOROUGH_VARIABLE = "ROCSTEADY_THOROUGH"
+THOROUGH = bool(os.environ.get(THOROUGH_VARIABLE))
 
 
 def examples(most: int) -> int:
