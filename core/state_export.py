@@ -258,7 +258,7 @@ class ExportingMachine(Generic[Output]):
         self._waiting_bytes += len(record)
 
     def _follow(self, partition: int) -> list[Output | ShardState]:
-        """Apply what waited and has its turn now, of a partition; of all where an export was done."""
+        """Apply what waited and has its turn now: of this partition, or of those that an export lets go."""
         outputs: list[Output | ShardState] = []
         open_ = [partition] if self._waiting else []
         while open_ and not self._stopped:
@@ -270,8 +270,7 @@ class ExportingMachine(Generic[Output]):
                 outputs += self._pass(unpack_record(record), record)
             if not waiting:
                 self._waiting.pop(number, None)
-            if not self._markers:
-                open_ = [each for each, held in self._waiting.items() if held[0][0] <= self._limit(each)]
+            open_ = [each for each, held in self._waiting.items() if held[0][0] <= self._limit(each)]
         return outputs
 
     def _pass(self, content: Record, record: bytes) -> list[Output | ShardState]:

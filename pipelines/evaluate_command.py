@@ -33,7 +33,14 @@ from .evaluate_options import (
     whole_number,
 )
 from .evaluation import Evaluation, Output, Streams
-from .live import LiveSource, evaluate_live, in_order_of_a_stream, live_source, on_a_stream
+from .live import (
+    LiveSource,
+    evaluate_live,
+    in_order_of_a_stream,
+    live_source,
+    on_a_stream,
+    refuse_outputs_in,
+)
 from .outputs import check_outputs, is_text
 from .prometheus import served
 from .state import state_taken_up
@@ -65,7 +72,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> tuple[Ev
     runner = runner_of(options, beam_flags)
     _refuse_report(options, runner)
     topics = topics_of(options)
-    live = live_source(options, beam_flags, runner) if topics is None else None
+    live = live_source(options, beam_flags) if topics is None else None
     of_files = topics is None and live is None
     followed = None
     if live is not None and options.runner != "local":
@@ -84,6 +91,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> tuple[Ev
         return _on_topics(job, topics, options)
     if followed is not None:
         job = in_order_of_a_stream(job)
+        refuse_outputs_in(followed.folder or "", job)
         streams = followed_on(runner, followed.folder or "", job.fields, job.settings, job.timing)
         return _on_streams(job, streams.asked_by(options.control), options), None
     return (job if live is None else on_a_stream(job)), live
@@ -189,8 +197,8 @@ def _refuse_files(job: Evaluation) -> None:
     for option, path, _ in job.outputs():
         if not is_streamed(path):
             raise ConfigError(
-                f"{option} {path}: it would be there at the end of a topic, which has none; write to a "
-                "folder, such as rows/, or to a topic, or read up to --until latest"
+                f"{option} {path}: it would be there at the end of a stream, which has none; write to a "
+                "folder, such as rows/, or to a topic, or read a topic up to --until latest"
             )
 
 

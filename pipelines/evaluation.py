@@ -14,7 +14,7 @@ from ..transforms.file_formats import SourceFile
 from ..transforms.packets import Cut
 from ..transforms.read_stream import TICK_SECONDS, Way
 from ..transforms.sinks import PLAIN_SINKS, SinkOptions
-from ..transforms.state_folder import Export, Step, new_id
+from ..transforms.state_folder import Export, Step, everywhere, new_id
 from ..transforms.stream_reader import StreamInput
 from ..transforms.validate import ANY_TIME, EventFields, Timing
 from .alerts import Alerts
@@ -49,7 +49,8 @@ class Streams:
 
     def asked_by(self, control: str | None) -> Streams:
         """Return the same, whose state can be asked for by a control file, if there is one."""
-        return replace(self, inputs=[replace(source, control=control) for source in self.inputs])
+        path = None if control is None else everywhere(control)
+        return replace(self, inputs=[replace(source, control=path) for source in self.inputs])
 
     def cut_off(self, cut: Cut | None) -> Streams:
         """Return the same, cut off at the end of every partition, if at all."""

@@ -37,7 +37,6 @@ from ..core.sharding import shard_key
 from ..core.state_export import ShardState
 from ..core.state_import import taken_up
 from ..core.windows import microseconds
-from ..runners.presets import Runner
 from ..transforms import metrics, progress
 from ..transforms.append_table import STDOUT, TableSink, is_appendable
 from ..transforms.control import ControlFile
@@ -99,10 +98,14 @@ class LiveSource:
         return PipeReader(_stdin(), fields)
 
 
-def live_source(options: argparse.Namespace, beam_flags: Sequence[str], runner: Runner) -> LiveSource | None:
+_FOLLOWING = ("flink", "prism", "FlinkRunner", "PrismRunner", "PortableRunner")
+"""Runners that can follow a folder: they stream, and their workers may see it."""
+
+
+def live_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> LiveSource | None:
     """Return the source that the options of `evaluate` name, None where they name files.
 
-    A folder may be followed on a runner elsewhere, too.
+    A folder may be followed on a runner that streams, too.
 
     Raises ConfigError, or InputError, where it cannot be read live, or not with the other options.
     """
@@ -130,7 +133,7 @@ def live_source(options: argparse.Namespace, beam_flags: Sequence[str], runner: 
             f"{what} takes one source, and {len(options.sources)} are given; put them together before, "
             "as with cat old.jsonl - | rocsteady evaluate -"
         )
-    elsewhere = options.follow and options.runner != "local" and not runner.in_process
+    elsewhere = options.follow and options.runner in _FOLLOWING
     if (options.runner != "local" or beam_flags) and not elsewhere:
         said = beam_flags[0] if options.runner == "local" else f"--runner {options.runner}"
         raise ConfigError(f"{said}: {what} is evaluated in this process, without Beam; leave it out")
@@ -244,7 +247,7 @@ def _drive_streams(
     live: LiveEvaluation, job: Evaluation, streams: Streams, stop: StopOnSignal, tend: Callable[[], None]
 ) -> None:
     """Read the partitions as far as each other, by their times: so little has to wait in memory."""
-    readers = [StreamReader(source, 1) for source in streams.cut_off(job.cut()).inputs]
+    readers = [StreamReader(source, 1) for source in streams.inputs]
     asked = False
     try:
         while not asked and not all(reader.ended for reader in readers):
@@ -258,28 +261,39 @@ def _drive_streams(
             if not came:
                 time.sleep(_POLL_SECONDS)
             asked = stop.is_asked("the input ends here; once more, and the job ends without its last rows")
+        cut = job.cut()
         for reader in readers:
-            live.take_step(reader.finish())
+            live.take_step(reader.finish(cut))
         live.end()
     finally:
         for reader in readers:
             reader.source.partition.close()
 
 
+def refuse_outputs_in(folder: str, job: Evaluation) -> None:
+    """Raise InputError where what is written would be read again: it is in the folder that is followed."""
+    for option, path, content in job.outputs():
+        if content == "report" or path == STDOUT or has_scheme(path):
+            continue
+        into = path if is_folder(path) else Path(path).parent
+        if os.path.realpath(into) == os.path.realpath(folder):
+            raise InputError(f"{option} {path} is in the folder that is followed; write elsewhere")
+
+
 def _refuse_overlap(job: Evaluation, source: LiveSource) -> None:
     """Raise InputError where what is written would be read again."""
     if job.streams is not None:
         return
+    if source.folder is not None:
+        refuse_outputs_in(source.folder, job)
+        return
+    found = os.fstat(_stdin())
+    if not stat.S_ISREG(found.st_mode):
+        return
     for option, path, content in job.outputs():
         if content == "report" or path == STDOUT or has_scheme(path):
             continue
-        if source.folder is not None:
-            into = path if is_folder(path) else Path(path).parent
-            if os.path.realpath(into) == os.path.realpath(source.folder):
-                raise InputError(f"{option} {path} is in the folder that is followed; write elsewhere")
-            continue
-        found = os.fstat(_stdin())
-        if stat.S_ISREG(found.st_mode) and Path(path).exists() and os.path.samestat(found, Path(path).stat()):
+        if Path(path).exists() and os.path.samestat(found, Path(path).stat()):
             raise InputError(f"{option} {path} is also the input; write to another file")
 
 

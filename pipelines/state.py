@@ -18,12 +18,13 @@ from ..core.state_export import ShardState
 from ..core.state_import import check_join, check_table
 from ..core.state_reshard import resharded, resharded_joins
 from ..core.windows import microseconds
-from ..transforms.control import ExportRequest, ask, withdraw
+from ..transforms.control import ExportRequest, ask, let_go
 from ..transforms.file_formats import has_scheme
 from ..transforms.state_folder import (
     Export,
     Step,
     check_new_folder,
+    everywhere,
     is_whole,
     new_id,
     read_export,
@@ -51,7 +52,7 @@ def state_taken_up(job: Evaluation, options: argparse.Namespace) -> Iterator[Eva
                 f"{option} {value}: the rules of --alert have a state that is not exported in this version; "
                 "leave --alert out, and watch the rows of all jobs together"
             )
-    job = replace(job, export=folder)
+    job = replace(job, export=None if folder is None else everywhere(folder))
     if options.import_state is None:
         yield job
         return
@@ -59,6 +60,7 @@ def state_taken_up(job: Evaluation, options: argparse.Namespace) -> Iterator[Eva
     check_fits(export, job)
     if job.streams is not None:
         job = replace(job, streams=going_on(job.streams, export, options.start))
+        export = replace(export, folder=everywhere(export.folder))
     wanted = {step.name: step.shards for step in job.steps()}
     if all(wanted[step.name] == step.shards for step in export.steps):
         yield replace(job, begins_with=export)
@@ -133,8 +135,7 @@ def export_command(options: argparse.Namespace) -> int:
     """Ask a running stream for its state, and wait until it is written."""
     folder, control = options.output, options.control
     check_new_folder("--output", folder)
-    if not has_scheme(folder):
-        folder = str(Path(folder).absolute())  # the job runs in another folder
+    folder = everywhere(folder)
     if not has_scheme(control) and not Path(control).parent.is_dir():
         raise InputError(
             f"--control {control}: the folder {Path(control).parent} does not exist; name the file that the "
@@ -157,7 +158,7 @@ def export_command(options: argparse.Namespace) -> int:
                 )
             time.sleep(_LOOK_SECONDS)
     finally:
-        withdraw(control, request)
+        let_go(control, new_id())
     export = read_export(folder)
     said = ", ".join(f"{step.shards} shards of the {step.name}" for step in export.steps)
     print(

@@ -1,10 +1,11 @@
-"""Topics as the input of `rocsteady evaluate`: what the options say, and what the brokers say to it.
+"""Streams as the input of `rocsteady evaluate`: what the options say, and what the brokers say to it.
 
     SOURCE kafka://host:port/topic, and labels from --labels kafka://...; --start, --until, --kafka-option,
     --partition-idle
 
 With --until a topic is read up to where it ends now, like a file. Without, it goes on for ever: in this
-process (--runner local), or on a runner that streams.
+process (--runner local), or on a runner that streams; there a folder that grows can be read as well
+(--follow).
 """
 
 from __future__ import annotations
@@ -178,13 +179,18 @@ def followed_on(
 ) -> Streams:
     """Return a folder that grows as what a runner reads. Raises InputError where it cannot be listed."""
     partition = FolderPartition(str(Path(folder).absolute()))
+    if others := partition.not_read():
+        raise InputError(
+            f"--follow {folder}: on runner {runner.name} a folder is read as JSON lines (.jsonl), and it "
+            f"holds {others[0]}; follow it without --runner, or bring its files there as JSON lines"
+        )
     if fields.model is None and fields.model_name is None:
         try:
             first = _keys_of_first(partition.fetch(0, 100, _SAMPLE_SECONDS).values)
         except RocsteadyError as error:
             raise InputError(str(error)) from None
         partition.close()
-        fields = fields.resolved(("model",) if first is None else first, stem_of(folder))
+        fields = fields.resolved(("model",) if first is None else first, stem_of(partition.folder))
     located = settings.deduplicate is not None
     source = StreamInput(partition, 0, 1, "event", fields, 0, None, timing, located)
     return Streams([source], _way_of(runner, is_bounded=False))
@@ -193,12 +199,20 @@ def followed_on(
 def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
     """Return the streams as an export left them: each partition that it names goes on from its offset.
 
-    The others begin where they would have, as all do behind an export of files. Raises ConfigError where
-    `start` is said as well, InputError where an export has a position that is no offset.
+    Partitions that came later begin where they would have, as all do behind an export of files or of stdin.
+    Raises ConfigError where `start` is said as well, InputError where the export names others, or an offset
+    that is not there.
     """
-    known = dict(export.positions.values())
-    if not any(source.partition.name in known for source in streams.inputs):
+    known = {source: position for source, position in export.positions.values() if isinstance(position, dict)}
+    known = {source: position for source, position in known.items() if "offset" in position}
+    if not known:
         return streams
+    names = {source.partition.name for source in streams.inputs}
+    if others := sorted(known.keys() - names):
+        raise InputError(
+            f"--import-state {export.folder} was read up to offsets of {', '.join(others[:5])}, and this job "
+            f"reads {', '.join(sorted(names)[:5])}; name the same topics, or folder"
+        )
     if start is not None:
         raise ConfigError(
             f"--start {start}: --import-state {export.folder} goes on from the offsets that its readers had; "
@@ -218,6 +232,11 @@ def _from(known: dict[str, Any], source: StreamInput, export: Export) -> StreamI
         raise InputError(
             f"--import-state {export.folder} has no offset of {name}, but {known[name]!r}; export again"
         ) from None
+    if source.end is not None and offset > source.end:
+        raise InputError(
+            f"--import-state {export.folder} goes on from offset {offset:,} of {name}, which ends at "
+            f"{source.end:,}: the topic was made anew; begin without the state"
+        )
     return replace(source, start=offset, place=place, high_water=high_water)
 
 

@@ -7,6 +7,10 @@ A file at a place that the job's readers and who asks both see. It holds one req
 Every reader looks at it now and then (`ControlFile.request`), and sends a `StateMarker` of a request that it
 has not seen behind its packets; which one it saw last is a part of its own state. A later request has a
 greater id, and takes the place of the one before.
+
+A request is never removed, done or given up: a reader that has not seen it yet, or goes on from before it
+saw it, would send no marker, and the shards wait for that of every partition. One that asks for nothing, and
+lets them go, takes its place: a cut that nobody writes down.
 """
 
 from __future__ import annotations
@@ -102,10 +106,6 @@ def ask(path: str, request: ExportRequest) -> None:
         file.write(json.dumps({"export": request._asdict()}).encode())
 
 
-def withdraw(path: str, request: ExportRequest) -> None:
-    """Remove a request, unless another has taken its place."""
-    if ControlFile(path).request() == request:
-        if has_scheme(path):
-            FileSystems.delete([path])
-        else:
-            Path(path).unlink(missing_ok=True)
+def let_go(path: str, name: str) -> None:
+    """Put a request that asks for nothing, under a new id, in the place of the one before. Raises OSError."""
+    ask(path, ExportRequest(name, ""))

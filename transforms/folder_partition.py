@@ -4,10 +4,11 @@ Invariant
     What is read is the lines of all files in order of names, each once, wherever it goes on from: a place is
     a file and a byte of it, and knows nothing of the process that read it.
 
-Files may appear whole, or grow while they are read. A file is done when one of a later name is there; its
-last line then needs no end. So names must rise, as part-000001.jsonl, part-000002.jsonl do: a file that
-comes with an earlier name than that which is read is left out, and said in the log. Files that were read may
-be removed. A file `_END` says that the folder is complete; other names that begin with "_" or ".", or end in
+Files may appear whole, or grow while they are read; those that are packed grow by whole members. A file is
+done when one of a later name is there; its last line then needs no end. So names must rise, as
+part-000001.jsonl, part-000002.jsonl do: a file that comes with an earlier name than that which is read is
+left out, and said in the log. Files that were read may be removed; one of which a part was not is missed, in
+words. A file `_END` says that the folder is complete; other names that begin with "_" or ".", or end in
 ".tmp", are still being written.
 """
 
@@ -19,7 +20,8 @@ import logging
 import os
 import threading
 import time
-from dataclasses import dataclass
+import zlib
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
@@ -38,22 +40,39 @@ _POLL_SECONDS = 0.05
 _MOST_BYTES = 8 << 20
 """Of lines that are read at once, at the most."""
 
+_SLOW_LISTING = 0.01
+_REST = 4
+"""A folder that takes longer than that to list is left alone for so many times as long."""
+
 
 class _Place(NamedTuple):
-    """Where a folder is read on: behind so many bytes, unpacked, of a file; "" = before the first."""
+    """Where a folder is read on: behind so many bytes, unpacked, of a file; "" = before the first.
+
+    whole  all was read that was there, so that the file may be gone
+    """
 
     name: str
     byte: int
+    whole: bool
 
     @classmethod
     def of(cls, text: str) -> _Place:
         if not text:
-            return cls("", 0)
+            return cls("", 0, True)
         try:
-            name, byte = json.loads(text)
-            return cls(str(name), int(byte))
+            name, byte, whole = json.loads(text)
+            return cls(str(name), int(byte), bool(whole))
         except (ValueError, TypeError) as damage:
             raise CorruptBytesError(f"the place in a folder contradicts itself: {damage}") from None
+
+
+class _Lines(NamedTuple):
+    """Lines, where they end, whether there are more now, and whether there will ever be."""
+
+    lines: list[bytes | None]
+    place: _Place
+    has_more: bool
+    ended: bool
 
 
 @dataclass(frozen=True)
@@ -70,17 +89,20 @@ class FolderPartition:
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:
         """Return up to `limit` lines from a place on, the first of which is number `offset` of the folder.
 
-        Waits up to `wait` seconds for the first. Raises RocsteadyError where the folder cannot be read.
+        Waits up to `wait` seconds for the first. Raises RocsteadyError where the folder, or a file of it,
+        cannot be read.
         """
         until = time.monotonic() + wait
         while True:
-            lines, after, at_end, ended = self._lines(_Place.of(place), limit)
-            if lines or ended or time.monotonic() >= until:
+            found = _reader_of(self.folder).read(_Place.of(place), limit)
+            if found.lines or found.ended or time.monotonic() >= until:
                 break
             time.sleep(_POLL_SECONDS)
-        number = offset + len(lines)
-        said = json.dumps(after) if after.name else ""
-        return Fetched(range(offset, number), lines, number, at_end, place=said, ended=ended)
+        number = offset + len(found.lines)
+        said = json.dumps(found.place) if found.place.name else ""
+        return Fetched(
+            range(offset, number), found.lines, number, not found.has_more, place=said, ended=found.ended
+        )
 
     def end(self) -> int:
         """Return -1: how many lines there are nobody knows before they are read."""
@@ -91,111 +113,191 @@ class FolderPartition:
         return 0
 
     def close(self) -> None:
-        """Close the file that is open."""
+        """Forget what this process knows of it."""
         with _lock:
-            _close(self)
+            reader = _readers.pop(self.folder, None)
+        if reader is not None:
+            reader.close()
 
-    def _lines(self, place: _Place, limit: int) -> tuple[list[bytes | None], _Place, bool, bool]:
-        """Return lines, where they end, whether nothing more is there now, and whether nothing will be."""
-        names, complete = self._names()
+    def not_read(self) -> list[str]:
+        """Return the names of its files that are no JSON lines, if none is. Raises RocsteadyError."""
+        names = _names_in(self.folder)
+        others = [name for name in names if _is_whole(name) and not name.lower().endswith(ENDINGS)]
+        return [] if any(_is_wanted(name) for name in names) else others
+
+
+def _is_whole(name: str) -> bool:
+    return not name.startswith((".", "_")) and not name.endswith(".tmp")
+
+
+def _is_wanted(name: str) -> bool:
+    return _is_whole(name) and name.lower().endswith(ENDINGS)
+
+
+def _names_in(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))  # noqa: PTH208 - names alone
+    except OSError as error:
+        raise RocsteadyError(f"the folder {folder} cannot be listed: {error.strerror or error}") from None
+
+
+class _Stand(NamedTuple):
+    """A place at the end of a file as it was, by its size and when it was written."""
+
+    name: str
+    byte: int
+    size: int
+    written: int
+
+
+@dataclass
+class _Reader:
+    """What this process knows of a folder: none of it decides what is read. Thread-safe."""
+
+    folder: str
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _open: tuple[str, int, BinaryIO] | None = None
+    _stand: _Stand | None = None
+    _begun: set[str] | None = None
+    _names: list[str] = field(default_factory=list)
+    _next_look: float = 0.0
+
+    def read(self, place: _Place, limit: int) -> _Lines:
+        with self._lock:
+            return self._read(place, limit)
+
+    def close(self) -> None:
+        with self._lock:
+            self._let_go()
+
+    def _read(self, place: _Place, limit: int) -> _Lines:
+        names, complete = self._look(place)
         waiting = [name for name in names if name >= place.name]
-        lines: list[bytes | None] = []
-        with _lock:
-            begun = self._begun(names, place)
-            for number, name in enumerate(waiting):
-                begun.add(name)
-                is_done = complete or number + 1 < len(waiting)
-                byte = place.byte if name == place.name else 0
-                found, byte, has_more = _read(self, name, byte, limit - len(lines), is_done=is_done)
-                lines += found
-                place = _Place(name, byte)
-                if has_more or len(lines) >= limit:
-                    return lines, place, False, False
-        return lines, place, True, complete
-
-    def _names(self) -> tuple[list[str], bool]:
-        """Return the names of files of lines, in order, and whether the folder is complete."""
-        try:
-            with os.scandir(self.folder) as entries:
-                names = sorted(entry.name for entry in entries)
-        except OSError as error:
+        begun = self._had_their_turn(names, place)
+        if place.name not in waiting and not place.whole:
             raise RocsteadyError(
-                f"the folder {self.folder} cannot be listed: {error.strerror or error}"
-            ) from None
-        whole = [name for name in names if not name.startswith((".", "_")) and not name.endswith(".tmp")]
-        for name in whole:
-            if not name.lower().endswith(ENDINGS):
-                _logger.warning(
-                    "%s is not read: a folder is read as JSON lines here", Path(self.folder, name)
-                )
-        return [name for name in whole if name.lower().endswith(ENDINGS)], END_FILE in names
+                f"{Path(self.folder, place.name)} is gone, and was not read behind byte {place.byte:,}; "
+                "restore it, or begin anew"
+            )
+        lines: list[bytes | None] = []
+        for number, name in enumerate(waiting):
+            begun.add(name)
+            is_done = complete or number + 1 < len(waiting)
+            byte = place.byte if name == place.name else 0
+            found, byte, has_more, whole = self._lines(name, byte, limit - len(lines), is_done=is_done)
+            lines += found
+            place = _Place(name, byte, whole)
+            if has_more or len(lines) >= limit:
+                return _Lines(lines, place, True, False)
+        return _Lines(lines, place, False, complete)
 
-    def _begun(self, names: list[str], place: _Place) -> set[str]:
-        """Return the names that had their turn, as this process knows; say which came too late."""
+    def _look(self, place: _Place) -> tuple[list[str], bool]:
+        """Return the names of files of lines, in order, and whether the folder is complete.
+
+        A listing that is made while files come may have a later one and not the one before it. So it is made
+        twice: all that came before a name of the first one is in the second.
+        """
+        now = time.monotonic()
+        if now >= self._next_look:
+            names = _names_in(self.folder)
+            if END_FILE in names or any(name > place.name for name in names):
+                seen = {*names}
+                last = max(filter(_is_wanted, names), default="")
+                names = [
+                    name
+                    for name in _names_in(self.folder)
+                    if name in seen or (_is_wanted(name) and name < last)
+                ]
+            took = time.monotonic() - now
+            self._next_look = now + took * (1 + _REST) if took > _SLOW_LISTING else 0.0
+            self._names = names
+            for name in names:
+                if _is_whole(name) and not _is_wanted(name):
+                    _logger.warning(
+                        "%s is not read: a folder is read as JSON lines here", Path(self.folder, name)
+                    )
+        return [name for name in self._names if _is_wanted(name)], END_FILE in self._names
+
+    def _had_their_turn(self, names: list[str], place: _Place) -> set[str]:
+        """Return the names that were begun, as this process knows; say which came too late for it."""
         earlier = {name for name in names if name < place.name}
-        begun = _begun.setdefault(self, earlier)
+        begun = earlier if self._begun is None else self._begun
+        begun &= {*names}  # what was removed need not be remembered
         for name in sorted(earlier - begun):
             _logger.warning(
                 "%s came when %s was read already, and is left out: names must rise",
                 Path(self.folder, name),
                 place.name,
             )
-        begun |= earlier
-        return begun
+        self._begun = begun | earlier
+        return self._begun
 
+    def _lines(
+        self, name: str, byte: int, limit: int, *, is_done: bool
+    ) -> tuple[list[bytes | None], int, bool, bool]:
+        """Return whole lines of a file from a byte on, and the byte behind them.
 
-class _Open(NamedTuple):
-    """A file that is open, and how many of its bytes, unpacked, were given."""
+        And whether there are more now; and whether what is there was read to its last byte.
+        """
+        path = Path(self.folder, name)
+        lines: list[bytes | None] = []
+        size, line, has_more = 0, b"", True
+        try:
+            found = path.stat()
+            stand = _Stand(name, byte, found.st_size, found.st_mtime_ns)
+            if stand == self._stand and not is_done:
+                return [], byte, False, True
+            stream = self._stream(path, name, byte)
+            try:
+                while len(lines) < limit and size < _MOST_BYTES:
+                    line = stream.readline()
+                    if not line or (not line.endswith(b"\n") and not is_done):
+                        has_more = False
+                        break
+                    size += len(line)
+                    if line.strip():
+                        lines.append(line.rstrip(b"\r\n"))
+            except EOFError:  # of a packed file that is being written
+                if is_done:
+                    raise
+                self._let_go()
+                return lines, byte + size, False, False
+        except (OSError, EOFError, zlib.error) as error:
+            self._let_go()
+            raise RocsteadyError(
+                f"{path} cannot be read from byte {byte + size:,} on: "
+                f"{getattr(error, 'strerror', None) or error}; restore it, or end the job"
+            ) from None
+        byte += size
+        if has_more:
+            self._open = name, byte, stream
+        else:
+            self._let_go()
+            self._stand = stand._replace(byte=byte) if not line else None
+        return lines, byte, has_more, not has_more and not line
 
-    name: str
-    stream: BinaryIO
-    byte: int
+    def _stream(self, path: Path, name: str, byte: int) -> BinaryIO:
+        """Open a file at a byte; go on with the one that is open if it stands there."""
+        if self._open is not None and self._open[:2] == (name, byte):
+            stream = self._open[2]
+        else:
+            self._let_go()
+            is_packed = name.lower().endswith(".gz")
+            stream = cast(BinaryIO, gzip.open(path) if is_packed else path.open("rb"))  # noqa: SIM115 - kept
+            stream.seek(byte)
+        self._open = name, -1, stream  # while it moves it stands nowhere
+        return stream
+
+    def _let_go(self) -> None:
+        if self._open is not None:
+            self._open[2].close()
+            self._open = None
 
 
 _lock = threading.Lock()
-_open: dict[FolderPartition, _Open] = {}
-_begun: dict[FolderPartition, set[str]] = {}
+_readers: dict[str, _Reader] = {}
 
 
-def _close(folder: FolderPartition) -> None:
-    if (found := _open.pop(folder, None)) is not None:
-        found.stream.close()
-
-
-def _read(
-    folder: FolderPartition, name: str, byte: int, limit: int, *, is_done: bool
-) -> tuple[list[bytes], int, bool]:
-    """Return whole lines of a file from a byte on, the byte behind them, and whether there are more now."""
-    found = _open.get(folder)
-    try:
-        if found is None or (found.name, found.byte) != (name, byte) or found.stream.closed:
-            _close(folder)
-            path = Path(folder.folder, name)
-            packed = name.lower().endswith(".gz")
-            stream = cast(BinaryIO, gzip.open(path) if packed else path.open("rb"))  # noqa: SIM115 - kept open
-            stream.seek(byte)
-        else:
-            stream = found.stream
-        lines: list[bytes] = []
-        size = 0
-        has_more = True
-        while len(lines) < limit and size < _MOST_BYTES:
-            line = stream.readline()
-            if not line or (not line.endswith(b"\n") and not is_done):
-                has_more = False
-                break
-            size += len(line)
-            if line.strip():
-                lines.append(line.rstrip(b"\r\n"))
-    except (OSError, EOFError) as error:
-        raise RocsteadyError(
-            f"{Path(folder.folder, name)} cannot be read from byte {byte:,} on: "
-            f"{getattr(error, 'strerror', None) or error}; restore it, or end the job"
-        ) from None
-    byte += size
-    if has_more:
-        _open[folder] = _Open(name, stream, byte)
-    else:
-        stream.close()
-        _open.pop(folder, None)
-    return lines, byte, has_more
+def _reader_of(folder: str) -> _Reader:
+    with _lock:
+        return _readers.setdefault(folder, _Reader(folder))

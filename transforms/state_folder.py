@@ -105,6 +105,11 @@ def new_id() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{secrets.token_hex(4)}"
 
 
+def everywhere(path: str) -> str:
+    """Return a path that means the same in every working folder: processes of a runner have their own."""
+    return path if has_scheme(path) else str(Path(path).absolute())
+
+
 def check_new_folder(option: str, folder: str) -> None:
     """Raise InputError where an export cannot be written to a folder: it must be empty, or not there."""
     if has_scheme(folder):
@@ -131,7 +136,10 @@ def write_state(data: bytes, folder: str, steps: Sequence[Step]) -> None:
 
     Behind the manifest nothing changes any more. A job that failed in between gives states again, which may
     be of another cut: there is a manifest when all are of one.
+    Without a folder nothing is written: nobody wants the state any more.
     """
+    if not folder:
+        return
     state = ShardState.unpack(data)
     try:
         _make(folder)

@@ -15,7 +15,7 @@ import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple
 
-from ..core.errors import CorruptBytesError, OtherConfigurationError
+from ..core.errors import CorruptBytesError, FutureVersionError, OtherConfigurationError
 from ..core.events import NO_TIME
 from ..core.source_partitions import IDLE
 from .control import ControlFile
@@ -29,7 +29,8 @@ from .validate import ANY_TIME, Timing, time_span, validate_as
 BATCH_MESSAGES = 20_000
 """Messages of a step, at the most: what they become is in memory at once, some 10 MB."""
 
-_VERSION = 1
+_VERSION = 2
+"""1 had neither `asked` nor `place`."""
 
 
 @dataclass(frozen=True)
@@ -95,13 +96,20 @@ class ReaderState:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> ReaderState:
-        """Return the state of a checkpoint. Raises CorruptBytesError."""
+        """Return the state of a checkpoint. Raises CorruptBytesError, or FutureVersionError."""
         try:
-            state = cls(**json.loads(data))
-            whole = state.version == _VERSION and min([state.next, *state.sent]) >= 0 and len(state.sent) > 0
-        except (ValueError, TypeError) as damage:
+            content = json.loads(data)
+            is_newer = content["version"] > _VERSION
+            state = None if is_newer else replace(cls(**content), version=_VERSION)
+            whole = state is not None and min([state.next, *state.sent]) >= 0 and len(state.sent) > 0
+        except (ValueError, TypeError, KeyError) as damage:
             raise CorruptBytesError(f"the position of a reader contradicts itself: {damage}") from None
-        if not whole:
+        if is_newer:
+            raise FutureVersionError(
+                f"the position of a reader is of version {content['version']}, and this rocsteady reads "
+                f"versions up to {_VERSION}; upgrade it"
+            )
+        if state is None or not whole:
             raise CorruptBytesError(f"the position of a reader contradicts itself: {data[:200]!r}")
         return state
 
@@ -184,7 +192,9 @@ class StreamReader:
             return Step([], DeadLetters.of(()), at_end=True)
         if end is not None and state.next >= end:
             return Step(self._ends(), DeadLetters.of(()), at_end=True)
-        first = self._settle() if state.settled == NO_TIME else []  # as known from an export
+        first: list[tuple[str, bytes]] = []
+        if state.settled == NO_TIME and state.high_water != NO_TIME:  # as an export says
+            first = self._settle()
         fetched = self.source.partition.fetch(state.next, limit, wait, state.place)
         if end is not None and fetched.next > end:
             fetched = _up_to(fetched, end)
@@ -196,9 +206,12 @@ class StreamReader:
             step.packets.extend(self._ends())
         return step._replace(at_end=fetched.at_end or state.ended)
 
-    def finish(self) -> Step:
-        """End here, whatever is still to come."""
-        return Step([] if self._state.ended else self._ends(), DeadLetters.of(()), at_end=True)
+    def finish(self, cut: Cut | None = None) -> Step:
+        """End here, whatever is still to come; or be cut off here."""
+        packets: list[tuple[str, bytes]] = []
+        if not self._state.ended:
+            packets = self._ends() if cut is None else self._markers(cut)
+        return Step(packets, DeadLetters.of(()), at_end=True)
 
     def _read(self, fetched: Fetched) -> Step:
         if not fetched.offsets and not fetched.deleted:
@@ -211,6 +224,7 @@ class StreamReader:
             source.role, chunk, source.fields, name, source.number, self._timing, source.located
         )
         self._timing = self._timing.after(batch)
+        self._heard = time.monotonic()
         packets = [*self._packets.split(batch), *self._settle()]
         dead = DeadLetters.concat([chunk.dead, late])
         return Step(packets, dead, chunk.records, chunk.bytes_read, time_span(batch))
@@ -219,7 +233,6 @@ class StreamReader:
         """Tell how far it is settled, where that is news."""
         state, lateness = self._state, self._timing.lateness
         state.high_water = self._timing.high_water
-        self._heard = time.monotonic()
         if lateness is None or state.high_water == NO_TIME:
             return []
         settled = state.high_water - lateness

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from list_partition import ListPartition
-from rocsteady.core.errors import CorruptBytesError, OtherConfigurationError
+from rocsteady.core.errors import CorruptBytesError, FutureVersionError, OtherConfigurationError
 from rocsteady.core.evaluator_table import EvaluatorTable
 from rocsteady.core.events import NO_TIME, EventBatch
 from rocsteady.core.records import EndOfPartition, Heartbeat, StateImport, unpack_record
@@ -20,10 +21,11 @@ from rocsteady.core.source_partitions import IDLE
 from rocsteady.core.state_export import ShardState
 from rocsteady.core.state_import import taken_up
 from rocsteady.core.windows import EveryEvents, LastEvents
-from rocsteady.transforms.control import ExportRequest, ask
+from rocsteady.transforms.control import ExportRequest, ask, let_go
 from rocsteady.transforms.evaluate_shards import TableFactory
 from rocsteady.transforms.event_fields import EventFields
 from rocsteady.transforms.packets import Cut
+from rocsteady.transforms.state_folder import write_state
 from rocsteady.transforms.stream_reader import ReaderState, StreamInput, StreamReader
 from rocsteady.transforms.validate import Timing
 
@@ -188,6 +190,34 @@ def test_a_job_goes_on_from_the_state_and_the_offsets_of_another_that_ran_on(
     assert sorted(rows[:before] + more, key=identity) == reference(parts)[0]
 
 
+def test_an_export_that_is_given_up_holds_nothing_up(tmp_path):
+    """One reader saw the request; the other looks when somebody has given it up."""
+    parts = [
+        ListPartition(f"p{n}", tuple(message(event(i, i)) for i in range(60)), at_once=20) for n in range(2)
+    ]
+    control, folder = str(tmp_path / "control"), str(tmp_path / "state")
+
+    def step(number, state):
+        reader = reader_of(parts[number], number=number, partitions=2, control=control, state=state, end=60)
+        return [packet for _, packet in reader.step().packets], reader.state()
+
+    ask(control, ExportRequest("1", folder))
+    packets, first = step(0, None)
+    let_go(control, "2")
+    states = [first, None]
+    for _ in range(3):
+        for number in range(2):
+            more, states[number] = step(number, states[number])
+            packets += more
+    machine = TableFactory(TABLE).new(None, shard_key(0))
+    rows, given_states = applied(machine, packets)
+    assert sorted(rows, key=identity) == reference(parts)[0]
+    for state, _ in given_states:
+        write_state(state.pack(), state.folder, ())
+    assert not Path(folder).exists()
+    assert machine.snapshot_bytes() < 2_000
+
+
 def identity(row):
     return row.model, row.row
 
@@ -309,6 +339,17 @@ def test_a_silent_partition_says_so_once_and_takes_it_back():
     assert [word.settled for word in words([later.step()])] == [5_000_000]
 
 
+@pytest.mark.parametrize("values", [(), (message(event(1, 5)),)], ids=["never a record", "one"])
+def test_silence_is_counted_over_many_looks(values, monkeypatch):
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    reader, idle_at = reader_of(ListPartition("events[0]", values), idle=10.0), []
+    for _ in range(40):
+        now += 1.0
+        idle_at += [now for word in words([reader.step()]) if word.settled == IDLE]
+    assert idle_at == [111.0 if values else 110.0]
+
+
 def test_the_clock_does_not_wait_for_a_silent_partition_but_the_end_does():
     full = ListPartition("events[0]", tuple(message(event(i, i)) for i in range(30)))
     empty = ListPartition("events[1]", ())
@@ -348,7 +389,18 @@ def test_a_state_of_other_shards_or_damaged_is_refused():
         state[:-5],
         b"{}",
         b'{"next": -1, "sent": [0]}',
-        state.replace(b'"version":1', b'"version":9'),
+        state.replace(b'"version":2', b'"version":"x"'),
     ):
         with pytest.raises(CorruptBytesError, match="contradicts itself"):
             ReaderState.from_bytes(damaged)
+    newer = state.replace(b'"version":2', b'"version":9')
+    with pytest.raises(
+        FutureVersionError, match="is of version 9, and this rocsteady reads versions up to 2"
+    ):
+        ReaderState.from_bytes(newer)
+
+
+def test_a_state_of_the_first_version_is_read():
+    state = b'{"next":7,"sent":[3,4],"high_water":5,"settled":5,"ended":false,"is_idle":false,"version":1}'
+    reader = reader_of(ListPartition("events[0]", ()), shards=2, state=state)
+    assert (reader.offset, reader.settled) == (7, 5)
