@@ -52,7 +52,7 @@ def state_taken_up(job: Evaluation, options: argparse.Namespace) -> Iterator[Eva
                 f"{option} {value}: the rules of --alert have a state that is not exported in this version; "
                 "leave --alert out, and watch the rows of all jobs together"
             )
-    job = replace(job, export=None if folder is None else everywhere(folder))
+    job = replace(job, export=folder if folder is None or job.runner.here else everywhere(folder))
     if options.import_state is None:
         yield job
         return

@@ -30,7 +30,6 @@ logs and data are in --folder, and outlive them."""
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status: 2 for what is missing or refused, said in words."""
     words = _parser().parse_args(arguments)
-    logging.getLogger().setLevel(logging.ERROR)  # Beam warns of what it lacks for other runners
     try:
         words.run(words)
     except ServerError as error:
@@ -175,4 +174,5 @@ def _asked(words: argparse.Namespace) -> str:
 
 
 if __name__ == "__main__":
+    logging.getLogger().setLevel(logging.ERROR)  # Beam warns of what it lacks for other runners
     sys.exit(main())
