@@ -515,3 +515,23 @@ def test_what_is_read_is_not_written_over(capsys, monkeypatch):
     assert ran.status == 2
     assert "rows.jsonl is also the input" in ran.lines[0]
     assert Path("rows.jsonl").read_bytes() == LINES[0]
+
+
+ELSEWHERE = {
+    "lines --runner flink --output lines/": "--output lines/ is in the folder that is followed",
+    "tables --runner flink --output rows/": "--follow tables: on runner flink a folder is read as JSON lines",
+    "lines --runner prism --output rows.csv": "--output rows.csv: it would be there at the end of a stream",
+    "lines --runner flink --output rows/ --until-idle 5s": "a folder is complete when it has a file _END",
+    "lines --runner DirectRunner --output rows/": "--follow is evaluated in this process, without Beam",
+    "lines --runner flink --output rows/ --export-state s": "goes on for ever; give it --control FILE",
+}
+
+
+@pytest.mark.parametrize("words", ELSEWHERE)
+def test_what_a_folder_elsewhere_cannot_be_is_said_before_the_job(capsys, words):
+    for name, file in (("lines", "a.jsonl"), ("tables", "b.csv")):
+        Path(name).mkdir()
+        Path(name, file).write_text('{"model": "m", "score": 0.5, "label": 1, "time": 1}\n')
+    ran = call(capsys, "evaluate", *words.split(), "--follow", "--time", "time")
+    assert ran.status == 2, ran
+    assert ELSEWHERE[words] in ran.lines[-1]
