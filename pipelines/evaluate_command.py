@@ -168,6 +168,7 @@ def _on_topics(
     if topics.until is None:
         job = in_order_of_a_stream(job)
     streams = streams_of(topics, job.runner, job.fields, job.settings, job.timing, job.join)
+    streams = streams.asked_by(options.control)
     if streams.way == "live":
         return on_a_stream(replace(job, streams=streams)), LiveSource()
     return _on_streams(job, streams, options), None
@@ -185,7 +186,7 @@ def _on_streams(job: Evaluation, streams: Streams, options: argparse.Namespace) 
 
 def _refuse_states(options: argparse.Namespace, streams: Streams) -> None:
     """Raise ConfigError for a state that is wanted at an end that never comes."""
-    if options.export_state is not None and not streams.is_bounded and streams.way != "live":
+    if options.export_state is not None and not streams.is_bounded:
         raise ConfigError(
             f"--export-state {options.export_state}: on runner {options.runner} the job goes on for ever; "
             "give it --control FILE, and ask with rocsteady state export"

@@ -272,12 +272,17 @@ def _drive_streams(
 
 def refuse_outputs_in(folder: str, job: Evaluation) -> None:
     """Raise InputError where what is written would be read again: it is in the folder that is followed."""
-    for option, path, content in job.outputs():
-        if content == "report" or path == STDOUT or has_scheme(path):
-            continue
+    for option, path in _tables_here(job):
         into = path if is_folder(path) else Path(path).parent
         if os.path.realpath(into) == os.path.realpath(folder):
             raise InputError(f"{option} {path} is in the folder that is followed; write elsewhere")
+
+
+def _tables_here(job: Evaluation) -> Iterator[tuple[str, str]]:
+    """Yield option and path of the tables that are written to files or folders of this machine."""
+    for option, path, content in job.outputs():
+        if content != "report" and path != STDOUT and not has_scheme(path):
+            yield option, path
 
 
 def _refuse_overlap(job: Evaluation, source: LiveSource) -> None:
@@ -290,9 +295,7 @@ def _refuse_overlap(job: Evaluation, source: LiveSource) -> None:
     found = os.fstat(_stdin())
     if not stat.S_ISREG(found.st_mode):
         return
-    for option, path, content in job.outputs():
-        if content == "report" or path == STDOUT or has_scheme(path):
-            continue
+    for option, path in _tables_here(job):
         if Path(path).exists() and os.path.samestat(found, Path(path).stat()):
             raise InputError(f"{option} {path} is also the input; write to another file")
 

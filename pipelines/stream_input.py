@@ -11,11 +11,9 @@ process (--runner local), or on a runner that streams; there a folder that grows
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from time import time
 from typing import Any, Literal
 
@@ -26,11 +24,13 @@ from ..runners.presets import Runner
 from ..transforms.event_fields import EventFields, Role
 from ..transforms.file_formats import stem_of
 from ..transforms.folder_partition import FolderPartition
+from ..transforms.json_lines import keys_of_first
 from ..transforms.kafka_offsets import Moment, Offsets, offsets_of
 from ..transforms.kafka_partition import KafkaPartition
 from ..transforms.kafka_topic import KafkaTopic, is_kafka
 from ..transforms.read_stream import Way
-from ..transforms.state_folder import Export
+from ..transforms.state_folder import Export, everywhere
+from ..transforms.stream_partition import StreamPartition
 from ..transforms.stream_reader import StreamInput
 from ..transforms.validate import Timing
 from .evaluation import Join, Streams
@@ -45,14 +45,13 @@ class Topics:
 
     topics        (role, topic): of events; or of predictions and labels
     start, until  where to begin and to end; until None: never
-    idle, control see `StreamInput`
+    idle          see `StreamInput`
     """
 
     topics: Sequence[tuple[Role, KafkaTopic]]
     start: Moment
     until: Moment | None
     idle: float | None
-    control: str | None
 
 
 def topics_of(options: argparse.Namespace) -> Topics | None:
@@ -100,7 +99,6 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
         _moment("--start", options.start or "earliest"),
         None if options.until is None else _end(options.until),
         None if idle is None else microseconds(idle, "--partition-idle") / 1e6,
-        options.control,
     )
 
 
@@ -170,15 +168,14 @@ def streams_of(
             )
             for number, (partition, each) in enumerate(zip(partitions, offsets, strict=True))
         ]
-    streams = Streams(inputs, _way_of(runner, is_bounded=topics.until is not None))
-    return streams.asked_by(topics.control)
+    return Streams(inputs, _way_of(runner, is_bounded=topics.until is not None))
 
 
 def followed_on(
     runner: Runner, folder: str, fields: EventFields, settings: TableSettings, timing: Timing
 ) -> Streams:
     """Return a folder that grows as what a runner reads. Raises InputError where it cannot be listed."""
-    partition = FolderPartition(str(Path(folder).absolute()))
+    partition = FolderPartition(everywhere(folder))
     if others := partition.not_read():
         raise InputError(
             f"--follow {folder}: on runner {runner.name} a folder is read as JSON lines (.jsonl), and it "
@@ -186,7 +183,7 @@ def followed_on(
         )
     if fields.model is None and fields.model_name is None:
         try:
-            first = _keys_of_first(partition.fetch(0, 100, _SAMPLE_SECONDS).values)
+            first = _first_keys(partition, 0)
         except RocsteadyError as error:
             raise InputError(str(error)) from None
         partition.close()
@@ -268,20 +265,13 @@ def _settled(
     if fields.model is not None or fields.model_name is not None:
         return fields
     for partition, each in zip(partitions, offsets, strict=True):
-        keys = _keys_of_first(partition.fetch(each.start, 100, _SAMPLE_SECONDS).values)
+        keys = _first_keys(partition, each.start)
         if keys is not None:
             return fields.resolved(keys, topic.name)
     return fields.resolved(("model",))
 
 
-def _keys_of_first(values: Sequence[bytes | None]) -> list[str] | None:
-    """Return the keys of the first record; None where there is none."""
-    for value in values:
-        try:
-            record = json.loads(value or b"")
-        except (ValueError, RecursionError):
-            continue
-        first = record[0] if isinstance(record, list) and record else record
-        if isinstance(first, dict):
-            return list(first)
-    return None
+def _first_keys(partition: StreamPartition, start: int) -> list[str] | None:
+    """Return the keys of the first record; None where there is none among the first messages."""
+    values = partition.fetch(start, 100, _SAMPLE_SECONDS).values
+    return keys_of_first(values, in_arrays=True)

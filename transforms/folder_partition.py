@@ -122,16 +122,17 @@ class FolderPartition:
     def not_read(self) -> list[str]:
         """Return the names of its files that are no JSON lines, if none is. Raises RocsteadyError."""
         names = _names_in(self.folder)
-        others = [name for name in names if _is_whole(name) and not name.lower().endswith(ENDINGS)]
+        others = [name for name in names if is_whole(name) and not name.lower().endswith(ENDINGS)]
         return [] if any(_is_wanted(name) for name in names) else others
 
 
-def _is_whole(name: str) -> bool:
+def is_whole(name: str) -> bool:
+    """Tell the name of a file that is there from one that is still being written, or says something."""
     return not name.startswith((".", "_")) and not name.endswith(".tmp")
 
 
 def _is_wanted(name: str) -> bool:
-    return _is_whole(name) and name.lower().endswith(ENDINGS)
+    return is_whole(name) and name.lower().endswith(ENDINGS)
 
 
 def _names_in(folder: str) -> list[str]:
@@ -212,7 +213,7 @@ class _Reader:
             self._next_look = now + took * (1 + _REST) if took > _SLOW_LISTING else 0.0
             self._names = names
             for name in names:
-                if _is_whole(name) and not _is_wanted(name):
+                if is_whole(name) and not _is_wanted(name):
                     _logger.warning(
                         "%s is not read: a folder is read as JSON lines here", Path(self.folder, name)
                     )

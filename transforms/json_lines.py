@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
@@ -263,3 +263,20 @@ def json_columns(source: SourceFile) -> list[str] | None:
         hint = "it is one JSON array" if lines[0].lstrip().startswith(b"[") else "no line is an object"
         raise InputError(f"{source.name} is not JSON lines: {hint}; write one JSON object on each line")
     return list(keys) if lines else None
+
+
+def keys_of_first(lines: Iterable[bytes | None], *, in_arrays: bool = False) -> list[str] | None:
+    """Return the keys of the first line that is an object, or an array that begins with one; None: none is.
+
+    in_arrays  whether an array of objects is one, as in messages of a stream
+    """
+    for line in lines:
+        try:
+            record = json.loads(line or b"")
+        except (ValueError, RecursionError):
+            continue
+        if in_arrays and isinstance(record, list) and record:
+            record = record[0]
+        if isinstance(record, dict):
+            return list(record)
+    return None

@@ -11,7 +11,6 @@ asks for what has come, and says when to stop.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import select
@@ -27,8 +26,8 @@ from .dead_letters import DeadLetter, DeadLetters
 from .event_fields import EventFields
 from .file_formats import FORMATS, Chunk, SourceFile
 from .file_partition import read_batches
-from .folder_partition import END_FILE
-from .json_lines import WholeLines, json_chunk
+from .folder_partition import END_FILE, is_whole
+from .json_lines import WholeLines, json_chunk, keys_of_first
 from .list_files import check_columns, column_names, list_sources
 from .record_batches import records_to_batch
 
@@ -134,7 +133,7 @@ class PipeReader:
         return b"".join(parts)
 
     def _fields_by(self, block: bytes) -> EventFields:
-        if not self._settled and (keys := _keys_of_first(block)) is not None:
+        if not self._settled and (keys := keys_of_first(block.split(b"\n"))) is not None:
             self._fields = self._fields.resolved(keys, self._name)
             self._settled = True
         return self._fields
@@ -145,18 +144,6 @@ class PipeReader:
         chunk = json_chunk(block, self._name, self._position, text_columns, columns)
         self._position += chunk.records
         return chunk._replace(bytes_read=len(block))
-
-
-def _keys_of_first(block: bytes) -> list[str] | None:
-    """Return the keys of the first line that is an object; None where none is."""
-    for line in block.split(b"\n"):
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(record, dict):
-            return list(record)
-    return None
 
 
 def _is_ready(handle: int, wait: float) -> bool:
@@ -274,7 +261,7 @@ class FolderReader:
 
     def _is_wanted(self, entry: os.DirEntry[str]) -> bool:
         name = entry.name
-        if name.startswith((".", "_")) or name.endswith(".tmp") or not entry.is_file():
+        if not is_whole(name) or not entry.is_file():
             return False
         ending = Path(name.lower().removesuffix(".gz")).suffix
         if ending not in FORMATS and ending not in self._endings:

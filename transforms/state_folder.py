@@ -143,7 +143,7 @@ def write_state(data: bytes, folder: str, steps: Sequence[Step]) -> None:
     state = ShardState.unpack(data)
     try:
         _make(folder)
-        if MANIFEST in _names(folder):
+        if is_whole(folder):
             return
         with replaced(_joined(folder, _name(state.step, state.shard, state.shards, state.id))) as file:
             file.write(data)
