@@ -88,7 +88,7 @@ class DeadLetters(Sequence[DeadLetter]):
         """Put several one after another."""
         parts = [part for part in parts if len(part)]
         if len(parts) < 2:
-            return parts[0] if parts else cls.of(())
+            return parts[0] if parts else NO_LETTERS
         (batch,) = pa.Table.from_batches([part.batch for part in parts]).combine_chunks().to_batches()
         return cls(batch, TextColumn.of([reason for part in parts for _, reason, _ in part.kinds()]))
 
@@ -115,3 +115,7 @@ class DeadLetters(Sequence[DeadLetter]):
             for place, column in enumerate(self.batch.columns)
         ]
         return map(DeadLetter._make, zip(*columns, strict=True))
+
+
+NO_LETTERS = DeadLetters.of(())
+"""Made once: it costs as much as a small batch."""

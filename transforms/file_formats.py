@@ -35,7 +35,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from ..core.errors import InputError, RocsteadyError
 from ..core.events import Int64Array
-from .dead_letters import DeadLetter, DeadLetters, RawRecords
+from .dead_letters import NO_LETTERS, DeadLetter, DeadLetters, RawRecords
 from .text_forms import json_objects
 
 CHUNK_ROWS = 100_000
@@ -418,5 +418,5 @@ def parquet_chunks(
         rows = max(file.metadata.num_rows, 1)
         for batch in file.iter_batches(chunk_rows, columns=wanted):
             share = (position + batch.num_rows) / rows
-            yield Chunk(position, batch, None, DeadLetters.of(()), int(source.size * share))
+            yield Chunk(position, batch, None, NO_LETTERS, int(source.size * share))
             position += batch.num_rows

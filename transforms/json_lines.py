@@ -22,7 +22,7 @@ import pyarrow.json
 from ..core.errors import InputError
 from ..core.events import Int64Array
 from .columns import EXACT, json_record
-from .dead_letters import DeadLetter, DeadLetters
+from .dead_letters import NO_LETTERS, DeadLetter, DeadLetters
 from .file_formats import HEAD_BYTES, Chunk, SourceFile, arrow_buffer, text_head, unpacked
 from .record_batches import records_to_batch
 
@@ -122,7 +122,7 @@ def json_chunk(
     """Read whole lines, the first record at `position`; see `json_line_chunks`."""
     batch = _fast_json(block, columns, text_columns) if _is_flat(block) else None
     if batch is not None:
-        return Chunk(position, batch, None, DeadLetters.of(()), raw=_Lines(block))
+        return Chunk(position, batch, None, NO_LETTERS, raw=_Lines(block))
     numbers = () if columns is None else set(columns) - set(text_columns)
     return _slow_json(block, name, position, columns, numbers)
 

@@ -22,7 +22,7 @@ from ..core.events import EventBatch
 from ..core.records import Batch
 from ..core.sharding import shard_key, split_by_shard, split_records
 from .columns import json_record
-from .dead_letters import DeadLetter, DeadLetters
+from .dead_letters import NO_LETTERS, DeadLetter, DeadLetters
 from .event_fields import EventFields, Role
 from .file_formats import Chunk
 from .packed_events import fitting
@@ -138,7 +138,7 @@ class PackRecords(beam.DoFn):
             -1,
             records_to_batch(records, fields.columns_of(role), fields.number_columns),
             None,
-            DeadLetters.of(()),
+            NO_LETTERS,
             raw=lambda rows: pa.array([json_record(records[row]) for row in rows.tolist()], pa.string()),
         )
         batch, letters = validate_as(role, chunk, fields, self._source, 0, ANY_TIME)

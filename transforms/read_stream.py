@@ -37,7 +37,7 @@ from .metrics import METRICS_NAMESPACE, count_records
 from .read_files import DEAD_LETTERS, EventFiles
 from .record_batches import from_ipc, to_ipc
 from .state_sizes import measure_bytes
-from .stream_reader import Step, StreamInput, StreamReader
+from .stream_reader import FEW_RECORDS, Step, StreamInput, StreamReader
 
 Way = Literal["bounded", "impulse", "source"]
 """How a runner reads; see the module."""
@@ -136,7 +136,7 @@ class _ReadAtTick(beam.DoFn):
             step = reader.step()
             self._counts.count(reader, step)
             yield from _outputs(step)
-            if step.at_end or not step.records:
+            if step.at_end or step.records < FEW_RECORDS:
                 break
         state = reader.state()
         if state != committed:
@@ -209,6 +209,7 @@ class _SourceReader(UnboundedReader):
     def __init__(self, reader: StreamReader) -> None:
         self._reader = reader
         self._step: Step | None = None
+        self._rests = False
         self._counts = _Counts()
 
     def start(self) -> bool:
@@ -216,11 +217,13 @@ class _SourceReader(UnboundedReader):
         return self.advance()
 
     def advance(self) -> bool:
-        """Read on; whether that gave anything."""
-        if self._reader.ended:
+        """Read on; whether that gave anything. Behind few records nothing is read: the bundle ends there."""
+        rests, self._rests = self._rests, False
+        if rests or self._reader.ended:
             return False
         self._step = self._reader.step()
         self._counts.count(self._reader, self._step)
+        self._rests = self._step.records < FEW_RECORDS
         return bool(self._step.packets or self._step.records)
 
     def get_current(self) -> _Given:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..core.events import Int64Array
-from .dead_letters import DEAD_LETTER_SCHEMA, DeadLetter, DeadLetters
+from .dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters
 from .file_formats import Chunk
 from .json_lines import json_chunk
 from .stream_partition import Fetched
@@ -73,7 +73,7 @@ def _plain_lines(values: Sequence[bytes | None]) -> bytes | None:
 
 
 _BRACKET = ord("[")
-_NOTHING = Chunk(0, pa.RecordBatch.from_pydict({}), None, DeadLetters.of(()))
+_NOTHING = Chunk(0, pa.RecordBatch.from_pydict({}), None, NO_LETTERS)
 
 
 def _items(text: bytes) -> list[bytes] | None:
@@ -91,7 +91,7 @@ def _empty_letters(dead: list[DeadLetter]) -> DeadLetters:
 
 def _deleted(fetched: Fetched, name: str) -> DeadLetters:
     if not fetched.deleted:
-        return DeadLetters.of(())
+        return NO_LETTERS
     first = (fetched.offsets[0] if fetched.offsets else fetched.next) - fetched.deleted
     reason = f"{fetched.deleted:,} messages from here on were deleted by retention before they were read"
     return DeadLetters.of([DeadLetter("invalid", reason, name, first)], [_DELETED])

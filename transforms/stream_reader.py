@@ -19,7 +19,7 @@ from ..core.errors import CorruptBytesError, FutureVersionError, OtherConfigurat
 from ..core.events import NO_TIME
 from ..core.source_partitions import IDLE
 from .control import ControlFile
-from .dead_letters import DeadLetters
+from .dead_letters import NO_LETTERS, DeadLetters
 from .event_fields import EventFields, Role
 from .packets import Cut, Packets
 from .stream_messages import message_chunk
@@ -28,6 +28,9 @@ from .validate import ANY_TIME, Timing, time_span, validate_as
 
 BATCH_MESSAGES = 20_000
 """Messages of a step, at the most: what they become is in memory at once, some 10 MB."""
+
+FEW_RECORDS = 1_000
+"""A step costs some 4 ms whatever is in it, and its packets as much again: below this, wait for more."""
 
 _VERSION = 2
 """1 had neither `asked` nor `place`."""
@@ -189,9 +192,9 @@ class StreamReader:
         """
         state, end = self._state, self.source.end
         if state.ended:
-            return Step([], DeadLetters.of(()), at_end=True)
+            return Step([], NO_LETTERS, at_end=True)
         if end is not None and state.next >= end:
-            return Step(self._ends(), DeadLetters.of(()), at_end=True)
+            return Step(self._ends(), NO_LETTERS, at_end=True)
         first: list[tuple[str, bytes]] = []
         if state.settled == NO_TIME and state.high_water != NO_TIME:  # as an export says
             first = self._settle()
@@ -211,11 +214,11 @@ class StreamReader:
         packets: list[tuple[str, bytes]] = []
         if not self._state.ended:
             packets = self._ends() if cut is None else self._markers(cut)
-        return Step(packets, DeadLetters.of(()), at_end=True)
+        return Step(packets, NO_LETTERS, at_end=True)
 
     def _read(self, fetched: Fetched) -> Step:
         if not fetched.offsets and not fetched.deleted:
-            return Step(self._silence(fetched), DeadLetters.of(()))
+            return Step(self._silence(fetched), NO_LETTERS)
         source, name = self.source, self.source.partition.name
         chunk = message_chunk(fetched, name, self._text_columns, self._columns)
         if self._timing.ahead is not None:

@@ -35,7 +35,7 @@ from ..core.join_batches import LabelBatch, PredictionBatch
 from ..core.rejected import in_words
 from ..core.windows import duration_text
 from .columns import ids, instants, numbers, texts
-from .dead_letters import DEAD_LETTER_SCHEMA, DeadLetter, DeadLetters, RawRecords
+from .dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters, RawRecords
 from .event_fields import EventFields, Role
 from .faults import (
     Faults,
@@ -348,7 +348,7 @@ class _Check:
         late = self._late(read.times, keep)
         keep[list(late)] = False
         kept = np.flatnonzero(keep)
-        letters = DeadLetters.of(())
+        letters = NO_LETTERS
         first_position, places = self._first_position, self._places
         if len(kept) < n:
             letters = self._dead_letters(read, late)
