@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.coders import BytesCoder
+from apache_beam.options.pipeline_options import DebugOptions
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import (
@@ -119,6 +120,11 @@ END = TimerSpec("end", TimeDomain.WATERMARK)
 CLOCK = TimerSpec("clock", TimeDomain.WATERMARK)
 
 LETTERS, STATES = "letters", "states"
+
+_WHOLE_BUNDLES = "prism_disable_sdf_split"
+"""Prism (2.77) splits a bundle in which nothing is done for 0.1 s, also between elements of one key. Both parts
+then run side by side, each with the state of before, and what one of them wrote is lost. This keeps it from
+that; other runners do not know the word."""
 
 Letters = Callable[[Rejected], DeadLetters]
 """Makes dead letters of what a machine refuses; travels to the workers."""
@@ -328,6 +334,7 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machi
     def expand(self, records: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
         """Host the machines; raises ConfigError for windows that merge."""
         refuse_merging_windows(records, self.label)
+        records.pipeline.options.view_as(DebugOptions).add_experiment(_WHOLE_BUNDLES)
         step = secrets.token_hex(8)
         # An untyped keyed PCollection gets another key coder in the timer than in the state on some
         # runners, and the timer then sees empty state without a word.

@@ -1,13 +1,42 @@
-"""Prism as it was compiled runs a stateful job."""
+"""Prism as it was compiled runs a stateful job, and gives a key to one bundle at a time."""
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
 from counting_job import SUMS, sum_pairs
+from hash_chain import ChainFactory, events
 from requirements import servers
 from rocsteady.runners.servers.packages import prism_path
+from rocsteady.transforms.stateful_machine import RunStateMachine
+
+SLOW_SECONDS, RECORDS = 0.3, 12
+"""Prism splits bundles in which nothing is done within 0.1 s."""
+
+
+def _options():
+    return ["--runner=PrismRunner", f"--prism_location={prism_path()}", "--environment_type=LOOPBACK"]
 
 
 def test_prism_runs_a_stateful_job(tmp_path):
     servers("prism")
-    options = ["--runner=PrismRunner", f"--prism_location={prism_path()}", "--environment_type=LOOPBACK"]
-    assert sum_pairs(options, tmp_path / "sums") == SUMS
+    assert sum_pairs(_options(), tmp_path / "sums") == SUMS
+
+
+def _dawdle(place):
+    if place == "before apply":
+        time.sleep(SLOW_SECONDS)
+
+
+def test_no_record_of_a_slow_bundle_is_lost(tmp_path):
+    servers("prism")
+    records = [("one", events(number)) for number in range(RECORDS)]
+    with beam.Pipeline(options=PipelineOptions(_options())) as pipeline:
+        given = pipeline | beam.Create(records) | beam.Reshuffle()
+        rows = given | RunStateMachine(ChainFactory(every=1, at=_dawdle), Any)
+        _ = rows.outputs | beam.Map(lambda row: str(row.seq)) | beam.io.WriteToText(str(tmp_path / "seen"))
+    seen = [int(line) for path in tmp_path.glob("seen*") for line in path.read_text().split()]
+    assert sorted(seen) == list(range(1, RECORDS + 1))
