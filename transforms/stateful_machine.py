@@ -122,9 +122,9 @@ CLOCK = TimerSpec("clock", TimeDomain.WATERMARK)
 LETTERS, STATES = "letters", "states"
 
 _WHOLE_BUNDLES = "prism_disable_sdf_split"
-"""Prism (2.77) splits a bundle in which nothing is done for 0.1 s, also between elements of one key. Both parts
-then run side by side, each with the state of before, and what one of them wrote is lost. This keeps it from
-that; other runners do not know the word."""
+"""Prism (2.77) splits a bundle in which nothing is done for 0.1 s, also between elements of one key. Both
+parts then run side by side, each with the state of before, and what one of them wrote is lost. This keeps it
+from that; other runners do not know the word."""
 
 Letters = Callable[[Rejected], DeadLetters]
 """Makes dead letters of what a machine refuses; travels to the workers."""
