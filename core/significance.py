@@ -133,7 +133,7 @@ class McnemarEvidence:
 
     >>> evidence = McnemarEvidence()
     >>> [round(evidence.update(*counts), 4) for counts in ((0, 5), (1, 0), (0, 9), (8, 3))]
-    [0.127, 0.127, 0.0081, 0.0081]
+    [0.127, 0.127, 0.0061, 0.0061]
     """
 
     only_a_wrong: int = 0
