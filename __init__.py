@@ -33,6 +33,15 @@ if TYPE_CHECKING:
     from .core.score_tree import ScoreTree
     from .core.settings import BetaCost, EvaluatorSettings, SeverityCost, TableSettings, UniformCost
     from .core.shards import Shards
+    from .core.significance import (
+        McnemarEvidence,
+        delong_test,
+        friedman_nemenyi,
+        holm,
+        mcnemar,
+        sign_test,
+        wilcoxon,
+    )
     from .core.threshold_queries import SortedMasses, estimate_auc
     from .core.weighted_tree import WeightedTree
     from .core.windows import (
@@ -72,6 +81,9 @@ _HOMES = {
         "BetaCost", "EvaluatorSettings", "SeverityCost", "TableSettings", "UniformCost",
     ),
     "core.shards": ("Shards",),
+    "core.significance": (
+        "McnemarEvidence", "delong_test", "friedman_nemenyi", "holm", "mcnemar", "sign_test", "wilcoxon",
+    ),
     "core.approximate_h": ("Approximation", "approximate_cost_curve_area", "approximate_h"),
     "core.auc_sketch": ("AucBounds", "AucSketch", "HBounds"),
     "core.compressed_auc": ("CompressedAuc",),
@@ -98,13 +110,13 @@ __all__ = [
     "CorruptBytesError", "EvaluateModels", "EvaluatorSettings", "EvaluatorTable", "EventBatch",
     "EveryEvents", "EverySeconds", "Fading", "ForeignBytesError", "FutureVersionError", "HBounds",
     "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents", "MeasureRow",
-    "Measures",
-    "MissingPackageError", "ModelEvaluator", "OtherConfigurationError", "RocCurve", "RocsteadyError",
+    "McnemarEvidence", "Measures", "MissingPackageError", "ModelEvaluator", "OtherConfigurationError",
+    "RocCurve", "RocsteadyError",
     "Rows", "ScoreTree", "SeverityCost", "Shards", "SortedMasses", "TableSettings", "TextColumn",
     "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve", "WireError",
     "WriteKafka",
-    "approximate_cost_curve_area", "approximate_h", "estimate_auc", "parse_alert",
-    "read_rows",
+    "approximate_cost_curve_area", "approximate_h", "delong_test", "estimate_auc", "friedman_nemenyi", "holm",
+    "mcnemar", "parse_alert", "read_rows", "sign_test", "wilcoxon",
 ]  # fmt: skip
 
 

@@ -59,7 +59,6 @@ MISTAKES = {
     # nothing to do, or nothing known
     "evalute ok.csv": "'evalute' did you mean evaluate?",
     "jump": "'jump' demo evaluate inspect",
-    "compare rows.csv": "compare not in this version",
     "prequential ok.csv": "prequential not in this version",
     "--frobnicate": "COMMAND",
     "evaluate": "SOURCE --output evaluate --help",

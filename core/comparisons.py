@@ -1,0 +1,195 @@
+"""Who is better than whom, over folds or streams: the tests of `significance`, as rows.
+
+At a checkpoint every learner has a value of a measure in every fold. Every pair of learners is tested over
+the folds in which both have one (sign test, Wilcoxon's signed ranks), and all learners together over those
+in which all have one (Friedman), with the critical difference of their average ranks (Nemenyi). Where a test
+cannot be made its row says why.
+
+Every p-value is for one look at one pair. `p_holm` is corrected for the pairs of its test, measure and
+checkpoint; nothing corrects for having looked at many checkpoints, nor for folds that share one stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from .errors import ConfigError, InputError
+from .events import FloatArray
+from .significance import friedman_nemenyi, holm, sign_test, wilcoxon
+
+LOWER_IS_BETTER = frozenset(("aum", "brier", "calibration_error", "cost_curve_area", "fn", "fp", "log_loss"))
+"""Measures of which less is better."""
+
+COMPARED = frozenset(
+    (
+        *LOWER_IS_BETTER, "accuracy", "auc", "average_precision", "balanced_accuracy", "cmd", "f1", "g_mean",
+        "h", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "ks", "mcc", "partial_auc",
+        "partial_auc_mcclish", "precision", "recall", "specificity", "tn", "tp", "tpr_at_fpr",
+    )
+)  # fmt: skip
+"""Measures by which one can be better than another."""
+
+FEW_FOLDS = 6
+"""With fewer pairs neither the sign test nor Wilcoxon's reaches .05, whatever they are."""
+
+
+class ComparisonRow(NamedTuple):
+    """One test at one checkpoint.
+
+    (checkpoint, measure, test, learner_a, learner_b) is its identity. Of Friedman's test, which is of all
+    learners, both learners are "".
+
+    checkpoint           the ordinal of the rows that are compared, or of their moment
+    time, seq            the greatest of those rows; time in microseconds UTC, None without times
+    measure              what was compared
+    test                 "sign", "wilcoxon", "friedman" or "nemenyi"
+    folds                how many have a value of all who are compared
+    statistic, p_value   of the test; of "nemenyi" the difference of the average ranks, and no p-value
+    p_holm               corrected for the pairs of this test
+    wins_a, wins_b       folds in which one was better
+    rank_a, rank_b       average ranks, 1 is best; only of "nemenyi", as is
+    critical_difference  above which two average ranks differ at level alpha
+    better               the learner that is better at level alpha, by p_holm or by the critical difference;
+                         "" = none
+    reason               why there is no result, or to be read with care; None = nothing to say
+    """
+
+    checkpoint: int
+    time: int | None
+    seq: int
+    measure: str
+    learner_a: str
+    learner_b: str
+    test: str
+    folds: int
+    statistic: float | None
+    p_value: float | None
+    p_holm: float | None
+    wins_a: int | None
+    wins_b: int | None
+    rank_a: float | None
+    rank_b: float | None
+    critical_difference: float | None
+    better: str
+    alpha: float
+    reason: str | None
+
+
+class Checkpoint(NamedTuple):
+    """Where a comparison is made; see `ComparisonRow`."""
+
+    checkpoint: int
+    time: int | None
+    seq: int
+
+
+def compare_learners(
+    learners: Sequence[str], values: FloatArray, measure: str, at: Checkpoint, alpha: float = 0.05
+) -> list[ComparisonRow]:
+    """Return the tests of k learners over n folds: the pairs' by test, then Friedman's, then Nemenyi's.
+
+    values  [k, n] of the measure, NaN where it is undefined
+
+    O(k^2 (n^3 + k)). Raises ConfigError for alpha or a measure by which nobody is better, InputError for
+    fewer than two learners or folds.
+
+    >>> values = np.array([[.81, .82, .85, .80, .83, .84], [.80, .81, .82, .78, .80, .79]])
+    >>> rows = compare_learners(["tree", "bayes"], values, "auc", Checkpoint(0, None, 1000))
+    >>> [(row.test, row.wins_a, row.better) for row in rows][:2]
+    [('sign', 6, 'tree'), ('wilcoxon', 6, 'tree')]
+    """
+    _check(learners, values, measure, alpha)
+    signed = -values if measure in LOWER_IS_BETTER else values
+    rows: list[ComparisonRow] = []
+    for test in ("sign", "wilcoxon"):
+        tested = [
+            _pair(test, learners, signed, pair, measure, at, alpha)
+            for pair in combinations(range(len(learners)), 2)
+        ]
+        rows += _corrected(tested)
+    return rows + _of_all(learners, signed, measure, at, alpha)
+
+
+def _check(learners: Sequence[str], values: FloatArray, measure: str, alpha: float) -> None:
+    if not 0 < alpha < 1:
+        raise ConfigError(f"alpha={alpha!r}: give a level between 0 and 1, such as .05")
+    if measure not in COMPARED:
+        raise ConfigError(
+            f"measure {measure!r} does not say who is better; compare by one of {', '.join(sorted(COMPARED))}"
+        )
+    if values.shape[:1] != (len(learners),) or values.ndim != 2:
+        raise InputError(f"values of the shape {values.shape} for {len(learners)} learners: give [k, n]")
+    if min(values.shape) < 2:
+        raise InputError(
+            f"{len(learners)} learners over {values.shape[1]} folds: a comparison needs two of both"
+        )
+
+
+def _pair(
+    test: str, learners: Sequence[str], signed: FloatArray, pair: tuple[int, int], measure: str,
+    at: Checkpoint, alpha: float,
+) -> ComparisonRow:  # fmt: skip
+    names = [learners[place] for place in pair]
+    a, b = signed[list(pair)]
+    known = np.isfinite(a) & np.isfinite(b)
+    folds = int(known.sum())
+    row = ComparisonRow(
+        *at, measure, names[0], names[1], test, folds, None, None, None, None, None, None, None, None, "",
+        alpha, f"{folds} folds have a value of both, and two are needed",
+    )  # fmt: skip
+    if folds < 2:
+        return row
+    signs, ranks = sign_test(a[known], b[known]), wilcoxon(a[known], b[known])
+    found = signs if test == "sign" else ranks
+    margin = signs.wins_a - signs.wins_b if test == "sign" else ranks.rank_sum_a - ranks.rank_sum_b
+    return row._replace(
+        statistic=found.statistic,
+        p_value=found.p_value,
+        wins_a=signs.wins_a,
+        wins_b=signs.wins_b,
+        better=names[0] if margin > 0 else names[1] if margin < 0 else "",
+        reason="fewer than 6 folds: no outcome reaches .05" if folds < FEW_FOLDS else None,
+    )
+
+
+def _corrected(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """Return rows with p-values corrected for each other; who leads is better where that is significant."""
+    tested = [place for place, row in enumerate(rows) if row.p_value is not None]
+    adjusted = dict(zip(tested, holm([rows[place].p_value or 0.0 for place in tested]).tolist(), strict=True))
+    return [
+        row._replace(
+            p_holm=adjusted.get(place), better=row.better if adjusted.get(place, 1.0) <= row.alpha else ""
+        )
+        for place, row in enumerate(rows)
+    ]
+
+
+def _of_all(
+    learners: Sequence[str], signed: FloatArray, measure: str, at: Checkpoint, alpha: float
+) -> list[ComparisonRow]:
+    table = signed[:, np.isfinite(signed).all(axis=0)].T
+    folds = len(table)
+    blank = ComparisonRow(
+        *at, measure, "", "", "friedman", folds, None, None, None, None, None, None, None, None, "", alpha,
+        f"{folds} folds have a value of all learners, and two are needed",
+    )  # fmt: skip
+    if folds < 2:
+        return [blank]
+    found = friedman_nemenyi(table, alpha)
+    rows = [blank._replace(statistic=found.statistic, p_value=found.p_value, reason=None)]
+    for a, b in combinations(range(len(learners)), 2):
+        difference = found.ranks[b] - found.ranks[a]
+        leader = learners[a] if difference > 0 else learners[b]
+        rows.append(
+            rows[0]._replace(
+                learner_a=learners[a], learner_b=learners[b], test="nemenyi", statistic=difference,
+                p_value=None, rank_a=found.ranks[a], rank_b=found.ranks[b],
+                critical_difference=found.critical_difference,
+                better=leader if abs(difference) > found.critical_difference else "",
+            )
+        )  # fmt: skip
+    return rows

@@ -1,0 +1,196 @@
+"""`rocsteady compare`: which of the models in tables of rows is better, by tests over their folds."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ..core.comparisons import COMPARED, Checkpoint, ComparisonRow, compare_learners
+from ..core.errors import ConfigError, InputError
+from ..core.events import FloatArray
+from ..core.rows import MeasureRow
+from ..core.settings import parse_slice
+from ..transforms.read_rows import distinct_rows, row_values
+from ..transforms.write_table import check_output, write_table
+from .outputs import check_outputs
+from .report_text import counted
+
+COMPARISON_SCHEMA = pa.schema(
+    [
+        pa.field("checkpoint", pa.int64(), nullable=False),
+        pa.field("time", pa.timestamp("us", "UTC")),
+        pa.field("seq", pa.int64(), nullable=False),
+        pa.field("measure", pa.string(), nullable=False),
+        pa.field("learner_a", pa.string(), nullable=False),
+        pa.field("learner_b", pa.string(), nullable=False),
+        pa.field("test", pa.string(), nullable=False),
+        pa.field("folds", pa.int64(), nullable=False),
+        pa.field("statistic", pa.float64()),
+        pa.field("p_value", pa.float64()),
+        pa.field("p_holm", pa.float64()),
+        pa.field("wins_a", pa.int64()),
+        pa.field("wins_b", pa.int64()),
+        pa.field("rank_a", pa.float64()),
+        pa.field("rank_b", pa.float64()),
+        pa.field("critical_difference", pa.float64()),
+        pa.field("better", pa.string(), nullable=False),
+        pa.field("alpha", pa.float64(), nullable=False),
+        pa.field("reason", pa.string()),
+    ]
+)
+"""The columns of a comparison, in every sink: the fields of `ComparisonRow`."""
+
+_SHOWN = 20
+"""Pairs that are named on stderr."""
+
+
+class _Table(NamedTuple):
+    """Values of all learners in all folds, NaN where there is none.
+
+    moments  of the rows that are compared, with the greatest time and seq of each
+    values   [measure][learner, fold, moment]
+    """
+
+    learners: list[str]
+    folds: list[str]
+    moments: list[Checkpoint]
+    values: dict[str, FloatArray]
+
+
+def compare_command(options: argparse.Namespace) -> int:
+    """Run the command with parsed options."""
+    started = time.monotonic()
+    check_outputs((("--output", options.output, "comparisons", check_output),), ())
+    alpha = _level(options.alpha)
+    measures = tuple(dict.fromkeys(options.measure or ["auc"]))
+    if unknown := [name for name in measures if name not in COMPARED]:
+        raise ConfigError(
+            f"--measure {unknown[0]} does not say who is better; there are {', '.join(sorted(COMPARED))}"
+        )
+    table, _ = distinct_rows(options.sources, options.kafka_option)
+    found = _arranged(table, options.over, measures)
+    rows = [
+        row
+        for place, moment in enumerate(found.moments)
+        for measure in measures
+        for row in compare_learners(
+            found.learners, found.values[measure][:, :, place], measure, moment, alpha
+        )
+    ]
+    write_table(comparisons_to_arrow(rows), options.output)
+    for line in summary(rows, found.moments[-1].checkpoint):
+        print(f"rocsteady: {line}", file=sys.stderr)
+    print(
+        f"rocsteady: {counted(len(rows), 'comparison')} of {counted(len(found.learners), 'model')} over "
+        f"{counted(len(found.folds), 'fold')} at {counted(len(found.moments), 'checkpoint')} in "
+        f"{options.output} ({time.monotonic() - started:.1f} s)",
+        file=sys.stderr,
+    )
+    return 0
+
+
+def comparisons_to_arrow(rows: Sequence[ComparisonRow]) -> pa.Table:
+    """Return comparisons as a table with COMPARISON_SCHEMA. O(cells), in Python."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(COMPARISON_SCHEMA)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, COMPARISON_SCHEMA, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=COMPARISON_SCHEMA)
+
+
+def summary(rows: Sequence[ComparisonRow], checkpoint: int) -> Iterator[str]:
+    """Yield who is better than whom at a checkpoint, by which test and since when."""
+    said = 0
+    for row in rows:
+        if row.checkpoint != checkpoint or not row.better:
+            continue
+        said += 1
+        if said > _SHOWN:
+            continue
+        worse = row.learner_b if row.better == row.learner_a else row.learner_a
+        how = f"p {row.p_holm:.2g}" if row.p_holm is not None else "beyond the critical difference"
+        test = f"{row.measure}, {row.test} test ({how})"
+        yield f"{row.better} is better than {worse} by {test}, since checkpoint {_since(rows, row)}"
+    if not said:
+        yield "no model is better than another at the last checkpoint"
+    elif said > _SHOWN:
+        yield f"and {said - _SHOWN:,} more, in the table"
+
+
+def _since(rows: Sequence[ComparisonRow], last: ComparisonRow) -> int:
+    """Return the first checkpoint of those without a gap at which the same was found."""
+    key = (last.measure, last.test, last.learner_a, last.learner_b)
+    since = last.checkpoint
+    for row in reversed(rows):
+        if (row.measure, row.test, row.learner_a, row.learner_b) == key and row.checkpoint <= since:
+            if row.better != last.better:
+                break
+            since = row.checkpoint
+    return since
+
+
+def _level(text: str | None) -> float:
+    try:
+        alpha = 0.05 if text is None else float(text)
+    except ValueError:
+        alpha = -1.0
+    if not 0 < alpha < 1:
+        raise ConfigError(f"--alpha {text}: give a level between 0 and 1, such as .05")
+    return alpha
+
+
+def _arranged(table: pa.Table, over: str, measures: Sequence[str]) -> _Table:
+    """Return the rows of folds by learner, fold and moment. Raises InputError where there is none to compare.
+
+    A moment is a grid point where rows have one (`due`), else the ordinal of rows. One at which not every
+    learner has a row in some fold is compared by those that have.
+    """
+    columns = _slice_columns(table)
+    rows = [row for row in map(MeasureRow._make, row_values(table)) if columns[row.slice] == (over,)]
+    learners = sorted({row.model for row in rows})
+    folds = sorted({row.slice for row in rows}, key=lambda name: (len(name), name))
+    if len(learners) < 2 or len(folds) < 2:
+        slices = sorted({names[0] for names in columns.values() if len(names) == 1})
+        there = f"there are slices by {', '.join(slices)}" if slices else "the rows have no slices"
+        raise InputError(
+            f"{counted(len(learners), 'model')} with slices {over}=..., {counted(len(folds), 'slice')}: a "
+            f"comparison needs two of both; name the column of folds or streams with --over ({there})"
+        )
+    if any(row.pane_start is not None for row in rows):
+        raise InputError("rows of panes are not compared; evaluate without windows of Beam")
+    by_grid = [row for row in rows if row.due is not None]
+    rows = by_grid or rows
+    moments: dict[int, list[MeasureRow]] = defaultdict(list)
+    for row in rows:
+        moments[row.row if row.due is None else row.due].append(row)
+    places = {name: place for place, name in enumerate(learners)}
+    fold_places = {name: place for place, name in enumerate(folds)}
+    values = {name: np.full((len(learners), len(folds), len(moments)), np.nan) for name in measures}
+    checkpoints = []
+    for place, moment in enumerate(sorted(moments)):
+        here = moments[moment]
+        times = [row.time for row in here if row.time is not None]
+        latest = moment if by_grid else max(times, default=None)
+        checkpoints.append(Checkpoint(place, latest, max(row.seq for row in here)))
+        for row in here:
+            for name in measures:
+                value = getattr(row, name)
+                if value is not None:
+                    values[name][places[row.model], fold_places[row.slice], place] = value
+    return _Table(learners, folds, checkpoints, values)
+
+
+def _slice_columns(table: pa.Table) -> dict[str, tuple[str, ...]]:
+    """Return by the name of a slice its columns."""
+    try:
+        return {
+            label: tuple(name for name, _ in parse_slice(label))
+            for label in table.column("slice").unique().to_pylist()
+        }
+    except ValueError as error:
+        raise InputError(f"{error}; give rows that rocsteady evaluate wrote") from None
