@@ -110,7 +110,7 @@ __all__ = [
     "CorruptBytesError", "EvaluateModels", "EvaluatorSettings", "EvaluatorTable", "EventBatch",
     "EveryEvents", "EverySeconds", "Fading", "ForeignBytesError", "FutureVersionError", "HBounds",
     "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents", "MeasureRow",
-    "McnemarEvidence", "Measures", "MissingPackageError", "ModelEvaluator", "OtherConfigurationError",
+    "Measures", "McnemarEvidence", "MissingPackageError", "ModelEvaluator", "OtherConfigurationError",
     "RocCurve", "RocsteadyError",
     "Rows", "ScoreTree", "SeverityCost", "Shards", "SortedMasses", "TableSettings", "TextColumn",
     "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve", "WireError",
