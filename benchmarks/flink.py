@@ -18,13 +18,15 @@ import tempfile
 import threading
 import time
 import urllib.parse
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from rocsteady.core.sharding import shard_of
 from rocsteady.runners.servers.packages import prism_path
 
 from .cluster_jobs import ClusterJob, Events, Feed, Stage, TopicWatch, wait_until
@@ -61,7 +63,7 @@ class Pace:
 
 
 class Processors:
-    """Processor time of the TaskManager and its workers, looked at twice a second."""
+    """Processor time of the TaskManager and its workers, those that ended too, looked at twice a second."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -80,10 +82,12 @@ class Processors:
         return tuple(float(np.interp(end, at, each) - np.interp(start, at, each)) for each in (java, python))
 
     def _run(self) -> None:
+        of_worker: dict[int, float] = {}
         while not self._stopped.wait(0.5):
             java = _processor_time(self._stage.task_manager().pid or 0)
-            python = sum(_processor_time(pid) for pid in self._stage.workers())
-            self._seen.append((time.monotonic(), java, python))
+            for pid in self._stage.workers():
+                of_worker[pid] = max(_processor_time(pid), of_worker.get(pid, 0.0))
+            self._seen.append((time.monotonic(), java, sum(of_worker.values())))
 
 
 def _processor_time(pid: int) -> float:
@@ -178,8 +182,10 @@ PRESET = [
 class LiveFeed:
     """Writes events of now to a topic, so many a second, from a process of its own."""
 
-    def __init__(self, broker: str, topic: str, rate: float, models: int, partitions: int) -> None:
-        words = [broker, topic, str(rate), str(models), str(partitions)]
+    def __init__(
+        self, broker: str, topic: str, rate: float, models: int, partitions: int, prefix: str = "m"
+    ) -> None:
+        words = [broker, topic, str(rate), str(models), str(partitions), prefix]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.flink", "--feed", *words], cwd=ROOT
         )
@@ -189,9 +195,10 @@ class LiveFeed:
         self._process.wait()
 
 
-def feed_of_now(broker: str, topic: str, rate: float, models: int, partitions: int) -> None:
+def feed_of_now(broker: str, topic: str, rate: float, models: int, partitions: int, prefix: str) -> None:
     """Write events whose times are now, until the process is ended: some each 5 ms."""
-    producer = Producer({"bootstrap.servers": broker, "linger.ms": 2, "log_level": 0})
+    settings = {"bootstrap.servers": broker, "linger.ms": 2, "log_level": 0}
+    producer = Producer({**settings, "queue.buffering.max.messages": 2_000_000})
     random = np.random.default_rng(3)
     began, written = time.time(), 0
     last = [0] * partitions
@@ -202,7 +209,7 @@ def feed_of_now(broker: str, topic: str, rate: float, models: int, partitions: i
             label = int(random.random() < 0.3)
             last[partition] = max(time.time_ns() // 1_000, last[partition] + 1)
             event = {
-                "model": f"m{place // partitions % models:04d}", "score": round(random.normal(label, 1.5), 6),
+                "model": f"{prefix}{place // partitions % models:04d}", "score": round(random.normal(label, 1.5), 6),
                 "label": label, "time": last[partition], "id": f"e{place}",
             }  # fmt: skip
             producer.produce(topic, json.dumps(event, separators=(",", ":")).encode(), partition=partition)
@@ -211,13 +218,13 @@ def feed_of_now(broker: str, topic: str, rate: float, models: int, partitions: i
         time.sleep(0.005)
 
 
-def _ages(broker: str, topic: str, seconds: float, warm_up: float) -> np.ndarray[Any, Any]:
-    """Return how old rows were when they could be read: since the time of the event that made each."""
+def _ages(broker: str, topic: str, seconds: float, warm_up: float) -> dict[str, list[float]]:
+    """Return by model how old rows were when they could be read: since the event that made each."""
     consumer = Consumer(
         {"bootstrap.servers": broker, "group.id": "age", "log_level": 0, "fetch.wait.max.ms": 10}
     )
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    ages: list[float] = []
+    ages: dict[str, list[float]] = defaultdict(list)
     began = None
     limit = time.monotonic() + 180
     while began is None or time.monotonic() < began + warm_up + seconds:
@@ -230,9 +237,15 @@ def _ages(broker: str, topic: str, seconds: float, warm_up: float) -> np.ndarray
             if time.monotonic() > began + warm_up:
                 row = json.loads(message.value())
                 made = np.datetime64(row["time"].removesuffix("Z"), "us").astype(int)
-                ages.append(time.time() - made / 1e6)
+                ages[row["model"]].append(time.time() - made / 1e6)
     consumer.close()
-    return np.array(ages)
+    return ages
+
+
+def _median_and_high(ages: Iterable[Sequence[float]]) -> tuple[float, float]:
+    """Return median and 95% quantile."""
+    median, high = np.quantile(np.concatenate([*map(np.asarray, ages)]), (0.5, 0.95))
+    return float(median), float(high)
 
 
 def latency_on_flink(stage: Stage, seconds: float) -> tuple[float, float]:
@@ -250,7 +263,7 @@ def latency_on_flink(stage: Stage, seconds: float) -> tuple[float, float]:
     finally:
         feed.stop()
         job.cancel()
-    return float(np.quantile(ages, 0.5)), float(np.quantile(ages, 0.95))
+    return _median_and_high(ages.values())
 
 
 def latency_on_prism(stage: Stage, seconds: float) -> tuple[float, float]:
@@ -278,7 +291,41 @@ def latency_on_prism(stage: Stage, seconds: float) -> tuple[float, float]:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(job.pid, signal.SIGKILL)
         job.wait()
-    return float(np.quantile(ages, 0.5)), float(np.quantile(ages, 0.95))
+    return _median_and_high(ages.values())
+
+
+_HOT, _SHARDS = "hot0000", 8
+
+
+def neighbours_of_a_hot_model(
+    stage: Stage, seconds: float, hot: float, *own: str
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the ages of rows of 40 models: of those in a shard with another one, and of those in no such.
+
+    hot  events a second of that one, beside 2,000 of the 40 together
+    """
+    topic, rows = f"hot-{hot:.0f}-{len(own)}", f"hot-rows-{hot:.0f}-{len(own)}"
+    stage.broker.create_topic(topic, partitions=2)
+    stage.broker.create_topic(rows)
+    job = ClusterJob(
+        stage, stage.url(topic), *Events(every=100).options(), "--shards", str(_SHARDS), *own,
+        "--output", stage.url(rows),
+    )  # fmt: skip
+    feeds = [LiveFeed(stage.broker.address, topic, 2_000, 40, 2)]
+    if hot:
+        feeds.append(LiveFeed(stage.broker.address, topic, hot, 1, 2, "hot"))
+    try:
+        job.start()
+        ages = _ages(stage.broker.address, rows, seconds, 20)
+    finally:
+        for feed in feeds:
+            feed.stop()
+        job.cancel()
+    ages.pop(_HOT, None)
+    (shard,) = shard_of((_HOT,), _SHARDS).tolist()
+    is_near = {model: shard_of((model,), _SHARDS)[0] == shard for model in ages}
+    near = [ages[model] for model in ages if is_near[model]]
+    return _median_and_high(near), _median_and_high(ages[model] for model in ages if not is_near[model])
 
 
 @dataclass(frozen=True)
@@ -347,11 +394,11 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument("--only", nargs="+", choices=SECTIONS, help="[all]")
     parser.add_argument("--folder", type=Path, help="for servers and logs [a temporary one]")
     parser.add_argument("--output", type=Path, help="the page [docs/benchmarks/flink.md, where all is done]")
-    parser.add_argument("--feed", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--feed", nargs=6, help=argparse.SUPPRESS)
     options = parser.parse_args(words)
     if options.feed:
-        broker, topic, rate, models, partitions = options.feed
-        feed_of_now(broker, topic, float(rate), int(models), int(partitions))
+        broker, topic, rate, models, partitions, prefix = options.feed
+        feed_of_now(broker, topic, float(rate), int(models), int(partitions), prefix)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sizes = QUICK if options.quick else WHOLE
     only = options.only or [*SECTIONS]
@@ -420,6 +467,27 @@ def prism_section(stage: Stage, sizes: Sizes) -> Iterator[str]:
     )
 
 
+def hot_section(stage: Stage, sizes: Sizes) -> Iterator[str]:
+    rows = []
+    for what, hot, own in (
+        ("no hot model", 0, ()),
+        ("one of 20,000 events/s in a shard with some", 20_000, ()),
+        ("the same with a shard of its own", 20_000, ("--own-shard", _HOT)),
+    ):
+        near, others = neighbours_of_a_hot_model(stage, sizes.latency, hot, *own)
+        rows.append([what, *(f"{value:.2f}" for value in (*near, *others))])
+    yield table(
+        [
+            "rows of 40 models, 2,000 events/s",
+            "in its shard: median, s",
+            "p95",
+            "in others: median, s",
+            "p95",
+        ],
+        rows,
+    )
+
+
 def growth_section(stage: Stage, sizes: Sizes) -> Iterator[str]:
     found = growth(stage, sizes.growth)
     if found.packets:
@@ -447,6 +515,7 @@ SECTIONS = {
     "pace": pace_section,
     "latency": latency_section,
     "prism": prism_section,
+    "hot": hot_section,
     "growth": growth_section,
 }
 
