@@ -22,7 +22,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
@@ -209,8 +208,9 @@ def feed_of_now(broker: str, topic: str, rate: float, models: int, partitions: i
             label = int(random.random() < 0.3)
             last[partition] = max(time.time_ns() // 1_000, last[partition] + 1)
             event = {
-                "model": f"{prefix}{place // partitions % models:04d}", "score": round(random.normal(label, 1.5), 6),
-                "label": label, "time": last[partition], "id": f"e{place}",
+                "model": f"{prefix}{place // partitions % models:04d}",
+                "score": round(random.normal(label, 1.5), 6), "label": label, "time": last[partition],
+                "id": f"e{place}",
             }  # fmt: skip
             producer.produce(topic, json.dumps(event, separators=(",", ":")).encode(), partition=partition)
         written = max(written, due)
