@@ -170,11 +170,14 @@ def _fast_json(
         else:
             # All keys of its head say of what types a block is; then only what is asked for is read.
             head = block[: block.find(b"\n", _HEAD_BYTES) + 1] or block
-            found = _read_flat(head, pa.schema([])).schema
-            schema = _schema_of(found, columns, text_columns)
+            found = _read_flat(head, pa.schema([]))
+            schema = _schema_of(found.schema, columns, text_columns)
             if schema is None:
                 return None
-            table = _read_flat(block, schema, only=True)
+            if len(head) == len(block) and not any(map(pa.types.is_temporal, found.schema.types)):
+                table = found.select(schema.names).cast(schema, safe=False)  # as it would be read: .3 ms
+            else:
+                table = _read_flat(block, schema, only=True)
     except (pa.ArrowException, ValueError):
         return None
     if table.num_rows != lines:
