@@ -90,5 +90,23 @@ def until(condition, seconds=60):
         time.sleep(0.1)
 
 
+def grow(broker, topic, partitions):
+    """Let a topic have so many partitions, all in all."""
+    from confluent_kafka.admin import AdminClient, NewPartitions
+
+    client = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
+    client.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
+
+
+def delete_before(broker, topic, partition, offset):
+    """Delete the messages of a partition that are before an offset, as retention does."""
+    from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import AdminClient
+
+    client = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
+    place = TopicPartition(topic, partition, offset)
+    assert client.delete_records([place])[place].result(30).low_watermark == offset
+
+
 def lines_in(path):
     return len(Path(path).read_text().splitlines()) if Path(path).exists() else 0
