@@ -20,6 +20,7 @@ from kafka_topics import (
     produce,
     rows_in,
     rows_of_file,
+    sent,
     start,
     topic_of,
     until,
@@ -140,10 +141,6 @@ def follow(url, *words):
         return int(float((fetched(port) or {}).get(f"rocsteady_{name}_total", 0)))
 
     return job, counted
-
-
-def sent(found, partitions):
-    return [(i % partitions, json.dumps(event).encode(), 0) for i, event in enumerate(found)]
 
 
 def test_a_partition_that_is_added_is_told_of_and_the_others_are_read_on(broker):

@@ -48,6 +48,11 @@ def produce(broker, topic, messages, address=None):
     assert failed == []
 
 
+def sent(found, partitions):
+    """Events as messages, to the partitions by turns."""
+    return [(i % partitions, json.dumps(event).encode(), 0) for i, event in enumerate(found)]
+
+
 def topic_of(broker, name, found, partitions, *, together=1):
     """Make a topic of events, `together` of them in a message."""
     broker.create_topic(name, partitions=partitions)
