@@ -257,6 +257,7 @@ def _drive_streams(
                 live.take_step(step)
                 if came := bool(step.records):
                     break
+            live.note_unread(sum(reader.source.partition.unread_partitions() for reader in readers))
             tend()
             if not came:
                 time.sleep(_POLL_SECONDS)
@@ -379,6 +380,12 @@ class LiveEvaluation:
         if times is not None:
             self._least, self._greatest = min(self._least, times[0]), max(self._greatest, times[1])
             metrics.note_times(*times)
+
+    def note_unread(self, partitions: int) -> None:
+        """Note how many partitions there are that nobody reads, where they became more."""
+        if partitions > self._counts["unread_partitions"]:
+            self._counts["unread_partitions"] = partitions
+            self._tell_metrics()
 
     def finish(self) -> None:
         """Make the last rows: the source has ended. Or leave the state instead, where that is asked for."""

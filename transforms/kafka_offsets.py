@@ -50,14 +50,16 @@ class Offsets:
     end: int | None = None
 
 
-def consumer_of(topic: KafkaTopic, **own: Any) -> Any:
+def consumer_of(topic: KafkaTopic, notice: Callable[[Any], bool] = lambda _: False, **own: Any) -> Any:
     """Return a client that reads a topic; what it complains of is logged, a line a minute.
+
+    notice  sees every complaint first, and says whether it sees to it
 
     Raises ConfigError for an option that it refuses.
     """
 
     def complain(error: Any) -> None:
-        if error.name() != "_ALL_BROKERS_DOWN":
+        if not notice(error) and error.name() != "_ALL_BROKERS_DOWN":
             said = no_answer(topic, error, reason_of(error))
             _logger.warning("%s: %s; it is tried again until one answers", topic.url, said)
 

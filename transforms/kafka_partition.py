@@ -10,6 +10,7 @@ every reader that a runner makes: 189 of them and 3 GB within 35 s at 20,000 eve
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from dataclasses import dataclass
@@ -35,10 +36,11 @@ _FAST = {
 _IDLE_SECONDS = 60.0
 """A client that nobody asked for so long is closed when another one is opened: its partition moved away."""
 
-_LOOK_SECONDS = 60.0
+_LOOK_SECONDS = 10.0
 """Between two looks at how many partitions the topic has."""
 
 _ASK = 5.0
+_TOO_LARGE = re.compile(r"size (\d+) \(0\.\.(\d+)\): increase receive\.message\.max\.bytes")
 _GONE = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC")
 
 
@@ -58,8 +60,9 @@ class KafkaPartition:
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
         """Return up to `limit` messages from an offset on; wait up to `wait` seconds for the first.
 
-        Raises RocsteadyError where the topic is gone, or may not be read any more. While no broker answers
-        there are no messages, and a line in the log once a minute.
+        Raises RocsteadyError where the topic is gone, or may not be read any more, or the next message is
+        larger than the client takes. While no broker answers there are no messages, and a line in the log
+        once a minute.
         """
         return _client_of(self).fetch(offset, limit, wait)
 
@@ -85,10 +88,11 @@ class _Client:
     def __init__(self, partition: KafkaPartition) -> None:
         self._of = partition
         self._place = confluent_kafka().TopicPartition(partition.topic.name, partition.number)
-        self._consumer: Any = consumer_of(partition.topic, **_FAST)
+        self._consumer: Any = consumer_of(partition.topic, self._is_too_large, **_FAST)
         self._lock = threading.Lock()
         self._position = -1
         self._seen_end = -1
+        self._too_large: tuple[int, int] | None = None
         self._looked = time.monotonic()
         self._unread = 0
         self.used = time.monotonic()
@@ -108,12 +112,18 @@ class _Client:
         self._consumer.assign(
             [confluent_kafka().TopicPartition(self._place.topic, self._place.partition, offset)]
         )
-        self._position, self._seen_end = offset, -1
+        self._position, self._seen_end, self._too_large = offset, -1, None
+
+    def _is_too_large(self, error: Any) -> bool:
+        """Note that the client lets go of the broker, again and again, rather than take what is next."""
+        found = _TOO_LARGE.search(error.str())
+        if found is not None:
+            self._too_large = int(found[1]), int(found[2])
+        return found is not None
 
     def _fetched(self, offset: int, found: list[Any]) -> Fetched:
         offsets: list[int] = []
         values: list[bytes | None] = []
-        deleted = 0
         for message in found:
             error = message.error()
             if error is None:
@@ -122,8 +132,10 @@ class _Client:
             elif error.name() == "_PARTITION_EOF":
                 self._seen_end = message.offset()
             elif error.name() == "_AUTO_OFFSET_RESET":
-                deleted = self._deleted(offset)
-                break
+                if not offsets:
+                    return self._beyond_deleted(offset)
+                self._position = -1  # the next fetch meets it again, as the first that it finds
+                return Fetched(offsets, values, offsets[-1] + 1, False)
             elif error.name() in _GONE:
                 raise RocsteadyError(
                     f"{self._of.topic.url}: the topic, or partition {self._of.number} of it, is gone"
@@ -136,20 +148,34 @@ class _Client:
                 said = no_answer(self._of.topic, error, reason_of(error))
                 _logger.warning("%s: %s; it is tried again until one answers", self._of.topic.url, said)
         if offsets:
-            self._position = offsets[-1] + 1
+            self._position, self._too_large = offsets[-1] + 1, None
+        elif self._too_large is not None:
+            size, limit = self._too_large
+            raise RocsteadyError(
+                f"{self._of.topic.url}: what is at offset {self._position:,} of partition {self._of.number} "
+                f"comes in {size:,} bytes, and the client takes {limit:,} at once; raise --kafka-option "
+                f"receive.message.max.bytes={limit}"
+            )
         self._position = max(self._position, self._seen_end)  # beyond what has no message, as markers do
-        return Fetched(offsets, values, self._position, self._position == self._seen_end, deleted)
+        return Fetched(offsets, values, self._position, self._position == self._seen_end)
 
-    def _deleted(self, offset: int) -> int:
-        """Go on from the first offset that is there; return how many were deleted before they were read."""
-        low, high = self._consumer.get_watermark_offsets(self._place, timeout=_ASK)
+    def _beyond_deleted(self, offset: int) -> Fetched:
+        """Go on from the first offset that is there, where messages were deleted before they were read."""
+        try:
+            low, high = self._consumer.get_watermark_offsets(self._place, timeout=_ASK)
+        except confluent_kafka().KafkaException as error:
+            said = no_answer(self._of.topic, error.args[0], reason_of(error.args[0]))
+            _logger.warning("%s: %s; it is tried again until one answers", self._of.topic.url, said)
+            self._position = -1
+            return Fetched([], [], offset, False)
         if offset > high:
             raise RocsteadyError(
                 f"{self._of.topic.url}: the state of the job goes on from offset {offset:,} of partition "
                 f"{self._of.number}, which ends at {high:,}: the topic was made anew; start the job afresh"
             )
-        self._seek(low)
-        return int(low) - offset
+        deleted = max(int(low) - offset, 0)
+        self._seek(offset + deleted)
+        return Fetched([], [], offset + deleted, False, deleted)
 
     def end(self) -> int:
         with self._lock:

@@ -54,6 +54,7 @@ COUNTERS = {
     "snapshot_bytes": "Bytes of the states that were written as a whole.",
     "log_bytes": "Bytes of records that were logged beside a state.",
     "rebuilds": "Times that a shard was rebuilt from its state: starts, failed bundles, a cache too small.",
+    "unread_partitions": "Partitions that a topic got while the job ran: they are not read.",
 }
 """Names of counters of both kinds, and what they say."""
 

@@ -33,7 +33,7 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 from ..core.sharding import shard_of
 from . import progress
-from .metrics import METRICS_NAMESPACE, count_records
+from .metrics import METRICS_NAMESPACE, count, count_records
 from .read_files import DEAD_LETTERS, EventFiles
 from .record_batches import from_ipc, to_ipc
 from .state_sizes import measure_bytes
@@ -74,7 +74,7 @@ class _Counts:
             Metrics.distribution(METRICS_NAMESPACE, "lag").update(lag)
         unread = reader.source.partition.unread_partitions()
         if unread > self._unread.get(name, 0):
-            Metrics.counter(METRICS_NAMESPACE, "unread_partitions").inc(unread - self._unread.get(name, 0))
+            count("unread_partitions", unread - self._unread.get(name, 0))
             self._unread[name] = unread
 
 

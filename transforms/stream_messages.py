@@ -92,7 +92,7 @@ def _empty_letters(dead: list[DeadLetter]) -> DeadLetters:
 def _deleted(fetched: Fetched, name: str) -> DeadLetters:
     if not fetched.deleted:
         return NO_LETTERS
-    first = (fetched.offsets[0] if fetched.offsets else fetched.next) - fetched.deleted
+    first = fetched.next - fetched.deleted
     reason = f"{fetched.deleted:,} messages from here on were deleted by retention before they were read"
     return DeadLetters.of([DeadLetter("invalid", reason, name, first)], [_DELETED])
 

@@ -13,7 +13,7 @@ class Fetched(NamedTuple):
     values   their bytes; None = a message has none
     next     the offset to go on from
     at_end   nothing was there behind it when it was read
-    deleted  so many messages before them were deleted before anybody read them
+    deleted  so many messages before `next` were deleted before anybody read them; nothing else was found then
     place    where that is, in words of the partition's own, if an offset alone does not say it
     ended    nothing will ever be there behind it
     """

@@ -275,4 +275,7 @@ class StreamReader:
 
 def _up_to(fetched: Fetched, end: int) -> Fetched:
     kept = sum(offset < end for offset in fetched.offsets)
-    return fetched._replace(offsets=fetched.offsets[:kept], values=fetched.values[:kept], next=end)
+    deleted = fetched.deleted and fetched.deleted - (fetched.next - end)
+    return fetched._replace(
+        offsets=fetched.offsets[:kept], values=fetched.values[:kept], next=end, deleted=deleted
+    )

@@ -12,17 +12,27 @@ from pathlib import Path
 
 from .flink import FlinkCluster, JobServer, worker_options
 from .kafka import KafkaBroker, create_topic
-from .packages import COMMAND, FLINK_MINOR, NAMES, get, job_server_jar, missing, prism_path, servers_folder
+from .packages import (
+    COMMAND,
+    FLINK_MINOR,
+    NAMES,
+    get,
+    java_io_option,
+    job_server_jar,
+    missing,
+    prism_path,
+    servers_folder,
+)
 from .processes import ServerError, recorded, stop_recorded
 
 _EPILOG = f"""examples:
-  {COMMAND} get flink kafka prism
+  {COMMAND} get flink kafka prism java-io
   {COMMAND} up flink kafka
   {COMMAND} topic events --partitions 4
   {COMMAND} status
   {COMMAND} down
 
-Flink and Kafka need Java 17 or later, Kafka and a job server that is built Maven, Prism Go. What is fetched
+Flink, Kafka and java-io need Java 17 or later, Kafka and a jar that is built Maven, Prism Go. What is fetched
 is kept in $ROCSTEADY_SERVERS, else in the user's cache folder. Servers listen on this machine alone; their
 logs and data are in --folder, and outlive them."""
 
@@ -50,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     fetch = commands.add_parser("get", help="download or build what the servers are made of")
     fetch.add_argument("names", nargs="+", choices=NAMES, metavar="NAME", help=" | ".join(NAMES))
     fetch.add_argument(
-        "--build", action="store_true", help="build Flink's job server even if the ready one can be had"
+        "--build", action="store_true", help="build a jar of Beam's even if the ready one can be had"
     )
     fetch.set_defaults(run=_get)
 
@@ -99,6 +109,8 @@ def _get(words: argparse.Namespace) -> None:
             print(f"{name} took {time.monotonic() - start:.0f} s")
         if name == "prism":
             print(f"  --runner prism --prism_location {shlex.quote(str(prism_path()))}")
+        if name == "java-io":
+            print(f"  {shlex.quote(java_io_option())}")
         if name == "flink":
             jar = shlex.quote(str(job_server_jar()))
             print(f"  --runner flink --flink_version {FLINK_MINOR} --flink_job_server_jar {jar}")

@@ -7,6 +7,9 @@ whole: it is made beside its place and renamed. Measured on 2 cores that had oth
              server for it: the ready jar of the installed Beam where it can be downloaded, else one built
              by Maven from flink_job_server.xml (Beam 2.70.0; 250 MB down, 156 MB kept; 170 s, later 30 s)
     kafka    Kafka 4.1.0 from Maven Central (54 MB; 29 s)
+    java-io  Beam's own connectors of Java, Kafka's among them, with the service and the worker by which a
+             Python pipeline uses them: the ready jar of the installed Beam where it can be downloaded, else
+             one built by Maven from java_io.xml (Beam 2.73.0; 140 MB down and kept; 110 s)
     prism    Beam's Prism in the version of the installed Beam, compiled by Go (64 MB; 3.5 core minutes)
 
 Flink 1.19 is the oldest that Beam 2.77 publishes a job server for (1.19, 1.20, 2.0, 2.1, 2.2; its default is
@@ -15,6 +18,7 @@ Flink 1.19 is the oldest that Beam 2.77 publishes a job server for (1.19, 1.20, 
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -32,7 +36,10 @@ FLINK_VERSION = "1.19.3"
 FLINK_MINOR = FLINK_VERSION.rpartition(".")[0]
 KAFKA_VERSION = "4.1.0"
 
-NAMES = ("flink", "kafka", "prism")
+JAVA_IO_TARGET = "sdks:java:io:expansion-service:shadowJar"
+"""What Beam calls the jar of its connectors, also in `--beam_services`."""
+
+NAMES = ("flink", "java-io", "kafka", "prism")
 COMMAND = "python -m rocsteady.runners.servers"
 
 _HERE = Path(__file__).parent
@@ -62,6 +69,16 @@ def job_server_jar() -> Path:
     return next(_present(_job_server_folder(), "flink").glob("*.jar"))
 
 
+def java_io_jar() -> Path:
+    """Return the jar of Beam's own connectors; ServerError when it was not fetched."""
+    return next(_present(_java_io_folder(), "java-io").glob("*.jar"))
+
+
+def java_io_option() -> str:
+    """Return the pipeline option by which Beam takes that jar, and downloads none."""
+    return f"--beam_services={json.dumps({JAVA_IO_TARGET: str(java_io_jar())})}"
+
+
 def kafka_jars() -> Path:
     """Return the folder of Kafka's jars; ServerError when they were not fetched."""
     return _present(_kafka_folder(), "kafka")
@@ -76,6 +93,7 @@ def missing(names: Sequence[str] = NAMES) -> list[str]:
     """Return those of the names that were not fetched, or not in full."""
     folders = {
         "flink": (_flink_folder(), _job_server_folder()),
+        "java-io": (_java_io_folder(),),
         "kafka": (_kafka_folder(),),
         "prism": (_prism_folder(),),
     }
@@ -85,10 +103,11 @@ def missing(names: Sequence[str] = NAMES) -> list[str]:
 def get(name: str, *, build: bool = False, say: Say = print) -> None:
     """Fetch what a server is made of, unless it is there.
 
-    With `build` Flink's job server is compiled without asking for the ready one. Raises ServerError with the
+    With `build` a jar of Beam is made by Maven without asking for the ready one. Raises ServerError with the
     remedy when a tool is missing or a registry does not answer.
     """
-    {"flink": _get_flink, "kafka": _get_kafka, "prism": _get_prism}[name](build, say)
+    getters = {"flink": _get_flink, "java-io": _get_java_io, "kafka": _get_kafka, "prism": _get_prism}
+    getters[name](build, say)
 
 
 def _flink_folder() -> Path:
@@ -97,6 +116,10 @@ def _flink_folder() -> Path:
 
 def _job_server_folder() -> Path:
     return servers_folder() / f"flink-job-server-{FLINK_MINOR}-beam-{_beam_version()}"
+
+
+def _java_io_folder() -> Path:
+    return servers_folder() / f"java-io-beam-{_beam_version()}"
 
 
 def _kafka_folder() -> Path:
@@ -125,8 +148,20 @@ def _get_flink(build: bool, say: Say) -> None:
         if folder is not None:
             _download_flink(folder, say)
     with _made(_job_server_folder(), say) as folder:
-        if folder is not None and (build or not _download_job_server(folder, say)):
-            _build_job_server(folder, say)
+        if folder is not None and (
+            build or not _download_jar(f"runners:flink:{FLINK_MINOR}:job-server:shadowJar", folder, say)
+        ):
+            say("building a job server with Maven (250 MB of downloads, some minutes)")
+            runner = f"-Dbeam.runner=beam-runners-flink-{FLINK_MINOR}"
+            _build_jar("flink_job_server.xml", folder, runner)
+
+
+def _get_java_io(build: bool, say: Say) -> None:
+    java()
+    with _made(_java_io_folder(), say) as folder:
+        if folder is not None and (build or not _download_jar(JAVA_IO_TARGET, folder, say)):
+            say("building Beam's Kafka connector with Maven (140 MB of downloads, two minutes)")
+            _build_jar("java_io.xml", folder)
 
 
 def _get_kafka(_build: bool, say: Say) -> None:
@@ -173,15 +208,14 @@ def _download_flink(folder: Path, say: Say) -> None:
                             shutil.copyfileobj(jar, copy)
 
 
-def _download_job_server(folder: Path, say: Say) -> bool:
-    """Let Beam download the job server that it would use itself; return whether it could."""
+def _download_jar(target: str, folder: Path, say: Say) -> bool:
+    """Let Beam download the jar that it would use itself; return whether it could."""
     from apache_beam.utils.subprocess_server import JavaJarServer
 
-    target = f"runners:flink:{FLINK_MINOR}:job-server:shadowJar"
     logging.getLogger("apache_beam.utils.subprocess_server").setLevel(logging.ERROR)
     try:
         url = JavaJarServer.path_to_beam_jar(target)
-        say(f"downloading Beam's job server for Flink {FLINK_MINOR}: {url}")
+        say(f"downloading {url}")
         JavaJarServer.local_jar(url, cache_dir=str(folder))
     except (OSError, RuntimeError) as error:
         reason = str(error).partition(". Also failed")[0].rpartition(": ")[2]
@@ -190,12 +224,11 @@ def _download_job_server(folder: Path, say: Say) -> bool:
     return True
 
 
-def _build_job_server(folder: Path, say: Say) -> None:
-    say("building a job server with Maven (250 MB of downloads, some minutes)")
+def _build_jar(pom: str, folder: Path, *properties: str) -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent) as target:
-        runner = f"-Dbeam.runner=beam-runners-flink-{FLINK_MINOR}"
-        _maven("flink_job_server.xml", "package", runner, f"-Drocsteady.target={target}")
-        shutil.move(Path(target) / "flink-job-server.jar", folder / "flink-job-server.jar")
+        _maven(pom, "package", *properties, f"-Drocsteady.target={target}")
+        name = f"{Path(pom).stem.replace('_', '-')}.jar"
+        shutil.move(Path(target) / name, folder / name)
 
 
 @contextmanager

@@ -9,14 +9,13 @@ import re
 import socket
 import subprocess
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from command import call, names, run, start
 from rocsteady.transforms.metrics import COUNTERS, GAUGES
+from scraping import fetched
 
 WINDOW = ("--window", "last:50", "--every", "20")
 
@@ -117,15 +116,6 @@ def test_a_port_that_is_taken_is_said(capsys):
     assert ran.status == 2
     (said,) = ran.lines
     assert said.startswith(f"rocsteady: --prometheus {address}: nothing can listen there (Address already in")
-
-
-def fetched(port):
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-            text = answer.read().decode()
-    except urllib.error.URLError:
-        return None
-    return dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes that can be asked")

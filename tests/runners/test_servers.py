@@ -190,10 +190,11 @@ def test_the_folder_is_the_variables_or_the_users_cache(monkeypatch, tmp_path):
 
 
 def test_what_was_not_fetched_is_told_with_the_command(folder, capsys):
-    assert packages.missing() == ["flink", "kafka", "prism"]
+    assert packages.missing() == ["flink", "java-io", "kafka", "prism"]
     for ask, name in [
         (packages.flink_jars, "flink"),
         (packages.job_server_jar, "flink"),
+        (packages.java_io_jar, "java-io"),
         (packages.kafka_jars, "kafka"),
         (packages.prism_path, "prism"),
     ]:

@@ -12,18 +12,23 @@ import pytest
 from kafka_topics import (
     OPTIONS,
     N,
+    delete_before,
     evaluate,
     events,
+    grow,
     lines_in,
     produce,
     rows_in,
     rows_of_file,
+    sent,
     start,
     topic_of,
     until,
 )
 from rocsteady.pipelines.cli import main
 from rocsteady.runners.servers.kafka import PASSWORD, USER
+from rocsteady.runners.servers.processes import free_port
+from scraping import fetched
 
 
 @pytest.fixture(autouse=True)
@@ -125,6 +130,97 @@ def test_what_is_no_event_is_a_dead_letter_at_its_partition_and_offset(broker):
     found = [json.loads(line) for line in Path("dead.jsonl").read_text().splitlines()]
     assert sorted((one["source"], one["position"]) for one in found) == [("poison[0]", 0), ("poison[1]", 1)]
     assert sorted(row[3] for row in rows_in("rows.csv"))[-1] in ("1", "2")
+
+
+def follow(url, *words):
+    """Start a job; return it, and what its counters say when they are asked."""
+    port = free_port()
+    job = start(url, "--output", "rows.csv", "--prometheus", f"127.0.0.1:{port}", *words, *OPTIONS)
+
+    def counted(name):
+        return int(float((fetched(port) or {}).get(f"rocsteady_{name}_total", 0)))
+
+    return job, counted
+
+
+def test_a_partition_that_is_added_is_told_of_and_the_others_are_read_on(broker):
+    found = events()
+    half = N // 2
+    broker.create_topic("grows", partitions=2)
+    produce(broker, "grows", sent(found[:half], 2))
+    job, counted = follow(f"kafka://{broker.address}/grows")
+    until(lambda: counted("events_read") == half)
+    grow(broker, "grows", 4)
+    produce(broker, "grows", [(3, json.dumps(found[0]).encode(), 0)])
+    until(lambda: counted("unread_partitions") == 2, 20)
+    produce(broker, "grows", sent(found[half:], 2))
+    until(lambda: counted("events_read") == N)
+    job.send_signal(signal.SIGINT)
+    _, words = job.communicate(timeout=30)
+    assert job.returncode == 0, words
+    assert "/grows has 4 partitions now, and had 2 when the job began: the new ones are not read" in words
+    assert f"{N:,} events read = {N:,} applied + 0 dead letters" in words
+    assert rows_in("rows.csv") == rows_of_file(found, "--order", "time:0s")
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["while it stood still", "between two jobs"])
+def test_messages_deleted_before_they_were_read_are_a_dead_letter(broker, running):
+    found, topic = events(), f"forgets-{running}"
+    half, lost = N // 2, 300
+    broker.create_topic(topic, partitions=2)
+    url = f"kafka://{broker.address}/{topic}"
+    produce(broker, topic, sent(found[:half], 2))
+    order = ("--order", "time:0s")
+    if running:
+        job, counted = follow(url, "--dead-letters", "dead.jsonl")
+        until(lambda: counted("events_read") == half)
+        job.send_signal(signal.SIGSTOP)
+        time.sleep(1)  # what it had asked the broker for is answered
+    else:
+        left = ("--until", "latest", "--output", "first.csv", "--export-state", "state")
+        assert evaluate(url, *left, *order, *OPTIONS) == 0
+    produce(broker, topic, sent(found[half:], 2))
+    delete_before(broker, topic, 1, half // 2 + lost)
+    kept = [one for i, one in enumerate(found) if i % 2 == 0 or not half <= i < half + 2 * lost]
+    letters = ("--dead-letters", "dead.jsonl")
+    if running:
+        job.send_signal(signal.SIGCONT)
+        until(lambda: counted("events_read") == len(kept) + 1)
+        job.send_signal(signal.SIGINT)
+        _, words = job.communicate(timeout=30)
+        assert job.returncode == 0, words
+        assert f"{len(kept) + 1:,} events read = {len(kept):,} applied + 1 dead letter;" in words
+        rows = rows_in("rows.csv")
+    else:
+        goes_on = ("--until", "latest", "--output", "second.csv", "--import-state", "state")
+        assert evaluate(url, *goes_on, *letters, *order, *OPTIONS) == 0
+        rows = sorted({*map(tuple, rows_in("first.csv")), *map(tuple, rows_in("second.csv"))})
+    assert [*map(list, rows)] == rows_of_file(kept, *order)
+    (letter,) = map(json.loads, Path("dead.jsonl").read_text().splitlines())
+    assert (letter["source"], letter["position"]) == (f"{topic}[1]", half // 2)
+    assert letter["reason"] == f"{lost} messages from here on were deleted by retention before they were read"
+
+
+def test_a_message_beyond_the_limits_of_the_client_is_named_or_read(broker, capsys):
+    broker.create_topic("heavy")
+    good = [json.dumps(event).encode() for event in events(2)]
+    produce(broker, "heavy", [(0, good[0], 1), (0, b" " * 10_000_000 + good[1], 1)])
+    url = f"kafka://{broker.address}/heavy"
+    words = ("--until", "latest", "--output", "rows.csv", "--model", "model", *OPTIONS)
+    small = [f"--kafka-option={name}=100000" for name in ("fetch.max.bytes", "message.max.bytes")]
+    assert evaluate(url, *words, *small, "--kafka-option=max.partition.fetch.bytes=1000") == 0
+    assert "2 events read = 2 applied" in capsys.readouterr().err
+    limit = "--kafka-option=receive.message.max.bytes=1000000"
+    assert "receive.message.max.bytes" in refused(capsys, url, "--model", "model", limit, *OPTIONS)
+    started = time.monotonic()
+    assert evaluate(url, *words, *small, limit) == 1
+    assert time.monotonic() - started < 30
+    said = capsys.readouterr().err
+    assert f"{url}: what is at offset 1 of partition 0 comes in 10,000," in said
+    assert (
+        "the client takes 1,000,000 at once; raise --kafka-option receive.message.max.bytes=1000000" in said
+    )
+    assert "Traceback" not in said
 
 
 def refused(capsys, *arguments):

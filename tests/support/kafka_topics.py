@@ -48,6 +48,11 @@ def produce(broker, topic, messages, address=None):
     assert failed == []
 
 
+def sent(found, partitions):
+    """Events as messages, to the partitions by turns."""
+    return [(i % partitions, json.dumps(event).encode(), 0) for i, event in enumerate(found)]
+
+
 def topic_of(broker, name, found, partitions, *, together=1):
     """Make a topic of events, `together` of them in a message."""
     broker.create_topic(name, partitions=partitions)
@@ -88,6 +93,24 @@ def until(condition, seconds=60):
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.1)
+
+
+def grow(broker, topic, partitions):
+    """Let a topic have so many partitions, all in all."""
+    from confluent_kafka.admin import AdminClient, NewPartitions
+
+    client = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
+    client.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
+
+
+def delete_before(broker, topic, partition, offset):
+    """Delete the messages of a partition that are before an offset, as retention does."""
+    from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import AdminClient
+
+    client = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
+    place = TopicPartition(topic, partition, offset)
+    assert client.delete_records([place])[place].result(30).low_watermark == offset
 
 
 def lines_in(path):

@@ -9,14 +9,20 @@ from rocsteady.transforms.stream_partition import Fetched
 
 @dataclass(frozen=True)
 class ListPartition:
-    """Message i has offset `offsets[i]`; at most `at_once` are given, as a broker gives what it likes."""
+    """Message i has offset `offsets[i]`; at most `at_once` are given, as a broker gives what it likes.
+
+    low  what was before this offset is deleted
+    """
 
     name: str
     values: tuple[bytes | None, ...]
     at_once: int = 1_000_000
     offsets: tuple[int, ...] | None = None
+    low: int = 0
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
+        if offset < self.low:
+            return Fetched([], [], self.low, False, self.low - offset)
         places = range(len(self.values)) if self.offsets is None else self.offsets
         found = [(place, value) for place, value in zip(places, self.values, strict=True) if place >= offset]
         taken = found[: min(limit, self.at_once)]

@@ -303,6 +303,19 @@ def test_a_large_message_of_many_events_is_read():
     assert (step.records, len(step.letters)) == (100_000, 0)
 
 
+@pytest.mark.parametrize(("end", "lost", "applied"), [(8, 3, 3), (5, 3, 0), (4, 2, 0), (None, 3, 5)])
+def test_messages_that_were_deleted_before_they_were_read_are_one_dead_letter(end, lost, applied):
+    part = ListPartition("events[0]", tuple(message(event(i, i)) for i in range(10)), low=5)
+    reader = reader_of(part, start=2, end=end)
+    steps = [reader.step(), reader.step()]
+    (letter,) = [letter for step in steps for letter in step.letters]
+    assert (letter.source, letter.position) == ("events[0]", 2)
+    assert letter.reason == f"{lost} messages from here on were deleted by retention before they were read"
+    assert sum(step.records for step in steps) == 1 + applied
+    assert reader.offset == (end or 10)
+    assert reader.ended == (end is not None)
+
+
 def test_offsets_need_not_be_consecutive_and_the_end_may_have_no_message():
     values = tuple(message(event(i, i)) for i in range(4))
     part = ListPartition("events[0]", values, offsets=(3, 9, 10, 40))
