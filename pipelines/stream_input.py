@@ -242,9 +242,7 @@ def _way_of(runner: Runner, *, is_bounded: bool) -> Way | Literal["live"]:
         return "bounded"
     if runner.name == "local":
         return "live"
-    embedded = str(runner.options.get_all_options().get("job_endpoint")) == "embed"
-    flink = runner.name in ("flink", "FlinkRunner") or (runner.name == "PortableRunner" and not embedded)
-    return "impulse" if flink else "source"
+    return "impulse" if runner.kind == "flink" else "source"
 
 
 def _check_order(
