@@ -15,6 +15,7 @@ class ListPartition:
     values: tuple[bytes | None, ...]
     at_once: int = 1_000_000
     offsets: tuple[int, ...] | None = None
+    origin: str = ""
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
         places = range(len(self.values)) if self.offsets is None else self.offsets
