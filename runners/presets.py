@@ -15,6 +15,7 @@ import io
 import json
 import urllib.parse
 import urllib.request
+import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import create_runner
@@ -112,6 +113,8 @@ def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
     kind = _kind_of(beam_name, flags)
     added = preset_flags(kind, flags)
     options = PipelineOptions([*flags, *added])
+    if kind == "flink":
+        _name_job(options)
     if kind == "local":
         mode = options.get_all_options().get("direct_running_mode")
         return Runner(name, kind, mode != "multi_processing", True, FnApiRunner(), options, added)
@@ -126,6 +129,13 @@ def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
         ) from None
     here = beam_name in _ON_THIS_MACHINE
     return Runner(name, kind, beam_name == "BundleBasedDirectRunner", here, engine, options, added)
+
+
+def _name_job(options: PipelineOptions) -> None:
+    """Give a job that has no name one by which it is found on its cluster."""
+    named = options.view_as(GoogleCloudOptions)
+    if named.job_name is None:
+        named.job_name = f"rocsteady-{uuid.uuid4().hex[:12]}"
 
 
 def _kind_of(beam_name: str, flags: Sequence[str]) -> str:
@@ -233,10 +243,11 @@ def cluster_url(master: str) -> str:
     return master if "://" in master else f"http://{master}"
 
 
-def ask_cluster(master: str) -> Any:
-    """Return what a Flink cluster says of itself; raises OSError or ValueError where it does not answer."""
+def ask_cluster(master: str, path: str = "/overview", method: str = "GET") -> Any:
+    """Return what a Flink cluster says, at first of itself; raises OSError or ValueError if it does not."""
+    request = urllib.request.Request(f"{cluster_url(master)}{path}", method=method)
     try:
-        with urllib.request.urlopen(f"{cluster_url(master)}/overview", timeout=CLUSTER_SECONDS) as answer:
+        with urllib.request.urlopen(request, timeout=CLUSTER_SECONDS) as answer:
             return json.loads(answer.read())
     except HTTPException as error:
         raise OSError(f"it speaks no HTTP: {error!r}") from None
