@@ -120,7 +120,8 @@ class InputOrder(Protocol):
 class ArrivalOrder:
     """As they come; `EndOfInput` may come more than once, as a pane fires late.
 
-    Packets that have numbers are counted, so that none is missing in an export, and none counts twice.
+    Packets that have numbers are counted, so that none is missing in an export, and none counts twice. The
+    end of all their partitions is that of the input: on a stream no other word may ever say so.
     """
 
     def __init__(self) -> None:
@@ -132,7 +133,6 @@ class ArrivalOrder:
 
     def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:  # noqa: ARG002
         """Yield a batch."""
-        self.is_finished = isinstance(content, EndOfInput)
         sources = self._sources
         if isinstance(content, EventBatch):
             place = (content.source, content.partition, content.sequence)
@@ -147,6 +147,10 @@ class ArrivalOrder:
                     "packets, so that an export could miss some; let the job end, and begin a new one"
                 )
             sources.take(content, (content.source, content.partition, content.sequence))
+        self.is_finished = isinstance(content, EndOfInput) or self._has_ended()
+
+    def _has_ended(self) -> bool:
+        return self._sources is not None and self._sources.ended
 
     @property
     def partitions(self) -> int | None:
@@ -184,6 +188,7 @@ class ArrivalOrder:
             raise ValueError("packets wait where they apply as they come")
         self._sources = SourcePartitions.of_progress(progress["sources"]) if progress else None
         self._begun = bool(progress)
+        self.is_finished = self._has_ended()
 
     def snapshot_bytes(self) -> int:
         """Return about what it adds to a snapshot."""

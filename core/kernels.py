@@ -29,6 +29,7 @@ from typing import Any, TypeVar, cast
 import llvmlite
 import numba
 import numpy as np
+from numba.core.caching import UserProvidedCacheLocator
 
 Integer = int | np.integer[Any]
 """What a kernel may be handed as a whole number."""
@@ -135,12 +136,36 @@ def scanning(function: Function) -> Function:
     return _cached(function, {"error_model": "numpy"})
 
 
+class AnyInstallation(UserProvidedCacheLocator):
+    """Where numba keeps the machine code of this folder: the same place for all installations of it.
+
+    By itself numba names the place after the path of the source, and another environment of the same
+    version, or another PYTHONPATH, would compile everything again. That what is found there fits, the name of
+    the cache folder says, and numba's hash of the source.
+    """
+
+    @classmethod
+    def from_function(cls, function: Any, path: str) -> Any:
+        """Return a locator; None for a function from elsewhere, which goes where numba puts it."""
+        is_here = Path(path).parent == Path(__file__).parent
+        return cast(Any, super()).from_function(function, path) if is_here else None
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, path: str) -> str:
+        """Return the name of the folder within the cache folder."""
+        return Path(path).parent.name
+
+
 def _cached(function: Function, flags: dict[str, Any]) -> Function:
     if CACHE_FOLDER is None:
         return cast(Function, njit(**flags)(function))
-    before = settings.CACHE_DIR
-    settings.CACHE_DIR = str(CACHE_FOLDER)  # read by numba while it decorates, and only then
+    locators = f"{AnyInstallation.__module__}.{AnyInstallation.__name__},{UserProvidedCacheLocator.__name__}"
+    wanted = {"CACHE_DIR": str(CACHE_FOLDER), "CACHE_LOCATOR_CLASSES": locators}
+    before = {name: getattr(settings, name, None) for name in wanted}
+    for name, value in wanted.items():
+        setattr(settings, name, value)  # read by numba while it decorates, and only then
     try:
         return cast(Function, njit(cache=True, **flags)(function))
     finally:
-        settings.CACHE_DIR = before
+        for name, old in before.items():
+            setattr(settings, name, old)

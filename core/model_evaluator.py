@@ -878,8 +878,11 @@ def warm_up(settings: EvaluatorSettings) -> None:
     ev = ModelEvaluator(replace(settings, positive=None, curves=curves))
     sizes = tree_sizes(settings)
     events = 2 + (sizes.start if sizes and sizes.start < EXACT_EVENTS else 0)
-    labels = np.arange(events, dtype=np.int8) % 2
-    ev.apply(np.linspace(0.0, 1.0, events), labels, np.arange(events) if settings.needs_times else None)
+    labels, scores = np.arange(events, dtype=np.int8) % 2, np.linspace(0.0, 1.0, events)
+    for start in (0, events):  # a tree is made behind the first events: it slides with the second ones
+        times = np.arange(start, start + events)
+        ev.apply(scores, labels, times if settings.needs_times else None)
+        ev = ModelEvaluator.from_bytes(ev.to_bytes(), ev.settings)
     ev.finish()
 
 

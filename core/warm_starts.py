@@ -76,6 +76,7 @@ def _compile(settings: EvaluatorSettings) -> None:
     times, weights = np.arange(_MANY) * 1_000_000, rng.random(_MANY) + 0.5
     for weight in (None, weights):
         evaluator = ModelEvaluator(settings)
-        evaluator.apply(scores, labels, times, weights=weight)
+        for later in (0, 1):  # a tree is made behind the first events: it slides with the second ones
+            evaluator.apply(scores, labels, times + later * _MANY * 1_000_000, weights=weight)
+            evaluator = ModelEvaluator.from_bytes(evaluator.to_bytes(), settings)
         evaluator.finish()
-        ModelEvaluator.from_bytes(evaluator.to_bytes(), settings)

@@ -23,7 +23,7 @@ def doctor_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> in
         good &= _say(found)
     if runner.added:
         _say(Finding("added options", True, " ".join(runner.added)))
-    if options.no_job or type(runner.engine).__name__ == "DataflowRunner":
+    if options.no_job or runner.kind == "dataflow":
         return 0 if good else 1
     if not good:
         print("  -   a job: not tried while something is missing")

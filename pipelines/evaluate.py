@@ -33,6 +33,7 @@ from ..core.ranking import stride_of
 from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
 from ..core.settings import TableSettings
+from ..runners.flink_job import leave
 from ..runners.presets import Runner
 from ..transforms.dead_letters import KINDS
 from ..transforms.evaluate_shards import EvaluateShards
@@ -339,7 +340,10 @@ def _run(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
         state = result.wait_until_finish()
     except KeyboardInterrupt:
         interrupted = True
-        if result is not None and not runner.here:  # it would go on without us
+        if runner.kind == "flink":
+            if (told := leave(runner)) is not None:
+                print(f"rocsteady: {told}", file=sys.stderr, flush=True)
+        elif result is not None and not runner.here:  # it would go on without us
             with suppress(Exception):
                 result.cancel()
         raise

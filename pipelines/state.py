@@ -46,8 +46,9 @@ def state_taken_up(job: Evaluation, options: argparse.Namespace) -> Iterator[Eva
     folder = options.export_state
     if folder is not None:
         check_new_folder("--export-state", folder)
-    for option, value in (("--export-state", folder), ("--import-state", options.import_state)):
-        if value is not None and job.alerts is not None:
+    for name in ("export_state", "import_state", "control"):
+        if (value := getattr(options, name)) is not None and job.alerts is not None:
+            option = f"--{name.replace('_', '-')}"
             raise ConfigError(
                 f"{option} {value}: the rules of --alert have a state that is not exported in this version; "
                 "leave --alert out, and watch the rows of all jobs together"

@@ -147,7 +147,7 @@ def streams_of(
     total = sum(len(offsets) for _, _, offsets in found)
     inputs: list[StreamInput] = []
     for role, topic, offsets in found:
-        partitions = [KafkaPartition(topic, each.partition, len(offsets)) for each in offsets]
+        partitions = [KafkaPartition(topic, each.partition, len(offsets), each.cluster) for each in offsets]
         own = fields
         if role == "label" and join is not None:
             own = replace(fields, time=join.label_time)
@@ -224,11 +224,18 @@ def _from(known: dict[str, Any], source: StreamInput, export: Export) -> StreamI
         return source
     try:
         offset, high_water = int(known[name]["offset"]), int(known[name]["high_water"])
-        place = str(known[name]["place"])
+        place, origin = str(known[name]["place"]), str(known[name].get("origin", ""))
     except (KeyError, TypeError, ValueError):
         raise InputError(
             f"--import-state {export.folder} has no offset of {name}, but {known[name]!r}; export again"
         ) from None
+    here = source.partition.origin
+    if origin and here and origin != here:
+        raise InputError(
+            f"--import-state {export.folder} goes on from offset {offset:,} of {name} of {origin}, and this "
+            f"is that of {here}, whose offsets are others; name the brokers that the state was read from, or "
+            "begin without the state"
+        )
     if source.end is not None and offset > source.end:
         raise InputError(
             f"--import-state {export.folder} goes on from offset {offset:,} of {name}, which ends at "
@@ -242,9 +249,7 @@ def _way_of(runner: Runner, *, is_bounded: bool) -> Way | Literal["live"]:
         return "bounded"
     if runner.name == "local":
         return "live"
-    embedded = str(runner.options.get_all_options().get("job_endpoint")) == "embed"
-    flink = runner.name in ("flink", "FlinkRunner") or (runner.name == "PortableRunner" and not embedded)
-    return "impulse" if flink else "source"
+    return "impulse" if runner.kind == "flink" else "source"
 
 
 def _check_order(

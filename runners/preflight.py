@@ -32,7 +32,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.version import __version__ as beam_version
 
-from .presets import CLUSTER_SECONDS, THIS_MACHINE, Runner, ask_cluster, cluster_host, cluster_url
+from .presets import CLUSTER_SECONDS, THIS_MACHINE, Runner, ask_cluster, cluster_is_here, cluster_url
 from .servers.packages import COMMAND, FLINK_MINOR
 from .servers.processes import ServerError, java
 
@@ -76,13 +76,13 @@ class _Checks:
     def of(self, runner: Runner) -> Iterator[Finding]:
         """Look at what the runner of a kind needs."""
         kinds: dict[str, Callable[[], Iterator[Finding]]] = {
-            "PrismRunner": self._of_prism,
-            "FlinkRunner": self._of_flink,
-            "DataflowRunner": self._of_dataflow,
+            "prism": self._of_prism,
+            "flink": self._of_flink,
+            "dataflow": self._of_dataflow,
             "PortableRunner": self._of_job_service,
         }
         yield Finding("Python", True, f"{platform.python_version()}, apache-beam {beam_version}")
-        yield from kinds.get(type(runner.engine).__name__, self._of_none)()
+        yield from kinds.get(runner.kind, self._of_none)()
 
     def _of_none(self) -> Iterator[Finding]:
         yield from ()
@@ -116,7 +116,7 @@ class _Checks:
         if master not in ("[local]", "[auto]"):
             yield from self._cluster(master)
         yield self._checkpoints()
-        yield from self._workers(cluster_host(master) in THIS_MACHINE)
+        yield from self._workers(cluster_is_here(master, self._portable.job_endpoint))
 
     def _checkpoints(self) -> Finding:
         interval = str(self._all.get("checkpointing_interval"))

@@ -15,6 +15,7 @@ import io
 import json
 import urllib.parse
 import urllib.request
+import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -22,7 +23,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from apache_beam.options.pipeline_options import PipelineOptions
+import grpc
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
+from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import create_runner
 
@@ -34,7 +37,7 @@ _BEAM_NAMES = {"prism": "PrismRunner", "flink": "FlinkRunner", "dataflow": "Data
 _ON_THIS_MACHINE = ("BundleBasedDirectRunner", "PrismRunner")
 
 CLUSTER_SECONDS = 5.0
-"""That a cluster may take to answer."""
+"""That a cluster, or a job server, may take to answer."""
 
 PRESETS: dict[str, dict[str, str]] = {
     "flink": {
@@ -86,6 +89,7 @@ class Runner:
     """Where a job runs.
 
     name        as the user said it
+    kind        what it is: "local", "prism", "flink", "dataflow", or the class of Beam's
     in_process  the job runs in this very process: its counters can be watched
     here        the job runs on this machine, so that it sees the files that we see
     engine      what `beam.Pipeline(runner=...)` takes
@@ -94,6 +98,7 @@ class Runner:
     """
 
     name: str
+    kind: str
     in_process: bool
     here: bool
     engine: Any
@@ -105,11 +110,14 @@ def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
     """Return the runner of a name, with Beam's own options from `flags`; raise RunnerError."""
     beam_name = _BEAM_NAMES.get(name, name)
     refuse_unknown(flags)
-    added = preset_flags(beam_name, flags)
+    kind = _kind_of(beam_name, flags)
+    added = preset_flags(kind, flags)
     options = PipelineOptions([*flags, *added])
-    if name in _LOCAL:
+    if kind == "flink":
+        _name_job(options)
+    if kind == "local":
         mode = options.get_all_options().get("direct_running_mode")
-        return Runner(name, mode != "multi_processing", True, FnApiRunner(), options, added)
+        return Runner(name, kind, mode != "multi_processing", True, FnApiRunner(), options, added)
     try:
         engine = create_runner(beam_name)
     except (ValueError, ImportError, AttributeError) as error:
@@ -120,22 +128,55 @@ def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
             f"says ({error})"
         ) from None
     here = beam_name in _ON_THIS_MACHINE
-    return Runner(name, beam_name == "BundleBasedDirectRunner", here, engine, options, added)
+    return Runner(name, kind, beam_name == "BundleBasedDirectRunner", here, engine, options, added)
 
 
-def preset_flags(beam_name: str, flags: Sequence[str]) -> list[str]:
+def _name_job(options: PipelineOptions) -> None:
+    """Give a job that has no name one by which it is found on its cluster."""
+    named = options.view_as(GoogleCloudOptions)
+    if named.job_name is None:
+        named.job_name = f"rocsteady-{uuid.uuid4().hex[:12]}"
+
+
+def _kind_of(beam_name: str, flags: Sequence[str]) -> str:
+    """Return what a runner is; a job service is asked, because PortableRunner may be any of them."""
+    if beam_name in _LOCAL:
+        return "local"
+    class_name = beam_name.rpartition(".")[2]
+    if class_name == "PortableRunner" and _serves_flink(dict(_said(flags)).get("job_endpoint", "")):
+        return "flink"
+    return next((kind for kind, name in _BEAM_NAMES.items() if name == class_name), class_name)
+
+
+def _serves_flink(endpoint: str) -> bool:
+    """Tell whether a job service knows Flink's options; False where it does not answer."""
+    if endpoint in ("", "embed"):
+        return False
+    try:
+        with grpc.insecure_channel(endpoint) as channel:
+            known = beam_job_api_pb2_grpc.JobServiceStub(channel).DescribePipelineOptions(
+                beam_job_api_pb2.DescribePipelineOptionsRequest(), timeout=CLUSTER_SECONDS
+            )
+    except (grpc.RpcError, ValueError):
+        return False
+    return any(option.name == "flink_master" for option in known.options)
+
+
+def preset_flags(kind: str, flags: Sequence[str]) -> list[str]:
     """Return the options that a runner gets beside the user's: of `PRESETS`, and of what is on this machine.
 
     A Prism or a job server of Flink that `runners.servers` fetched is used, a cluster on this machine gets
     its Python from the launching process, and a cluster that answers is believed which Flink it is.
     """
-    kind = next((short for short, long in _BEAM_NAMES.items() if long == beam_name), beam_name)
     said = dict(_said(flags))
     added = {**PRESETS.get(kind, {})}
     if kind == "prism" and (prism := _fetched(prism_path)) is not None:
         added["prism_location"] = prism
-    if kind == "flink" and "job_endpoint" not in said:
-        added |= _of_cluster(said)
+    if kind == "flink":
+        if cluster_is_here(said.get("flink_master", "[auto]"), said.get("job_endpoint")):
+            added["environment_type"] = "LOOPBACK"
+        if "job_endpoint" not in said:
+            added |= _of_cluster(said)
     return [
         f"--{name}={value}" if value else f"--{name}" for name, value in added.items() if name not in said
     ]
@@ -150,13 +191,11 @@ def _said(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _of_cluster(said: Mapping[str, str]) -> dict[str, str]:
-    """Return what follows from the cluster that a job of Flink goes to."""
+    """Return what a job server of our own must know of the cluster that a job of Flink goes to."""
     added = {}
     master = said.get("flink_master", "[auto]")
-    host = cluster_host(master)
-    if host in THIS_MACHINE:
-        added["environment_type"] = "LOOPBACK"
-    version = said.get("flink_version") or (cluster_version(master) if host is not None else None)
+    is_there = cluster_host(master) is not None
+    version = said.get("flink_version") or (cluster_version(master) if is_there else None)
     if version is not None:
         added["flink_version"] = version.rpartition(".")[0] if version.count(".") > 1 else version
     if added.get("flink_version", FLINK_MINOR) == FLINK_MINOR:
@@ -183,6 +222,18 @@ def cluster_host(master: str) -> str | None:
     return urllib.parse.urlparse(master if "://" in master else f"//{master}").hostname or ""
 
 
+def cluster_is_here(master: str, endpoint: str | None) -> bool:
+    """Tell whether a Flink cluster is on this machine; of one that nobody named, whether its job server is.
+
+    >>> cluster_is_here("[auto]", None), cluster_is_here("[auto]", "far:8099")
+    (True, False)
+    """
+    host = cluster_host(master)
+    if host is None and endpoint:
+        host = cluster_host(endpoint)
+    return host in THIS_MACHINE
+
+
 def cluster_url(master: str) -> str:
     """Return the address of a Flink cluster's REST.
 
@@ -192,10 +243,11 @@ def cluster_url(master: str) -> str:
     return master if "://" in master else f"http://{master}"
 
 
-def ask_cluster(master: str) -> Any:
-    """Return what a Flink cluster says of itself; raises OSError or ValueError where it does not answer."""
+def ask_cluster(master: str, path: str = "/overview", method: str = "GET") -> Any:
+    """Return what a Flink cluster says, at first of itself; raises OSError or ValueError if it does not."""
+    request = urllib.request.Request(f"{cluster_url(master)}{path}", method=method)
     try:
-        with urllib.request.urlopen(f"{cluster_url(master)}/overview", timeout=CLUSTER_SECONDS) as answer:
+        with urllib.request.urlopen(request, timeout=CLUSTER_SECONDS) as answer:
             return json.loads(answer.read())
     except HTTPException as error:
         raise OSError(f"it speaks no HTTP: {error!r}") from None

@@ -86,6 +86,11 @@ class FolderPartition:
         """What dead letters call it: the folder."""
         return self.folder
 
+    @property
+    def origin(self) -> str:
+        """Nothing: the name is the path."""
+        return ""
+
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:
         """Return up to `limit` lines from a place on, the first of which is number `offset` of the folder.
 

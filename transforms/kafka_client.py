@@ -10,7 +10,7 @@ import difflib
 import logging
 import re
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.errors import ConfigError, InputError
 from ..core.rare_log import RareLog
@@ -57,8 +57,15 @@ def make_client(kind: Any, settings: dict[str, Any]) -> Any:
         ) from None
 
 
-def check_topic(topic: KafkaTopic, what: str, seconds: float = CHECK_SECONDS) -> int:
-    """Return how many partitions a topic has; it is never created by asking.
+class TopicFound(NamedTuple):
+    """What brokers say of a topic: how many partitions it has, and the id of their cluster, "" = none."""
+
+    partitions: int
+    cluster: str
+
+
+def check_topic(topic: KafkaTopic, what: str, seconds: float = CHECK_SECONDS) -> TopicFound:
+    """Return what the brokers say of a topic; it is never created by asking.
 
     what  the option and its value, with which sentences begin
     Raises InputError where no broker answers in time, refuses us, or knows no such topic; ConfigError for
@@ -73,7 +80,7 @@ def check_topic(topic: KafkaTopic, what: str, seconds: float = CHECK_SECONDS) ->
     end = time.monotonic() + seconds
     while True:
         try:
-            known = client.list_topics(timeout=min(2.0, seconds)).topics
+            there = client.list_topics(timeout=min(2.0, seconds))
             break
         except kafka.KafkaException as error:
             client.poll(_POLL_SECONDS)  # serves error_cb
@@ -84,12 +91,13 @@ def check_topic(topic: KafkaTopic, what: str, seconds: float = CHECK_SECONDS) ->
                 raise InputError(
                     f"{what}: {no_answer(topic, last, reason_of(last), connected=not telling)}"
                 ) from None
+    known = there.topics
     found = known.get(topic.name)
     if found is None or found.error is not None:
         near = difflib.get_close_matches(topic.name, known, 1)
         hint = f"did you mean {near[0]}?" if near else "create it, or name another"
         raise InputError(f"{what}: {topic.brokers} has no topic {topic.name!r} that may be seen; {hint}")
-    return len(found.partitions)
+    return TopicFound(len(found.partitions), there.cluster_id or "")
 
 
 def no_answer(topic: KafkaTopic, error: Any, said: str, *, connected: bool = False) -> str:

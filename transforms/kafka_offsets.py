@@ -43,11 +43,15 @@ class Moment:
 
 @dataclass(frozen=True)
 class Offsets:
-    """What is read of a partition: from `start` on, up to `end` and without it; None: for ever."""
+    """What is read of a partition: from `start` on, up to `end` and without it; None: for ever.
+
+    cluster  the id of the brokers' cluster, "" = they say none
+    """
 
     partition: int
     start: int
     end: int | None = None
+    cluster: str = ""
 
 
 def consumer_of(topic: KafkaTopic, notice: Callable[[Any], bool] = lambda _: False, **own: Any) -> Any:
@@ -88,7 +92,8 @@ def offsets_of(
             raise ConfigError(
                 f"--kafka-option {name}={value}: rocsteady keeps its offsets itself; leave it out"
             )
-    numbers = range(check_topic(topic, f"{what} {topic.url}"))
+    there = check_topic(topic, f"{what} {topic.url}")
+    numbers = range(there.partitions)
     client = consumer_of(topic)
     try:
         ranges = [_watermarks(topic, client, number) for number in numbers]
@@ -97,7 +102,7 @@ def offsets_of(
     finally:
         client.close()
     return tuple(
-        Offsets(number, first, None if end is None else max(first, end))
+        Offsets(number, first, None if end is None else max(first, end), there.cluster)
         for number, first, end in zip(numbers, starts, ends, strict=True)
     )
 

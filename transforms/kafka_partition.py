@@ -46,16 +46,25 @@ _GONE = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC")
 
 @dataclass(frozen=True)
 class KafkaPartition:
-    """Partition `number` of a topic that had `partitions` of them when the job began."""
+    """Partition `number` of a topic that had `partitions` of them when the job began.
+
+    cluster  the id of the brokers' cluster, "" = not known
+    """
 
     topic: KafkaTopic
     number: int
     partitions: int
+    cluster: str = ""
 
     @property
     def name(self) -> str:
         """What dead letters call it: "topic[3]"."""
         return f"{self.topic.name}[{self.number}]"
+
+    @property
+    def origin(self) -> str:
+        """The cluster: a topic of the same name on another one has other offsets."""
+        return f"Kafka cluster {self.cluster}" if self.cluster else ""
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
         """Return up to `limit` messages from an offset on; wait up to `wait` seconds for the first.

@@ -39,7 +39,7 @@ def read_kafka_rows(topic: KafkaTopic, follow: bool) -> Iterator[tuple[pa.Table,
     Messages of another kind (alerts, dead letters) and those without a value are left out. Raises
     InputError for a message that is no row, RocsteadyError where the brokers cease to answer.
     """
-    partitions = check_topic(topic, topic.url)
+    partitions = check_topic(topic, topic.url).partitions
     kafka = confluent_kafka()
     consumer = make_client(kafka.Consumer, client_settings(topic, **_SETTINGS))
     try:

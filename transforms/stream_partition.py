@@ -35,6 +35,11 @@ class StreamPartition(Protocol):
         """What dead letters call it."""
         ...
 
+    @property
+    def origin(self) -> str:
+        """What tells it from another of the same name; "" where the name does, or nobody knows."""
+        ...
+
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:
         """Return up to `limit` messages from an offset on; wait up to `wait` seconds for the first.
 

@@ -264,6 +264,8 @@ class StreamReader:
     def _markers(self, cut: Cut) -> list[tuple[str, bytes]]:
         state = self._state
         position = {"offset": state.next, "place": state.place, "high_water": state.high_water}
+        if origin := self.source.partition.origin:
+            position["origin"] = origin
         return [*self._packets.markers(cut, position, state.settled, state.high_water)]
 
     def _ends(self) -> list[tuple[str, bytes]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import rocsteady as rs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rocsteady.core.events import EventBatch
+from rocsteady.core.events import UNORDERED, EventBatch
 from rocsteady.core.records import Clock, EndOfInput, EndOfPartition, Heartbeat, unpack_record
 from rocsteady.core.rejected import Rejected, in_words
 from rocsteady.core.rows import MeasureRow
@@ -74,6 +75,25 @@ def test_rows_are_those_of_the_sorted_stream(window: str, every: str) -> None:
         played = play(table, [*mix(records, rng), END], rng)
         same(played.rows, expected, window)
         assert not played.refused
+
+
+def test_in_order_of_arrival_the_end_of_all_partitions_gives_the_last_rows() -> None:
+    rng = random.Random(4)
+    table = TableSettings(evaluator(order="arrival"))
+    for turn in range(12):
+        records = records_of(dealt(some_events(60, rng), (1, 2, 4)[turn % 3], rng), rng)
+        mix = anyhow if turn % 2 else mixed
+        came = mix(records, rng)
+        first = {record: place for place, record in reversed([*enumerate(came)])}
+        contents = {record: unpack_record(record) for record in dict.fromkeys(came)}
+        batches = [content for content in contents.values() if isinstance(content, EventBatch)]
+        one_by_one = [replace(batch, sequence=UNORDERED).pack() for batch in batches]
+        expected = play(table, [*one_by_one, END]).rows
+        played = play(table, came, rng)
+        assert played.rows == expected
+        needed = [first[record] for record, word in contents.items() if not isinstance(word, Heartbeat)]
+        assert max(played.after.values()) == max(needed)
+        assert play(table, [*came, END, END], rng).rows == expected
 
 
 few = st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ab"), st.integers(0, 1)), max_size=9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -99,6 +100,25 @@ def test_a_changed_source_changes_the_fingerprint(tmp_path: Path, monkeypatch: p
     with (tmp_path / "score_tree_bridge.py").open("a") as source:
         source.write("# another\n")
     assert kernels.source_fingerprint() != before
+
+
+@compiled_only
+def test_installations_of_one_version_share_what_is_compiled(tmp_path: Path) -> None:
+    here = Path(kernels.__file__).parents[1]
+    program = (
+        "import numpy as np; from rocsteady.core.id_index import add_lengths as kernel;"
+        "rows = np.array([0, 3], np.int64); kernel(rows, rows[:1], rows.copy());"
+        "print(kernel._cache.cache_path, sum(kernel.stats.cache_hits.values()))"
+    )
+    said = []
+    for name in ("one", "other"):
+        folder = tmp_path / name / "rocsteady"
+        shutil.copytree(here / "core", folder / "core", ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / "__init__.py").touch()
+        ran = run(program, PYTHONPATH=str(tmp_path / name), ROCSTEADY_CACHE_DIR=str(tmp_path / "cache"))
+        said.append(ran.stdout.split())
+    place = str(tmp_path / "cache" / kernels.source_fingerprint() / "core")
+    assert said == [[place, "0"], [place, "1"]]
 
 
 @compiled_only

@@ -195,6 +195,15 @@ def test_what_cannot_be_carried_over_is_refused_in_words(capsys, options, words)
     assert words in ran.lines[-1], ran.lines
 
 
+def test_rules_are_refused_where_the_state_could_be_asked_for(capsys):
+    Path("in").mkdir()
+    said = refused(
+        capsys, "evaluate", "in", "--follow", "--control", "ask.json", "--output", "r.jsonl", *LIVE,
+        "--alert", "auc < 0.5",
+    )  # fmt: skip
+    assert "--control ask.json: the rules of --alert have a state that is not exported" in said
+
+
 def refused(capsys, *words):
     ran = call(capsys, *words)
     assert ran.status == 2, ran

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import pytest
 from command import call
+from list_partition import ListPartition
+from rocsteady.core.errors import InputError
+from rocsteady.pipelines.evaluation import Streams
+from rocsteady.pipelines.stream_input import going_on
+from rocsteady.transforms.event_fields import EventFields
+from rocsteady.transforms.state_folder import Export
+from rocsteady.transforms.stream_reader import StreamInput
 
 TOPIC = "kafka://127.0.0.1:1/events"
 
@@ -67,3 +74,23 @@ def test_what_cannot_be_read_together_is_refused(capsys, arguments, sentence):
     assert ran.status == 2
     assert len(ran.lines) == 1
     assert sentence in ran.lines[0]
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "good"),
+    [("Kafka cluster A", "Kafka cluster B", False), ("Kafka cluster A", "Kafka cluster A", True),
+     ("", "Kafka cluster B", True), ("Kafka cluster A", "", True)],
+)  # fmt: skip
+def test_a_state_goes_on_from_the_offsets_of_its_own_cluster_only(was, now, good):
+    fields = EventFields("score", "label", model="model")
+    source = StreamInput(ListPartition("t[0]", (b"{}",) * 9, origin=now), 0, 1, "event", fields, 0)
+    position = {"offset": 7, "place": "", "high_water": 0, **({"origin": was} if was else {})}
+    export = Export("state", "id", "0.1.0", "", (), {0: ("t[0]", position)}, {})
+    streams = Streams([source], "source")
+    if good:
+        assert going_on(streams, export, None).inputs[0].start == 7
+        return
+    with pytest.raises(
+        InputError, match=r"offset 7 of t\[0\] of Kafka cluster A, and this is that of Kafka cl"
+    ):
+        going_on(streams, export, None)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
+import grpc
 import pytest
+from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from rocsteady.pipelines.cli import main
 from rocsteady.runners.preflight import findings, probe, problem
-from rocsteady.runners.presets import RunnerError, choose_runner, preset_flags
+from rocsteady.runners.presets import PRESETS, RunnerError, choose_runner, preset_flags
 
 
 @contextmanager
@@ -63,7 +66,7 @@ def test_a_cluster_that_answers_says_its_version_and_slots(tmp_path):
         assert address in there["cluster"].said
         assert (there["slots"].good, there["slots"].said) == (True, "1 of 2 are free")
         assert there["workers"].said.startswith("LOOPBACK")
-        assert f"--flink_version={1.19}" in preset_flags("FlinkRunner", [f"--flink_master={address}"])
+        assert f"--flink_version={1.19}" in preset_flags("flink", [f"--flink_master={address}"])
 
 
 def test_a_job_server_for_another_flink_is_told_of(tmp_path):
@@ -109,14 +112,63 @@ def test_what_is_missing_comes_with_its_remedy(flags, what, words):
 
 def test_options_that_a_user_gives_are_not_added():
     flags = ["--max_bundle_size", "7", "--environment_type=EXTERNAL", "--checkpointing_interval=500"]
-    added = preset_flags("FlinkRunner", flags)
+    added = preset_flags("flink", flags)
     names = [flag.partition("=")[0] for flag in added]
     assert names == [
         "--max_bundle_time_mills", "--max_cache_memory_usage_mb", "--finish_bundle_before_checkpointing",
     ]  # fmt: skip
     assert "--finish_bundle_before_checkpointing" in added, "a switch"
-    assert preset_flags("FlinkRunner", [*flags, *added]) == []
-    assert preset_flags("FnApiRunner", []) == []
+    assert preset_flags("flink", [*flags, *added]) == []
+    assert preset_flags("local", []) == []
+
+
+@contextmanager
+def job_service(*names):
+    """Answer as a job service that knows some options does; yield host:port."""
+
+    class Service(beam_job_api_pb2_grpc.JobServiceServicer):
+        def DescribePipelineOptions(self, *_):  # noqa: N802
+            return beam_job_api_pb2.DescribePipelineOptionsResponse(
+                options=[beam_job_api_pb2.PipelineOptionDescriptor(name=name) for name in names]
+            )
+
+    server = grpc.server(ThreadPoolExecutor(1))
+    beam_job_api_pb2_grpc.add_JobServiceServicer_to_server(Service(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        server.stop(None).wait()
+
+
+def test_a_job_service_says_whether_it_is_flinks():
+    with job_service("parallelism", "flink_master", "checkpointing_interval") as address:
+        runner = choose_runner("PortableRunner", [f"--job_endpoint={address}"])
+        assert runner.kind == "flink"
+        assert {f"--{name}={value}".removesuffix("=") for name, value in PRESETS["flink"].items()} < {
+            *runner.added
+        }
+        assert {each.what: each.good for each in findings(runner)} == {
+            "Python": True, "job service": True, "checkpoints": True, "workers": True,
+        }  # fmt: skip
+        never = choose_runner("PortableRunner", [f"--job_endpoint={address}", "--checkpointing_interval=-1"])
+        assert "checkpoints: --checkpointing_interval=-1 is no number" in (problem(never) or "")
+        assert choose_runner("flink", [f"--job_endpoint={address}"]).added == runner.added
+
+
+@pytest.mark.parametrize("names", [[], ["spark_master"]])
+def test_another_job_service_gets_no_options_of_flink(names):
+    with job_service(*names) as address:
+        runner = choose_runner("PortableRunner", [f"--job_endpoint={address}"])
+        assert (runner.kind, runner.added, problem(runner)) == ("PortableRunner", [], None)
+
+
+@pytest.mark.parametrize("endpoint", ["127.0.0.1:1", "nonsense", "embed", "[::1"])
+def test_a_job_service_that_does_not_answer_is_not_known(endpoint):
+    runner = choose_runner("PortableRunner", [f"--job_endpoint={endpoint}"])
+    assert (runner.kind, runner.added) == ("PortableRunner", [])
+    assert (problem(runner) is None) == (endpoint == "embed")
 
 
 def test_an_option_that_loses_data_is_refused():

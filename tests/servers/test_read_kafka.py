@@ -106,7 +106,7 @@ def test_a_job_goes_on_from_the_state_and_the_offsets_of_another(broker, running
     assert sorted({*map(tuple, first), *map(tuple, second)}) == sorted(map(tuple, rows))
 
 
-def test_an_offset_that_is_said_beside_those_of_a_state_is_refused(broker, capsys):
+def test_an_offset_that_is_said_beside_those_of_a_state_or_of_another_cluster_is_refused(broker, capsys):
     url = topic_of(broker, "twice-begun", events(200), 1)
     words = ("--order", "time:0s", *OPTIONS)
     left = ("--until", "latest", "--output", "first.csv", "--export-state", "state")
@@ -114,6 +114,13 @@ def test_an_offset_that_is_said_beside_those_of_a_state_is_refused(broker, capsy
     capsys.readouterr()
     said = refused(capsys, url, *words, "--import-state", "state", "--start", "latest")
     assert "--start latest: --import-state state goes on from the offsets that its readers had" in said
+    manifest = Path("state/manifest.json")
+    (position,) = json.loads(manifest.read_text())["positions"]
+    cluster = position["position"]["origin"]
+    assert cluster.startswith("Kafka cluster ")
+    manifest.write_text(manifest.read_text().replace(cluster, "Kafka cluster elsewhere"))
+    said = refused(capsys, url, *words, "--import-state", "state")
+    assert f"of twice-begun[0] of Kafka cluster elsewhere, and this is that of {cluster}, whose" in said
 
 
 def test_what_is_no_event_is_a_dead_letter_at_its_partition_and_offset(broker):

@@ -11,6 +11,7 @@ from command import run
 from kafka_topics import OPTIONS, N, evaluate, events, produce, start, topic_of, until
 from requirements import servers
 from rocsteady.pipelines.cli import main
+from rocsteady.runners.servers.flink import worker_options
 from rocsteady.runners.servers.packages import prism_path
 
 
@@ -94,3 +95,42 @@ def test_a_folder_that_grows_gives_the_rows_of_its_files_and_ends(runner):
         job.send_signal(signal.SIGINT)
         _, words = job.communicate(timeout=60)
     assert rows_in(Path("rows").glob("*.jsonl")) == same, words
+
+
+@pytest.mark.parametrize(
+    ("number", "workers", "state"),
+    [
+        (signal.SIGTERM, "here", "CANCELED"),
+        (signal.SIGINT, "here", "CANCELED"),
+        (signal.SIGTERM, "there", "RUNNING"),
+    ],
+)
+def test_a_job_without_its_launcher_is_cancelled_where_its_python_was_there(
+    cluster, tmp_path, number, workers, state
+):
+    folder = Path("arriving")
+    folder.mkdir()
+    (folder / "part.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events()))
+    runner = ["--runner", "flink", *cluster.options()]
+    if workers == "there":
+        runner = [*runner[:-2], *worker_options(tmp_path)]
+    rows = f"{tmp_path / 'rows'}/"
+    job = start("arriving", "--follow", "--output", rows, "--shards", "4", *OPTIONS, *runner)
+    try:
+        until(lambda: rows_in(Path("rows").glob("*.jsonl")) or job.poll() is not None, 120)
+    finally:
+        job.send_signal(number)
+        _, words = job.communicate(timeout=60)
+    (there,) = [
+        found for found in cluster.jobs() if found.name.startswith("rocsteady-") and found.name in words
+    ]
+    if there.state not in ("CANCELED", "FAILED"):
+        cluster.cancel(there.identity)
+    assert (there.state, job.returncode) == (state, 128 + number), words
+    said = [line for line in words.splitlines() if line.startswith(f"rocsteady: the job {there.name}")]
+    url = f"http://{cluster.address}"
+    became = "is cancelled, for its Python ran in this process"
+    if state == "RUNNING":
+        became = f"goes on; to cancel it: curl -X PATCH '{url}/jobs/{there.identity}?mode=cancel'"
+    assert said == [f"rocsteady: the job {there.name} on the cluster at {url} {became}"], words
+    until(lambda: all(found.state != "RUNNING" for found in cluster.jobs()))

@@ -11,7 +11,8 @@ from rocsteady.transforms.stream_partition import Fetched
 class ListPartition:
     """Message i has offset `offsets[i]`; at most `at_once` are given, as a broker gives what it likes.
 
-    low  what was before this offset is deleted
+    low     what was before this offset is deleted
+    origin  see `StreamPartition`
     """
 
     name: str
@@ -19,6 +20,7 @@ class ListPartition:
     at_once: int = 1_000_000
     offsets: tuple[int, ...] | None = None
     low: int = 0
+    origin: str = ""
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
         if offset < self.low:
