@@ -17,12 +17,12 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from http.client import HTTPException
+from http.client import HTTPException, InvalidURL
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions, PortableOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import create_runner
 
@@ -197,8 +197,10 @@ def ask_cluster(master: str) -> Any:
     try:
         with urllib.request.urlopen(f"{cluster_url(master)}/overview", timeout=CLUSTER_SECONDS) as answer:
             return json.loads(answer.read())
-    except HTTPException as error:
-        raise OSError(f"it speaks no HTTP: {error!r}") from None
+    except InvalidURL as error:
+        raise OSError(str(error)) from None
+    except HTTPException:  # whose text may be the bytes that came
+        raise OSError("what is there speaks no HTTP") from None
 
 
 def cluster_version(master: str) -> str | None:
@@ -207,6 +209,19 @@ def cluster_version(master: str) -> str | None:
         return str(ask_cluster(master)["flink-version"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def left_running(runner: Runner) -> str | None:
+    """Say what goes on when the process that started a job is interrupted; None where nothing does.
+
+    Beam's job server for Flink takes a cancellation, and the cluster goes on with the job (Beam 2.77).
+    """
+    master = runner.options.view_as(FlinkRunnerOptions).flink_master
+    if type(runner.engine).__name__ != "FlinkRunner" or cluster_host(master) is None:
+        return None
+    kind = (runner.options.view_as(PortableOptions).environment_type or "").upper()
+    without = "; it fails there, since its Python ran in this process" if kind == "LOOPBACK" else ""
+    return f"the job stays on the cluster at {cluster_url(master)} until it is stopped there{without}"
 
 
 def join_values(arguments: Sequence[str], own: Collection[str]) -> list[str]:

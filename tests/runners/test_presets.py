@@ -8,7 +8,7 @@ from apache_beam.runners.direct.direct_runner import BundleBasedDirectRunner
 from apache_beam.runners.portability.flink_runner import FlinkRunner
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.portability.prism_runner import PrismRunner
-from rocsteady.runners.presets import RunnerError, choose_runner, join_values, refuse_unknown
+from rocsteady.runners.presets import RunnerError, choose_runner, join_values, left_running, refuse_unknown
 
 
 @pytest.mark.parametrize("name", ["local", "DirectRunner", "FnApiRunner"])
@@ -85,3 +85,27 @@ def test_an_unknown_option_is_compared_with_ours_and_beams():
         join_values(["--evry", "5"], {"--every"})
     with pytest.raises(RunnerError, match=r"did you mean --flink_master\?"):
         join_values(["--flink-master=x"], {"--every"})
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "said"),
+    [
+        ("local", [], None),
+        ("flink", [], None),
+        (
+            "flink",
+            ["--flink_master=flink.invalid:8081", "--environment_type=EXTERNAL"],
+            "the job stays on the cluster at http://flink.invalid:8081 until it is stopped there",
+        ),
+        (
+            "FlinkRunner",
+            ["--flink_master=localhost:1"],
+            (
+                "the job stays on the cluster at http://localhost:1 until it is stopped there; it fails "
+                "there, since its Python ran in this process"
+            ),
+        ),
+    ],
+)
+def test_what_an_interruption_leaves_running_is_told(name, flags, said):
+    assert left_running(choose_runner(name, flags)) == said
