@@ -52,6 +52,8 @@ def microseconds(duration: Duration, what: str) -> int:
     (604800000000, 500000)
     """
     remedy = "a duration is a number of seconds above 0, or a text such as '7d', '12h', '30m' or '0.5s'"
+    if isinstance(duration, str):  # of a command line, where '5' is no number of seconds
+        remedy = "give a number and its unit (us, ms, s, m, h, d), such as '7d', '12h', '30m' or '0.5s'"
     if isinstance(duration, timedelta):
         micros = duration // timedelta(microseconds=1)
     elif isinstance(duration, str):

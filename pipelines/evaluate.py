@@ -54,6 +54,7 @@ from .alerts import read_messages, watch_rows
 from .evaluation import Beside, Evaluation, Outcome
 from .outputs import STDOUT, staged
 from .progress import ProgressLine, sum_of_labels, summarise, warnings_of
+from .runner_log import sentence_in
 
 _EVENTS_AT_ONCE = 1_000_000
 """Of Parquet, at the most. 10M events of 100,000 models took 36 s of processor time by this, 48 s by 400,000
@@ -391,17 +392,14 @@ def _outcome(result: PipelineResult) -> Outcome:
 def reason_of(error: BaseException) -> str:
     """Find the sentence in what a runner made of an error of ours.
 
-    Runners hand on an error from a worker as text, traceback and all; the sentence stands after the name
-    of one of our classes.
+    Runners hand on an error from a worker as text, traceback and all.
     """
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, RocsteadyError):
             return _without_step(str(seen))
-        for line in str(seen).splitlines():
-            name, colon, sentence = line.partition(": ")
-            if colon and name.startswith("rocsteady.core.errors."):
-                return _without_step(sentence)
+        if (sentence := sentence_in(str(seen))) is not None:
+            return _without_step(sentence)
         seen = seen.__cause__ or seen.__context__
     last = (str(error).strip().splitlines() or [""])[-1]
     name = type(error).__name__

@@ -13,7 +13,6 @@ from dataclasses import replace
 from apache_beam.options.pipeline_options import StandardOptions
 
 from ..core.errors import ConfigError
-from ..core.rare_log import RareLog
 from ..core.settings import TableSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..runners.preflight import problem
@@ -43,6 +42,7 @@ from .live import (
 )
 from .outputs import check_outputs, is_text
 from .prometheus import served
+from .runner_log import RunnerLog
 from .state import state_taken_up
 from .stream_input import Topics, followed_on, streams_of, topics_of
 
@@ -209,7 +209,7 @@ def _evaluate_on_beam(job: Evaluation) -> int:
         raise ConfigError(f"runner {job.runner.name}: {missing}")
     if not job.runner.here:  # its runner's words, all of them, but the same ones rarely
         handler = logging.StreamHandler()
-        handler.addFilter(RareLog())
+        handler.addFilter(RunnerLog())
         logging.getLogger().handlers[:] = [handler]
     evaluate_and_report(job)
     return 0

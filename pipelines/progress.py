@@ -200,6 +200,12 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
             print(line if line.startswith(" ") else f"rocsteady: {line}", file=sys.stderr)
     if outcome.letters:
         _list_letters(outcome, job.dead_letters)
+    if waits := _waiting(counts, job):
+        print(
+            f"rocsteady: {_number(waits, 'record')} wait for their turn in the state of the job: a savepoint "
+            "has them",
+            file=sys.stderr,
+        )
     for warning in warnings_of(outcome, job):
         print(f"rocsteady: {warning}", file=sys.stderr)
 
@@ -230,16 +236,38 @@ _TAKEN_UP = {"events_applied": "events_taken_up", "labels_used": "labels_taken_u
 """The counter of what was read before, and comes with the state."""
 
 
-def _gaps(counts: Mapping[str, int]) -> Iterator[str]:
+def _missing(counts: Mapping[str, int], read: str, first: str, kinds: Sequence[tuple[str, str, str]]) -> int:
+    """Return how many of those that were read no counter has."""
+    came = counts.get(read, 0) + counts.get(_TAKEN_UP[first], 0)
+    return came - sum(counts.get(name, 0) for name in (first, *(name for *_, name in kinds)))
+
+
+_SUMS = (
+    ("events_read", "events_applied", _KINDS, "events"),
+    ("labels_read", "labels_used", _LABEL_KINDS, "labels"),
+)
+
+
+def _goes_on(job: Evaluation) -> bool:
+    """Tell whether the job was stopped while its streams go on.
+
+    Then counters have gaps: what waits in its state was read, and what a savepoint held was read before.
+    """
+    return job.streams is not None and job.streams.way != "live" and not job.streams.is_bounded
+
+
+def _waiting(counts: Mapping[str, int], job: Evaluation) -> int:
+    """Return how many events and labels wait in the state of a job that was stopped, not ended."""
+    if not _goes_on(job):
+        return 0
+    return sum(max(_missing(counts, read, first, kinds), 0) for read, first, kinds, _ in _SUMS)
+
+
+def _gaps(counts: Mapping[str, int], job: Evaluation) -> Iterator[str]:
     """Yield a sentence for counters that do not add up."""
-    for read, first, kinds, what in (
-        ("events_read", "events_applied", _KINDS, "events"),
-        ("labels_read", "labels_used", _LABEL_KINDS, "labels"),
-    ):
-        names = (first, *(name for *_, name in kinds))
-        came = counts.get(read, 0) + counts.get(_TAKEN_UP[first], 0)
-        missing = came - sum(counts.get(name, 0) for name in names)
-        if missing:
+    for read, first, kinds, what in _SUMS:
+        missing = _missing(counts, read, first, kinds)
+        if missing and not _goes_on(job):
             yield (
                 f"the counters of {what} do not add up: {missing:+,} of those that were read. A runner that "
                 "tries a bundle again may count it twice; otherwise this is a defect of rocsteady: please "
@@ -288,7 +316,7 @@ _REMEDIES = {
 def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
     """Yield a sentence for every result that is rather a mistake in the options than one of the models."""
     counts, fields, settings = outcome.counts, job.fields, job.settings.evaluator
-    yield from _gaps(counts)
+    yield from _gaps(counts, job)
     applied = counts["events_applied"]
     if not applied:
         if outcome.letters:

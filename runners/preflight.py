@@ -113,7 +113,14 @@ class _Checks:
             except ServerError as missing:
                 yield Finding("Java", False, str(missing))
             yield self._job_server()
-        if master not in ("[local]", "[auto]"):
+        if master in ("[local]", "[auto]"):
+            yield Finding(
+                "cluster",
+                True,
+                "none is named: the job server runs a Flink of its own, which ends with the job; name yours "
+                "with --flink_master HOST:PORT (its REST port)",
+            )
+        else:
             yield from self._cluster(master)
         yield self._checkpoints()
         yield from self._workers(cluster_is_here(master, self._portable.job_endpoint))

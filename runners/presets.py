@@ -18,7 +18,7 @@ import urllib.request
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from http.client import HTTPException
+from http.client import HTTPException, InvalidURL
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -249,8 +249,10 @@ def ask_cluster(master: str, path: str = "/overview", method: str = "GET") -> An
     try:
         with urllib.request.urlopen(request, timeout=CLUSTER_SECONDS) as answer:
             return json.loads(answer.read())
-    except HTTPException as error:
-        raise OSError(f"it speaks no HTTP: {error!r}") from None
+    except InvalidURL as error:
+        raise OSError(str(error)) from None
+    except HTTPException:  # whose text may be the bytes that came
+        raise OSError("what is there speaks no HTTP") from None
 
 
 def cluster_version(master: str) -> str | None:

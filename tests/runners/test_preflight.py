@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import pytest
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from rocsteady.pipelines.cli import main
 from rocsteady.runners.preflight import findings, probe, problem
-from rocsteady.runners.presets import PRESETS, RunnerError, choose_runner, preset_flags
+from rocsteady.runners.presets import PRESETS, RunnerError, ask_cluster, choose_runner, preset_flags
 
 
 @contextmanager
@@ -83,6 +84,26 @@ def test_a_full_cluster_is_told_of(tmp_path):
         )
 
 
+def test_a_port_where_something_else_listens_is_told_of_without_what_it_says(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            with server.accept()[0] as wire:
+                wire.sendall(b"\x00\x00\x12\x04 no HTTP\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(OSError, match=r"^what is there speaks no HTTP$"):
+            ask_cluster(f"127.0.0.1:{server.getsockname()[1]}")
+        thread.join()
+
+
+def test_without_a_cluster_it_is_said_that_none_was_looked_at(tmp_path):
+    assert found(jar(tmp_path))["cluster"].said.startswith(
+        "none is named: the job server runs a Flink of its"
+    )
+
+
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"{}"])
 def test_what_is_no_flink_is_told_of(tmp_path, body):
     with cluster(body=body) as address:
@@ -93,6 +114,7 @@ def test_what_is_no_flink_is_told_of(tmp_path, body):
     ("flags", "what", "words"),
     [
         (["--flink_master=127.0.0.1:1"], "cluster", "Connection refused.*--flink_master HOST:PORT"),
+        (["--flink_master=localhost:808x"], "cluster", "nonnumeric port: '808x'"),
         (["--flink_job_server_jar=no.jar"], "job server", "no.jar is no file.*get flink"),
         (["--checkpointing_interval=-1"], "checkpoints", "without its state; leave it out"),
         (["--checkpointing_interval=often"], "checkpoints", "=often is no number of milliseconds"),

@@ -1,0 +1,38 @@
+"""What a job that was stopped says of the events that it had read and not applied."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from rocsteady.core.settings import EvaluatorSettings, TableSettings
+from rocsteady.pipelines.evaluation import Evaluation, Outcome
+from rocsteady.pipelines.progress import summarise
+from rocsteady.pipelines.stream_input import followed_on
+from rocsteady.runners.presets import choose_runner
+from rocsteady.transforms.event_fields import EventFields
+from rocsteady.transforms.validate import ANY_TIME
+
+
+@pytest.fixture
+def job(tmp_path):
+    runner, fields, settings = choose_runner("flink"), EventFields(), TableSettings(EvaluatorSettings())
+    streams = followed_on(runner, str(tmp_path), fields, settings, ANY_TIME)
+    return Evaluation((), fields, settings, "rows/", None, 0, runner, streams=streams)
+
+
+def said(capsys, job, **counts):
+    summarise(Outcome(Counter(counts), [], None), job)
+    return capsys.readouterr().err.splitlines()
+
+
+def test_what_waits_when_a_stream_is_stopped_is_no_defect(job, capsys):
+    lines = said(capsys, job, events_read=200, events_applied=144, rows_written=1)
+    assert lines == [
+        "rocsteady: 200 events read = 144 applied + 0 dead letters; 1 row in rows/ (0.0 s)",
+        "rocsteady: 56 records wait for their turn in the state of the job: a savepoint has them",
+    ]
+
+
+def test_what_a_savepoint_held_is_no_defect(job, capsys):
+    assert len(said(capsys, job, events_read=44, events_applied=100, rows_written=1)) == 1
