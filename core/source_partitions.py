@@ -141,11 +141,14 @@ class SourcePartitions:
         return True
 
     def _least_settled(self) -> int:
-        """Return up to where all are settled, but for those that are idle: they do not end an input."""
-        least = min((each.settled for each in self._of.values() if not each.is_idle), default=NO_TIME)
-        if least == END_OF_TIME and any(each.is_idle for each in self._of.values()):
-            return NO_TIME
-        return least
+        """Return up to where all are settled, but for those that are idle.
+
+        Where none but idle ones go on, that is as far as any of them: they do not wait for each other, and do
+        not end an input.
+        """
+        idle = [each.settled for each in self._of.values() if each.is_idle]
+        least = min((each.settled for each in self._of.values() if not each.is_idle), default=END_OF_TIME)
+        return max(idle) if idle and least == END_OF_TIME else least
 
     def _add(self, number: int, partition: _Partition) -> _Partition:
         self._of[number] = partition
@@ -275,7 +278,7 @@ def packets_lost(name: str) -> InputError:
     """Return the error for an input that ended before all of a partition's packets came."""
     return InputError(
         f"the input ended while events of partition {name} were missing: packets were lost on the way, and "
-        "rows without them would be wrong"
+        "rows without them would be wrong; or a stream was stopped with drain, as if it ended: stop it without"
     )
 
 

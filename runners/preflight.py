@@ -114,11 +114,15 @@ class _Checks:
                 yield Finding("Java", False, str(missing))
             yield self._job_server()
         if master in ("[local]", "[auto]"):
+            whose = (
+                "that of the job server"
+                if self._portable.job_endpoint
+                else ("the job server runs a Flink of its own, which ends with the job")
+            )
             yield Finding(
                 "cluster",
                 True,
-                "none is named: the job server runs a Flink of its own, which ends with the job; name yours "
-                "with --flink_master HOST:PORT (its REST port)",
+                f"none is named: {whose}; name yours with --flink_master HOST:PORT (its REST port)",
             )
         else:
             yield from self._cluster(master)

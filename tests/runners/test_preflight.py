@@ -172,7 +172,7 @@ def test_a_job_service_says_whether_it_is_flinks():
             *runner.added
         }
         assert {each.what: each.good for each in findings(runner)} == {
-            "Python": True, "job service": True, "checkpoints": True, "workers": True,
+            "Python": True, "job service": True, "cluster": True, "checkpoints": True, "workers": True,
         }  # fmt: skip
         never = choose_runner("PortableRunner", [f"--job_endpoint={address}", "--checkpointing_interval=-1"])
         assert "checkpoints: --checkpointing_interval=-1 is no number" in (problem(never) or "")

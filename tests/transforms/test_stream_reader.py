@@ -379,6 +379,20 @@ def test_the_clock_does_not_wait_for_a_silent_partition_but_the_end_does():
     assert [row.seq for row in rows_of(packets)[0]] == [5, 10, 15, 20, 25, 30]
 
 
+def test_where_all_are_silent_none_waits_for_another():
+    parts = [tuple(message(event(i, i)) for i in range(n)) for n in (30, 10)]
+    readers = [
+        reader_of(ListPartition(f"events[{place}]", part), number=place, partitions=2, idle=0.0)
+        for place, part in enumerate(parts)
+    ]
+    packets = [packet for reader in readers for _, packet in reader.step().packets]
+    assert [row.seq for row in rows_of(packets)[0]] == [5, 10, 15]  # up to the time that both have reached
+    packets += [packet for reader in readers for _, packet in reader.step().packets]
+    assert [row.seq for row in rows_of(packets)[0]] == [5, 10, 15, 20, 25, 30, 35]
+    packets += [packet for reader in readers for _, packet in reader.finish().packets]
+    assert [row.seq for row in rows_of(packets)[0]][-1] == 40
+
+
 def test_a_table_remembers_who_is_silent():
     full = ListPartition("events[0]", tuple(message(event(i, i)) for i in range(30)))
     first = reader_of(full, partitions=2)
