@@ -278,7 +278,8 @@ def packets_lost(name: str) -> InputError:
     """Return the error for an input that ended before all of a partition's packets came."""
     return InputError(
         f"the input ended while events of partition {name} were missing: packets were lost on the way, and "
-        "rows without them would be wrong; or a stream was stopped with drain, as if it ended: stop it without"
+        "rows without them would be wrong; or a stream was stopped with drain, as if it ended: stop it "
+        "without"
     )
 
 

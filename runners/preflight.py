@@ -223,8 +223,8 @@ class _Checks:
                 f"a worker pool at {config}"
                 if there
                 else f"no worker pool answers at {config}: start `python -m "
-                f"apache_beam.runners.worker.worker_pool_main --service_port={port}` there, with `python` "
-                "of the environment that has rocsteady first on its PATH",
+                f"apache_beam.runners.worker.worker_pool_main --service_port={port} --container_executable="
+                '"$(command -v rocsteady-worker)"` there, in the environment that has rocsteady',
             )
         elif kind == "DOCKER":
             there = shutil.which("docker") is not None

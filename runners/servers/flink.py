@@ -285,36 +285,40 @@ class JobServer(Server):
 class WorkerPool(Server):
     """Python workers, each a process of this Python that can import what we can.
 
-    For jobs with --environment_type=EXTERNAL --environment_config=`address`. It ends them with itself.
+    For jobs with --environment_type=EXTERNAL --environment_config=`address`. It ends them with itself. They
+    are started by `worker_program`: those that Beam's pool starts by itself cache no state (2.77).
     """
 
     def __init__(self, folder: Path, *, port: int | None = None) -> None:
         port = port or free_port()
         module = "apache_beam.runners.worker.worker_pool_main"
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # it calls `python`
+        started_by = f"--container_executable={worker_program(folder)}"
         super().__init__(
             "worker-pool",
             folder.absolute(),
-            [sys.executable, "-m", module, "--service_port", str(port)],
+            [sys.executable, "-m", module, "--service_port", str(port), started_by],
             answers=lambda _: listens(port),
             port=port,
-            environment={"PATH": path, "PYTHONPATH": _import_path()},
         )
 
 
 def worker_options(folder: Path) -> list[str]:
-    """Return Beam's options for workers that the TaskManagers of this machine start, and start anew.
+    """Return Beam's options for workers that the TaskManagers of this machine start, and start anew."""
+    config = json.dumps({"command": str(worker_program(folder))})
+    return ["--environment_type=PROCESS", f"--environment_config={config}"]
 
-    They are run by a small program in `folder`, with this Python, and can import what we can. It does what
-    `boot` does in Beam's container images, but that nothing is staged.
+
+def worker_program(folder: Path) -> Path:
+    """Write a small program that is a worker: with this Python, and able to import what we can.
+
+    It does what `boot` does in Beam's container images, but that nothing is staged.
     """
     program = folder.absolute() / "worker"
     program.parent.mkdir(parents=True, exist_ok=True)
     python = f"PYTHONPATH={shlex.quote(_import_path())} exec {shlex.quote(sys.executable)}"
     program.write_text(f'#!/bin/sh\n{python} -m {__package__}.worker "$@"\n')
     program.chmod(0o755)
-    config = json.dumps({"command": str(program)})
-    return ["--environment_type=PROCESS", f"--environment_config={config}"]
+    return program
 
 
 def _import_path() -> str:
