@@ -326,10 +326,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is not None:
         return _main(argv)
     status = _main(sys.argv[1:])
+    _silence_what_is_torn_down()
     if status > 128 and any(not thread.daemon for thread in threading.enumerate()[1:]):
         sys.stderr.flush()
         os._exit(status)  # interrupted, and an engine's threads would keep the process for minutes
     return status
+
+
+def _silence_what_is_torn_down() -> None:
+    """Let nobody speak any more: all is said, and a runner's threads fall over when their server is ended."""
+    logging.disable()
+    threading.excepthook = lambda _: None
 
 
 def _main(arguments: Sequence[str]) -> int:

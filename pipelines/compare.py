@@ -17,7 +17,7 @@ from ..core.errors import ConfigError, InputError
 from ..core.events import FloatArray
 from ..core.rows import MeasureRow
 from ..core.settings import parse_slice
-from ..transforms.read_rows import distinct_rows, row_values
+from ..transforms.read_rows import distinct_rows, row_files, row_values
 from ..transforms.write_table import check_output, write_table
 from .outputs import check_outputs
 from .report_text import counted
@@ -67,7 +67,7 @@ class _Table(NamedTuple):
 def compare_command(options: argparse.Namespace) -> int:
     """Run the command with parsed options."""
     started = time.monotonic()
-    check_outputs((("--output", options.output, "comparisons", check_output),), ())
+    check_outputs((("--output", options.output, "comparisons", check_output),), row_files(options.sources))
     alpha = _level(options.alpha)
     measures = tuple(dict.fromkeys(options.measure or ["auc"]))
     if unknown := [name for name in measures if name not in COMPARED]:

@@ -44,7 +44,7 @@ from .outputs import check_outputs, is_text
 from .prometheus import served
 from .runner_log import RunnerLog
 from .state import state_taken_up
-from .stream_input import Topics, followed_on, streams_of, topics_of
+from .stream_input import Topics, followed_on, refuse_outputs_to, streams_of, topics_of
 
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
@@ -80,6 +80,8 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> tuple[Ev
     job = _asked(options, fields, settings, cache_bytes, runner, of_files=of_files)
     if live is None:
         _refuse_report_of_stream(job)
+    if topics is not None:
+        refuse_outputs_to(topics, job.outputs())
     _check_files(job)
     job = replace(job, timing=timing_of(options, job.settings.evaluator))
     if options.prometheus is not None and live is None and not runner.in_process:

@@ -7,7 +7,7 @@ import sys
 import time
 
 from ..core.errors import InputError
-from ..transforms.read_rows import distinct_rows
+from ..transforms.read_rows import distinct_rows, row_files
 from ..transforms.write_rows import ROW_ORDER, sorted_table
 from ..transforms.write_table import check_output, write_table
 from .outputs import check_outputs
@@ -17,7 +17,7 @@ from .report_text import counted
 def rows_command(options: argparse.Namespace) -> int:
     """Run the command with parsed options."""
     started = time.monotonic()
-    check_outputs((("--output", options.output, "rows", check_output),), ())
+    check_outputs((("--output", options.output, "rows", check_output),), row_files(options.sources))
     if options.output == "-":
         raise InputError("--output -: name a file, such as rows.parquet")
     table, repeats = distinct_rows(options.sources, options.kafka_option)

@@ -18,7 +18,7 @@ from ..core.state_export import ShardState
 from ..core.state_import import check_join, check_table
 from ..core.state_reshard import resharded, resharded_joins
 from ..core.windows import microseconds
-from ..transforms.control import ExportRequest, ask, let_go
+from ..transforms.control import ControlFile, ExportRequest, ask, let_go
 from ..transforms.file_formats import has_scheme
 from ..transforms.state_folder import (
     Export,
@@ -152,6 +152,11 @@ def export_command(options: argparse.Namespace) -> int:
     try:
         while not is_whole(folder):
             if time.monotonic() - started > seconds:
+                if ControlFile(control).request() != request:
+                    raise RocsteadyError(
+                        f"no export was written to {folder} within {options.timeout}: another request took "
+                        f"its place in --control {control}; ask again when that is done"
+                    )
                 raise RocsteadyError(
                     f"no export was written to {folder} within {options.timeout}: is a job running that was "
                     f"given --control {control}, and sees both places? A partition without a reader holds it "
@@ -159,7 +164,7 @@ def export_command(options: argparse.Namespace) -> int:
                 )
             time.sleep(_LOOK_SECONDS)
     finally:
-        let_go(control, new_id())
+        let_go(control, request, new_id())
     export = read_export(folder)
     said = ", ".join(f"{step.shards} shards of the {step.name}" for step in export.steps)
     print(

@@ -11,7 +11,7 @@ process (--runner local), or on a runner that streams; there a folder that grows
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from time import time
@@ -33,7 +33,7 @@ from ..transforms.state_folder import Export, everywhere
 from ..transforms.stream_partition import StreamPartition
 from ..transforms.stream_reader import StreamInput
 from ..transforms.validate import Timing
-from .evaluation import Join, Streams
+from .evaluation import Join, Output, Streams
 
 _OPTIONS = ("start", "until", "partition_idle")
 _SAMPLE_SECONDS = 3.0
@@ -100,6 +100,13 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
         None if options.until is None else _end(options.until),
         None if idle is None else microseconds(idle, "--partition-idle") / 1e6,
     )
+
+
+def refuse_outputs_to(topics: Topics, outputs: Iterable[Output]) -> None:
+    """Raise ConfigError where what is written would be read again: its topic is one that is read."""
+    for option, path, _ in outputs:
+        if is_kafka(path) and any(topic.is_same(KafkaTopic.parse(path)) for _, topic in topics.topics):
+            raise ConfigError(f"{option} {path} is also the input; write to another topic")
 
 
 def _moment(option: str, text: str) -> Moment:

@@ -106,6 +106,12 @@ def ask(path: str, request: ExportRequest) -> None:
         file.write(json.dumps({"export": request._asdict()}).encode())
 
 
-def let_go(path: str, name: str) -> None:
-    """Put a request that asks for nothing, under a new id, in the place of the one before. Raises OSError."""
+def let_go(path: str, request: ExportRequest, name: str) -> bool:
+    """Put a request that asks for nothing, under a new id, in the place of this one.
+
+    That of somebody else, who asked since, stays. Return whether this one was there. Raises OSError.
+    """
+    if ControlFile(path).request() != request:
+        return False
     ask(path, ExportRequest(name, ""))
+    return True

@@ -140,6 +140,17 @@ def _is_wanted(name: str) -> bool:
     return is_whole(name) and name.lower().endswith(ENDINGS)
 
 
+def _is_packed(name: str) -> bool:
+    return name.lower().endswith(".gz")
+
+
+def _became_shorter(path: Path, byte: int) -> RocsteadyError:
+    return RocsteadyError(
+        f"{path} was read up to byte {byte:,} and is shorter now: it was written anew; restore it, or begin "
+        "anew with what is new in a file of a later name"
+    )
+
+
 def _names_in(folder: str) -> list[str]:
     try:
         return sorted(os.listdir(folder))  # noqa: PTH208 - names alone
@@ -251,6 +262,9 @@ class _Reader:
         try:
             found = path.stat()
             stand = _Stand(name, byte, found.st_size, found.st_mtime_ns)
+            if found.st_size < byte and not _is_packed(name):
+                self._let_go()
+                raise _became_shorter(path, byte)
             if stand == self._stand and not is_done:
                 return [], byte, False, True
             stream = self._stream(path, name, byte)
@@ -288,9 +302,10 @@ class _Reader:
             stream = self._open[2]
         else:
             self._let_go()
-            is_packed = name.lower().endswith(".gz")
-            stream = cast(BinaryIO, gzip.open(path) if is_packed else path.open("rb"))  # noqa: SIM115 - kept
-            stream.seek(byte)
+            stream = cast(BinaryIO, gzip.open(path) if _is_packed(name) else path.open("rb"))  # noqa: SIM115 - kept
+            if stream.seek(byte) < byte:  # of a packed file, where its end is known only now
+                stream.close()
+                raise _became_shorter(path, byte)
         self._open = name, -1, stream  # while it moves it stands nowhere
         return stream
 

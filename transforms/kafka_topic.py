@@ -70,6 +70,15 @@ class KafkaTopic:
         """The URL, without the options."""
         return f"{SCHEME}{self.brokers}/{self.name}"
 
+    def is_same(self, other: KafkaTopic) -> bool:
+        """Tell whether two URLs are of one topic: the name is the same, and one of the brokers.
+
+        >>> KafkaTopic("one:9092,two:9093", "rows").is_same(KafkaTopic("TWO:9093", "rows"))
+        True
+        """
+        brokers, others = (set(each.brokers.lower().split(",")) for each in (self, other))
+        return self.name == other.name and not brokers.isdisjoint(others)
+
     def settings(self, **own: Any) -> dict[str, Any]:
         """Return a client's settings: `own` (with "_" for "."), then the options, then the brokers."""
         given = {name.replace("_", "."): value for name, value in own.items()}

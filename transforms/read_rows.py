@@ -144,8 +144,7 @@ def row_batches(source: str, options: Iterable[str] = (), follow: bool = False) 
         for table, positions in read_kafka_rows(KafkaTopic.parse(source, options), follow):
             yield RowBatch(table, source, positions, {})
         return
-    folder = is_folder(source) or (not has_scheme(source) and Path(source).is_dir())
-    if not folder:
+    if not _is_folder(source):
         if follow:
             raise ConfigError(f"{source}: a file is not followed; give a folder of parts or a topic")
         for file in list_sources(source):
@@ -160,6 +159,21 @@ def row_batches(source: str, options: Iterable[str] = (), follow: bool = False) 
         if not follow:
             return
         time.sleep(_FOLLOW_SECONDS)
+
+
+def _is_folder(source: str) -> bool:
+    return is_folder(source) or (not has_scheme(source) and Path(source).is_dir())
+
+
+def row_files(sources: Iterable[str]) -> list[SourceFile]:
+    """Return the files of sources, as they are now; a topic has none. Raises InputError."""
+    paths = [
+        path
+        for source in sources
+        if not is_kafka(source)
+        for path in (parts_of(source) if _is_folder(source) else [source])
+    ]
+    return [file for path in paths for file in list_sources(path)]
 
 
 def parts_of(folder: str) -> list[str]:

@@ -439,6 +439,22 @@ def test_main_leaves_the_process_as_it_was(capsys):
     assert after == before
 
 
+def test_nobody_speaks_when_all_is_said():
+    """A runner's threads fall over when its server is ended with the process: that is no news."""
+    program = """
+import atexit, logging, sys, threading
+atexit.register(logging.error, "the stream was removed")
+atexit.register(lambda: thread.start() or thread.join())
+thread = threading.Thread(target=int, args="x")
+from rocsteady.pipelines.cli import main
+sys.argv[1:] = ["rows", "none.csv", "--output", "o.csv"]
+sys.exit(main())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert len(said(done.stderr)) == 1
+
+
 def test_the_summary_counts_one_of_a_thing(capsys):
     Path("one.csv").write_text("score,label\n0.5,1\nx,1\n")
     ran = call(capsys, "evaluate", "one.csv", "--output", "o.csv")

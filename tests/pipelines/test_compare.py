@@ -124,6 +124,14 @@ def test_what_is_wrong_is_said(rows, tmp_path, capsys, words, said):
     assert not (tmp_path / "c.csv").exists()
 
 
+@pytest.mark.parametrize("command", [["compare", "--over", "fold"], ["rows"]])
+def test_the_rows_that_are_read_are_not_replaced(rows, capsys, command):
+    before = rows.read_bytes()
+    assert main([*command, str(rows), "--output", str(rows)]) == 2
+    assert "is also an input; write to another file" in capsys.readouterr().err
+    assert rows.read_bytes() == before
+
+
 def test_rows_without_slices_are_not_compared(tmp_path, capsys):
     events = tmp_path / "events.csv"
     events.write_text("model,score,label\na,0.1,0\nb,0.9,1\n")

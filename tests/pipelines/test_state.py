@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -277,6 +278,23 @@ def test_a_stream_that_nobody_runs_is_told(capsys):
     assert "it is for streams" in refused(
         capsys, "evaluate", "e1.csv", "--control", "ask.json", "--output", "r.csv"
     )
+
+
+def test_who_gives_up_leaves_the_request_of_another_one(capsys):
+    other = ExportRequest("99990101T000000.000000-00000000", "there")
+
+    def asks():
+        while not Path("ask.json").exists():
+            time.sleep(0.01)
+        ask("ask.json", other)
+
+    asking = threading.Thread(target=asks)
+    asking.start()
+    ran = call(capsys, "state", "export", "--control", "ask.json", "--output", "s", "--timeout", "2s")
+    asking.join()
+    assert ran.status == 1
+    assert "another request took its place in --control ask.json" in ran.lines[-1]
+    assert ControlFile("ask.json").request() == other
 
 
 def test_a_control_file_is_a_request_once(tmp_path, caplog):

@@ -64,6 +64,10 @@ def _folder(tmp_path, monkeypatch):
             "to join topics that have no end takes a runner that streams; say --runner prism or flink",
         ),
         (
+            [TOPIC, "--dead-letters", "kafka://127.0.0.1:2,127.0.0.1:1/events"],
+            "--dead-letters kafka://127.0.0.1:2,127.0.0.1:1/events is also the input; write to another topic",
+        ),
+        (
             [TOPIC, "--time", "t", "--id", "i", "--labels", "events.csv"],
             "--labels events.csv beside kafka://127.0.0.1:1/events: files and topics are not read together",
         ),

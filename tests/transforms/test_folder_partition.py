@@ -168,6 +168,17 @@ def test_a_file_that_is_removed_before_it_was_read_is_missed(tmp_path):
     assert folder.fetch(whole.next, 10, 0.0, whole.place).values == [b"5"]
 
 
+@pytest.mark.parametrize(("name", "pack"), [("a.jsonl", bytes), ("a.jsonl.gz", gzip.compress)])
+def test_a_file_that_was_written_anew_and_shorter_is_told(tmp_path, name, pack):
+    (tmp_path / name).write_bytes(pack(b"1\n2\n3\n"))
+    folder = FolderPartition(str(tmp_path))
+    read = folder.fetch(0, 10, 0.0)
+    assert len(read.values) == 3
+    (tmp_path / name).write_bytes(pack(b"4\n"))
+    with pytest.raises(RocsteadyError, match=rf"{name} was read up to byte 6 and is shorter now"):
+        folder.fetch(read.next, 10, 0.0, read.place)
+
+
 def test_a_folder_of_other_files_is_told_apart_from_one_that_is_empty_yet(tmp_path):
     folder = FolderPartition(str(tmp_path))
     assert folder.not_read() == []

@@ -201,9 +201,10 @@ def test_an_export_that_is_given_up_holds_nothing_up(tmp_path):
         reader = reader_of(parts[number], number=number, partitions=2, control=control, state=state, end=60)
         return [packet for _, packet in reader.step().packets], reader.state()
 
-    ask(control, ExportRequest("1", folder))
+    request = ExportRequest("1", folder)
+    ask(control, request)
     packets, first = step(0, None)
-    let_go(control, "2")
+    assert let_go(control, request, "2")
     states = [first, None]
     for _ in range(3):
         for number in range(2):
