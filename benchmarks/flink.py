@@ -32,22 +32,30 @@ from .cluster_jobs import ClusterJob, Events, Feed, Stage, TopicWatch, wait_unti
 from .processes import COMMAND, ROOT, table
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_START_SHARE = 0.2
-"""Of the events, before they are counted: a job begins slowly."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured: turns, events of a turn, seconds of latency and of checkpoints."""
+    """How much is measured: turns, events of a short and a long job, seconds of latency and of checkpoints."""
 
     turns: int
-    events: int
+    events: tuple[int, int]
     latency: float
     growth: float
 
 
-WHOLE = Sizes(3, 3_000_000, 60, 600)
-QUICK = Sizes(1, 1_000_000, 20, 60)
+WHOLE = Sizes(3, (1_000_000, 5_000_000), 60, 600)
+QUICK = Sizes(1, (500_000, 2_000_000), 20, 60)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A job over so many events: seconds from when it runs to its last row, and of processors until then."""
+
+    events: int
+    clock: float
+    java: float
+    python: float
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,19 @@ class Pace:
     java: float
     python: float
     """Seconds of processor time for a million events."""
+
+    @classmethod
+    def between(cls, short: Run, long: Run) -> Pace:
+        """Return the pace of what the long job did beyond the short one: without their beginnings.
+
+        A job reads while its kernels are loaded, and has a backlog then, so rows say little of when it began.
+        """
+        number = long.events - short.events
+        java, python = long.java - short.java, long.python - short.python
+        return cls(
+            number / (long.clock - short.clock), number / (java + python), java / number * 1e6,
+            python / number * 1e6,
+        )  # fmt: skip
 
 
 class Processors:
@@ -75,10 +96,10 @@ class Processors:
         self._stopped.set()
         self._thread.join()
 
-    def between(self, start: float, end: float) -> tuple[float, float]:
-        """Return seconds of Java and of Python between two moments."""
+    def until(self, began: float, end: float) -> tuple[float, float]:
+        """Return seconds of Java and of Python from one moment to another."""
         at, java, python = np.array(self._seen).T
-        return tuple(float(np.interp(end, at, each) - np.interp(start, at, each)) for each in (java, python))
+        return tuple(float(np.interp(end, at, each) - np.interp(began, at, each)) for each in (java, python))
 
     def _run(self) -> None:
         of_worker: dict[int, float] = {}
@@ -104,15 +125,7 @@ def fill(stage: Stage, topic: str, events: Events) -> None:
     feed.join()
 
 
-def _pace(marks: Sequence[tuple[float, float]], total: int, processors: Processors) -> Pace:
-    """Return the pace between two marks (when, events so far): the first behind the start, and the last."""
-    (start, before), (end, after) = next(mark for mark in marks if mark[1] > _START_SHARE * total), marks[-1]
-    java, python = processors.between(start, end)
-    number = after - before
-    return Pace(number / (end - start), number / (java + python), java / number * 1e6, python / number * 1e6)
-
-
-def evaluated(stage: Stage, topic: str, events: Events, turn: int) -> Pace:
+def evaluated(stage: Stage, topic: str, events: Events, turn: int) -> Run:
     """Evaluate a topic that is filled."""
     rows = f"rows-{topic}-{turn}"
     stage.broker.create_topic(rows)
@@ -122,16 +135,18 @@ def evaluated(stage: Stage, topic: str, events: Events, turn: int) -> Pace:
     try:
         watch.start()
         job.start()
+        began = time.monotonic()
         wait_until(lambda: watch.new >= events.rows, "all rows come", 900)
+        time.sleep(1)  # for the last look at the processors
     finally:
         job.cancel()
         watch.stop()
         processors.stop()
-    marks = [(at, (place + 1) * events.every) for place, at in enumerate(watch.times)]
-    return _pace(marks, events.number, processors)
+    end = watch.times[-1]
+    return Run(events.number, end - began, *processors.until(began, end))
 
 
-def counted(stage: Stage, topic: str, events: Events, turn: int) -> Pace:
+def counted(stage: Stage, topic: str, events: Events, turn: int) -> Run:
     """Read a topic that is filled, and count."""
     counts = f"counts-{topic}-{turn}"
     stage.broker.create_topic(counts)
@@ -145,18 +160,25 @@ def counted(stage: Stage, topic: str, events: Events, turn: int) -> Pace:
     launcher = subprocess.Popen(
         [*module, "--runner=FlinkRunner", *options, *PRESET], cwd=ROOT, stdout=log, stderr=log
     )
-    marks: list[tuple[float, float]] = []
+
+    def runs() -> bool:
+        if launcher.poll() is not None:
+            raise RuntimeError(f"the launcher of the count ended: see {log.name}")
+        return any(job.identity not in known and job.state == "RUNNING" for job in stage.cluster.jobs())
+
     parts: dict[int, int] = {}
-    until = time.monotonic() + 900
     try:
+        wait_until(runs, "the count runs")
+        began = end = time.monotonic()
         while sum(parts.values()) < events.number + events.partitions:
-            if time.monotonic() > until or launcher.poll() is not None:
+            if time.monotonic() > began + 900:
                 raise RuntimeError(f"the count does not come: see {log.name}")
             for message in consumer.consume(1_000, 0.1):
                 if message.error() is None:
                     number, total = json.loads(message.value())
                     parts[number] = total
-                    marks.append((time.monotonic(), sum(parts.values())))
+                    end = time.monotonic()
+        time.sleep(1)
     finally:
         for job in stage.cluster.jobs():
             if job.identity not in known:
@@ -166,7 +188,7 @@ def counted(stage: Stage, topic: str, events: Events, turn: int) -> Pace:
         log.close()
         consumer.close()
         processors.stop()
-    return _pace(marks, events.number, processors)
+    return Run(events.number, end - began, *processors.until(began, end))
 
 
 PRESET = [
@@ -420,15 +442,17 @@ def main(words: Sequence[str]) -> None:
 def pace_section(stage: Stage, sizes: Sizes) -> Iterator[str]:
     rows = []
     for models, every, asked in ((10, 1_000, 250_000), (1_000, 100, 150_000)):
-        number = sizes.events // (models * every) * models * every
-        events = Events(number, models, 2, every)
-        fill(stage, f"events-{models}", events)
+        short, long = (
+            Events(number // (models * every) * models * every, models, 2, every) for number in sizes.events
+        )
+        for events in (short, long):
+            fill(stage, f"events-{models}-{events.number}", events)
         ours, counts = [], []
         for turn in range(sizes.turns):
-            ours.append(evaluated(stage, f"events-{models}", events, turn))
-            print(models, ours[-1], flush=True)
-            counts.append(counted(stage, f"events-{models}", events, turn))
-            print(models, "count", counts[-1], flush=True)
+            for job, paces in ((evaluated, ours), (counted, counts)):
+                runs = [job(stage, f"events-{models}-{each.number}", each, turn) for each in (short, long)]
+                paces.append(Pace.between(*runs))
+                print(models, job.__name__, *runs, paces[-1], sep="\n  ", flush=True)
         for what, paces, wanted in (
             (f"{models:,} models", ours, f"{asked:,}"),
             ("only read and count", counts, ""),
@@ -506,8 +530,9 @@ Written by `python -m benchmarks.flink`: a Flink 1.19 session cluster (one TaskM
 RocksDB, checkpoints each 10 s), a Kafka broker, the generator and the reader of rows on one machine with
 {os.cpu_count()} cores; load {os.getloadavg()[0]:.1f} when it began. Two partitions in, one topic of
 rows out; `--window last:1000 --every 1000` (100 for 1,000 models), order by time, 8 shards. Events a second
-are those behind the first fifth of a topic that is filled before; of processor time: of the TaskManager and
-its Python worker together, as if nothing else ran and on one core. Medians of turns.
+are those of a long job ({WHOLE.events[1]:,}) beyond a short one ({WHOLE.events[0]:,}), over topics that are
+filled before, so that their beginnings do not count; of processor time: of the TaskManager and its Python worker together, as if nothing
+else ran and on one core. Medians of turns.
 """
 
 
