@@ -531,8 +531,8 @@ RocksDB, checkpoints each 10 s), a Kafka broker, the generator and the reader of
 {os.cpu_count()} cores; load {os.getloadavg()[0]:.1f} when it began. Two partitions in, one topic of
 rows out; `--window last:1000 --every 1000` (100 for 1,000 models), order by time, 8 shards. Events a second
 are those of a long job ({WHOLE.events[1]:,}) beyond a short one ({WHOLE.events[0]:,}), over topics that are
-filled before, so that their beginnings do not count; of processor time: of the TaskManager and its Python worker together, as if nothing
-else ran and on one core. Medians of turns.
+filled before, so that their beginnings do not count; of processor time: of the TaskManager and its Python
+worker together, as if nothing else ran and on one core. Medians of turns.
 """
 
 
