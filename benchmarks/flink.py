@@ -36,7 +36,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured: turns, events of a short and a long job, seconds of latency and of checkpoints."""
+    """Turns, events of a short and a long job, seconds of latency and of checkpoints."""
 
     turns: int
     events: tuple[int, int]
