@@ -35,16 +35,17 @@ _NO_OBJECT = "not a JSON object"
 _LONE_NULL = re.compile(rb"\}\s*null")
 
 
-def _is_flat(block: bytes) -> bool:
-    """Tell whether every line is one "{...}" without a list or object inside. Brackets in text say no."""
+def begun_lines(block: bytes) -> int | None:
+    """Return how many lines a block has; None where not each of them begins with "{"."""
     lines = block.count(b"\n") + (not block.endswith(b"\n"))
-    return (
-        block.startswith(b"{")
-        and block.count(b"\n{") == lines - 1
-        and block.count(b"{") == lines
-        and b"[" not in block
-        and not _LONE_NULL.search(block)
-    )
+    return lines if block.startswith(b"{") and block.count(b"\n{") == lines - 1 else None
+
+
+def _is_flat(block: bytes, lines: int) -> bool:
+    """Tell whether of lines that begin with "{" none has a list or object inside. Brackets in text say no."""
+    if block.count(b"{") != lines or b"[" in block:
+        return False
+    return b"null" not in block or not _LONE_NULL.search(block)
 
 
 def json_line_chunks(
@@ -118,9 +119,16 @@ def json_chunk(
     position: int,
     text_columns: Sequence[str] = (),
     columns: Sequence[str] | None = None,
+    lines: int | None = None,
 ) -> Chunk:
-    """Read whole lines, the first record at `position`; see `json_line_chunks`."""
-    batch = _fast_json(block, columns, text_columns) if _is_flat(block) else None
+    """Read whole lines, the first record at `position`; see `json_line_chunks`.
+
+    lines  what `begun_lines` said of the block, where the caller asked it
+    """
+    lines = begun_lines(block) if lines is None else lines
+    batch = None
+    if lines is not None and _is_flat(block, lines):
+        batch = _fast_json(block, lines, columns, text_columns)
     if batch is not None:
         return Chunk(position, batch, None, NO_LETTERS, raw=_Lines(block))
     numbers = () if columns is None else set(columns) - set(text_columns)
@@ -156,12 +164,12 @@ def _own_text(line: bytes) -> str:
 
 
 def _fast_json(
-    block: bytes, columns: Sequence[str] | None, text_columns: Sequence[str]
+    block: bytes, lines: int, columns: Sequence[str] | None, text_columns: Sequence[str]
 ) -> pa.RecordBatch | None:
     """Read a block by pyarrow; None where that fails, or where it might not read what Python reads."""
-    lines = block.count(b"\n") + (not block.endswith(b"\n"))
     try:
-        block.decode()
+        if not block.isascii():
+            block.decode()
         if columns is None:
             table = _read_flat(block, pa.schema([]))
             dates = [field.name for field in table.schema if pa.types.is_temporal(field.type)]

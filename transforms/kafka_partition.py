@@ -131,6 +131,22 @@ class _Client:
         return found is not None
 
     def _fetched(self, offset: int, found: list[Any]) -> Fetched:
+        """Return what came: at .1 us a message where all are messages, which a loop takes .35 us for."""
+        kind = confluent_kafka().Message
+        if not found or any(map(kind.error, found)):
+            return self._sifted(offset, found)
+        first, last = found[0].offset(), found[-1].offset()
+        is_whole = last - first == len(found) - 1
+        self._position, self._too_large = max(last + 1, self._seen_end), None
+        return Fetched(
+            range(first, last + 1) if is_whole else [*map(kind.offset, found)],
+            [*map(kind.value, found)],
+            self._position,
+            self._position == self._seen_end,
+        )
+
+    def _sifted(self, offset: int, found: list[Any]) -> Fetched:
+        """Return what came, of which not all are messages."""
         offsets: list[int] = []
         values: list[bytes | None] = []
         for message in found:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from ..core.events import Int64Array
 from .dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters
 from .file_formats import Chunk
-from .json_lines import json_chunk
+from .json_lines import begun_lines, json_chunk
 from .stream_partition import Fetched
 
 _SHOWN = 10_000
@@ -37,8 +37,9 @@ def message_chunk(
     """
     plain = _plain_lines(fetched.values)
     if plain is not None:
-        chunk = json_chunk(plain, name, 0, text_columns, columns)
-        return _at_offsets(chunk, np.array(fetched.offsets, np.int64), fetched, name)
+        chunk = json_chunk(plain, name, 0, text_columns, columns, len(fetched.values))
+        size = len(plain) - len(fetched.values) + 1
+        return _at_offsets(chunk, _places(fetched.offsets), fetched, name, size)
     lines: list[bytes] = []
     offsets: list[int] = []
     dead: list[DeadLetter] = []
@@ -57,7 +58,8 @@ def message_chunk(
             lines += items
             offsets += [offset] * len(items)
     chunk = json_chunk(b"\n".join(lines), name, 0, text_columns, columns) if lines else _NOTHING
-    chunk = _at_offsets(chunk, np.array(offsets, np.int64), fetched, name)
+    size = sum(map(len, filter(None, fetched.values)))
+    chunk = _at_offsets(chunk, np.array(offsets, np.int64), fetched, name, size)
     return chunk._replace(dead=DeadLetters.concat([_empty_letters(dead), chunk.dead]))
 
 
@@ -67,9 +69,7 @@ def _plain_lines(values: Sequence[bytes | None]) -> bytes | None:
         block = b"\n".join(values)  # type: ignore[arg-type]
     except TypeError:
         return None
-    n = len(values) - 1
-    is_plain = block.startswith(b"{") and block.count(b"\n{") == n and block.count(b"\n") == n
-    return block if is_plain else None
+    return block if begun_lines(block) == len(values) else None
 
 
 _BRACKET = ord("[")
@@ -97,13 +97,18 @@ def _deleted(fetched: Fetched, name: str) -> DeadLetters:
     return DeadLetters.of([DeadLetter("invalid", reason, name, first)], [_DELETED])
 
 
-def _at_offsets(chunk: Chunk, places: Int64Array, fetched: Fetched, name: str) -> Chunk:
-    """Return a chunk of lines as one of messages; `places` are the offsets of the lines."""
+def _places(offsets: Sequence[int]) -> Int64Array:
+    is_range = isinstance(offsets, range)  # of which numpy takes each number as a Python object
+    return np.arange(offsets.start, offsets.stop) if is_range else np.array(offsets, np.int64)
+
+
+def _at_offsets(chunk: Chunk, places: Int64Array, fetched: Fetched, name: str, size: int) -> Chunk:
+    """Return a chunk of lines as one of messages of `size` bytes; `places` are the offsets of the lines."""
     return chunk._replace(
         first_position=fetched.offsets[0] if fetched.offsets else fetched.next,
         positions=places if chunk.positions is None else places[chunk.positions],
         dead=DeadLetters.concat([_deleted(fetched, name), _dead_at(chunk.dead, places)]),
-        bytes_read=sum(map(len, filter(None, fetched.values))),
+        bytes_read=size,
     )
 
 
