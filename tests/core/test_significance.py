@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.significance import (
@@ -21,6 +21,7 @@ from rocsteady.core.significance import (
     wilcoxon,
 )
 from scipy import stats
+from thorough import examples
 
 # Bifet et al. 2015, Table 1. It prints rank sums of 53 and 3; ten ranks sum to 55.
 CLASSIFIER_A = [77.98, 72.26, 76.95, 77.94, 72.23, 76.90, 77.93, 72.37, 76.93, 77.97]
@@ -50,6 +51,7 @@ def test_ties_in_every_fold_give_one(test):
     assert (found.p_value, found.ties) == (1, 10)
 
 
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.integers(-6, 6), min_size=1, max_size=11))
 def test_exact_p_values_agree_with_enumeration(differences):
     zeros = [0] * len(differences)
@@ -126,6 +128,7 @@ def auc_of_pairs(labels, scores):
     return ((one > other) + 0.5 * (one == other)).astype(float)
 
 
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5), st.integers(0, 5)), min_size=6, max_size=40))
 def test_delong_agrees_with_its_definition(rows):
     labels, a, b = (np.array(column) for column in zip(*rows, strict=True))
