@@ -19,12 +19,11 @@ from ..core.state_import import check_join, check_table
 from ..core.state_reshard import resharded, resharded_joins
 from ..core.windows import microseconds
 from ..transforms.control import ControlFile, ExportRequest, ask, let_go
-from ..transforms.file_formats import has_scheme
+from ..transforms.file_formats import everywhere, has_scheme
 from ..transforms.state_folder import (
     Export,
     Step,
     check_new_folder,
-    everywhere,
     is_whole,
     new_id,
     read_export,

@@ -22,14 +22,14 @@ from ..core.settings import TableSettings
 from ..core.windows import microseconds
 from ..runners.presets import Runner
 from ..transforms.event_fields import EventFields, Role
-from ..transforms.file_formats import stem_of
+from ..transforms.file_formats import everywhere, stem_of
 from ..transforms.folder_partition import FolderPartition
 from ..transforms.json_lines import keys_of_first
 from ..transforms.kafka_offsets import Moment, Offsets, offsets_of
 from ..transforms.kafka_partition import KafkaPartition
 from ..transforms.kafka_topic import KafkaTopic, is_kafka
 from ..transforms.read_stream import Way
-from ..transforms.state_folder import Export, everywhere
+from ..transforms.state_folder import Export
 from ..transforms.stream_partition import StreamPartition
 from ..transforms.stream_reader import StreamInput
 from ..transforms.validate import Timing

@@ -22,7 +22,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple, cast
 
 import numpy as np
@@ -84,6 +84,11 @@ class Chunk(NamedTuple):
 def has_scheme(path: str) -> bool:
     """Tell a URL such as gs://bucket/x.csv from a path on this machine."""
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path) is not None
+
+
+def everywhere(path: str) -> str:
+    """Return a path that means the same in every working folder: processes of a runner have their own."""
+    return path if has_scheme(path) else str(Path(path).absolute())
 
 
 def stem_of(path: str) -> str:

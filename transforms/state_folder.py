@@ -105,11 +105,6 @@ def new_id() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{secrets.token_hex(4)}"
 
 
-def everywhere(path: str) -> str:
-    """Return a path that means the same in every working folder: processes of a runner have their own."""
-    return path if has_scheme(path) else str(Path(path).absolute())
-
-
 def check_new_folder(option: str, folder: str) -> None:
     """Raise InputError where an export cannot be written to a folder: it must be empty, or not there."""
     if has_scheme(folder):

@@ -98,8 +98,9 @@ def _deleted(fetched: Fetched, name: str) -> DeadLetters:
 
 
 def _places(offsets: Sequence[int]) -> Int64Array:
-    is_range = isinstance(offsets, range)  # of which numpy takes each number as a Python object
-    return np.arange(offsets.start, offsets.stop) if is_range else np.array(offsets, np.int64)
+    if isinstance(offsets, range):  # of which numpy would take each number as a Python object
+        return np.arange(offsets.start, offsets.stop, dtype=np.int64)
+    return np.array(offsets, np.int64)
 
 
 def _at_offsets(chunk: Chunk, places: Int64Array, fetched: Fetched, name: str, size: int) -> Chunk:

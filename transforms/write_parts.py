@@ -25,7 +25,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ..core.errors import InputError, RocsteadyError
-from .file_formats import has_scheme
+from .file_formats import everywhere, has_scheme
 from .metrics import count
 from .table_kinds import TableKind
 from .write_table import check_url, try_folder, write_table
@@ -135,7 +135,7 @@ class WriteParts(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]])
 
     def __init__(self, folder: str, kind: TableKind, ending: str = PART_FORMATS[0]) -> None:
         super().__init__()
-        self._dofn = _WriteParts(folder, kind, ending)
+        self._dofn = _WriteParts(f"{everywhere(folder).rstrip('/')}/", kind, ending)
 
     def expand(self, batches: PCollection[pa.RecordBatch]) -> PCollection[str]:
         """Apply to record batches of the kind."""

@@ -133,6 +133,18 @@ def test_a_disk_without_room_is_a_sentence_and_leaves_nothing(tmp_path, form, py
     assert len(list(read_rows(tmp_path))) == 500
 
 
+def test_a_folder_is_the_same_wherever_a_worker_works(tmp_path, monkeypatch):
+    for name in ("launcher/rows", "worker/rows"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "launcher")
+    write = write_batches("rows/", ROWS, SinkOptions())
+    monkeypatch.chdir(tmp_path / "worker")
+    with pipeline() as job:
+        _ = job | beam.Create([rows_to_arrow(some_rows(3))]) | write
+    assert len(list(read_rows(tmp_path / "launcher" / "rows"))) == 3
+    assert not list((tmp_path / "worker" / "rows").iterdir())
+
+
 def test_folders_that_cannot_be(tmp_path):
     (tmp_path / "file").write_text("")
     for path, said in [
