@@ -24,6 +24,7 @@ from rocsteady import __version__
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from .evaluate_parser import EVALUATE_EPILOG, RUNNERS, add_evaluate, add_kafka_option
+from .stopping import MainThreadOnly
 
 COMMANDS = ("demo", "evaluate", "replay", "report", "rows", "compare", "inspect", "state", "doctor")
 COMMANDS_NOT_YET = ("prequential",)
@@ -337,6 +338,8 @@ def _silence_what_is_torn_down() -> None:
     """Let nobody speak any more: all is said, and a runner's threads fall over when their server is ended."""
     logging.disable()
     threading.excepthook = lambda _: None
+    sys.stderr.flush()
+    sys.stderr = MainThreadOnly(sys.stderr)
 
 
 def _main(arguments: Sequence[str]) -> int:
@@ -408,10 +411,12 @@ def _quiet_libraries() -> Iterator[None]:
     handler.addFilter(lambda record: record.name.startswith("rocsteady"))
     root = logging.getLogger()
     before, root.handlers[:] = root.handlers[:], [handler]
+    stderr = sys.stderr
     try:
         yield
     finally:
         root.handlers[:] = before
+        sys.stderr = stderr  # an interruption keeps it from Beam's threads
 
 
 def _say(message: object, status: int) -> int:

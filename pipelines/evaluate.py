@@ -5,6 +5,7 @@ See `outputs` for what a job that fails leaves behind: nothing.
 
 from __future__ import annotations
 
+import logging
 import re
 import shutil
 import sys
@@ -55,6 +56,7 @@ from .evaluation import Beside, Evaluation, Outcome
 from .outputs import STDOUT, staged
 from .progress import ProgressLine, sum_of_labels, summarise, warnings_of
 from .runner_log import sentence_in
+from .stopping import MainThreadOnly
 
 _EVENTS_AT_ONCE = 1_000_000
 """Of Parquet, at the most. 10M events of 100,000 models took 36 s of processor time by this, 48 s by 400,000
@@ -341,6 +343,9 @@ def _run(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
         state = result.wait_until_finish()
     except KeyboardInterrupt:
         interrupted = True
+        # Beam's threads lose their wires from here on, log it and print it; the command puts both back.
+        logging.getLogger().handlers[:] = [logging.NullHandler()]
+        sys.stderr = MainThreadOnly(sys.stderr)
         if runner.kind == "flink":
             if (told := leave(runner)) is not None:
                 print(f"rocsteady: {told}", file=sys.stderr, flush=True)

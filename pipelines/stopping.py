@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import sys
 import threading
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 
 class StopOnSignal:
@@ -48,3 +49,23 @@ class StopOnSignal:
             name = "Ctrl-C" if self.signal == signal.SIGINT else "SIGTERM"
             print(f"rocsteady: {name}: {told}", file=sys.stderr, flush=True)
         return self.signal is not None
+
+
+class MainThreadOnly(io.TextIOBase):
+    """A stream that takes what the main thread writes, and drops what others do.
+
+    Threads of Beam print their tracebacks when a job that is given up cuts their wires.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write, if this is the main thread; return how many characters are seen to."""
+        if threading.current_thread() is threading.main_thread():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Let what was written out."""
+        self._stream.flush()
