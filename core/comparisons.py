@@ -19,7 +19,7 @@ import numpy as np
 
 from .errors import ConfigError, InputError
 from .events import FloatArray
-from .significance import friedman_nemenyi, holm, sign_test, wilcoxon
+from .significance import SignTest, WilcoxonTest, friedman_nemenyi, holm, sign_test, wilcoxon
 
 LOWER_IS_BETTER = frozenset(("aum", "brier", "calibration_error", "cost_curve_area", "fn", "fp", "log_loss"))
 """Measures of which less is better."""
@@ -104,13 +104,10 @@ def compare_learners(
     """
     _check(learners, values, measure, alpha)
     signed = -values if measure in LOWER_IS_BETTER else values
-    rows: list[ComparisonRow] = []
-    for test in ("sign", "wilcoxon"):
-        tested = [
-            _pair(test, learners, signed, pair, measure, at, alpha)
-            for pair in combinations(range(len(learners)), 2)
-        ]
-        rows += _corrected(tested)
+    pairs = [
+        _pair(learners, signed, pair, measure, at, alpha) for pair in combinations(range(len(learners)), 2)
+    ]
+    rows = [row for of_test in zip(*pairs, strict=True) for row in _corrected(of_test)]
     return rows + _of_all(learners, signed, measure, at, alpha)
 
 
@@ -130,29 +127,34 @@ def _check(learners: Sequence[str], values: FloatArray, measure: str, alpha: flo
 
 
 def _pair(
-    test: str, learners: Sequence[str], signed: FloatArray, pair: tuple[int, int], measure: str,
-    at: Checkpoint, alpha: float,
-) -> ComparisonRow:  # fmt: skip
+    learners: Sequence[str], signed: FloatArray, pair: tuple[int, int], measure: str, at: Checkpoint,
+    alpha: float,
+) -> tuple[ComparisonRow, ComparisonRow]:  # fmt: skip
+    """Return the sign test and Wilcoxon's of two learners."""
     names = [learners[place] for place in pair]
     a, b = signed[list(pair)]
     known = np.isfinite(a) & np.isfinite(b)
     folds = int(known.sum())
-    row = ComparisonRow(
-        *at, measure, names[0], names[1], test, folds, None, None, None, None, None, None, None, None, "",
+    blank = ComparisonRow(
+        *at, measure, names[0], names[1], "sign", folds, None, None, None, None, None, None, None, None, "",
         alpha, f"{folds} folds have a value of both, and two are needed",
     )  # fmt: skip
     if folds < 2:
-        return row
+        return blank, blank._replace(test="wilcoxon")
     signs, ranks = sign_test(a[known], b[known]), wilcoxon(a[known], b[known])
-    found = signs if test == "sign" else ranks
-    margin = signs.wins_a - signs.wins_b if test == "sign" else ranks.rank_sum_a - ranks.rank_sum_b
-    return row._replace(
-        statistic=found.statistic,
-        p_value=found.p_value,
+    both = blank._replace(
         wins_a=signs.wins_a,
         wins_b=signs.wins_b,
-        better=names[0] if margin > 0 else names[1] if margin < 0 else "",
         reason="fewer than 6 folds: no outcome reaches .05" if folds < FEW_FOLDS else None,
+    )
+
+    def row(test: str, found: SignTest | WilcoxonTest, margin: float) -> ComparisonRow:
+        leader = names[0] if margin > 0 else names[1] if margin < 0 else ""
+        return both._replace(test=test, statistic=found.statistic, p_value=found.p_value, better=leader)
+
+    return (
+        row("sign", signs, signs.wins_a - signs.wins_b),
+        row("wilcoxon", ranks, ranks.rank_sum_a - ranks.rank_sum_b),
     )
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -138,7 +138,7 @@ class McnemarEvidence:
 
     only_a_wrong: int = 0
     only_b_wrong: int = 0
-    greatest: float = field(default=0.0)
+    greatest: float = 0.0
     """The natural logarithm of the greatest E so far."""
 
     def update(self, only_a_wrong: int, only_b_wrong: int) -> float:

@@ -338,7 +338,6 @@ def _silence_what_is_torn_down() -> None:
     """Let nobody speak any more: all is said, and a runner's threads fall over when their server is ended."""
     logging.disable()
     threading.excepthook = lambda _: None
-    sys.stderr.flush()
     sys.stderr = MainThreadOnly(sys.stderr)
 
 
