@@ -1,0 +1,109 @@
+"""The built-in learners that are river's, made for the features at hand.
+
+river is imported here alone, by name, and only when one of them is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import numbers
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from .errors import MissingPackageError
+from .instances import Instances, Record, Task
+
+Build = Callable[[Instances], Any]
+"""Makes a model; it is asked at the first instances, whose columns say what features there are."""
+
+
+def named_learner(name: str, factory: str, task: Task, seed: int) -> Build:
+    """Return what makes the built-in learner `factory`. Raises MissingPackageError without river.
+
+    logistic         numbers scaled to unit variance, text one-hot; softmax where there are classes
+    naive-bayes      a normal distribution for each number, frequencies for each text
+    hoeffding        a Hoeffding tree; text is nominal
+    adaptive-forest  an adaptive random forest with the seed given; text is nominal
+    """
+    for module in ("compose", "forest", "linear_model", "naive_bayes", "preprocessing", "tree"):
+        river_module(module, f"learner {name!r}")
+    makers: dict[str, Callable[[bool], Any]] = {
+        "logistic": lambda has_text: _logistic(task, has_text),
+        "naive-bayes": lambda has_text: _naive_bayes(has_text),
+        "hoeffding": lambda _: river_module("tree").HoeffdingTreeClassifier(),
+        "adaptive-forest": lambda _: river_module("forest").ARFClassifier(seed=seed),
+    }
+    make = makers[factory]
+    return lambda instances: make(bool(instances.categories))
+
+
+def river_module(part: str, wanted_by: str = "this") -> Any:
+    """Import a part of river. Raises MissingPackageError, which says how to get it."""
+    try:
+        return importlib.import_module(f"river.{part}")
+    except ImportError:
+        raise MissingPackageError(
+            f"{wanted_by} needs the package river, which is not installed here; "
+            "run: pip install 'rocsteady[prequential]'"
+        ) from None
+
+
+def _logistic(task: Task, has_text: bool) -> Any:
+    models, preprocessing = river_module("linear_model"), river_module("preprocessing")
+    model = models.LogisticRegression() if task.is_binary else models.SoftmaxRegression()
+    if not has_text:
+        return preprocessing.StandardScaler() | model
+    compose = river_module("compose")
+    scaled = compose.SelectType(numbers.Number) | preprocessing.StandardScaler()
+    return scaled + (compose.SelectType(str) | preprocessing.OneHotEncoder(drop_zeros=True)) | model
+
+
+def _naive_bayes(has_text: bool) -> Any:
+    gaussian = river_module("naive_bayes").GaussianNB()
+    return MixedNaiveBayes(gaussian) if has_text else gaussian
+
+
+class MixedNaiveBayes:
+    """Naive Bayes of numbers and text: river's Gaussian one for the first, counts for the second.
+
+    A value of a text feature has the probability (n + 1) / (N + V) in a class: seen n times among N there,
+    with V values seen in all classes and one that is yet to come (Laplace's rule).
+    """
+
+    def __init__(self, gaussian: Any) -> None:
+        self._gaussian = gaussian
+        self._values: dict[str, set[str]] = defaultdict(set)
+        self._counts: dict[Any, dict[str, Counter[str]]] = {}
+
+    def learn_one(self, x: Record, y: Any) -> None:
+        """Count an instance."""
+        texts = {name: value for name, value in x.items() if isinstance(value, str)}
+        self._gaussian.learn_one({name: value for name, value in x.items() if name not in texts}, y)
+        counts = self._counts.setdefault(y, defaultdict(Counter))
+        for name, value in texts.items():
+            self._values[name].add(value)
+            counts[name][value] += 1
+
+    def predict_proba_one(self, x: Record) -> dict[Any, float]:
+        """Return the probability of every class seen."""
+        texts = {name: value for name, value in x.items() if isinstance(value, str)}
+        logs = self._gaussian.joint_log_likelihood(
+            {name: value for name, value in x.items() if name not in texts}
+        )
+        if not logs:
+            return {}
+        for label in logs:
+            counts = self._counts[label]
+            for name, value in texts.items():
+                seen = counts.get(name, _NONE)
+                room = seen.total() + len(self._values.get(name, ())) + 1
+                logs[label] += math.log((seen[value] + 1) / room)
+        greatest = max(logs.values())
+        weights = {label: math.exp(log - greatest) for label, log in logs.items()}
+        total = sum(weights.values())
+        return {label: weight / total for label, weight in weights.items()}
+
+
+_NONE: Counter[str] = Counter()
