@@ -118,7 +118,7 @@ class PrequentialFold:
         self._exchanges = settings.comparison.needs_scores
         self._timed = settings.comparison.needs_times
         self._config = settings.evaluator.config_hash()
-        self._seq = self._checkpoint = self._reported = self._failures = 0
+        self._seq = self._checked = self._checkpoint = self._reported = self._failures = 0
         self._greatest = NO_TIME
         self._is_done = False
         self._pending: list[EventBatch] = []
@@ -302,14 +302,18 @@ class PrequentialFold:
             yield self._noted(self._evaluator.finish())
         self._reported = self._evaluator.seq if due == NO_TIME else self._reported
         yield self._report(due, is_last=is_last)
+        self._tested = []
+        self._checkpoint += 1
+        self._checked = self._seq
 
     def _end(self) -> Iterator[Rows | FoldReport | Rejected]:
-        """Give the last row and report; where nothing came since the last checkpoint, only say so."""
+        """Give the last row and report, unless the stream ended at a checkpoint."""
         if self._grid and self._order.greatest != NO_TIME:
             rows = self._evaluator.advance(self._order.greatest)
             if len(rows):
                 yield self._noted(rows)
-        yield from self._check(NO_TIME, is_last=True)
+        if self._seq != self._checked:
+            yield from self._check(NO_TIME, is_last=True)
 
     def _noted(self, rows: Rows) -> Rows:
         """Return rows under the settings as they were asked for, with the number of failures so far."""
@@ -319,15 +323,12 @@ class PrequentialFold:
         return rows
 
     def _report(self, due: int, *, is_last: bool) -> FoldReport:
-        tested, self._tested = self._tested, []
-        columns: list[Any] = [np.concatenate(parts) for parts in zip(*tested, strict=True)]
+        columns: list[Any] = [np.concatenate(parts) for parts in zip(*self._tested, strict=True)]
         wrong, missing, labels, scores, times = columns or _NOTHING
-        report = FoldReport(
+        return FoldReport(
             *self._place, self._checkpoint, self._seq, self._greatest, due, is_last, self._failures,
             self._measures, wrong, missing if missing.any() else missing[:0], labels, scores, times,
         )  # fmt: skip
-        self._checkpoint += 1
-        return report
 
     # ---- the protocol of a machine
 
@@ -359,11 +360,11 @@ class PrequentialFold:
         learner = self._learner.to_bytes()
         self._learner_bytes = len(learner)
         head = [
-            *self._place, self._seq, self._checkpoint, self._reported, self._failures, self._greatest,
-            int(self._is_done),
+            *self._place, self._seq, self._checked, self._checkpoint, self._reported, self._failures,
+            self._greatest, int(self._is_done),
         ]  # fmt: skip
         held = self._order.held()
-        tested = self._report_of_tested().pack()
+        tested = self._report(NO_TIME, is_last=False).pack()
         pending = EventBatch.concat(self._pending).pack() if self._pending else b""
         parts = [packed_text(json.dumps(head)), packed_text(json.dumps(self._order.progress()))]
         parts.append(struct.pack("<I", len(held)))
@@ -376,13 +377,6 @@ class PrequentialFold:
             MAGIC, VERSION, 0, self.settings.fingerprint(), len(payload), zlib.crc32(payload)
         )
         return head_bytes + payload
-
-    def _report_of_tested(self) -> FoldReport:
-        """Return a report of what none has told of yet, without making it a checkpoint."""
-        tested = self._tested
-        report = self._report(NO_TIME, is_last=False)
-        self._tested, self._checkpoint = tested, self._checkpoint - 1
-        return report
 
     @classmethod
     def from_bytes(
@@ -405,7 +399,8 @@ class PrequentialFold:
         learner, fold, *numbers = map(int, json.loads(reader.text()))
         if (learner, fold) != self._place:
             raise ValueError(f"it is of fold {fold} of learner {learner}")
-        self._seq, self._checkpoint, self._reported, self._failures, self._greatest, is_done = numbers
+        self._seq, self._checked, self._checkpoint, self._reported, *numbers = numbers
+        self._failures, self._greatest, is_done = numbers
         self._is_done = bool(is_done)
         progress = json.loads(reader.text())
         held = []

@@ -78,6 +78,14 @@ class PrequentialSettings:
         """The learners' names, in their order."""
         return tuple(spec.name for spec in self.learners)
 
+    def try_learners(self) -> None:
+        """Make every learner once: what cannot be made here can hardly be made on a worker.
+
+        Raises ConfigError, or MissingPackageError.
+        """
+        for spec in self.learners:
+            spec.make(self.task, 0, self.window_events)
+
     @property
     def of_folds(self) -> EvaluatorSettings:
         """How the evaluator of a fold is set: rows every so many events are asked for by the machine."""

@@ -97,8 +97,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Prequent
     cache_bytes = DEFAULT_CACHE_BYTES
     if options.cache_bytes is not None:
         cache_bytes = whole_number("--cache-bytes", options.cache_bytes, 0)
-    for spec in settings.learners:  # what cannot be made here cannot be made on a worker
-        spec.make(settings.task, 0, settings.window_events)
+    settings.try_learners()
     check_columns(sources, columns.fields, "instance")
     return PrequentialJob(
         sources, columns.fields, settings,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 from apache_beam.coders import Coder, registry
 
+from ..core.model_evaluator import warm_up
 from ..core.prequential import FoldOutput, PrequentialFold, shared_record
 from ..core.prequential_settings import PrequentialSettings, all_keys, place_of
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
@@ -65,11 +66,8 @@ class FoldFactory:
 
     def warm_up(self) -> None:
         """Compile what evaluators need, and make every learner once: one that cannot be made says so here."""
-        from ..core.model_evaluator import warm_up
-
         warm_up(self.settings.of_folds)
-        for learner in range(len(self.settings.learners)):
-            PrequentialFold(self.settings, learner, 0)
+        self.settings.try_learners()
 
     def new(self, pane: Pane | None, key: str) -> PrequentialFold:  # noqa: ARG002
         """Return the machine of a fold that has seen nothing."""

@@ -191,10 +191,7 @@ def test_every_checkpoint_of_the_stream_is_reported_by_all():
 def test_a_stream_that_ends_at_a_checkpoint_has_no_second_last_row():
     rows, reports, _ = run(settings_of(), records(stream(200)))
     assert [row.row for row in rows] == [0, 1]
-    assert [(report.seq, report.is_last, len(report) > 0) for report in reports] == [
-        (100, False, True), (200, False, True), (200, True, False),
-    ]  # fmt: skip
-    assert (reports[1].measures == reports[2].measures)[~np.isnan(reports[1].measures)].all()
+    assert [report.seq for report in reports] == [100, 200]
 
 
 def test_rows_on_a_grid_of_times():
@@ -287,7 +284,9 @@ def test_records_are_squeezed_once_for_all_folds():
 
 
 def test_reports_as_bytes():
-    _, reports, _ = run(settings_of(window=rs.LastDuration(50)), records(stream(100)))
+    _, reports, _ = run(
+        settings_of("majority", "persistent", window=rs.LastDuration(50)), records(stream(100))
+    )
     report = reports[0]
     data = report.pack()
     again = FoldReport.unpack(data)
