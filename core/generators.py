@@ -4,7 +4,7 @@ river's generators make the instances; it is imported by name, and only when ins
 
 Invariant
     A stream is a function of its settings alone. A shard of several makes the whole stream and keeps each
-    instance whose turn it is: a learner costs far more than an instance does (3 to 70 us), and concepts that
+    instance whose turn it is: a learner costs far more than an instance does (4 to 150 us), and concepts that
     move with every instance would drift apart in shards that went their own ways. So a stream is the same,
     ids included, in any number of shards.
 
