@@ -271,6 +271,21 @@ def test_naive_bayes_of_text_by_hand():
     assert scores[0] == 0.0
 
 
+@pytest.mark.parametrize("batch", [1, 40])
+def test_naive_bayes_of_numbers_is_rivers(batch):
+    naive_bayes = pytest.importorskip("river.naive_bayes")
+    given = instances(400, multiclass=False, missing=0.1)
+    scores = run(made("naive-bayes", batch=batch), given).scores
+    model, expected = naive_bayes.GaussianNB(), []
+    records, answers = given.records(), given.answers()
+    for start in range(0, 400, batch):
+        step = slice(start, start + batch)
+        expected += [model.predict_proba_one(x).get(True, 0.0) for x in records[step]]
+        for x, y in zip(records[step], answers[step], strict=True):
+            model.learn_one(x, y)
+    assert np.allclose(scores, expected, rtol=1e-9, atol=1e-12)
+
+
 SPECS = [
     LearnerSpec.parse("majority"),
     LearnerSpec.parse("majority:9", noise=0.1),
