@@ -265,7 +265,7 @@ def friedman_nemenyi(table: Sequence[Values] | FloatArray, alpha: float = 0.05) 
     difference = nemenyi_difference(k, n, alpha)
     return FriedmanTest(
         tuple(ranks.tolist()), statistic, float(chi2.sf(statistic, k - 1)), difference, alpha,
-        _alike(ranks, difference),
+        alike(ranks, difference),
     )  # fmt: skip
 
 
@@ -279,8 +279,11 @@ def nemenyi_difference(learners: int, streams: int, alpha: float = 0.05) -> floa
     return quantile * math.sqrt(learners * (learners + 1) / (6 * streams))
 
 
-def _alike(ranks: FloatArray, difference: float) -> tuple[tuple[int, ...], ...]:
-    """Return the groups of two and more learners whose ranks span the difference at the most."""
+def alike(ranks: FloatArray, difference: float) -> tuple[tuple[int, ...], ...]:
+    """Return the groups of two and more learners whose ranks span the difference at the most, best first.
+
+    O(k^2) for k learners.
+    """
     order = np.argsort(ranks, kind="stable").tolist()
     groups: list[tuple[int, ...]] = []
     reached = 0
