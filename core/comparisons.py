@@ -3,10 +3,11 @@
 At a checkpoint every learner has a value of a measure in every fold. Every pair of learners is tested over
 the folds in which both have one (sign test, Wilcoxon's signed ranks), and all learners together over those
 in which all have one (Friedman), with the critical difference of their average ranks (Nemenyi). Where a test
-cannot be made its row says why.
+cannot be made its row says why. Of a single fold are McNemar's test and DeLong's (`fold_pairs`).
 
-Every p-value is for one look at one pair. `p_holm` is corrected for the pairs of its test, measure and
-checkpoint; nothing corrects for having looked at many checkpoints, nor for folds that share one stream.
+Every p-value is for one look at one pair. `p_holm` is corrected for the pairs of its test, measure, fold and
+checkpoint; nothing corrects it for having looked at many checkpoints (`p_anytime` is good for that), nor for
+folds that share one stream.
 """
 
 from __future__ import annotations
@@ -40,17 +41,19 @@ FEW_FOLDS = 6
 class ComparisonRow(NamedTuple):
     """One test at one checkpoint.
 
-    (checkpoint, measure, test, learner_a, learner_b) is its identity. Of Friedman's test, which is of all
-    learners, both learners are "".
+    (checkpoint, slice, measure, test, learner_a, learner_b) is its identity. Of Friedman's test, which is of
+    all learners, both learners are "".
 
     checkpoint           the ordinal of the rows that are compared, or of their moment
     time, seq            the greatest of those rows; time in microseconds UTC, None without times
+    slice                "" of tests over folds; "fold=3" of "mcnemar" and "delong", which are of one fold
     measure              what was compared
-    test                 "sign", "wilcoxon", "friedman" or "nemenyi"
+    test                 "sign", "wilcoxon", "friedman", "nemenyi", "mcnemar" or "delong"
     folds                how many have a value of all who are compared
     statistic, p_value   of the test; of "nemenyi" the difference of the average ranks, and no p-value
-    p_holm               corrected for the pairs of this test
-    wins_a, wins_b       folds in which one was better
+    p_anytime            of "mcnemar": holds at all checkpoints up to this one at once (`McnemarEvidence`)
+    p_holm               p_value, corrected for the pairs of this test
+    wins_a, wins_b       folds in which one was better; of "mcnemar" instances that only the other got wrong
     rank_a, rank_b       average ranks, 1 is best; only of "nemenyi", as is
     critical_difference  above which two average ranks differ at level alpha
     better               the learner that is better at level alpha, by p_holm or by the critical difference;
@@ -61,6 +64,7 @@ class ComparisonRow(NamedTuple):
     checkpoint: int
     time: int | None
     seq: int
+    slice: str
     measure: str
     learner_a: str
     learner_b: str
@@ -68,6 +72,7 @@ class ComparisonRow(NamedTuple):
     folds: int
     statistic: float | None
     p_value: float | None
+    p_anytime: float | None
     p_holm: float | None
     wins_a: int | None
     wins_b: int | None
@@ -79,6 +84,27 @@ class ComparisonRow(NamedTuple):
     reason: str | None
 
 
+class FoldMean(NamedTuple):
+    """A measure of a learner at a checkpoint, over the folds that have a value.
+
+    (checkpoint, model, measure) is its identity; checkpoint, time and seq as in `ComparisonRow`.
+
+    folds               how many have a value
+    standard_deviation  of the folds' values (divided by folds - 1); None of one fold
+    """
+
+    checkpoint: int
+    time: int | None
+    seq: int
+    model: str
+    measure: str
+    folds: int
+    mean: float
+    standard_deviation: float | None
+    least: float
+    greatest: float
+
+
 class Checkpoint(NamedTuple):
     """Where a comparison is made; see `ComparisonRow`."""
 
@@ -87,12 +113,33 @@ class Checkpoint(NamedTuple):
     seq: int
 
 
+DESCRIPTIVE = "descriptive: folds share one stream"
+"""What Friedman's test and the critical difference are over the folds of one stream."""
+
+
+def blank_row(
+    at: Checkpoint, slice: str, measure: str, test: str, learner_a: str, learner_b: str, folds: int,  # noqa: A002
+    alpha: float, reason: str | None,
+) -> ComparisonRow:  # fmt: skip
+    """Return the row of a test that was not made, and why."""
+    return ComparisonRow(
+        *at, slice, measure, learner_a, learner_b, test, folds, *(None,) * 9, "", alpha, reason
+    )
+
+
 def compare_learners(
-    learners: Sequence[str], values: FloatArray, measure: str, at: Checkpoint, alpha: float = 0.05
+    learners: Sequence[str],
+    values: FloatArray,
+    measure: str,
+    at: Checkpoint,
+    alpha: float = 0.05,
+    *,
+    of_one_stream: bool = False,
 ) -> list[ComparisonRow]:
     """Return the tests of k learners over n folds: the pairs' by test, then Friedman's, then Nemenyi's.
 
-    values  [k, n] of the measure, NaN where it is undefined
+    values         [k, n] of the measure, NaN where it is undefined
+    of_one_stream  the folds are: Friedman's and Nemenyi's rows say that they are descriptive
 
     O(k^2 (n^3 + k)). Raises ConfigError for alpha or a measure by which nobody is better, InputError for
     fewer than two learners or folds.
@@ -107,8 +154,8 @@ def compare_learners(
     pairs = [
         _pair(learners, signed, pair, measure, at, alpha) for pair in combinations(range(len(learners)), 2)
     ]
-    rows = [row for of_test in zip(*pairs, strict=True) for row in _corrected(of_test)]
-    return rows + _of_all(learners, signed, measure, at, alpha)
+    rows = [row for of_test in zip(*pairs, strict=True) for row in corrected(of_test)]
+    return rows + _of_all(learners, signed, measure, at, alpha, DESCRIPTIVE if of_one_stream else None)
 
 
 _Comparison = TypeVar("_Comparison", bound=Hashable)
@@ -131,13 +178,23 @@ def found_since(found: Iterable[tuple[_Comparison, int, str]]) -> dict[_Comparis
     return {comparison: checkpoint for comparison, (checkpoint, _) in since.items()}
 
 
-def _check(learners: Sequence[str], values: FloatArray, measure: str, alpha: float) -> None:
+def check_level(alpha: float) -> None:
+    """Raise ConfigError unless alpha is a level."""
     if not 0 < alpha < 1:
         raise ConfigError(f"alpha={alpha!r}: give a level between 0 and 1, such as .05")
+
+
+def check_measure(measure: str) -> None:
+    """Raise ConfigError unless one can be better than another by a measure."""
     if measure not in COMPARED:
         raise ConfigError(
             f"measure {measure!r} does not say who is better; compare by one of {', '.join(sorted(COMPARED))}"
         )
+
+
+def _check(learners: Sequence[str], values: FloatArray, measure: str, alpha: float) -> None:
+    check_level(alpha)
+    check_measure(measure)
     if values.shape[:1] != (len(learners),) or values.ndim != 2:
         raise InputError(f"values of the shape {values.shape} for {len(learners)} learners: give [k, n]")
     if min(values.shape) < 2:
@@ -155,10 +212,8 @@ def _pair(
     a, b = signed[list(pair)]
     known = np.isfinite(a) & np.isfinite(b)
     folds = int(known.sum())
-    blank = ComparisonRow(
-        *at, measure, names[0], names[1], "sign", folds, None, None, None, None, None, None, None, None, "",
-        alpha, f"{folds} folds have a value of both, and two are needed",
-    )  # fmt: skip
+    reason = f"{folds} folds have a value of both, and two are needed"
+    blank = blank_row(at, "", measure, "sign", names[0], names[1], folds, alpha, reason)
     if folds < 2:
         return blank, blank._replace(test="wilcoxon")
     signs, ranks = sign_test(a[known], b[known]), wilcoxon(a[known], b[known])
@@ -178,8 +233,11 @@ def _pair(
     )
 
 
-def _corrected(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """Return rows with p-values corrected for each other; who leads is better where that is significant."""
+def corrected(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """Return rows of one test with p-values corrected for each other (Holm).
+
+    `better` names who leads, and goes on doing so where that is significant.
+    """
     tested = [place for place, row in enumerate(rows) if row.p_value is not None]
     adjusted = dict(zip(tested, holm([rows[place].p_value or 0.0 for place in tested]).tolist(), strict=True))
     return [
@@ -191,18 +249,16 @@ def _corrected(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
 
 
 def _of_all(
-    learners: Sequence[str], signed: FloatArray, measure: str, at: Checkpoint, alpha: float
+    learners: Sequence[str], signed: FloatArray, measure: str, at: Checkpoint, alpha: float, note: str | None
 ) -> list[ComparisonRow]:
     table = signed[:, np.isfinite(signed).all(axis=0)].T
     folds = len(table)
-    blank = ComparisonRow(
-        *at, measure, "", "", "friedman", folds, None, None, None, None, None, None, None, None, "", alpha,
-        f"{folds} folds have a value of all learners, and two are needed",
-    )  # fmt: skip
+    reason = f"{folds} folds have a value of all learners, and two are needed"
+    blank = blank_row(at, "", measure, "friedman", "", "", folds, alpha, reason)
     if folds < 2:
         return [blank]
     found = friedman_nemenyi(table, alpha)
-    rows = [blank._replace(statistic=found.statistic, p_value=found.p_value, reason=None)]
+    rows = [blank._replace(statistic=found.statistic, p_value=found.p_value, reason=note)]
     for a, b in combinations(range(len(learners)), 2):
         difference = found.ranks[b] - found.ranks[a]
         leader = learners[a] if difference > 0 else learners[b]

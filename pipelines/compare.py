@@ -17,35 +17,11 @@ from ..core.errors import ConfigError, InputError
 from ..core.events import FloatArray
 from ..core.rows import MeasureRow
 from ..core.settings import parse_slice
+from ..transforms.comparison_tables import comparisons_to_arrow
 from ..transforms.read_rows import distinct_rows, row_files, row_values
 from ..transforms.write_table import check_output, write_table
 from .outputs import check_outputs
 from .report_text import counted
-
-COMPARISON_SCHEMA = pa.schema(
-    [
-        pa.field("checkpoint", pa.int64(), nullable=False),
-        pa.field("time", pa.timestamp("us", "UTC")),
-        pa.field("seq", pa.int64(), nullable=False),
-        pa.field("measure", pa.string(), nullable=False),
-        pa.field("learner_a", pa.string(), nullable=False),
-        pa.field("learner_b", pa.string(), nullable=False),
-        pa.field("test", pa.string(), nullable=False),
-        pa.field("folds", pa.int64(), nullable=False),
-        pa.field("statistic", pa.float64()),
-        pa.field("p_value", pa.float64()),
-        pa.field("p_holm", pa.float64()),
-        pa.field("wins_a", pa.int64()),
-        pa.field("wins_b", pa.int64()),
-        pa.field("rank_a", pa.float64()),
-        pa.field("rank_b", pa.float64()),
-        pa.field("critical_difference", pa.float64()),
-        pa.field("better", pa.string(), nullable=False),
-        pa.field("alpha", pa.float64(), nullable=False),
-        pa.field("reason", pa.string()),
-    ]
-)
-"""The columns of a comparison, in every sink: the fields of `ComparisonRow`."""
 
 _SHOWN = 20
 """Pairs that are named on stderr."""
@@ -96,13 +72,6 @@ def compare_command(options: argparse.Namespace) -> int:
     return 0
 
 
-def comparisons_to_arrow(rows: Sequence[ComparisonRow]) -> pa.Table:
-    """Return comparisons as a table with COMPARISON_SCHEMA. O(cells), in Python."""
-    columns = list(zip(*rows, strict=True)) or [()] * len(COMPARISON_SCHEMA)
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, COMPARISON_SCHEMA, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=COMPARISON_SCHEMA)
-
-
 def summary(rows: Sequence[ComparisonRow], checkpoint: int) -> Iterator[str]:
     """Yield who is better than whom at a checkpoint, by which test and since when."""
     since = found_since((_identity(row), row.checkpoint, row.better) for row in rows)
@@ -124,7 +93,7 @@ def summary(rows: Sequence[ComparisonRow], checkpoint: int) -> Iterator[str]:
 
 
 def _identity(row: ComparisonRow) -> tuple[str, ...]:
-    return row.measure, row.test, row.learner_a, row.learner_b
+    return row.slice, row.measure, row.test, row.learner_a, row.learner_b
 
 
 def _level(text: str | None) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..core.comparisons import COMPARED, LOWER_IS_BETTER, Checkpoint, found_since
+from ..core.comparisons import COMPARED, DESCRIPTIVE, LOWER_IS_BETTER, Checkpoint, found_since
 from ..core.events import FloatArray, Int64Array
 from ..core.significance import alike
 from .report_rows import floats
@@ -111,7 +111,7 @@ class Leader(NamedTuple):
 
 @dataclass
 class Compared:
-    """One measure at its last checkpoint; `reasons` says of what was not tested why, and how often."""
+    """One measure at its last checkpoint; `reasons` says why there is no test or how to read it, and of how many."""
 
     measure: str
     at: Checkpoint
@@ -193,7 +193,8 @@ def _compared(
         pairs[one, other].within[test] = _fold_findings(of_folds)
     found = list(pairs.values())
     over = [row for row in rows if not row["slice"]]
-    reasons = Counter(row["reason"] for row in rows if row["reason"])
+    said = ((row["reason"] or "").removeprefix(DESCRIPTIVE).removeprefix("; ") for row in rows)
+    reasons = Counter(reason for reason in said if reason)
     return Compared(
         measure,
         at,

@@ -62,6 +62,7 @@ GAUGES = {
     "evaluators": "Models and slices in memory.",
     "state_bytes": "Bytes of the state of all shards, if they were written as a whole now.",
     "predictions_waiting": "Predictions that wait for their labels.",
+    "reports_waiting": "Reports of folds that wait for those of other learners or folds.",
     "alert_series": "Models, slices and panes that rules watch.",
 }
 """What machines hold now: in Beam a distribution over shards, here the sum over them."""

@@ -101,7 +101,7 @@ def test_csv_and_rows_by_their_ordinal(tmp_path):
     output = tmp_path / "comparisons.csv"
     assert main(["compare", str(rows), "--output", str(output)]) == 0
     lines = output.read_text().splitlines()
-    assert lines[0].startswith("checkpoint,time,seq,measure,learner_a,learner_b,test,folds")
+    assert lines[0].startswith("checkpoint,time,seq,slice,measure,learner_a,learner_b,test,folds")
     assert [line.split(",")[:3] for line in lines[1::4]] == [["0", "", "250"], ["1", "", "500"],
                                                             ["2", "", "750"], ["3", "", "1000"]]  # fmt: skip
 
