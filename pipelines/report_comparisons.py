@@ -111,7 +111,7 @@ class Leader(NamedTuple):
 
 @dataclass
 class Compared:
-    """One measure at its last checkpoint; `reasons` says why there is no test or how to read it, and of how many."""
+    """One measure at its last checkpoint; `reasons`: what to know of its tests, and of how many of them."""
 
     measure: str
     at: Checkpoint

@@ -56,12 +56,14 @@ def better_section(compared: Sequence[Compared], means: FoldMeans | None) -> Sec
     """Return the section; of nothing that was compared it says so."""
     by_measure = {one.measure: one for one in compared}
     compared = [by_measure[name] for name in _first(by_measure)]
-    parts = [f'<p class="about">{_about(compared, means)}</p>']
+    worth = worth_html(compared)
+    more = " What the p-values are worth stands at the end of the section." if worth else ""
+    parts = [f'<p class="about">{_about(compared, means)}{more}</p>']
     if means is not None:
         parts.append(_means_html(means))
     parts.append(_controls_html())
     parts += [_compared_html(one) for one in compared]
-    parts.append(worth_html(compared))
+    parts.append(worth)
     html = (
         '<section id="better" aria-labelledby="better-title">\n<h2 id="better-title">Who is better</h2>\n'
         + "\n".join(parts)
@@ -96,7 +98,7 @@ def _about(compared: Sequence[Compared], means: FoldMeans | None) -> str:
     folds = max([one.folds for one in compared] + ([int(means.folds.max())] if means else []))
     return (
         f"{counted(len(names), 'learner')} over {counted(folds, 'fold')}, at the last checkpoint "
-        f"({_moment_text(last)}). What the p-values are worth stands at the end of the section."
+        f"({_moment_text(last)})."
     )
 
 
