@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow.compute as pc
 import pytest
-from browser import driver, launched, opened
+from browser import opened
 from comparison_files import compared_tables, fold_rows
 from report_tables import NASTIER, NASTY
 from rocsteady.core.comparisons import Checkpoint, compare_learners
@@ -20,18 +20,6 @@ TRACES = """() => document.getElementById("better-chart").data.map((trace) => ({
 
 SHOWN = """() => [...document.querySelectorAll(".compared")].filter((one) => one.offsetParent !== null)
     .map((one) => one.dataset.measure)"""
-
-
-@pytest.fixture(scope="module")
-def playwright():
-    with driver() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def browser(playwright):
-    with launched(playwright) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")
