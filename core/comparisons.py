@@ -12,9 +12,9 @@ folds that share one stream.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -156,6 +156,26 @@ def compare_learners(
     ]
     rows = [row for of_test in zip(*pairs, strict=True) for row in corrected(of_test)]
     return rows + _of_all(learners, signed, measure, at, alpha, DESCRIPTIVE if of_one_stream else None)
+
+
+_Comparison = TypeVar("_Comparison", bound=Hashable)
+
+
+def found_since(found: Iterable[tuple[_Comparison, int, str]]) -> dict[_Comparison, int]:
+    """Return of every comparison the first checkpoint of those up to its last at which the same was found.
+
+    found  comparison (whatever tells it from others), checkpoint, and who was better; in order of checkpoints
+
+    O(n).
+
+    >>> found_since([("ab", 0, "a"), ("ab", 1, ""), ("ab", 2, "a"), ("ab", 3, "a")])
+    {'ab': 2}
+    """
+    since: dict[_Comparison, tuple[int, str]] = {}
+    for comparison, checkpoint, better in found:
+        if comparison not in since or since[comparison][1] != better:
+            since[comparison] = checkpoint, better
+    return {comparison: checkpoint for comparison, (checkpoint, _) in since.items()}
 
 
 def check_level(alpha: float) -> None:

@@ -266,7 +266,7 @@ def friedman_nemenyi(table: Sequence[Values] | FloatArray, alpha: float = 0.05) 
     difference = nemenyi_difference(k, n, alpha)
     return FriedmanTest(
         tuple(ranks.tolist()), statistic, float(chi2.sf(statistic, k - 1)), difference, alpha,
-        _alike(ranks, difference),
+        alike(ranks, difference),
     )  # fmt: skip
 
 
@@ -284,8 +284,11 @@ def _nemenyi_quantile(learners: int, alpha: float) -> float:
     return float(studentized_range.ppf(1 - alpha, learners, np.inf)) / math.sqrt(2)  # some ms
 
 
-def _alike(ranks: FloatArray, difference: float) -> tuple[tuple[int, ...], ...]:
-    """Return the groups of two and more learners whose ranks span the difference at the most."""
+def alike(ranks: FloatArray, difference: float) -> tuple[tuple[int, ...], ...]:
+    """Return the groups of two and more learners whose ranks span the difference at the most, best first.
+
+    O(k^2) for k learners.
+    """
     order = np.argsort(ranks, kind="stable").tolist()
     groups: list[tuple[int, ...]] = []
     reached = 0

@@ -72,6 +72,7 @@ _REPORT_EPILOG = """examples:
   rocsteady report rows.parquet --output report.html
   rocsteady report 'rows-*.parquet' --curves curves.parquet --dead-letters rejected.jsonl -o report.html
   rocsteady report rows.csv --title "Churn models, 2013" -o churn.html
+  rocsteady report out/rows.parquet --comparisons out/comparisons.parquet --means out/means.parquet -o r.html
 
 The file needs nothing else: open it in a browser, send it, put it on a server. The plotting library comes
 with pip install 'rocsteady[report]'."""
@@ -290,6 +291,22 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FILE",
         help="of evaluate --dead-letters, to be counted by reason",
+    )
+    add(
+        "--comparisons",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="of compare, or of prequential: who is better than whom, since when and by which test",
+    )
+    add(
+        "--means",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FILE",
+        help="means over folds, of prequential",
     )
     add("--title", metavar="TEXT", help="stands above the page")
     add(

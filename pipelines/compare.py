@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ..core.comparisons import COMPARED, Checkpoint, ComparisonRow, compare_learners
+from ..core.comparisons import COMPARED, Checkpoint, ComparisonRow, compare_learners, found_since
 from ..core.errors import ConfigError, InputError
 from ..core.events import FloatArray
 from ..core.rows import MeasureRow
@@ -74,6 +74,7 @@ def compare_command(options: argparse.Namespace) -> int:
 
 def summary(rows: Sequence[ComparisonRow], checkpoint: int) -> Iterator[str]:
     """Yield who is better than whom at a checkpoint, by which test and since when."""
+    since = found_since((_identity(row), row.checkpoint, row.better) for row in rows)
     said = 0
     for row in rows:
         if row.checkpoint != checkpoint or not row.better:
@@ -84,23 +85,15 @@ def summary(rows: Sequence[ComparisonRow], checkpoint: int) -> Iterator[str]:
         worse = row.learner_b if row.better == row.learner_a else row.learner_a
         how = f"p {row.p_holm:.2g}" if row.p_holm is not None else "beyond the critical difference"
         test = f"{row.measure}, {row.test} test ({how})"
-        yield f"{row.better} is better than {worse} by {test}, since checkpoint {_since(rows, row)}"
+        yield f"{row.better} is better than {worse} by {test}, since checkpoint {since[_identity(row)]}"
     if not said:
         yield "no model is better than another at the last checkpoint"
     elif said > _SHOWN:
         yield f"and {said - _SHOWN:,} more, in the table"
 
 
-def _since(rows: Sequence[ComparisonRow], last: ComparisonRow) -> int:
-    """Return the first checkpoint of those without a gap at which the same was found."""
-    key = (last.measure, last.test, last.learner_a, last.learner_b)
-    since = last.checkpoint
-    for row in reversed(rows):
-        if (row.measure, row.test, row.learner_a, row.learner_b) == key and row.checkpoint <= since:
-            if row.better != last.better:
-                break
-            since = row.checkpoint
-    return since
+def _identity(row: ComparisonRow) -> tuple[str, ...]:
+    return row.slice, row.measure, row.test, row.learner_a, row.learner_b
 
 
 def level(text: str | None) -> float:

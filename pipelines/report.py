@@ -22,6 +22,7 @@ import pyarrow as pa
 from .. import __version__
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.window_differences import FEWEST
+from ..transforms.comparison_tables import COMPARISON_SCHEMA, MEAN_SCHEMA
 from ..transforms.file_formats import has_scheme
 from ..transforms.list_files import list_sources
 from ..transforms.read_tables import read_tables, rows_confidence, rows_settings
@@ -29,6 +30,8 @@ from ..transforms.write_table import check_file, replaced
 from . import report_html as html
 from .outputs import STDOUT, check_outputs, is_text
 from .report_changes import NO_TEST, Change, change_of, series_of, side_by_side
+from .report_comparisons import comparisons_of, means_of
+from .report_comparisons_html import better_section
 from .report_data import curve_blocks, null_reasons, packed_text, row_blocks, script_json, thinned
 from .report_measures import DRAWN, GROUPS, MEANINGS
 from .report_rows import (
@@ -55,6 +58,7 @@ _TOUCHING = (
     "Times are UTC."
 )
 _MANY = " Every model is judged by itself: of models that never changed, up to {} may still show a change."
+_NO_MODELS = "There are no rows of whole models, and of slices alone it is not told what changed."
 _CURVES_ABOUT = (
     "The true positive rate against the false positive rate over all thresholds, and what share of events "
     "was positive at which score."
@@ -71,13 +75,20 @@ def report_command(options: argparse.Namespace) -> int:
     said = None if options.confidence is None else _confidence(options.confidence)
     if not is_text(options.title or ""):
         raise ConfigError(f"--title {options.title!a} is not UTF-8; give another")
-    inputs = list_sources([*options.rows, *options.curves, *options.dead_letters])
+    given = [*options.rows, *options.curves, *options.dead_letters, *options.comparisons, *options.means]
+    inputs = list_sources(given)
     check_outputs((("--output", options.output, "report", check_report_path),), inputs)
     table, notes = read_tables(options.rows, "rows")
     confidence, note = _level(said, options.rows)
-    curves = counters = None
-    if options.curves:
-        curves, _ = read_tables(options.curves, "curves")
+    curves, comparisons, means = (
+        read_tables(paths, what)[0] if paths else None
+        for paths, what in (
+            (options.curves, "curves"),
+            (options.comparisons, "comparisons"),
+            (options.means, "means"),
+        )
+    )
+    counters = None
     if options.dead_letters:
         counters = count_dead_letters(read_tables(options.dead_letters, "dead letters")[0])
     size = write_report(
@@ -85,6 +96,8 @@ def report_command(options: argparse.Namespace) -> int:
         options.output,
         curves=curves,
         counters=counters,
+        comparisons=comparisons,
+        means=means,
         title=options.title or TITLE,
         confidence=confidence,
         settings=rows_settings(options.rows),
@@ -150,6 +163,8 @@ def write_report(
     *,
     curves: pa.Table | None = None,
     counters: EventCounters | None = None,
+    comparisons: pa.Table | None = None,
+    means: pa.Table | None = None,
     title: str = TITLE,
     confidence: float = 0.95,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
@@ -159,6 +174,8 @@ def write_report(
 
     curves      points of curves (CURVE_SCHEMA), or None: the page then says how to keep them
     counters    what became of the events, or None: the page then says how to know it
+    comparisons of learners over folds (COMPARISON_SCHEMA), and
+    means       over folds (MEAN_SCHEMA): what the page says of who is better; it does not where both are None
     confidence  the level that the rows' intervals were made with
     settings    by the rows' `config`, as far as they are known: where a model was evaluated in several
                 windows, the page names and draws them apart
@@ -179,6 +196,8 @@ def write_report(
         report_rows(rows, notes, settings),
         curves=curves,
         counters=counters,
+        comparisons=comparisons,
+        means=means,
         title=title,
         confidence=confidence,
     ).encode()
@@ -198,6 +217,8 @@ def report_page(
     *,
     curves: pa.Table | None = None,
     counters: EventCounters | None = None,
+    comparisons: pa.Table | None = None,
+    means: pa.Table | None = None,
     title: str = TITLE,
     confidence: float = 0.95,
 ) -> str:
@@ -221,6 +242,13 @@ def report_page(
     blocks |= row_blocks(drawn) if len(rows) else {}
     blocks["changes"] = packed_text(script_json(_changes(rows, whole[:, 0].tolist(), series, changes)))
     blocks["plotly"] = packed_text(html.plotly_source())
+    better = None
+    if comparisons is not None or means is not None:
+        better = better_section(
+            comparisons_of(COMPARISON_SCHEMA.empty_table() if comparisons is None else comparisons),
+            means_of(MEAN_SCHEMA.empty_table() if means is None else means),
+        )
+        blocks |= better.blocks
     meta: dict[str, Any] = {
         "models": rows.models,
         "bases": [base_of[name] for name, _ in bases] if rows.ways else [],
@@ -242,6 +270,7 @@ def report_page(
         "verdicts": html.VERDICTS,
         "confidence": share(confidence),
         "noTest": NO_TEST,
+        "better": better and better.meta,
     }
     first = slice(html.CARDS)
     return html.page(
@@ -252,12 +281,16 @@ def report_page(
             "lead": escape(html.lead(rows, applied)),
             "counters": html.counters_html(known, given=counters is not None),
             "notes": html.notes_html(rows.notes),
+            "better": better.html if better else "",
+            "better_link": '<a href="#better">Who is better</a> ' if better else "",
             "changes_about": escape(
                 _CHANGES_ABOUT
                 + (_TOUCHING if not np.isnan(rows.columns["time"]).all() else "")
                 + (_MANY.format(share(1 - confidence)) if len(whole) > 1 else "")
+                if len(whole)
+                else _NO_MODELS
             ),
-            "changes": html.changes_html(changes) or "<p>There are no rows of whole models.</p>",
+            "changes": html.changes_html(changes),
             "side_by_side": escape(side_by_side(names[first], series[first], confidence)),
             "null_measures": html.null_html(nulls),
             "curves_about": escape(about_curves) if listed else escape(curve_note) or _NO_CURVES,

@@ -26,6 +26,7 @@ SCRIPTS = (
     "state.js",
     "charts.js",
     "ranges.js",
+    "better.js",
     "over_time.js",
     "slices.js",
     "curves.js",

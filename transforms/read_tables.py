@@ -1,4 +1,4 @@
-"""Rows, curves and dead letters read from files that were written here, whatever their format."""
+"""Rows, curves, comparisons and the like read from files that were written here, whatever their format."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pyarrow.parquet
 from ..core.errors import InputError
 from ..core.rows_arrow import ROW_SCHEMA
 from ..core.settings import config_of
+from .comparison_tables import COMPARISON_SCHEMA, MEAN_SCHEMA
 from .dead_letters import DEAD_LETTER_SCHEMA
 from .file_formats import DAMAGE, SourceFile, arrow_buffer, csv_header
 from .json_lines import json_columns
@@ -27,22 +28,38 @@ NEEDED = {
     "rows": ("model", "slice", "seq", "window_events"),
     "curves": ("model", "slice", "seq", "point", "threshold", "tp", "fp", "on_hull"),
     "dead letters": ("kind", "reason"),
+    "comparisons": ("checkpoint", "seq", "measure", "learner_a", "learner_b", "test", "folds", "better"),
+    "means": ("checkpoint", "seq", "model", "measure", "folds", "mean"),
 }
 """Without these columns a file is none of ours. Any other may be missing: it is null."""
 
-_COUNTED = {"rows": ("seq", "window_events"), "curves": ("seq", "point", "tp", "fp"), "dead letters": ()}
+_COUNTED = {
+    "rows": ("seq", "window_events"),
+    "curves": ("seq", "point", "tp", "fp"),
+    "dead letters": (),
+    "comparisons": ("checkpoint", "seq", "folds"),
+    "means": ("checkpoint", "seq", "folds"),
+}
 """Whole numbers and masses: no file of ours has a null or an infinity there."""
 
-_SCHEMAS = {"rows": ROW_SCHEMA, "curves": CURVE_SCHEMA, "dead letters": DEAD_LETTER_SCHEMA}
+_SCHEMAS = {
+    "rows": ROW_SCHEMA,
+    "curves": CURVE_SCHEMA,
+    "dead letters": DEAD_LETTER_SCHEMA,
+    "comparisons": COMPARISON_SCHEMA,
+    "means": MEAN_SCHEMA,
+}
 _HOW = {
     "rows": "rocsteady evaluate --output",
     "curves": "rocsteady evaluate --curves",
     "dead letters": "rocsteady evaluate --dead-letters",
+    "comparisons": "rocsteady compare --output",
+    "means": "rocsteady prequential --output",
 }
 
 
 def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
-    """Read files or globs of "rows", "curves" or "dead letters" into one table, and what is odd about them.
+    """Read files or globs of "rows", or another of `NEEDED`, into one table, and what is odd about them.
 
     Of no files the table is empty.
     Raises InputError, which names the file, where one is missing, damaged, or holds something else.

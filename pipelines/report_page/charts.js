@@ -16,9 +16,12 @@ function isDark() {
 }
 
 function styleOf(model) {
-  const slot = state.slots.get(baseOf(model)) || 0;
+  return styleOfSlot(state.slots.get(baseOf(model)) || 0, wayOf(model));
+}
+
+function styleOfSlot(slot, way) {
   const colours = COLOURS[isDark() ? "dark" : "light"];
-  const round = (Math.floor(slot / colours.length) + wayOf(model)) % DASHES.length;
+  const round = (Math.floor(slot / colours.length) + way) % DASHES.length;
   return { colour: colours[slot % colours.length], dash: DASHES[round], symbol: SYMBOLS[slot % SYMBOLS.length] };
 }
 
@@ -192,10 +195,16 @@ function valueOrNull(value) {
   return Number.isFinite(value) ? value : null;
 }
 
-/** The interval as polygons, one for each run of rows that have one: low forward, high backward. */
+/** The interval as polygons; see `bandOf`. */
 function bandTrace(rows, style) {
   const low = columns.get("auc_low");
   const high = columns.get("auc_high");
+  const ends = rows.map((row) => (row < 0 ? [NaN, NaN] : [low[row], high[row]]));
+  return bandOf(rows.map(at), ends, style);
+}
+
+/** A band as polygons, one for each run of places that have both ends: low forward, high backward. */
+function bandOf(across, ends, style) {
   const x = [];
   const y = [];
   let run = [];
@@ -205,21 +214,21 @@ function bandTrace(rows, style) {
         x.push(null);
         y.push(null);
       }
-      for (const row of run) {
-        x.push(at(row));
-        y.push(low[row]);
+      for (const place of run) {
+        x.push(across[place]);
+        y.push(ends[place][0]);
       }
-      for (const row of run.toReversed()) {
-        x.push(at(row));
-        y.push(high[row]);
+      for (const place of run.toReversed()) {
+        x.push(across[place]);
+        y.push(ends[place][1]);
       }
     }
     run = [];
   };
-  for (const row of rows) {
-    if (row >= 0 && Number.isFinite(low[row]) && Number.isFinite(high[row])) run.push(row);
+  ends.forEach(([low, high], place) => {
+    if (Number.isFinite(low) && Number.isFinite(high)) run.push(place);
     else close();
-  }
+  });
   close();
   return {
     kind: "band",

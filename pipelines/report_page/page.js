@@ -6,8 +6,7 @@ const MANY = 8; // with more, searching helps
 
 let changes = null;
 
-function swatch(model) {
-  const style = styleOf(model);
+function swatch(style) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("class", "swatch");
   svg.setAttribute("viewBox", "0 0 26 12");
@@ -85,7 +84,7 @@ async function fillLegend() {
       return element(
         "li",
         {},
-        swatch(model),
+        swatch(styleOf(model)),
         element("span", {}, meta.models[model]),
         element("span", { class: "value" }, latestText(model)),
         remove,
@@ -104,7 +103,7 @@ function fillKeys() {
   for (const list of document.querySelectorAll(".keys")) {
     list.replaceChildren(
       ...state.models.map((model) =>
-        element("li", {}, swatch(model), element("span", {}, meta.models[model])),
+        element("li", {}, swatch(styleOf(model)), element("span", {}, meta.models[model])),
       ),
     );
   }
@@ -283,6 +282,7 @@ function redraw(what) {
     whenSeen(drawCurves, "curves");
   }
   if (changed("models", "theme")) whenSeen(drawSlices, "slices");
+  if (changed("axis", "theme")) whenSeen(showBetter, "better");
   if (changed("slice") && latest.scope === "slice") drawLatest();
 }
 
@@ -313,7 +313,7 @@ function watchSections() {
     },
     { rootMargin: "300px" },
   );
-  for (const id of ["slices", "curves"]) nearWatcher.observe(byId(id));
+  for (const id of ["better", "slices", "curves"]) if (byId(id)) nearWatcher.observe(byId(id));
 }
 
 async function begin() {
@@ -321,7 +321,9 @@ async function begin() {
   applyTheme();
   wireTheme();
   listeners.push(redraw);
+  wireBetter();
   if (!meta.series.length) {
+    watchSections();
     document.documentElement.dataset.ready = "1";
     return;
   }

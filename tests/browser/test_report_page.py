@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from browser import driver, launched, opened
+from browser import launched, opened
 from report_tables import NASTY, START, curve, evaluated_rows, events, filled
 from rocsteady.core.rows_arrow import ROW_SCHEMA
 from rocsteady.pipelines.report import write_report
@@ -27,18 +27,6 @@ TRACES = """(id) => document.getElementById(id).data.map((trace) => ({
 SMALL = """(measure) => document.querySelector(`figure[data-measure="${measure}"] .plot`).data
     .filter((trace) => trace.kind === "line")
     .map((trace) => ({ x: Array.from(trace.x), y: Array.from(trace.y) }))"""
-
-
-@pytest.fixture(scope="session")
-def playwright():
-    with driver() as started:
-        yield started
-
-
-@pytest.fixture(scope="session")
-def browser(playwright):
-    with launched(playwright) as started:
-        yield started
 
 
 @pytest.fixture(scope="session")
