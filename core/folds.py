@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from .errors import ConfigError
 from .events import Int64Array
-from .hashed_chances import uniform_of_hashes
+from .hashed_chances import HashArray, uniform_of_hashes
 from .id_index import hash64_of_ids
 from .text_columns import IdColumn
 
@@ -76,7 +76,10 @@ class Folds:
 
     def assign(self, ids: IdColumn, fold: int) -> Assignment:
         """Return what fold number `fold`, from 0, does with the instances of these ids. O(bytes)."""
-        hashes = hash64_of_ids(ids)
+        return self.deal(hash64_of_ids(ids), fold)
+
+    def deal(self, hashes: HashArray, fold: int) -> Assignment:
+        """Return what `assign` does, for the hashes of ids (`hash64_of_ids`). O(n)."""
         if self.method == "bootstrap":
             chances = uniform_of_hashes(hashes, self.seed, fold + 1)
             weights = np.searchsorted(_POISSON, chances, side="right").astype(np.int64)

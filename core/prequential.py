@@ -33,6 +33,7 @@ from .errors import (
 from .evaluator_state import Reader, packed_text
 from .events import NO_TIME, EventBatch, FloatArray, Int8Array, Int64Array, TextColumn
 from .fold_report import Bits, FoldReport
+from .hashed_chances import HashArray
 from .id_index import hash64_of_ids
 from .input_order import order_of
 from .join_batches import LabelBatch, PredictionBatch
@@ -121,7 +122,6 @@ class PrequentialFold:
         self._seq = self._checked = self._checkpoint = self._reported = self._failures = 0
         self._greatest = NO_TIME
         self._is_done = False
-        self._pending: list[EventBatch] = []
         self._tested: list[_Tested] = []
         self._measures: FloatArray = np.empty(0)
         self._learner_bytes = len(self._learner.to_bytes())
@@ -189,7 +189,7 @@ class PrequentialFold:
         return list(zip(cuts.tolist(), due[cuts].tolist(), strict=True))
 
     def _work_on(self, batch: EventBatch) -> Iterator[Rows | Rejected]:
-        """Test and train on what of these instances is for this fold, in steps of the learner's batch."""
+        """Test and train on what of these instances is for this fold."""
         if not len(batch):
             return
         self._seq += len(batch)
@@ -197,33 +197,27 @@ class PrequentialFold:
             self._greatest = max(self._greatest, int(batch.times.max()))
         if batch.ids is None:
             raise InputError("instances have no ids, by which they are dealt to folds; name them with id=")
-        weights, tests = self.settings.folds.assign(batch.ids, self._place[1])
+        hashes = hash64_of_ids(batch.ids)
+        weights, tests = self.settings.folds.deal(hashes, self._place[1])
         used = np.flatnonzero((weights > 0) | tests)
         if len(used) < len(batch):
+            if not len(used):
+                return
             batch = batch.take(used)
-        if not len(batch):
-            return
-        size = self._spec.batch
-        if size == 1:
-            yield from self._run(batch)
-            return
-        whole = EventBatch.concat([*self._pending, batch])
-        end = len(whole) // size * size
-        self._pending = [whole.part(end, len(whole))] if end < len(whole) else []
-        if end:
-            yield from self._run(whole.part(0, end))
+            hashes, weights, tests = hashes[used], weights[used], tests[used]
+        yield from self._run(batch, hashes, weights, tests)
 
-    def _run(self, batch: EventBatch) -> Iterator[Rows | Rejected]:
+    def _run(
+        self, batch: EventBatch, hashes: HashArray, weights: Int64Array, tests: Bits
+    ) -> Iterator[Rows | Rejected]:
         """Let the learner predict and learn, and the evaluator measure what it predicted."""
-        assert batch.ids is not None
         task = self.settings.task
-        weights, tests = self.settings.folds.assign(batch.ids, self._place[1])
         labels = batch.labels if task.is_binary else batch.label_classes
         if labels is None:
             raise InputError(
                 "instances have labels of 1 and 0 where classes are learnt; read them as classes"
             )
-        instances = Instances(batch.features, batch.slices, labels, hash64_of_ids(batch.ids))
+        instances = Instances(batch.features, batch.slices, labels, hashes)
         outcome = self._learner.run(instances, weights, tests)
         self._counts["instances_learnt"] += int((weights > 0).sum())
         failed = np.zeros(len(batch), np.bool_)
@@ -291,9 +285,6 @@ class PrequentialFold:
 
     def _check(self, due: int, *, is_last: bool = False) -> Iterator[Rows | FoldReport | Rejected]:
         """Give the row and the report of a checkpoint."""
-        if self._pending:
-            pending, self._pending = self._pending, []
-            yield from self._run(EventBatch.concat(pending))
         if due != NO_TIME:
             rows = self._evaluator.advance(due + 1)
             if len(rows):
@@ -346,10 +337,9 @@ class PrequentialFold:
 
     def snapshot_bytes(self) -> int:
         """Return about how many bytes `to_bytes` would give; of the learner, as many as it had last. O(1)."""
-        pending = sum(64 + 40 * len(batch) for batch in self._pending)
         tested = sum(20 * len(part.wrong) for part in self._tested)
         size = self._learner_bytes + self._evaluator.snapshot_bytes() + self._order.snapshot_bytes()
-        return size + pending + tested + 1_000
+        return size + tested + 1_000
 
     def live_bytes(self) -> int:
         """Return about how much memory it takes: of the learner three times its bytes. O(1)."""
@@ -365,12 +355,11 @@ class PrequentialFold:
         ]  # fmt: skip
         held = self._order.held()
         tested = self._report(NO_TIME, is_last=False).pack()
-        pending = EventBatch.concat(self._pending).pack() if self._pending else b""
         parts = [packed_text(json.dumps(head)), packed_text(json.dumps(self._order.progress()))]
         parts.append(struct.pack("<I", len(held)))
         for partition, sequence, packet in held:
             parts += [struct.pack("<iqQ", partition, sequence, len(packet)), packet]
-        for content in (learner, self._evaluator.to_bytes(), tested, pending):
+        for content in (learner, self._evaluator.to_bytes(), tested):
             parts += [struct.pack("<Q", len(content)), content]
         payload = b"".join(parts)
         head_bytes = _HEAD.pack(
@@ -409,9 +398,7 @@ class PrequentialFold:
             held.append((partition, sequence, bytes(reader.take(size))))
         if progress or held:
             self._order.go_on_from(progress, held)
-        state, evaluator, tested, pending = (
-            bytes(reader.take(reader.number("<Q"))) for _ in range(4)
-        )  # fmt: skip
+        state, evaluator, tested = (bytes(reader.take(reader.number("<Q"))) for _ in range(3))
         reader.end()
         settings = self.settings
         self._learner = self._spec.load(state, settings.task, self._seed, settings.window_events)
@@ -422,7 +409,6 @@ class PrequentialFold:
         if len(report):
             missing = ~report.answered
             self._tested = [_Tested(report.wrong, missing, report.labels, report.scores, report.times)]
-        self._pending = [EventBatch.unpack(pending)] if pending else []
 
 
 _NO_BITS = np.empty(0, np.bool_)

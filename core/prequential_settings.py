@@ -7,11 +7,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from .comparison_settings import ComparisonSettings
 from .errors import ConfigError
 from .folds import Folds
-from .learners import LearnerSpec, Task
+from .learners import Instances, LearnerSpec, Task
 from .settings import EvaluatorSettings, TableSettings
+from .text_columns import TextColumn
 from .windows import EveryEvents, LastEvents
 
 _NEVER = EveryEvents(2**62 - 1)
@@ -78,13 +81,19 @@ class PrequentialSettings:
         """The learners' names, in their order."""
         return tuple(spec.name for spec in self.learners)
 
-    def try_learners(self) -> None:
-        """Make every learner once: what cannot be made here can hardly be made on a worker.
+    def try_learners(self, numbers: Sequence[str], categories: Sequence[str]) -> None:
+        """Make every learner once, and show it no instance with these features, numbers and text.
 
-        Raises ConfigError, or MissingPackageError.
+        What cannot be made here, or does not take them, can hardly do so on a worker. Raises ConfigError, or
+        MissingPackageError.
         """
+        none, no_text = np.empty(0), TextColumn.of([])
+        labels = none.astype(np.int8) if self.task.is_binary else no_text
+        columns = tuple((name, none) for name in numbers), tuple((name, no_text) for name in categories)
         for spec in self.learners:
-            spec.make(self.task, 0, self.window_events)
+            learner = spec.make(self.task, 0, self.window_events)
+            nothing = Instances(*columns, labels, np.empty(0, np.uint64))
+            learner.run(nothing, np.empty(0, np.int64), np.empty(0, np.bool_))
 
     @property
     def of_folds(self) -> EvaluatorSettings:

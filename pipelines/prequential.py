@@ -97,7 +97,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Prequent
     cache_bytes = DEFAULT_CACHE_BYTES
     if options.cache_bytes is not None:
         cache_bytes = whole_number("--cache-bytes", options.cache_bytes, 0)
-    settings.try_learners()
+    settings.try_learners(columns.fields.features, columns.fields.slice_columns)
     check_columns(sources, columns.fields, "instance")
     return PrequentialJob(
         sources, columns.fields, settings,
@@ -183,8 +183,10 @@ def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
     """Write the page about a job whose tables are written."""
     from .report import TITLE, rows_settings, write_report
 
-    rows_path, *_ = tables
+    rows_path, comparisons_path, means_path, _ = tables
     rows, oddities = read_tables([rows_path], "rows")
+    comparisons, _ = read_tables([comparisons_path], "comparisons")
+    means, _ = read_tables([means_path], "means")
     write_report(
         rows,
         path,
@@ -192,6 +194,8 @@ def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
         confidence=job.settings.evaluator.confidence,
         settings=rows_settings([rows_path]),
         notes=[_about(job), *oddities],
+        comparisons=comparisons,
+        means=means,
     )
 
 

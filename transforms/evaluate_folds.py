@@ -60,14 +60,16 @@ registry.register_coder(FoldOutput, FoldOutputCoder)
 
 @dataclass(frozen=True)
 class FoldFactory:
-    """Makes the machines of all folds of all learners."""
+    """Makes the machines of all folds of all learners, for features that are numbers and that are text."""
 
     settings: PrequentialSettings
+    numbers: tuple[str, ...]
+    categories: tuple[str, ...]
 
     def warm_up(self) -> None:
         """Compile what evaluators need, and make every learner once: one that cannot be made says so here."""
         warm_up(self.settings.of_folds)
-        self.settings.try_learners()
+        self.settings.try_learners(self.numbers, self.categories)
 
     def new(self, pane: Pane | None, key: str) -> PrequentialFold:  # noqa: ARG002
         """Return the machine of a fold that has seen nothing."""
@@ -110,7 +112,8 @@ class EvaluateFolds(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machine
         super().__init__()
         self._keys = all_keys(settings.learners, settings.folds)
         letters = RejectedLetters(fields, instances=True)
-        self._machines = RunStateMachine(FoldFactory(settings), FoldOutput, cache_bytes, letters, lateness)
+        factory = FoldFactory(settings, fields.features, fields.slice_columns)
+        self._machines = RunStateMachine(factory, FoldOutput, cache_bytes, letters, lateness)
 
     def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
         """Apply to packets; raises ConfigError for windows that merge."""

@@ -146,7 +146,7 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
             tuple(compare),
             alpha,
         )
-        self._settings.try_learners()
+        self._settings.try_learners(self._fields.features, self._fields.slice_columns)
         lateness = (evaluator.lateness or 0) if evaluator.by_time else None
         self._cache_bytes = cache_bytes
         self._folds = EvaluateFolds(self._settings, self._fields, cache_bytes, lateness)
