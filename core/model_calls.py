@@ -43,7 +43,7 @@ class RiverCalls:
         """Whether every part of the model takes tables."""
         return _takes_many(self.model)
 
-    def check(self, instances: Instances) -> None:
+    def check(self, name: str, instances: Instances) -> None:  # noqa: ARG002
         """Say nothing: dicts hold whatever there is."""
 
     def inputs(self, instances: Instances) -> Sequence[Any]:
@@ -111,12 +111,12 @@ class SklearnCalls:
         """True."""
         return True
 
-    def check(self, instances: Instances) -> None:
+    def check(self, name: str, instances: Instances) -> None:
         """Raise ConfigError where features are text."""
         if instances.categories:
-            names = ", ".join(repr(name) for name, _ in instances.categories[:3])
+            names = ", ".join(repr(each) for each, _ in instances.categories[:3])
             raise ConfigError(
-                f"features that are text ({names}) are not for learners with partial_fit; leave them out "
+                f"learner {name!r} has partial_fit, which takes no text, as in {names}; leave it out "
                 "with --feature, or wrap the learner so that it has learn_one"
             )
 

@@ -53,7 +53,7 @@ class _ModelLearner:
 
     def _ready(self, instances: Instances) -> RiverCalls | SklearnCalls:
         calls = self._calls or self._use(self._make(instances))
-        calls.check(instances)
+        calls.check(self._name, instances)
         return calls
 
     def _settings(self) -> dict[str, Any]:

@@ -96,13 +96,12 @@ class PrequentialFold:
 
     >>> from rocsteady.core.events import IdColumn
     >>> from rocsteady.core.learners import LearnerSpec
-    >>> from rocsteady.core.records import EndOfInput
     >>> settings = PrequentialSettings((LearnerSpec.parse("majority"),))
     >>> fold = PrequentialFold(settings, learner=0, fold=3)
     >>> ids = IdColumn.of([str(number) for number in range(100)])
     >>> batch = EventBatch(TextColumn.of([""] * 100), np.zeros(100), np.arange(100) % 4 // 3, ids=ids)
-    >>> fold.apply(batch.pack()), [row.accuracy for row in fold.apply(EndOfInput().pack())[0].rows]
-    ([], [0.7321428571428571])
+    >>> [(row.seq, row.kappa_m) for output in fold.apply(batch.pack()) for row in output.rows]
+    [(70, 0.0)]
     """
 
     def __init__(self, settings: PrequentialSettings, learner: int, fold: int) -> None:

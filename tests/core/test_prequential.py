@@ -123,7 +123,8 @@ def test_a_fold_is_a_plain_loop_prediction_for_prediction(method, prequential):
     from river.naive_bayes import GaussianNB
     from river.preprocessing import OneHotEncoder
 
-    settings = settings_of("m=learner_factories:mixed_bayes", method=method, prequential=prequential)
+    learners = "m=learner_factories:mixed_bayes", "majority"
+    settings = settings_of(*learners, method=method, prequential=prequential)
     batch = stream()
     model = OneHotEncoder() | GaussianNB()
     scores, expected = plain_loop(batch, settings.folds, 2, model, 100, settings.evaluator)

