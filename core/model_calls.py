@@ -43,7 +43,7 @@ class RiverCalls:
         """Whether every part of the model takes tables."""
         return _takes_many(self.model)
 
-    def check(self, name: str, instances: Instances) -> None:  # noqa: ARG002
+    def check(self, name: str, instances: Instances) -> None:
         """Say nothing: dicts hold whatever there is."""
 
     def inputs(self, instances: Instances) -> Sequence[Any]:

@@ -158,11 +158,8 @@ def test_classes_learners_of_ones_own_and_noise(capsys, source, tmp_path):
     assert {letter["model"] for letter in letters} == {"moody"}
     assert all("x" in json.loads(letter["raw"]) for letter in letters)
     assert any("the learner moody failed" in line for line in ran.lines)
-    rows = [row for row in found["rows.parquet"].to_pylist() if row["model"] == "moody"]
-    assert (
-        f"the learner failed at {len(letters) // 2}" in rows[-1]["reason"]
-        or "failed at" in rows[-1]["reason"]
-    )
+    rows = found["rows.parquet"].to_pylist()
+    assert {row["model"] for row in rows} == {"sgd", "persistent"}  # True and False are none of the classes
     assert {row["test"] for row in found["comparisons.parquet"].to_pylist()} >= {
         "mcnemar",
         "wilcoxon",
