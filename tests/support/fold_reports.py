@@ -35,7 +35,7 @@ def reports_of(
         for fold in range(settings.folds):
             n = int(random.integers(instances // 2, instances + 1))
             labels = random.integers(0, 2, n).astype(np.int8)
-            times = np.sort(moment - random.integers(0, HOUR, n))
+            times = np.sort(moment - random.integers(0, 6, n) * (HOUR // 6))
             for learner in range(len(settings.learners)):
                 scores = np.round(random.normal(labels * skill * (len(settings.learners) - learner), 1), 1)
                 missing = random.random(n) < failing
