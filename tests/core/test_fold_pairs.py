@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import replace
 from itertools import combinations
 
@@ -22,8 +23,9 @@ from rocsteady.core.errors import (
     WireError,
 )
 from rocsteady.core.events import NO_TIME
-from rocsteady.core.fold_pairs import FoldPairs
+from rocsteady.core.fold_pairs import MAGIC, VERSION, FoldPairs
 from rocsteady.core.fold_report import FoldReport
+from rocsteady.core.frames import framed, unframed
 from rocsteady.core.paired_fold import PairedFold
 from rocsteady.core.records import Clock, EndOfInput
 from rocsteady.core.rows import NUMBER_COLUMNS
@@ -452,6 +454,24 @@ def test_a_state_of_other_settings_is_refused(change, words):
         FoldPairs.from_bytes(machine.to_bytes(), replace(SETTINGS, **change), 1)
     with pytest.raises(CorruptBytesError, match="of fold 1 and not of fold 2"):
         FoldPairs.from_bytes(machine.to_bytes(), SETTINGS, 2)
+
+
+def test_states_that_contradict_themselves_are_refused():
+    machine, reports = FoldPairs(SETTINGS, 1), of_fold(reports_of(2))[:-1]
+    fed(machine, reports)
+    payload = bytes(unframed(machine.to_bytes(), MAGIC, VERSION, "a state"))
+    pair = 4 + len(SETTINGS.to_json()) + 4
+    waiting = pair + 3 * 40
+    labels = len(payload) - len(reports[0]) * (1 + 8 * 3)
+    for at, number in ((pair, 3), (pair + 32, -1.5), (waiting, 2), (waiting + 24, 7), (labels, 5)):
+        form = "<B" if at == labels else "<d" if number < 0 else "<Q"
+        wrong = bytearray(payload)
+        struct.pack_into(form, wrong, at, number)
+        with pytest.raises(CorruptBytesError, match="the state of a fold's comparisons contradicts itself"):
+            FoldPairs.from_bytes(framed(MAGIC, VERSION, bytes(wrong)), SETTINGS, 1)
+    for wrong in (payload[:-1], payload + b"x"):
+        with pytest.raises(CorruptBytesError):
+            FoldPairs.from_bytes(framed(MAGIC, VERSION, wrong), SETTINGS, 1)
 
 
 def test_damaged_states_are_refused():

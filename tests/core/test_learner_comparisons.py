@@ -16,7 +16,8 @@ from rocsteady.core.comparison_settings import ComparisonSettings
 from rocsteady.core.comparisons import DESCRIPTIVE, Checkpoint, ComparisonRow, FoldMean, compare_learners
 from rocsteady.core.errors import CorruptBytesError, InputError, OtherConfigurationError, WireError
 from rocsteady.core.events import NO_TIME
-from rocsteady.core.learner_comparisons import LearnerComparisons
+from rocsteady.core.frames import framed, unframed
+from rocsteady.core.learner_comparisons import MAGIC, VERSION, LearnerComparisons
 from rocsteady.core.paired_fold import PairedFold
 from rocsteady.core.records import EndOfInput
 from rocsteady.core.rows import MASS_COLUMNS, NUMBER_COLUMNS
@@ -116,7 +117,7 @@ def test_few_folds_and_failures_are_said():
     said = {(row.test, row.learner_a, row.learner_b): row.reason for row in rows if len(row) > 12}
     short = "fewer than 6 folds: no outcome reaches .05"
     good, poor = (
-        f"{name} failed at {count} instances, which its values leave out"
+        f"{name} failed at {count} instances of its folds"
         for name, count in (("good", "2,000"), ("poor", "4,000"))
     )
     assert said["sign", "best", "good"] == f"{short}; {good}"
@@ -198,9 +199,20 @@ def test_states_that_are_others_or_damaged_are_refused():
     for place in np.random.default_rng(0).integers(0, len(data), 300).tolist():
         with pytest.raises(WireError):
             LearnerComparisons.from_bytes(data[:place], CHOSEN)
-        with pytest.raises(CorruptBytesError if place >= 20 else WireError):
-            damaged = data[:place] + bytes([data[place] ^ 0x41]) + data[place + 1 :]
+        damaged = data[:place] + bytes([data[place] ^ 0x41]) + data[place + 1 :]
+        with pytest.raises(WireError):
             LearnerComparisons.from_bytes(damaged, CHOSEN)
+    payload = bytes(unframed(data, MAGIC, VERSION, "a state"))
+    waiting = 4 + len(CHOSEN.to_json())
+    for wrong in (
+        payload[:-1],
+        payload + b"x",
+        payload.replace(b"alpha", b"alpine"),
+        payload[:waiting] + (1).to_bytes(8, "little") + payload[waiting + 8 :],
+        payload[: waiting + 8] + (6).to_bytes(8, "little") + payload[waiting + 16 :],
+    ):
+        with pytest.raises(CorruptBytesError, match="a comparison"):
+            LearnerComparisons.from_bytes(framed(MAGIC, VERSION, wrong), CHOSEN)
 
 
 # ---- error rates under the null: all outcomes of ten independent folds
