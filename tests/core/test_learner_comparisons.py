@@ -37,8 +37,8 @@ def folds_of(count=8, checkpoints=3, learners=3, seed=0, failures=0):
             moment = (checkpoint + 1) * HOUR
             found.append(
                 PairedFold(
-                    fold, checkpoint, 1_000 * (checkpoint + 1), moment, NO_TIME,
-                    checkpoint == checkpoints - 1, measures, np.arange(learners) * failures,
+                    fold, checkpoint, 1_000 * (checkpoint + 1), moment, NO_TIME, measures,
+                    np.arange(learners) * failures,
                 )
             )  # fmt: skip
     return found
@@ -227,7 +227,7 @@ def test_independent_folds_of_equal_learners_are_rejected_no_more_often_than_the
         for fold, sign in enumerate(signs):
             measures = np.full((2, len(NUMBER_COLUMNS)), np.nan)
             measures[:, column] = 0.5, 0.5 + sign * (fold + 1) / 64
-            paired = PairedFold(fold, checkpoint, 0, NO_TIME, NO_TIME, False, measures, np.zeros(2, np.int64))
+            paired = PairedFold(fold, checkpoint, 0, NO_TIME, NO_TIME, measures, np.zeros(2, np.int64))
             for row in machine.apply(paired.pack()):
                 if isinstance(row, ComparisonRow) and row.test in rejected:
                     rejected[row.test] += row.p_value <= 0.05
