@@ -207,7 +207,7 @@ def test_states_that_are_others_or_damaged_are_refused():
     for wrong in (
         payload[:-1],
         payload + b"x",
-        payload.replace(b"alpha", b"alpine"),
+        payload.replace(b"{", b"[", 1).replace(b"}", b"]", 1).replace(b":", b","),
         payload[:waiting] + (1).to_bytes(8, "little") + payload[waiting + 8 :],
         payload[: waiting + 8] + (6).to_bytes(8, "little") + payload[waiting + 16 :],
     ):
