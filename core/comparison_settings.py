@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .comparisons import check_level, check_measure
-from .errors import ConfigError, CorruptBytesError, OtherConfigurationError
+from .errors import ConfigError, CorruptBytesError, check_settings
 from .windows import WINDOWS, AllEvents, LastDuration, LastEvents, Window
 
 MOST_INSTANCES = 1_000_000
@@ -90,19 +90,9 @@ class ComparisonSettings:
     def check(self, stored: str) -> None:
         """Raise OtherConfigurationError, naming every difference, unless a state's text is that of these."""
         there = json.loads(stored)
-        here = self._meaning()
-        if not isinstance(there, dict) or there.keys() != here.keys():
+        if not isinstance(there, dict):
             raise CorruptBytesError(f"the state of a comparison has the settings {stored[:200]}")
-        differences = [
-            f"{name} was {there[name]!r} and is now {value!r}"
-            for name, value in here.items()
-            if value != there[name]
-        ]
-        if differences:
-            raise OtherConfigurationError(
-                f"the state was made under another configuration: {'; '.join(differences)}. Go on with the "
-                "old one, or start from an empty state"
-            )
+        check_settings(self._meaning(), there)
 
 
 def too_many_instances() -> str:

@@ -7,6 +7,8 @@ ours (anything else).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class RocsteadyError(Exception):
     """Base of all errors that a user, an input or a stored state can cause."""
@@ -46,3 +48,20 @@ class FutureVersionError(WireError):
 
 class OtherConfigurationError(RocsteadyError, ValueError):
     """A stored state was made under another configuration, so that going on from it would be wrong."""
+
+
+def check_settings(here: Mapping[str, object], there: Mapping[str, object]) -> None:
+    """Raise OtherConfigurationError, naming every difference, unless the settings of a state are those here.
+
+    >>> check_settings({"alpha": 0.05}, {"alpha": 0.05})
+    """
+    differences = [
+        f"{name} was {there.get(name)!r} and is now {here.get(name)!r}"
+        for name in {**here, **there}
+        if there.get(name) != here.get(name)
+    ]
+    if differences:
+        raise OtherConfigurationError(
+            f"the state was made under another configuration: {'; '.join(differences)}. Go on with the "
+            "old one, or start from an empty state"
+        )

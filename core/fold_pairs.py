@@ -41,6 +41,8 @@ _PAIR = struct.Struct("<QQQQd")
 _WINDOW = struct.Struct("<QqqB")
 _FEW_HUNDRED_BYTES = 500
 
+_ONE_LOOK = "significant for one look only: p_anytime, corrected for the pairs, is above alpha"
+
 
 class FoldPairs:
     """Compares the learners of fold number `fold`; see `ComparisonSettings`.
@@ -135,7 +137,7 @@ class FoldPairs:
         anytime = holm([rows[place].p_anytime or 0.0 for place in tested])
         for place, p in zip(tested, anytime.tolist(), strict=True):
             if rows[place].better and p > self.settings.alpha:
-                rows[place] = _noted(rows[place], "at this one look; p_anytime allows for all looks so far")
+                rows[place] = _noted(rows[place], _ONE_LOOK)
         yield from rows
 
     def _mcnemar_row(self, pair: _Pair, blank: ComparisonRow) -> ComparisonRow:
@@ -352,7 +354,8 @@ class _ScoreWindow:
         held, self._moment, self._lost, has_lost = reader.numbers(_WINDOW.format)
         self._has_lost = bool(has_lost)
         self.labels = reader.array("<i1", held)
-        self.scores = reader.array("<f8", held * len(self.scores)).reshape(-1, held)
+        learners = len(self.scores)
+        self.scores = reader.array("<f8", held * learners).reshape(learners, held)
         self.times = reader.array("<i8", held if isinstance(self._window, LastDuration) else 0)
         if held > self._most or not np.isin(self.labels, (0, 1)).all():
             raise ValueError(f"{held} instances in a window of {self._most}, or their labels")

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .deduplicator import Deduplicator
-from .errors import ConfigError, CorruptBytesError, InputError, OtherConfigurationError
+from .errors import ConfigError, CorruptBytesError, InputError, check_settings
 from .events import NO_TIME, EventBatch
 from .join_batches import LabelBatch, LabelRows, PredictionBatch
 from .label_join_state import JoinState
@@ -443,18 +443,7 @@ class LabelJoin:
         Raises OtherConfigurationError where that one had other settings, a `WireError` for other bytes.
         """
         state, meaning = JoinState.unpack(data)
-        there = json.loads(meaning)
-        here = settings.meaning()
-        differences = [
-            f"{name} was {there.get(name)!r} and is now {here.get(name)!r}"
-            for name in here | there
-            if there.get(name) != here.get(name)
-        ]
-        if differences:
-            raise OtherConfigurationError(
-                f"the state was made under another configuration: {'; '.join(differences)}. Go on with the "
-                "old one, or start from an empty state"
-            )
+        check_settings(settings.meaning(), json.loads(meaning))
         self = cls(settings, number)
         self._clock.moment = state.clock
         self._greatest, self._greatest_joined = state.greatest, state.greatest_joined

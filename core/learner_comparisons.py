@@ -77,9 +77,9 @@ class LearnerComparisons:
         yield from _means(learners, values[:, :, len(MASS_COLUMNS) :], at)
 
     def _with_failures(self, row: ComparisonRow, failures: Int64Array) -> ComparisonRow:
-        """Return a row that says how many instances the values of its learners leave out."""
+        """Return a row that says at how many instances its learners failed."""
         said = [
-            f"{name} failed at {count:,} instances, which its values leave out"
+            f"{name} failed at {count:,} instances of its folds"
             for name, count in zip(self.settings.learners, failures.tolist(), strict=True)
             if count and (not row.learner_a or name in (row.learner_a, row.learner_b))
         ]

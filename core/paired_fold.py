@@ -1,8 +1,8 @@
 """PairedFold: what all learners of a fold said at a checkpoint, on its way to where folds meet.
 
 Wire form: a frame (frames.py) with magic "RSPF"; payload, little-endian: fold, checkpoint, seq, learners and
-measures (u32, u32, u64, u32, u32), time and due (i64), is_last (u8), failures (u64 a learner), measures (f64,
-learner by learner).
+measures (u32, u32, u64, u32, u32), time and due (i64), failures (u64 a learner), measures (f64, learner by
+learner).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .rows import NUMBER_COLUMNS
 
 MAGIC = b"RSPF"
 VERSION = 1
-_HEAD = struct.Struct("<IIQIIqqB")
+_HEAD = struct.Struct("<IIQIIqq")
 
 
 @dataclass(frozen=True, eq=False)
 class PairedFold:
-    """Checkpoint number `checkpoint` in a fold; seq, time, due and is_last as in `FoldReport`.
+    """Checkpoint number `checkpoint` in a fold; seq, time and due as in `FoldReport`.
 
     measures  [learners, NUMBER_COLUMNS], NaN where there is no value
     failures  instances so far at which each learner failed
@@ -38,7 +38,6 @@ class PairedFold:
     seq: int
     time: int
     due: int
-    is_last: bool
     measures: FloatArray
     failures: Int64Array
 
@@ -51,9 +50,7 @@ class PairedFold:
             if len(report.measures):
                 row[:] = report.measures
         failures = np.array([report.failures for report in reports], np.int64)
-        return cls(
-            first.fold, first.checkpoint, first.seq, first.time, first.due, first.is_last, measures, failures
-        )
+        return cls(first.fold, first.checkpoint, first.seq, first.time, first.due, measures, failures)
 
     @property
     def at(self) -> Checkpoint:
@@ -63,9 +60,7 @@ class PairedFold:
 
     def pack(self) -> bytes:
         """Return the wire form."""
-        head = _HEAD.pack(
-            self.fold, self.checkpoint, self.seq, *self.measures.shape, self.time, self.due, self.is_last
-        )
+        head = _HEAD.pack(self.fold, self.checkpoint, self.seq, *self.measures.shape, self.time, self.due)
         failures, measures = self.failures.astype("<u8"), np.ascontiguousarray(self.measures, "<f8")
         return framed(MAGIC, VERSION, b"".join((head, failures.tobytes(), measures.tobytes())))
 
@@ -74,10 +69,10 @@ class PairedFold:
         """Read the wire form. Raises one of the four `WireError`s where the bytes are anything else."""
         reader = Reader(unframed(data, MAGIC, VERSION, "a checkpoint of a fold"))
         try:
-            fold, checkpoint, seq, learners, columns, time, due, is_last = reader.numbers(_HEAD.format)
+            fold, checkpoint, seq, learners, columns, time, due = reader.numbers(_HEAD.format)
             failures = reader.array("<u8", learners).astype(np.int64)
             measures = reader.array("<f8", learners * columns).reshape(learners, columns)
             reader.end()
         except (struct.error, ValueError, OverflowError, MemoryError) as damage:
             raise CorruptBytesError(f"a checkpoint of a fold contradicts itself: {damage}") from damage
-        return cls(fold, checkpoint, seq, time, due, bool(is_last), measures, failures)
+        return cls(fold, checkpoint, seq, time, due, measures, failures)

@@ -32,6 +32,7 @@ from .errors import (
     FutureVersionError,
     OtherConfigurationError,
     TruncatedBytesError,
+    check_settings,
 )
 from .evaluator_state import EvaluatorState, Reader, packed_text, read_evaluator, write_evaluator
 from .events import NO_TIME
@@ -96,16 +97,7 @@ class Snapshot:
     def check(self, wanted: TableSettings) -> None:
         """Raise OtherConfigurationError, naming every difference, unless the state was made for `wanted`."""
         here, there = (ADDED_SINCE | settings.meaning() for settings in (wanted, self.settings))
-        differences = [
-            f"{name} was {there[name]!r} and is now {value!r}"
-            for name, value in here.items()
-            if value != there[name]
-        ]
-        if differences:
-            raise OtherConfigurationError(
-                f"the state was made under another configuration: {'; '.join(differences)}. Go on with the "
-                "old one, or start from an empty state"
-            )
+        check_settings(here, there)
 
     def pack(self) -> bytes:
         """Return the bytes."""

@@ -29,16 +29,18 @@ def reports_of(
     """
     random = np.random.default_rng(seed)
     reports = []
+    failures = np.zeros((settings.folds, len(settings.learners)), np.int64)
     for checkpoint in range(checkpoints):
         moment = (checkpoint + 1) * HOUR
         for fold in range(settings.folds):
             n = int(random.integers(instances // 2, instances + 1))
             labels = random.integers(0, 2, n).astype(np.int8)
-            times = np.sort(moment - random.integers(0, HOUR, n))
+            times = np.sort(moment - random.integers(0, 6, n) * (HOUR // 6))
             for learner in range(len(settings.learners)):
                 scores = np.round(random.normal(labels * skill * (len(settings.learners) - learner), 1), 1)
                 missing = random.random(n) < failing
                 scores[missing] = np.nan
+                failures[fold, learner] += missing.sum()
                 measures = random.random(len(NUMBER_COLUMNS)) - learner / 9
                 measures[random.random(len(measures)) < 0.1] = np.nan
                 reports.append(
@@ -50,7 +52,7 @@ def reports_of(
                         time=moment if by_time else NO_TIME,
                         due=moment if grid else NO_TIME,
                         is_last=checkpoint == checkpoints - 1,
-                        failures=int(missing.sum()),
+                        failures=int(failures[fold, learner]),
                         measures=measures,
                         wrong=(scores >= 0.5) != labels,
                         missing=missing if missing.any() else np.zeros(0, np.bool_),
