@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .core.alerts import AlertTable
     from .core.approximate_h import Approximation, approximate_cost_curve_area, approximate_h
     from .core.auc_sketch import AucBounds, AucSketch, HBounds
+    from .core.comparisons import ComparisonRow, FoldMean
     from .core.compressed_auc import CompressedAuc
     from .core.errors import (
         ConfigError,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from .transforms.combine_auc import AucCombineFn, CombinedAuc
     from .transforms.evaluate_models import EvaluateModels
     from .transforms.join_labels import JoinedLabels, JoinLabels
+    from .transforms.prequential import Prequential, Prequentials
     from .transforms.read_rows import read_rows
     from .transforms.write_kafka import WriteKafka
 
@@ -86,6 +88,7 @@ _HOMES = {
     ),
     "core.approximate_h": ("Approximation", "approximate_cost_curve_area", "approximate_h"),
     "core.auc_sketch": ("AucBounds", "AucSketch", "HBounds"),
+    "core.comparisons": ("ComparisonRow", "FoldMean"),
     "core.compressed_auc": ("CompressedAuc",),
     "core.threshold_queries": ("SortedMasses", "estimate_auc"),
     "core.weighted_tree": ("WeightedTree",),
@@ -96,6 +99,7 @@ _HOMES = {
     "transforms.combine_auc": ("AucCombineFn", "CombinedAuc"),
     "transforms.evaluate_models": ("EvaluateModels",),
     "transforms.join_labels": ("JoinLabels", "JoinedLabels"),
+    "transforms.prequential": ("Prequential", "Prequentials"),
     "transforms.read_rows": ("read_rows",),
     "transforms.write_kafka": ("WriteKafka",),
 }  # fmt: skip
@@ -106,16 +110,16 @@ _HOME_OF = {name: f".{home}" for home, names in _HOMES.items() for name in names
 
 __all__ = [
     "Adaptive", "Alert", "AlertRow", "AlertRule", "AlertTable", "AllEvents", "Approximation", "AucBounds",
-    "AucCombineFn", "AucSketch", "BetaCost", "CombinedAuc", "CompressedAuc", "ConfigError",
+    "AucCombineFn", "AucSketch", "BetaCost", "CombinedAuc", "ComparisonRow", "CompressedAuc", "ConfigError",
     "CorruptBytesError", "EvaluateModels", "EvaluatorSettings", "EvaluatorTable", "EventBatch",
-    "EveryEvents", "EverySeconds", "Fading", "ForeignBytesError", "FutureVersionError", "HBounds",
-    "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents",
+    "EveryEvents", "EverySeconds", "Fading", "FoldMean", "ForeignBytesError", "FutureVersionError",
+    "HBounds", "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents",
     "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError", "ModelEvaluator",
-    "OtherConfigurationError", "RocCurve", "RocsteadyError", "Rows", "ScoreTree", "SeverityCost",
-    "Shards", "SortedMasses", "TableSettings", "TextColumn", "TruncatedBytesError", "UniformCost",
-    "WeightedTree", "WindowCurve", "WireError", "WriteKafka", "approximate_cost_curve_area",
-    "approximate_h", "delong_test", "estimate_auc", "friedman_nemenyi", "holm", "mcnemar", "parse_alert",
-    "read_rows", "sign_test", "wilcoxon",
+    "OtherConfigurationError", "Prequential", "Prequentials", "RocCurve", "RocsteadyError", "Rows",
+    "ScoreTree", "SeverityCost", "Shards", "SortedMasses", "TableSettings", "TextColumn",
+    "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve", "WireError", "WriteKafka",
+    "approximate_cost_curve_area", "approximate_h", "delong_test", "estimate_auc", "friedman_nemenyi",
+    "holm", "mcnemar", "parse_alert", "read_rows", "sign_test", "wilcoxon",
 ]  # fmt: skip
 
 

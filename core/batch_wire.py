@@ -3,8 +3,8 @@
 Version 1, little-endian
     magic (4 bytes, which says of what), version u8, reserved u8, columns u16, rows u32, crc32 of all that
     follows the head u32, then: sequence i64, first position i64, high water i64, partition i32, source (u32
-    length, UTF-8), then every column: tag u8, name (u8 length, UTF-8; slices only), payload length u32,
-    payload.
+    length, UTF-8), then every column: tag u8, name (u8 length, UTF-8; slices and features only), payload
+    length u32, payload.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ NUMBER_COLUMNS = {
 TEXT_COLUMNS = {5: "models", 6: "label_classes", 7: "predicted", 11: "sources"}
 """Columns by their tags; text in these is never missing."""
 
-_ID_TAG, _SLICE_TAG = 8, 9
+_ID_TAG, _SLICE_TAG, _FEATURE_TAG = 8, 9, 12
+_NAMED = (_SLICE_TAG, _FEATURE_TAG)
 
 Column = TextColumn | IdColumn | npt.NDArray[Any]
 _Batch = TypeVar("_Batch")
@@ -71,7 +72,7 @@ def as_written(batch: Any) -> None:
 
 
 def tagged_columns(batch: Any) -> Iterator[tuple[str, int, Column]]:
-    """Yield (name, tag, column) of every column that a batch has; slices by their own names."""
+    """Yield (name, tag, column) of every column that a batch has; slices and features by their own names."""
     for tag, (name, _) in NUMBER_COLUMNS.items():
         if (numbers := getattr(batch, name, None)) is not None:
             yield name, tag, numbers
@@ -82,6 +83,8 @@ def tagged_columns(batch: Any) -> Iterator[tuple[str, int, Column]]:
         yield "ids", _ID_TAG, batch.ids
     for name, values in getattr(batch, "slices", ()):
         yield name, _SLICE_TAG, values
+    for name, numbers in getattr(batch, "features", ()):
+        yield name, _FEATURE_TAG, numbers
 
 
 def write_batch(magic: bytes, packet: Packet, rows: int, columns: Iterator[tuple[str, int, Column]]) -> bytes:
@@ -92,11 +95,10 @@ def write_batch(magic: bytes, packet: Packet, rows: int, columns: Iterator[tuple
     count = 0
     for name, tag, column in columns:
         payload = column.payload() if isinstance(column, TextColumn | IdColumn) else column.tobytes()
-        label = name.encode("utf-8", "surrogatepass") if tag == _SLICE_TAG else b""
+        label = name.encode("utf-8", "surrogatepass") if tag in _NAMED else b""
         if len(label) > 255:
             raise InputError(
-                f"the slice column {name[:40]!r}... has a name of {len(label)} bytes; rename it to "
-                "255 at the most"
+                f"the column {name[:40]!r}... has a name of {len(label)} bytes; rename it to 255 at the most"
             )
         parts += [struct.pack("<BB", tag, len(label)), label, struct.pack("<I", len(payload)), payload]
         count += 1
@@ -149,6 +151,7 @@ def _read_fields(body: memoryview, count: int, rows: int) -> dict[str, Any]:
         "high_water": high_water,
     }
     slices: list[tuple[str, TextColumn]] = []
+    features: list[tuple[str, npt.NDArray[np.float64]]] = []
     for _ in range(count):
         tag, name_length = struct.unpack_from("<BB", body, at)
         name = str(body[at + 2 : at + 2 + name_length], "utf-8", "surrogatepass")
@@ -165,12 +168,16 @@ def _read_fields(body: memoryview, count: int, rows: int) -> dict[str, Any]:
             fields["ids"] = IdColumn.of_payload(payload, rows)
         elif tag == _SLICE_TAG:
             slices.append((name, TextColumn.of_payload(payload, rows)))
+        elif tag == _FEATURE_TAG:
+            features.append((name, np.frombuffer(payload, "<f8").copy()))
         else:
             raise ValueError(f"column tag {tag} is not known")
     if at != len(body):
         raise ValueError(f"{len(body) - at} bytes too many")
     if slices:
         fields["slices"] = tuple(slices)
+    if features:
+        fields["features"] = tuple(features)
     return fields
 
 

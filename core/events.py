@@ -70,7 +70,10 @@ class EventBatch:
     weights        float64 > 0, or None: all are 1
     label_classes  the label as a class, and
     predicted      the predicted class: both, or None for both
-    slices         (column name, text) of every slice column; a missing value is code -1
+    slices         (column name, text) of every slice column, or of every feature that is text; a missing
+                   value is code -1
+    features       (column name, float64) of every feature that is a number, NaN where it is missing:
+                   instances, which a learner is still to score, have them, and scores that mean nothing
     positions      int64 ordinal of every event in its source, -1 = unknown; None: nobody will ask. An event
                    that is refused later on is named by them
     sources        the source of every event, where they come from several
@@ -90,6 +93,7 @@ class EventBatch:
     label_classes: TextColumn | None = None
     predicted: TextColumn | None = None
     slices: tuple[tuple[str, TextColumn], ...] = ()
+    features: tuple[tuple[str, FloatArray], ...] = ()
     positions: Int64Array | None = None
     sources: TextColumn | None = None
     source: str = ""
@@ -114,7 +118,7 @@ class EventBatch:
         return len(self.models)
 
     def _columns(self) -> Iterator[tuple[str, int, Column]]:
-        """Yield (name, tag, column) of every column that is there; slices by their own names."""
+        """Yield (name, tag, column) of every column that is there; slices and features by their own names."""
         yield from tagged_columns(self)
 
     def take(self, rows: Int64Array, models: TextColumn | None = None) -> EventBatch:
@@ -132,6 +136,7 @@ class EventBatch:
             label_classes=None if self.label_classes is None else self.label_classes.take(rows),
             predicted=None if self.predicted is None else self.predicted.take(rows),
             slices=tuple((name, column.take(rows)) for name, column in self.slices),
+            features=tuple((name, column[rows]) for name, column in self.features),
             positions=None if self.positions is None else self.positions[rows],
             sources=None if self.sources is None else self.sources.take(rows),
             source=self.source,
@@ -163,6 +168,7 @@ class EventBatch:
             label_classes=part(self.label_classes),
             predicted=part(self.predicted),
             slices=tuple((name, part(column)) for name, column in self.slices),
+            features=tuple((name, cut(column)) for name, column in self.features),
             positions=cut(self.positions),
             sources=part(self.sources),
         )
@@ -202,6 +208,10 @@ class EventBatch:
             slices=tuple(
                 (name, TextColumn.concat([dict(batch.slices)[name] for batch in batches]))
                 for name, _ in first.slices
+            ),
+            features=tuple(
+                (name, np.concatenate([dict(batch.features)[name] for batch in batches]))
+                for name, _ in first.features
             ),
             positions=numbers("positions"),
             sources=sources,

@@ -90,7 +90,7 @@ class FoldReport:
         _, version, reserved, crc, length = _HEAD.unpack_from(data)
         if not 0 < version <= VERSION:
             raise FutureVersionError(
-                f"the report of a fold has version {version}: this rocsteady reads up to {VERSION}; upgrade it"
+                f"the report of a fold has version {version}: this rocsteady reads up to {VERSION}"
             )
         body = data[_HEAD.size :]
         if reserved or zlib.crc32(body) != crc:
@@ -128,5 +128,3 @@ class FoldReport:
         if at != len(arrays):
             raise ValueError(f"{len(arrays) - at} bytes too many")
         return found
-
-

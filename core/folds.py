@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from .errors import ConfigError
 from .events import Int64Array
+from .hashed_chances import uniform_of_hashes
 from .id_index import hash64_of_ids
 from .text_columns import IdColumn
 
@@ -33,10 +34,6 @@ MAX_FOLDS = 1_000
 
 _POISSON = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(18)])
 """The distribution function of Poisson(1): beyond 17 lies less than what a float tells from 1."""
-
-_GOLDEN, _ONE, _TWO = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-_MASK = (1 << 64) - 1
-_Hashes = npt.NDArray[np.uint64]
 
 
 class Assignment(NamedTuple):
@@ -81,30 +78,13 @@ class Folds:
         """Return what fold number `fold`, from 0, does with the instances of these ids. O(bytes)."""
         hashes = hash64_of_ids(ids)
         if self.method == "bootstrap":
-            chances = _uniform(hashes, self.seed, fold + 1)
+            chances = uniform_of_hashes(hashes, self.seed, fold + 1)
             weights = np.searchsorted(_POISSON, chances, side="right").astype(np.int64)
         else:
-            chosen = (_uniform(hashes, self.seed, 0) * self.count).astype(np.int64) == fold
+            chosen = (uniform_of_hashes(hashes, self.seed, 0) * self.count).astype(np.int64) == fold
             weights = (~chosen if self.method == "cv" else chosen).astype(np.int64)
         return Assignment(weights, weights > 0 if self.prequential else weights == 0)
 
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _uniform(hashes: _Hashes, seed: int, stream: int) -> npt.NDArray[np.float64]:
-    """Return numbers in [0, 1), independent for every (seed, stream): Steele's splitmix64 of the hashes."""
-    key = _mixed_number(_mixed_number(seed + _GOLDEN & _MASK) + stream * _GOLDEN & _MASK)
-    mixed = hashes ^ np.uint64(key)
-    with np.errstate(over="ignore"):
-        for factor, shift in ((_ONE, 30), (_TWO, 27)):
-            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-        mixed ^= mixed >> np.uint64(31)
-    return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-def _mixed_number(value: int) -> int:
-    value = (value ^ value >> 30) * _ONE & _MASK
-    value = (value ^ value >> 27) * _TWO & _MASK
-    return value ^ value >> 31

@@ -186,6 +186,18 @@ def reason_text(codes: Sequence[int]) -> str | None:
     return "; ".join(said) or None
 
 
+def with_failures(reason: str | None, failures: int) -> str | None:
+    """Add to a reason at how many events so far the learner failed, which are in no window.
+
+    >>> with_failures("auc: one class in window", 2)
+    'the learner failed at 2 events; auc: one class in window'
+    """
+    if not failures:
+        return reason
+    said = f"the learner failed at {failures:,} event{'s' * (failures > 1)}"
+    return said if reason is None else f"{said}; {reason}"
+
+
 def _integer(value: int) -> int | None:
     return None if value == NO_TIME else value
 
@@ -205,6 +217,7 @@ class Rows(Sequence[MeasureRow]):
     drift     int8[n]: 1, 0, or -1 for null
     config    the hash of the settings that made them
     curves    curves that fell due with these events, whether rows did or not (`EvaluatorSettings.curves`)
+    failures  int64[n], of rows of a learner that is trained here: events so far at which it failed; or None
     """
 
     def __init__(
@@ -217,7 +230,9 @@ class Rows(Sequence[MeasureRow]):
         drift: Int8Array,
         config: str,
         curves: Sequence[WindowCurve] = (),
+        failures: Int64Array | None = None,
     ) -> None:
+        self.failures = failures
         self.keys = tuple(keys)
         self.key_codes = key_codes
         self.integers = integers
@@ -253,6 +268,7 @@ class Rows(Sequence[MeasureRow]):
             return cls.empty()
         if len(parts) == 1:
             return parts[0]
+        failures = [part.failures for part in parts if part.failures is not None]
         keys: dict[tuple[str, str], int] = {}
         codes = []
         for part in parts:
@@ -267,13 +283,14 @@ class Rows(Sequence[MeasureRow]):
             np.concatenate([part.drift for part in parts]),
             parts[0].config,
             [curve for part in parts for curve in part.curves],
+            np.concatenate(failures) if len(failures) == len(parts) else None,
         )
 
     def with_curves(self, curves: Sequence[WindowCurve]) -> Rows:
         """Return the same rows, and these curves beside them."""
         return Rows(
             self.keys, self.key_codes, self.integers, self.numbers, self.reasons, self.drift, self.config,
-            curves,
+            curves, self.failures,
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -303,7 +320,10 @@ class Rows(Sequence[MeasureRow]):
             return []
         kinds, which = np.unique(self.reasons, axis=0, return_inverse=True)
         texts = [reason_text(kind) for kind in kinds.tolist()]
-        return [texts[kind] for kind in which.ravel().tolist()]
+        said = [texts[kind] for kind in which.ravel().tolist()]
+        if self.failures is None:
+            return said
+        return [with_failures(text, count) for text, count in zip(said, self.failures.tolist(), strict=True)]
 
     def measures(self, index: int = -1) -> Measures:
         """Return the measures of one row."""
@@ -347,13 +367,15 @@ class Rows(Sequence[MeasureRow]):
         """
         if isinstance(index, slice):
             return self._part(index)
-        return self._row(index, reason_text(self.reasons[index].tolist()))
+        reason = reason_text(self.reasons[index].tolist())
+        failures = 0 if self.failures is None else int(self.failures[index])
+        return self._row(index, with_failures(reason, failures))
 
     def _part(self, rows: slice) -> Rows:
         """Return some of the rows, and none of the curves: these belong to no row."""
         return Rows(
             self.keys, self.key_codes[rows], self.integers[rows], self.numbers[rows], self.reasons[rows],
-            self.drift[rows], self.config,
+            self.drift[rows], self.config, (), None if self.failures is None else self.failures[rows],
         )  # fmt: skip
 
     def __iter__(self) -> Iterator[MeasureRow]:

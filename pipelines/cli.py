@@ -24,11 +24,12 @@ from rocsteady import __version__
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from .evaluate_parser import EVALUATE_EPILOG, RUNNERS, add_evaluate, add_kafka_option
+from .prequential_parser import PREQUENTIAL_EPILOG, add_prequential
 from .stopping import MainThreadOnly
 
-COMMANDS = ("demo", "evaluate", "replay", "report", "rows", "compare", "inspect", "state", "doctor")
-COMMANDS_NOT_YET = ("prequential",)
-"""Promised and not built: said so."""
+COMMANDS = (
+    "demo", "evaluate", "prequential", "compare", "report", "replay", "rows", "inspect", "state", "doctor",
+)  # fmt: skip
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
 
@@ -181,6 +182,15 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         **shape,
     )
     _add_compare(compare)
+    prequential = commands.add_parser(
+        "prequential",
+        help="train and test learners over k folds of a stream, measure and compare them",
+        description="Train and test k copies of learners on a stream, measure them, and say which "
+        "is better by which test.",
+        epilog=PREQUENTIAL_EPILOG,
+        **shape,
+    )
+    add_prequential(prequential)
     inspect = commands.add_parser(
         "inspect",
         help="say in words what a stored state holds",
@@ -211,7 +221,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         "--compile", action="store_true", help="compile every kernel first, as for an image of workers"
     )
     doctor.add_argument("--no-job", action="store_true", help="do not run a job of one element at the end")
-    return parser, {"evaluate": evaluate, "doctor": doctor}
+    return parser, {"evaluate": evaluate, "prequential": prequential, "doctor": doctor}
 
 
 def _add_state(parser: argparse.ArgumentParser, shape: dict[str, Any]) -> None:
@@ -454,6 +464,10 @@ def _run(arguments: list[str]) -> int:
         from .evaluate_command import evaluate_command
 
         return evaluate_command(options, rest)
+    if options.command == "prequential":
+        from .prequential import prequential_command
+
+        return prequential_command(options, rest)
     if options.command == "doctor":
         from .doctor import doctor_command
 
@@ -493,8 +507,6 @@ def _refuse_unknown_command(arguments: Sequence[str]) -> None:
     if arguments[0].startswith("-") or arguments[0] in COMMANDS:
         return
     name = arguments[0]
-    if name in COMMANDS_NOT_YET:
-        raise ConfigError(f"command {name} is not in this version; there are {', '.join(COMMANDS)}")
     near = difflib.get_close_matches(name, COMMANDS, 1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"
     raise ConfigError(f"command {name!r} is not known; {hint}")

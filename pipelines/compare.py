@@ -44,7 +44,7 @@ def compare_command(options: argparse.Namespace) -> int:
     """Run the command with parsed options."""
     started = time.monotonic()
     check_outputs((("--output", options.output, "comparisons", check_output),), row_files(options.sources))
-    alpha = _level(options.alpha)
+    alpha = level(options.alpha)
     measures = tuple(dict.fromkeys(options.measure or ["auc"]))
     if unknown := [name for name in measures if name not in COMPARED]:
         raise ConfigError(
@@ -96,7 +96,8 @@ def _identity(row: ComparisonRow) -> tuple[str, ...]:
     return row.slice, row.measure, row.test, row.learner_a, row.learner_b
 
 
-def _level(text: str | None) -> float:
+def level(text: str | None) -> float:
+    """Read --alpha. Raises ConfigError."""
     try:
         alpha = 0.05 if text is None else float(text)
     except ValueError:

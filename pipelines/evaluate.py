@@ -5,58 +5,40 @@ See `outputs` for what a job that fails leaves behind: nothing.
 
 from __future__ import annotations
 
-import logging
-import re
 import shutil
 import sys
 import tempfile
-import threading
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
-import grpc
-import numpy as np
 import pyarrow as pa
-from apache_beam.metrics.metric import Metrics
-from apache_beam.runners.runner import PipelineResult
-from apache_beam.transforms.window import GlobalWindows
-from apache_beam.utils.windowed_value import WindowedValue
 
 from ..core.errors import ConfigError, RocsteadyError
 from ..core.label_join import JoinSettings
 from ..core.ranking import stride_of
-from ..core.rows import Rows
-from ..core.rows_arrow import rows_to_arrow
 from ..core.settings import TableSettings
-from ..runners.flink_job import leave
-from ..runners.presets import Runner
-from ..transforms.dead_letters import KINDS
 from ..transforms.evaluate_shards import EvaluateShards
 from ..transforms.event_fields import Role
 from ..transforms.file_formats import CHUNK_ROWS, SourceFile
 from ..transforms.file_partition import FilePartition
 from ..transforms.join_labels import JoinShards
-from ..transforms.metrics import METRICS_NAMESPACE, letter_metrics, see
 from ..transforms.read_files import EventFiles, ReadEventFiles, ReadFiles
 from ..transforms.read_stream import ReadStream
 from ..transforms.sinks import is_streamed, write_batches
-from ..transforms.table_kinds import CURVES, DEAD_LETTERS, ROWS, TableKind
+from ..transforms.table_kinds import CURVES, DEAD_LETTERS
 from ..transforms.validate import EventFields
 from ..transforms.write_curves import curve_batches
-from ..transforms.write_rows import row_schema
 from ..transforms.write_states import ReadStates, WriteStates
 from .alerts import read_messages, watch_rows
 from .evaluation import Beside, Evaluation, Outcome
 from .outputs import STDOUT, staged
 from .progress import ProgressLine, sum_of_labels, summarise, warnings_of
-from .runner_log import sentence_in
-from .stopping import MainThreadOnly
+from .row_columns import InColumns, rows_of
+from .run_job import BESIDE, run_pipeline
 
 _EVENTS_AT_ONCE = 1_000_000
 """Of Parquet, at the most. 10M events of 100,000 models took 36 s of processor time by this, 48 s by 400,000
@@ -64,9 +46,6 @@ and 81 s by 100,000."""
 
 _ROWS_AT_ONCE = 50_000
 """Rows, of whole models, that may come of what is read at once: 20 MB of them."""
-
-_STEP = re.compile(r" \[while running '.*?'\]")
-"""Beam's remark on the step in which an error occurred: it may stand in the middle of a sentence."""
 
 
 def evaluate_and_report(job: Evaluation) -> Outcome:
@@ -124,7 +103,7 @@ def run_evaluation(job: Evaluation) -> Outcome:
         if job.alerts is not None:
             alerts = alerts or str(Path(folder) / "alerts.parquet")
             hidden = replace(hidden, alerts=replace(job.alerts, path=alerts))
-        outcome = _run(_pipeline(hidden), job.runner)
+        outcome = run_pipeline(_pipeline(hidden), job.runner)
         if alerts and not told:
             outcome = replace(outcome, messages=read_messages(alerts))
         if report:
@@ -202,8 +181,8 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     if job.export is not None or (job.streams is not None and job.streams.gives_state):
         all_states = [*states, evaluator_states] | "All states" >> beam.Flatten()
         _ = all_states | "Write states" >> WriteStates(job.steps(), job.export)
-    write = write_batches(job.output, _rows_of(job.settings), job.sinks)
-    _ = rows | "In columns" >> beam.ParDo(_InColumns()) | "Write rows" >> write
+    write = write_batches(job.output, rows_of(job.settings.evaluator), job.sinks)
+    _ = rows | "In columns" >> beam.ParDo(InColumns()) | "Write rows" >> write
     for number, other in enumerate(job.beside):
         _evaluate_beside(packets, number, other, job)
     if job.dead_letters is not None:
@@ -257,163 +236,14 @@ def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles
     return ReadFiles(files, shards, merged=True, cut=job.cut())
 
 
-def _rows_of(settings: TableSettings) -> TableKind:
-    """Return the kind of rows that say how they were made, where their format lets them."""
-    return ROWS._replace(schema=row_schema(settings.evaluator))
-
-
-_BESIDE = "Beside"
-"""Begins the names of the steps whose counters are of events that another step has counted."""
-
-
 def _evaluate_beside(
     packets: beam.PCollection[tuple[str, bytes]], number: int, other: Beside, job: Evaluation
 ) -> None:
     """Write rows of the same events under other settings; what is refused there, the job refuses as well."""
-    step = f"{_BESIDE} {number}"
+    step = f"{BESIDE} {number}"
     rows, *_ = packets | f"{step} evaluate" >> EvaluateShards(other.settings, job.fields, job.cache_bytes)
-    write = write_batches(other.output, _rows_of(other.settings), job.sinks)
-    _ = rows | f"{step} in columns" >> beam.ParDo(_InColumns()) | f"{step} write rows" >> write
-
-
-_GATHERED = 10_000
-
-
-_COUNTED = {
-    "rows_with_a_positive": ("positives",),
-    "rows_with_a_predicted_positive": ("tp", "fp"),
-    "rows_with_a_predicted_negative": ("tn", "fn"),
-    "rows_with_counts": ("tp", "fp", "tn", "fn"),
-}
-
-
-def held_in(rows: Rows) -> dict[str, int]:
-    """Count the rows that hold an event of each kind, by the name of the counter."""
-    counts = {}
-    for name, columns in _COUNTED.items():
-        held = sum((rows.number(column) > 0 for column in columns), np.zeros(len(rows), np.bool_))
-        counts[name] = int(np.count_nonzero(held))  # NaN, where a measure was not asked for, is not > 0
-    return counts
-
-
-class _InColumns(beam.DoFn):
-    """Rows -> record batches; counts the rows that hold an event of each kind, for the summary's warnings.
-
-    Only whether a counter is 0 matters, so that a retried bundle does no harm. Rows come a few at a time,
-    and a batch of 50 columns costs the same for one as for thousands: those of a bundle are gathered.
-    """
-
-    def __init__(self) -> None:
-        self._counters = {name: Metrics.counter(METRICS_NAMESPACE, name) for name in _COUNTED}
-
-    def start_bundle(self) -> None:
-        """Hold no rows."""
-        self._held: list[Rows] = []
-        self._count = 0
-
-    def process(self, rows: Rows) -> Iterator[pa.RecordBatch]:
-        """Hold rows until they make a batch."""
-        see(rows)
-        self._held.append(rows)
-        self._count += len(rows)
-        if self._count >= _GATHERED:
-            yield self._gathered()
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Give what is held."""
-        if self._held:
-            yield GlobalWindows.windowed_value(self._gathered())
-
-    def _gathered(self) -> pa.RecordBatch:
-        rows = Rows.concat(self._held)
-        self._held, self._count = [], 0
-        for name, number in held_in(rows).items():
-            if number:
-                self._counters[name].inc(number)
-        return rows_to_arrow(rows)
-
-
-def _run(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
-    result = None
-    complain = threading.excepthook
-    interrupted = False
-    threading.excepthook = lambda told: None if _is_cut_wire(told) else complain(told)
-    try:
-        result = pipeline.run()
-        state = result.wait_until_finish()
-    except KeyboardInterrupt:
-        interrupted = True
-        # Beam's threads lose their wires from here on, log it and print it; the command puts both back.
-        logging.getLogger().handlers[:] = [logging.NullHandler()]
-        sys.stderr = MainThreadOnly(sys.stderr)
-        if runner.kind == "flink":
-            if (told := leave(runner)) is not None:
-                print(f"rocsteady: {told}", file=sys.stderr, flush=True)
-        elif result is not None and not runner.here:  # it would go on without us
-            with suppress(Exception):
-                result.cancel()
-        raise
-    except Exception as error:
-        raise RocsteadyError(reason_of(error)) from error
-    finally:
-        if not interrupted:  # else its threads may still fall over
-            threading.excepthook = complain
-    if str(state) not in ("DONE", "None"):
-        raise RocsteadyError(f"the job ended in state {state}; the runner's log says why")
-    return _outcome(result)
-
-
-def _is_cut_wire(told: threading.ExceptHookArgs) -> bool:
-    """Tell whether a thread of Beam lost its wire: the job failed or was interrupted, and says so itself."""
-    return isinstance(told.exc_value, grpc.RpcError)
-
-
-def _outcome(result: PipelineResult) -> Outcome:
-    metrics = {
-        kind: [metric for metric in found if not (metric.key.step or "").startswith(_BESIDE)]
-        for kind, found in result.metrics().query().items()
-    }
-    counts: Counter[str] = Counter()
-    for metric in metrics["counters"]:
-        if metric.key.metric.namespace == METRICS_NAMESPACE:
-            counts[metric.key.metric.name] += int(metric.result)
-    found = {
-        (each.key.metric.namespace, each.key.metric.name): each.result for each in metrics["distributions"]
-    }
-    kind_of = {letter_metrics(kind): kind for kind in KINDS}
-    reasons = [
-        (kind_of[namespace], name, int(letters.count), int(letters.min))
-        for (namespace, name), letters in found.items()
-        if namespace in kind_of
-    ]
-    times = found.get((METRICS_NAMESPACE, "event_seconds"))
-    return Outcome(
-        counts,
-        sorted(reasons, key=lambda reason: (-reason[2], reason[:2])),
-        None if times is None else (int(times.min), int(times.max)),
-    )
-
-
-def reason_of(error: BaseException) -> str:
-    """Find the sentence in what a runner made of an error of ours.
-
-    Runners hand on an error from a worker as text, traceback and all.
-    """
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, RocsteadyError):
-            return _without_step(str(seen))
-        if (sentence := sentence_in(str(seen))) is not None:
-            return _without_step(sentence)
-        seen = seen.__cause__ or seen.__context__
-    last = (str(error).strip().splitlines() or [""])[-1]
-    name = type(error).__name__
-    said = last if name == "RuntimeError" else f"{name}: {last}"  # a worker's error is text, its name in it
-    return f"the job failed: {_without_step(said)}"
-
-
-def _without_step(sentence: str) -> str:
-    return _STEP.sub("", sentence)
+    write = write_batches(other.output, rows_of(other.settings.evaluator), job.sinks)
+    _ = rows | f"{step} in columns" >> beam.ParDo(InColumns()) | f"{step} write rows" >> write
 
 
 def _one_line(error: Exception) -> str:

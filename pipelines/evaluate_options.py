@@ -64,7 +64,7 @@ def fields_of(options: argparse.Namespace) -> EventFields:
 def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:
     """Return how events are evaluated. Raises ConfigError."""
     return TableSettings(
-        _settings(options, fields.positive),
+        evaluator_of(options, fields.positive),
         fields.slices,
         _shards_of(options),
         _span("--deduplicate", options.deduplicate, fields, ("time", "id")),
@@ -153,12 +153,13 @@ def sources_of(paths: Sequence[str], what: str = "SOURCE") -> tuple[SourceFile, 
     return sources
 
 
-def _settings(options: argparse.Namespace, positive: str | None) -> EvaluatorSettings:
+def evaluator_of(options: argparse.Namespace, positive: str | None) -> EvaluatorSettings:
+    """Return how the events of a model are evaluated. Raises ConfigError."""
     order = options.order or ("time" if options.time is not None else "position")
     order = _parsed("--order", order, checked_order)
     if order.startswith("time") and options.time is None:
         raise ConfigError(f"--order {order} needs times; name their column with --time")
-    priors = options.priors if options.priors == "window" else _number("--priors", options.priors)
+    priors = options.priors if options.priors == "window" else number("--priors", options.priors)
     window = _parsed("--window", options.window, parse_window)
     settings = EvaluatorSettings(
         window=window,
@@ -166,12 +167,12 @@ def _settings(options: argparse.Namespace, positive: str | None) -> EvaluatorSet
         measures=None if options.measures is None else tuple(options.measures.split(",")),
         cost=_parsed("--cost", options.cost, parse_cost),
         priors=priors,
-        threshold=_number("--threshold", options.threshold),
-        confidence=_number("--confidence", options.confidence),
+        threshold=number("--threshold", options.threshold),
+        confidence=number("--confidence", options.confidence),
         probabilities=options.probabilities,
-        at_fpr=_number("--at-fpr", options.at_fpr),
+        at_fpr=number("--at-fpr", options.at_fpr),
         partial_fpr=_parsed("--partial-fpr", options.partial_fpr, parse_partial_fpr),
-        false_positive_cost=_number("--false-positive-cost", options.false_positive_cost),
+        false_positive_cost=number("--false-positive-cost", options.false_positive_cost),
         flip_if_below_half=options.flip_if_below_half,
         positive=positive,
         order=order,
@@ -227,7 +228,8 @@ def _parsed(option: str, text: str, parse: Callable[[str], _Setting]) -> _Settin
         raise ConfigError(f"{option} {text}: {sentence or what}") from None
 
 
-def _number(option: str, text: str) -> float:
+def number(option: str, text: str) -> float:
+    """Read the value of an option. Raises ConfigError."""
     try:
         return float(text)
     except ValueError:

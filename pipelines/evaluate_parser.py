@@ -128,22 +128,28 @@ def _add_labels(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_rows(parser: argparse.ArgumentParser) -> None:
+def add_windows(
+    parser: argparse.ArgumentParser, window: str, every: str, whose: str
+) -> Callable[..., object]:
+    """Add windows, rows and order to a parser, with these defaults; return what adds to the same group.
+
+    whose  rows are every so many events of
+    """
     add = parser.add_argument_group("windows and rows").add_argument
     add(
         "--window",
-        default="last:10000",
+        default=window,
         help="last:N events, last:7d (by --time; s, m, h, d), fading:N or fading:7d (a weight halves every N "
         "events, or so often), adaptive[:DELTA[:placement|error|brier]] (ADWIN: shrinks when ranking, errors "
-        "or Brier score change), all [last:10000]. Beyond 2.4 million events held by a model a row costs a "
+        f"or Brier score change), all [{window}]. Beyond 2.4 million events held by a model a row costs a "
         "pass over them: give a large --every",
     )
     add(
         "--every",
-        default="100",
+        default=every,
         metavar="N|1h",
-        help="a row every N events of a model and slice, or at each point of a grid of --time at which its "
-        "window has changed [100]",
+        help=f"a row every N events {whose}, or at each point of a grid of --time at which its window has "
+        f"changed [{every}]",
     )
     add(
         "--order",
@@ -158,6 +164,11 @@ def _add_rows(parser: argparse.ArgumentParser) -> None:
         metavar="1d",
         help="events dated further ahead of the clock on the wall are dead letters [however far]",
     )
+    return add
+
+
+def _add_rows(parser: argparse.ArgumentParser) -> None:
+    add = add_windows(parser, "last:10000", "100", "of a model and slice")
     add(
         "--deduplicate",
         metavar="7d",
@@ -170,6 +181,12 @@ def _add_rows(parser: argparse.ArgumentParser) -> None:
         help="a model and slice without an event for longer, by --time, gives a last row and leaves memory; "
         "if it returns, its window begins empty and its rows are numbered on [never]",
     )
+    add_measures(parser)
+
+
+def add_measures(parser: argparse.ArgumentParser) -> None:
+    """Add what rows say to a parser."""
+    add = parser.add_argument_group("measures").add_argument
     add(
         "--measures",
         metavar="NAME,...",

@@ -58,10 +58,11 @@ from ..transforms.write_alerts import alerts_to_arrow
 from ..transforms.write_curves import curve_batches
 from ..transforms.write_parts import is_folder
 from ..transforms.write_rows import row_schema
-from .evaluate import held_in, report_on
+from .evaluate import report_on
 from .evaluation import Evaluation, Outcome, Streams
 from .outputs import staged
 from .progress import ProgressLine, remedy_of, summarise, warnings_of
+from .row_columns import held_in
 from .stopping import StopOnSignal
 
 STDIN = "-"

@@ -177,7 +177,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
                 partial_fpr=partial_fpr,
                 flip_if_below_half=flip_if_below_half,
                 positive=self._fields.positive,
-                order=_checked_order(order, clock, time),
+                order=order_of_events(order, clock, time),
                 curves=curves,
             ),
             self._fields.slices,
@@ -219,8 +219,8 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         ).with_outputs(DEAD_LETTERS, main="packets")
         rows, refused, _ = packed.packets | "Evaluate" >> self._shards
         return Evaluation(
-            rows=rows | "Rows" >> beam.FlatMap(_single_rows).with_output_types(MeasureRow),
-            batches=rows | "Batches" >> beam.FlatMap(_row_batches).with_output_types(pa.RecordBatch),
+            rows=rows | "Rows" >> beam.FlatMap(single_rows).with_output_types(MeasureRow),
+            batches=rows | "Batches" >> beam.FlatMap(row_batches).with_output_types(pa.RecordBatch),
             dead_letters=packed[DEAD_LETTERS]
             | "Dead letters" >> beam.Map(_unchanged).with_output_types(DeadLetter),
             late=refused | "Late" >> beam.FlatMap(single_letters, "late").with_output_types(DeadLetter),
@@ -234,12 +234,13 @@ def _unchanged(element: Any) -> Any:
     return element
 
 
-def _row_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
+def row_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
+    """Give rows as a record batch, if there are any."""
     if len(rows):  # curves may come without rows
         yield rows_to_arrow(rows)
 
 
-def _single_rows(
+def single_rows(
     rows: Rows, time: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
 ) -> Iterator[Any]:
     """Give rows one by one, each at its own time and in exactly the window that it was made for.
@@ -251,7 +252,7 @@ def _single_rows(
         yield WindowedValue(row, time if micros is None else timestamp(micros), (window,))
 
 
-def _checked_order(order: str, clock: str | None, time: str | None) -> str:
+def order_of_events(order: str, clock: str | None, time: str | None) -> str:
     """Return the order in which the events of a PCollection can apply. Raises ConfigError."""
     order = checked_order(order)
     if clock not in (None, "runner"):

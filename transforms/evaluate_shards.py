@@ -48,7 +48,8 @@ class RowsCoder(Coder):
             [*curve[:-1], curve.curve.events, curve.curve.positives, curve.curve.negatives, len(curve.curve)]
             for curve in rows.curves
         ]
-        head = json.dumps([rows.keys, rows.config, curves]).encode()
+        failures = None if rows.failures is None else rows.failures.tolist()
+        head = json.dumps([rows.keys, rows.config, curves, failures]).encode()
         return b"".join(
             (
                 self._HEAD.pack(len(head), len(rows)),
@@ -70,7 +71,7 @@ class RowsCoder(Coder):
         """Return the rows that `encode` was given."""
         length, n = self._HEAD.unpack_from(encoded)
         at = self._HEAD.size + length
-        keys, config, heads = json.loads(encoded[self._HEAD.size : at])
+        keys, config, heads, failures = json.loads(encoded[self._HEAD.size : at])
         arrays = []
         for dtype, width in (
             ("<i8", len(INTEGER_COLUMNS)),
@@ -106,6 +107,7 @@ class RowsCoder(Coder):
             drift,
             config,
             curves,
+            None if failures is None else np.array(failures, np.int64),
         )
 
     def is_deterministic(self) -> bool:

@@ -12,7 +12,7 @@ from .columns import PER_SECOND, class_text
 
 OPTIONS = {
     "score": "--score", "label": "--label", "model": "--model", "time": "--time", "id": "--id",
-    "weight": "--weight", "predicted": "--predicted", "slices": "--slice",
+    "weight": "--weight", "predicted": "--predicted", "slices": "--slice", "features": "--feature",
 }  # fmt: skip
 """The command line's word for each field that names columns."""
 
@@ -21,7 +21,7 @@ ALIKE: dict[str | None, tuple[str, ...]] = {
 }  # fmt: skip
 """The classes that are the positive one, where it is one of these: booleans are written both ways."""
 
-Role = Literal["event", "prediction", "label"]
+Role = Literal["event", "prediction", "label", "instance"]
 """What the records of a source are."""
 
 MAX_SLICE_NAME_BYTES = 255
@@ -52,6 +52,8 @@ class EventFields:
     predicted      column of predicted classes: labels are then classes too
     slices         each slice is the columns that it crosses: (("carrier",), ("carrier", "origin"))
     probabilities  scores are probabilities: outside [0, 1] they are dead letters
+    features       of instances, which learners predict: columns of numbers; those of text are slices
+    classes        of instances: labels are classes, none of which is the positive one
 
     Raises ConfigError, which names the field, the value and the remedy.
     """
@@ -68,6 +70,8 @@ class EventFields:
     predicted: str | None = None
     slices: tuple[tuple[str, ...], ...] = ()
     probabilities: bool = False
+    features: tuple[str, ...] = ()
+    classes: bool = False
 
     def __post_init__(self) -> None:
         if self.positive is not None:
@@ -77,7 +81,7 @@ class EventFields:
             object.__setattr__(self, "positive", _valid("positive", text))
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name in ("slices", "probabilities", "positive"):
+            if field.name in ("slices", "probabilities", "positive", "features", "classes"):
                 continue
             if value is None and field.default is None:
                 continue
@@ -95,6 +99,7 @@ class EventFields:
         if not isinstance(self.probabilities, bool):
             raise ConfigError(f"probabilities={self.probabilities!r}: give True or False")
         object.__setattr__(self, "slices", self._checked_slices())
+        object.__setattr__(self, "features", self._checked_features())
 
     def _checked_slices(self) -> tuple[tuple[str, ...], ...]:
         asked: object = self.slices
@@ -111,6 +116,17 @@ class EventFields:
                 )
         return checked
 
+    def _checked_features(self) -> tuple[str, ...]:
+        features: object = self.features
+        if isinstance(features, str) or not isinstance(features, Iterable):
+            raise ConfigError(f"features={features!r}: give a tuple of the names of columns")
+        names = tuple(_valid("features", name) for name in features)
+        if twice := next(
+            (name for name in names if names.count(name) > 1 or name in self.slice_columns), None
+        ):
+            raise ConfigError(f"the feature {twice!r} is named twice; name each column once")
+        return names
+
     @property
     def slice_columns(self) -> tuple[str, ...]:
         """Every column that a slice uses, once, in the order asked."""
@@ -124,17 +140,20 @@ class EventFields:
         return (
             *((role, column) for role, column in named if column is not None),
             *(("slices", column) for column in self.slice_columns),
+            *(("features", column) for column in self.features),
         )
 
     def needed(self, role: Role = "event") -> tuple[tuple[str, str], ...]:
-        """(field, column) of every column that such a record needs: a prediction has no label yet."""
+        """(field, column) of every column that such a record needs: no label, or no score, in some."""
         if role == "label":
             return tuple(each for each in self.roles if each[0] in ("label", "time", "id"))
+        if role == "instance":
+            return tuple(each for each in self.roles if each[0] not in ("score", "model", "predicted"))
         return tuple(each for each in self.roles if role == "event" or each[0] != "label")
 
     def columns_of(self, role: Role = "event") -> tuple[str, ...]:
         """Every column that such a record needs, once; "model" too, where that is not settled."""
-        is_open = self.model is None and self.model_name is None and role != "label"
+        is_open = self.model is None and self.model_name is None and role not in ("label", "instance")
         return tuple(dict.fromkeys((*(column for _, column in self.needed(role)), *("model",) * is_open)))
 
     @property
@@ -145,7 +164,8 @@ class EventFields:
     @property
     def number_columns(self) -> tuple[str, ...]:
         """The columns that are read as numbers; every other one is text, a class or a time."""
-        return (self.score,) if self.weight is None else (self.score, self.weight)
+        weights = () if self.weight is None else (self.weight,)
+        return (self.score, *weights, *self.features)
 
     def class_of(self, value: object) -> str | None:
         """Return the spelling of a class, by which it is known; None where it is missing.

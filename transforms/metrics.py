@@ -25,6 +25,7 @@ METRICS_NAMESPACE = "rocsteady"
 RECORD_COUNTERS: dict[Role, dict[str, str]] = {
     "event": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
     "prediction": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
+    "instance": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
     "label": {"read": "labels_read", "invalid": "labels_invalid", "late": "labels_late"},
 }
 """Names of the counters of a source's records, by what they are."""

@@ -72,6 +72,7 @@ class PackRecords(beam.DoFn):
         self._fields_of: dict[Role, EventFields] = {
             "event": fields,
             "prediction": fields,
+            "instance": fields,
             "label": replace(fields, time=label_time or fields.time),
         }
         self._fields = fields

@@ -23,10 +23,12 @@ class RejectedLetters:
 
     `raw` shows the fields that the job reads: nothing else of a record goes along with it.
     label_time  the name of a label's time, where labels came by themselves
+    instances   the records have features and no score; their model is the learner that failed
     """
 
     fields: EventFields
     label_time: str | None = None
+    instances: bool = False
 
     def __call__(self, rejected: Rejected) -> DeadLetters:
         """Return a dead letter of every record."""
@@ -82,6 +84,10 @@ class RejectedLetters:
             fields.predicted or "predicted": None if events.predicted is None else _text(events.predicted),
             **{name: _text(column) for name, column in events.slices},
         }
+        if self.instances:
+            for name in (fields.model or "model", fields.score, fields.predicted or "predicted"):
+                del own[name]
+            own |= {name: pa.array(column, from_pandas=True) for name, column in events.features}
         return {name: column for name, column in own.items() if column is not None}
 
     def _labels(self, labels: Int8Array, classes: TextColumn | None) -> pa.Array:

@@ -147,10 +147,10 @@ class StreamReader:
         found = ReaderState(source.start, [0] * shards, source.high_water, place=source.place)
         if state is not None:
             found = ReaderState.from_bytes(state)
-        if len(found.sent) != shards:
+        if len(found.sent) != int(shards):  # a number, whichever of them belong to one model
             raise OtherConfigurationError(
                 f"the position of {source.partition.name} is that of a job of {len(found.sent)} shards, and "
-                f"this one has {shards}; start it with --shards {len(found.sent)}"
+                f"this one has {int(shards)}; start it with as many, --shards and --own-shard together"
             )
         self._state = found
         self._packets = Packets(source.partition.name, source.number, source.partitions, shards, found.sent)

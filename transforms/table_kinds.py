@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..core.rows_arrow import ROW_SCHEMA
+from .comparison_tables import COMPARISON_SCHEMA, MEAN_SCHEMA
 from .dead_letters import DEAD_LETTER_SCHEMA
 from .write_alerts import ALERT_ORDER, ALERT_SCHEMA
 from .write_curves import CURVE_ORDER, CURVE_SCHEMA
@@ -42,8 +43,12 @@ ROWS = TableKind("row", ROW_SCHEMA, ROW_ORDER, ROW_ORDER, "rows_written")
 ALERTS = TableKind("alert", ALERT_SCHEMA, ALERT_ORDER, ALERT_ORDER)
 DEAD_LETTERS = TableKind("dead-letter", DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER, ("source", "position"))
 CURVES = TableKind("curve-point", CURVE_SCHEMA, CURVE_ORDER, CURVE_ORDER, "curves_written", _number_of_curves)
+COMPARISON_ORDER = ("checkpoint", "measure", "test", "slice", "learner_a", "learner_b")
+COMPARISONS = TableKind("comparison", COMPARISON_SCHEMA, COMPARISON_ORDER, COMPARISON_ORDER)
+MEAN_ORDER = ("checkpoint", "measure", "model")
+MEANS = TableKind("mean", MEAN_SCHEMA, MEAN_ORDER, MEAN_ORDER)
 
-_KINDS = {tuple(kind.schema.names): kind for kind in (ROWS, ALERTS, DEAD_LETTERS, CURVES)}
+_KINDS = {tuple(kind.schema.names): kind for kind in (ROWS, ALERTS, DEAD_LETTERS, CURVES, COMPARISONS, MEANS)}
 
 
 def kind_of(schema: pa.Schema) -> TableKind | None:

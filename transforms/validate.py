@@ -34,7 +34,7 @@ from ..core.events import (
 from ..core.join_batches import LabelBatch, PredictionBatch
 from ..core.rejected import in_words
 from ..core.windows import duration_text
-from .columns import ids, instants, numbers, texts
+from .columns import ids, instants, number, numbers, texts
 from .dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters, RawRecords
 from .event_fields import EventFields, Role
 from .faults import (
@@ -42,6 +42,7 @@ from .faults import (
     ahead_verdict,
     class_verdict,
     label_verdict,
+    number_verdict,
     score_verdict,
     time_verdict,
     weight_verdict,
@@ -87,7 +88,7 @@ def binary_labels(classes: TextColumn, fields: EventFields) -> Int8Array:
     """
     if fields.positive is not None:
         of_class = [POSITIVE if value == fields.positive else NEGATIVE for value in classes.values]
-    elif fields.predicted is not None:
+    elif fields.predicted is not None or fields.classes:
         of_class = [NO_CLASS] * len(classes.values)
     else:
         of_class = [LABELS.get(value, NO_CLASS) for value in classes.values]
@@ -165,7 +166,8 @@ def validate_as(
 ) -> tuple[EventBatch | PredictionBatch | LabelBatch, DeadLetters]:
     """Split the records of a chunk by what they are, and dead letters. See `validate`.
 
-    A prediction needs an id and a time and no label; a label is an id, a time and a label. Both are located.
+    A prediction needs an id and a time and no label; a label is an id, a time and a label; an instance has
+    features and no score, and is known by its place where it has no id. All three are located.
     """
     check = _Check(
         chunk.batch, fields, source, partition, chunk.first_position, chunk.positions, chunk.raw, timing,
@@ -173,6 +175,8 @@ def validate_as(
     )  # fmt: skip
     if role == "prediction":
         return _predictions(check)
+    if role == "instance":
+        return _instances(check)
     return _labels(check) if role == "label" else _events(check)
 
 
@@ -214,6 +218,30 @@ def _predictions(check: _Check) -> tuple[PredictionBatch, DeadLetters]:
     )
     events, letters = check.split(predictions.events)
     return PredictionBatch(events), letters
+
+
+def _instances(check: _Check) -> tuple[EventBatch, DeadLetters]:
+    fields = check.fields
+    classes, labels = check.labels()
+    rows = len(labels)
+    events = EventBatch(
+        models=TextColumn(np.zeros(rows, np.int32), ("",)),
+        scores=np.zeros(rows),
+        labels=labels,
+        times=check.times(),
+        ids=check.ids(needed=True),
+        label_classes=classes if fields.classes else None,
+        predicted=TextColumn(np.zeros(rows, np.int32), ("",)) if fields.classes else None,
+        slices=check.slices(),
+        features=check.features(),
+        source=check.source,
+        partition=check.partition,
+    )
+    instances, letters = check.split(events)
+    if fields.id is None and instances.positions is not None:
+        names = (f"{check.partition}:{position}" for position in instances.positions.tolist())
+        instances = replace(instances, ids=IdColumn.of([*names]))
+    return instances, letters
 
 
 def _labels(check: _Check) -> tuple[LabelBatch, DeadLetters]:
@@ -290,7 +318,7 @@ class _Check:
         column = _column(self._batch, fields.label)
         classes = texts(column, fields.class_of)
         labels = binary_labels(classes, fields)
-        if fields.positive is None and fields.predicted is None:
+        if fields.positive is None and fields.predicted is None and not fields.classes:
             self._faults.add(labels == NO_CLASS, "label", column, label_verdict)
         else:
             self._faults.add(classes.codes < 0, "label", column, class_verdict)
@@ -339,6 +367,21 @@ class _Check:
     def slices(self) -> tuple[tuple[str, TextColumn], ...]:
         """Read the columns of slices."""
         return tuple((name, texts(_column(self._batch, name))) for name in self.fields.slice_columns)
+
+    def features(self) -> tuple[tuple[str, FloatArray], ...]:
+        """Read the features that are numbers. NaN is a missing value; infinity, and what is none, a fault."""
+        found = []
+        for name in self.fields.features:
+            column = _column(self._batch, name)
+            values = numbers(column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column)
+            bad = np.isinf(values)
+            if not pa.types.is_floating(column.type):
+                for row in np.flatnonzero(np.isnan(values)).tolist():
+                    value = column[row].as_py()
+                    bad[row] = value is not None and number(value) is None
+            self._faults.add(bad, f"feature {name}", column, number_verdict)
+            found.append((name, values))
+        return tuple(found)
 
     def split(self, read: _Batch) -> tuple[_Batch, DeadLetters]:
         """Part the records that are sound and in time from the others."""

@@ -59,7 +59,7 @@ MISTAKES = {
     # nothing to do, or nothing known
     "evalute ok.csv": "'evalute' did you mean evaluate?",
     "jump": "'jump' demo evaluate inspect",
-    "prequential ok.csv": "prequential not in this version",
+    "prequential ok.csv": "--output --learner prequential --help",
     "--frobnicate": "COMMAND",
     "evaluate": "SOURCE --output evaluate --help",
     "evaluate ok.csv": "--output evaluate --help",

@@ -19,7 +19,7 @@ from rocsteady.core.model_evaluator import ModelEvaluator
 from rocsteady.core.settings import MEASURES, BetaCost
 from rocsteady.core.windows import AllEvents
 from rocsteady.pipelines.cli import main
-from rocsteady.pipelines.evaluate import reason_of
+from rocsteady.pipelines.run_job import reason_of
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import (
     accuracy_score,

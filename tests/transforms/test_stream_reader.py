@@ -17,6 +17,7 @@ from rocsteady.core.records import EndOfPartition, Heartbeat, StateImport, unpac
 from rocsteady.core.rejected import Rejected
 from rocsteady.core.settings import EvaluatorSettings, TableSettings
 from rocsteady.core.sharding import shard_key
+from rocsteady.core.shards import Shards
 from rocsteady.core.source_partitions import IDLE
 from rocsteady.core.state_export import ShardState
 from rocsteady.core.state_import import taken_up
@@ -413,6 +414,8 @@ def test_a_state_of_other_shards_or_damaged_is_refused():
         OtherConfigurationError, match=r"of a job of 2 shards, and this one has 3; start it with"
     ):
         reader_of(part, shards=3, state=state)
+    own = Shards(1, own=["hot"])
+    assert reader_of(part, shards=own, state=reader_of(part, shards=own).state()).state() == state
     for damaged in (
         state[:-5],
         b"{}",

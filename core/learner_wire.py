@@ -1,0 +1,140 @@
+"""The wire form of a learner, as a fold's state keeps it.
+
+Little-endian: magic "RSLN", version u8, reserved u8, crc32 of the rest u32, length of a JSON head u32; the
+head; the body. A body holds what a model says of itself (its own `to_bytes`), else its pickle: reading that
+runs code, so that only bytes of a job's own state may come here.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import struct
+import zlib
+from typing import Any
+
+from .errors import (
+    ConfigError,
+    CorruptBytesError,
+    ForeignBytesError,
+    FutureVersionError,
+    InputError,
+    OtherConfigurationError,
+    RocsteadyError,
+    TruncatedBytesError,
+)
+
+MAGIC = b"RSLN"
+VERSION = 1
+MAX_BYTES = 256 << 20
+"""Of a learner in one fold."""
+
+_HEAD = struct.Struct("<4sBBII")
+
+
+def pack_learner(name: str, head: dict[str, Any], body: bytes) -> bytes:
+    """Return the bytes of a learner; InputError where they are more than a state may hold."""
+    if len(body) > MAX_BYTES:
+        raise InputError(
+            f"learner {name!r} has grown to {len(body) >> 20:,} MB in one fold, more than the "
+            f"{MAX_BYTES >> 20} that a state may hold; bound it (river's trees take max_size) or leave it out"
+        )
+    text = json.dumps(head).encode()
+    rest = text + body
+    return _HEAD.pack(MAGIC, VERSION, 0, zlib.crc32(rest), len(text)) + rest
+
+
+def unpack_learner(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return head and body. Raises one of the four `WireError`s where the bytes are anything else."""
+    if bytes(data[:4]) != MAGIC[: len(data)] or not data:
+        raise ForeignBytesError(f"{len(data)} bytes are not the state of a learner")
+    if len(data) < _HEAD.size:
+        raise TruncatedBytesError(f"the state of a learner ends after {len(data)} bytes, inside its head")
+    _, version, reserved, crc, length = _HEAD.unpack_from(data)
+    if not 0 < version <= VERSION:
+        raise FutureVersionError(
+            f"the state of a learner has version {version}: this rocsteady reads up to {VERSION}; upgrade it"
+        )
+    rest = data[_HEAD.size :]
+    if reserved or zlib.crc32(rest) != crc:
+        raise CorruptBytesError("the state of a learner fails its checksum; it was damaged or cut short")
+    try:
+        head = dict(json.loads(rest[:length]))
+    except (ValueError, TypeError) as damage:
+        raise contradiction(str(damage)) from damage
+    return head, rest[length:]
+
+
+def contradiction(why: str) -> CorruptBytesError:
+    """Return the error for bytes that say what cannot be."""
+    return CorruptBytesError(f"the state of a learner contradicts itself: {why}")
+
+
+def check_head(name: str, head: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Raise OtherConfigurationError where a state was made by a learner with other settings."""
+    differences = [f"{key} was {head.get(key)!r} and is now {value!r}" for key, value in wanted.items()
+                   if head.get(key) != value]  # fmt: skip
+    if differences:
+        raise OtherConfigurationError(
+            f"the state of learner {name!r} was made under another configuration: {'; '.join(differences)}. "
+            "Go on with the old one, or start from an empty state"
+        )
+
+
+def model_bytes(name: str, model: Any) -> bytes:
+    """Return a model's own bytes, else its pickle; InputError where it has neither."""
+    try:
+        if _speaks_bytes(model):
+            return bytes(model.to_bytes())
+        return pickle.dumps(model, pickle.HIGHEST_PROTOCOL)
+    except (MemoryError, RocsteadyError):
+        raise
+    except Exception as problem:
+        raise InputError(
+            f"learner {name!r} cannot be kept in a state: {error_text(problem)}; make its factory return an "
+            "object that pickle takes, or one with to_bytes and from_bytes"
+        ) from problem
+
+
+def model_of_bytes(name: str, made: Any, data: bytes) -> Any:
+    """Return the model of `model_bytes`; `made` is what its factory makes.
+
+    Raises OtherConfigurationError where it cannot be read: the code that made it was another.
+    """
+    try:
+        return type(made).from_bytes(data) if _speaks_bytes(made) else pickle.loads(data)
+    except MemoryError:
+        raise
+    except Exception as problem:
+        raise OtherConfigurationError(
+            f"the state of learner {name!r} cannot be read: {error_text(problem)}; go on with the versions "
+            "of its packages that made it, or start from an empty state"
+        ) from problem
+
+
+def unpickled(name: str, file: str, data: bytes) -> Any:
+    """Return a model that the user trusts; ConfigError where the file holds none."""
+    try:
+        return pickle.loads(data)
+    except MemoryError:
+        raise
+    except Exception as problem:
+        raise ConfigError(
+            f"learner {name!r}: {file} cannot be unpickled: {error_text(problem)}; pickle it with the "
+            "packages that are installed here"
+        ) from problem
+
+
+def error_text(error: BaseException) -> str:
+    r"""Return an error as a part of a sentence: its type and what it says, in one line.
+
+    >>> error_text(KeyError("age")), error_text(ValueError("no\nnumber"))
+    ("KeyError: 'age'", 'ValueError: no number')
+    """
+    words = " ".join(str(error).split())
+    words = words if len(words) <= 300 else f"{words[:297]}..."
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
+def _speaks_bytes(model: Any) -> bool:
+    return callable(getattr(model, "to_bytes", None)) and callable(getattr(type(model), "from_bytes", None))

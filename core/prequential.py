@@ -1,0 +1,454 @@
+"""The machine of one fold of one learner: instances in order are tested and trained on, and measured.
+
+Invariant
+    What it puts out is a function of the stream and the settings: not of how the stream was cut into
+    packets, nor of restarts in between. At a checkpoint of the stream, every so many instances or at a grid
+    point, every fold of every learner reports once, whatever it tested: reports of one checkpoint belong
+    together.
+
+An instance of the stream goes through `folds` (which of testing and training it is for here), the learner
+(predicts it, then learns it) and a `ModelEvaluator`, the one of production models: in the row the model is
+the learner, the slice is fold=3. The learner's own state travels in the snapshot, in bytes of its own making.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import (
+    CorruptBytesError,
+    ForeignBytesError,
+    FutureVersionError,
+    InputError,
+    OtherConfigurationError,
+    TruncatedBytesError,
+)
+from .evaluator_state import Reader, packed_text
+from .events import NO_TIME, EventBatch, FloatArray, Int8Array, Int64Array, TextColumn
+from .fold_report import Bits, FoldReport
+from .id_index import hash64_of_ids
+from .input_order import order_of
+from .join_batches import LabelBatch, PredictionBatch
+from .learners import Instances, seed_of
+from .model_evaluator import ModelEvaluator
+from .prequential_settings import PrequentialSettings
+from .records import Record, unpack_record
+from .rejected import Rejected
+from .rows import Rows
+from .windows import EveryEvents
+
+MAGIC = b"RSPF"
+VERSION = 1
+_HEAD = struct.Struct("<4sHH16sQI")
+_SHARED = b"RSZR"
+
+COUNTED = ("instances_tested", "instances_learnt", "learner_failures", "late")
+"""What the machine of a fold counts."""
+
+
+class FoldOutput(NamedTuple):
+    """Rows that fell due, and packed `FoldReport`s, in their order."""
+
+    rows: Rows
+    reports: tuple[bytes, ...]
+
+
+class _Tested(NamedTuple):
+    """Tested instances that no report has told of yet; see `FoldReport`."""
+
+    wrong: Bits
+    missing: Bits
+    labels: Int8Array
+    scores: FloatArray
+    times: Int64Array
+
+
+def shared_record(record: bytes) -> bytes:
+    """Return a record as it goes to every fold of every learner: squeezed once, for the copies it becomes.
+
+    >>> from rocsteady.core.records import EndOfInput
+    >>> own_record(shared_record(EndOfInput().pack())) == EndOfInput().pack()
+    True
+    """
+    return _SHARED + zlib.compress(record, 1)
+
+
+def own_record(record: bytes) -> bytes:
+    """Return what `shared_record` was given; any other record as it is."""
+    if record[: len(_SHARED)] != _SHARED:
+        return record
+    try:
+        return zlib.decompress(record[len(_SHARED) :])
+    except zlib.error as damage:
+        raise CorruptBytesError(f"a record of all folds is damaged: {damage}") from None
+
+
+class PrequentialFold:
+    """A fold of a learner, by its place among all learners.
+
+    >>> from rocsteady.core.events import IdColumn
+    >>> from rocsteady.core.learners import LearnerSpec
+    >>> from rocsteady.core.records import EndOfInput
+    >>> settings = PrequentialSettings((LearnerSpec.parse("majority"),))
+    >>> fold = PrequentialFold(settings, learner=0, fold=3)
+    >>> ids = IdColumn.of([str(number) for number in range(100)])
+    >>> batch = EventBatch(TextColumn.of([""] * 100), np.zeros(100), np.arange(100) % 4 // 3, ids=ids)
+    >>> fold.apply(batch.pack()), [row.accuracy for row in fold.apply(EndOfInput().pack())[0].rows]
+    ([], [0.7321428571428571])
+    """
+
+    def __init__(self, settings: PrequentialSettings, learner: int, fold: int) -> None:
+        self.settings = settings
+        self._place = learner, fold
+        self._spec = settings.learners[learner]
+        self._order = order_of(settings.evaluator.order)
+        self._seed = seed_of(settings.folds.seed, self._spec.name, fold)
+        self._learner = self._spec.make(settings.task, self._seed, settings.window_events)
+        self._evaluator = ModelEvaluator(settings.of_folds, model=self._spec.name, slice=f"fold={fold}")
+        every = settings.evaluator.every
+        self._every = every.n if isinstance(every, EveryEvents) else 0
+        self._grid = 0 if isinstance(every, EveryEvents) else every.micros
+        self._exchanges = settings.comparison.needs_scores
+        self._timed = settings.comparison.needs_times
+        self._config = settings.evaluator.config_hash()
+        self._seq = self._checked = self._checkpoint = self._reported = self._failures = 0
+        self._greatest = NO_TIME
+        self._is_done = False
+        self._pending: list[EventBatch] = []
+        self._tested: list[_Tested] = []
+        self._measures: FloatArray = np.empty(0)
+        self._learner_bytes = len(self._learner.to_bytes())
+        self._counts = Counter(dict.fromkeys(COUNTED, 0))
+
+    def apply(self, record: bytes) -> list[FoldOutput | Rejected]:
+        """Apply one record; return what fell due, in one piece, and the instances that were refused.
+
+        Raises a `WireError` for bytes that are no record, InputError for a record that contradicts what came
+        before, or a failure of the learner that is not of an instance.
+        """
+        record = own_record(record)
+        content = unpack_record(record)
+        rows: list[Rows] = []
+        reports: list[bytes] = []
+        refused: list[FoldOutput | Rejected] = []
+        for output in self._outputs(content, record):
+            if isinstance(output, Rows):
+                rows.append(output)
+            elif isinstance(output, FoldReport):
+                reports.append(output.pack())
+            else:
+                self._counts["late"] += len(output) if output.kind == "late" else 0
+                refused.append(output)
+        if not rows and not reports:
+            return refused
+        return [FoldOutput(Rows.concat(rows), tuple(reports)), *refused]
+
+    def _outputs(self, content: Record, record: bytes) -> Iterator[Rows | FoldReport | Rejected]:
+        if isinstance(content, PredictionBatch | LabelBatch):
+            raise InputError(f"a packet of {content.packet().source!r} holds no instances")
+        for given in self._order.take(content, record):
+            if isinstance(given, Rejected):
+                yield given
+            elif len(given):
+                yield from self._take(given)
+        if self._order.is_finished and not self._is_done:
+            self._is_done = True
+            yield from self._end()
+
+    # ---- the course of the stream
+
+    def _take(self, batch: EventBatch) -> Iterator[Rows | FoldReport | Rejected]:
+        """Go through instances, with a checkpoint wherever one is due."""
+        start = 0
+        for end, due in self._cuts(batch):
+            yield from self._work_on(batch.part(start, end))
+            yield from self._check(due)
+            start = end
+        yield from self._work_on(batch.part(start, len(batch)))
+
+    def _cuts(self, batch: EventBatch) -> list[tuple[int, int]]:
+        """Return where checkpoints are due in a batch, before which instance, and their grid points."""
+        n = len(batch)
+        if self._every:
+            first = self._every - self._seq % self._every
+            return [(end, NO_TIME) for end in range(first, n + 1, self._every)]
+        if batch.times is None:
+            raise InputError(
+                f"every {self.settings.evaluator.every} needs times; name their column with --time"
+            )
+        before = np.maximum.accumulate(np.concatenate(([self._greatest], batch.times)))[:n]
+        due = np.where(before == NO_TIME, 0, -(-before // self._grid) * self._grid)
+        cuts = np.flatnonzero((before != NO_TIME) & (batch.times > due))
+        return list(zip(cuts.tolist(), due[cuts].tolist(), strict=True))
+
+    def _work_on(self, batch: EventBatch) -> Iterator[Rows | Rejected]:
+        """Test and train on what of these instances is for this fold, in steps of the learner's batch."""
+        if not len(batch):
+            return
+        self._seq += len(batch)
+        if batch.times is not None:
+            self._greatest = max(self._greatest, int(batch.times.max()))
+        if batch.ids is None:
+            raise InputError("instances have no ids, by which they are dealt to folds; name them with id=")
+        weights, tests = self.settings.folds.assign(batch.ids, self._place[1])
+        used = np.flatnonzero((weights > 0) | tests)
+        if len(used) < len(batch):
+            batch = batch.take(used)
+        if not len(batch):
+            return
+        size = self._spec.batch
+        if size == 1:
+            yield from self._run(batch)
+            return
+        whole = EventBatch.concat([*self._pending, batch])
+        end = len(whole) // size * size
+        self._pending = [whole.part(end, len(whole))] if end < len(whole) else []
+        if end:
+            yield from self._run(whole.part(0, end))
+
+    def _run(self, batch: EventBatch) -> Iterator[Rows | Rejected]:
+        """Let the learner predict and learn, and the evaluator measure what it predicted."""
+        assert batch.ids is not None
+        task = self.settings.task
+        weights, tests = self.settings.folds.assign(batch.ids, self._place[1])
+        labels = batch.labels if task.is_binary else batch.label_classes
+        if labels is None:
+            raise InputError(
+                "instances have labels of 1 and 0 where classes are learnt; read them as classes"
+            )
+        instances = Instances(batch.features, batch.slices, labels, hash64_of_ids(batch.ids))
+        outcome = self._learner.run(instances, weights, tests)
+        self._counts["instances_learnt"] += int((weights > 0).sum())
+        failed = np.zeros(len(batch), np.bool_)
+        if outcome.failures:
+            yield self._refused(batch, outcome.failures)
+            failed[[row for row, _ in outcome.failures]] = True
+        tested = np.flatnonzero(tests)
+        self._counts["instances_tested"] += len(tested)
+        answered = tested[self._answered(outcome, tested)]
+        if isinstance(labels, TextColumn):
+            predicted = TextColumn.of([outcome.predicted[row] or "" for row in answered.tolist()])
+            truth = labels.take(answered)
+            wrong = np.array(
+                [a != b for a, b in zip(truth.to_list(), predicted.to_list(), strict=True)], np.bool_
+            )
+            scores = np.zeros(len(answered))
+        else:
+            predicted, truth = None, None
+            decided = np.asarray(outcome.predicted, np.int8)[answered]
+            wrong = decided != labels[answered]
+            scores = outcome.scores[answered]
+        times = None if batch.times is None else batch.times[answered]
+        rows = self._evaluator.apply(scores, batch.labels[answered], times, truth, predicted)
+        if len(rows):
+            yield self._noted(rows)
+        self._note_tested(batch, tested, answered, wrong, scores)
+
+    def _answered(self, outcome: Any, tested: Int64Array) -> Bits:
+        """Return which of the tested instances have a prediction."""
+        if self.settings.task.is_binary:
+            return np.asarray(~np.isnan(outcome.scores[tested]))
+        return np.array([outcome.predicted[row] is not None for row in tested.tolist()], np.bool_)
+
+    def _note_tested(
+        self, batch: EventBatch, tested: Int64Array, answered: Int64Array, wrong: Bits, scores: FloatArray
+    ) -> None:
+        n = len(tested)
+        if not n:
+            return
+        places = np.searchsorted(tested, answered)
+        all_wrong, missing, all_scores = np.zeros(n, np.bool_), np.ones(n, np.bool_), np.zeros(n)
+        all_wrong[places], missing[places], all_scores[places] = wrong, False, scores
+        none = np.empty(0)
+        self._tested.append(
+            _Tested(
+                all_wrong, missing,
+                batch.labels[tested] if self._exchanges else none.astype(np.int8),
+                all_scores if self._exchanges else none,
+                batch.times[tested] if self._timed and batch.times is not None else none.astype(np.int64),
+            )
+        )  # fmt: skip
+
+    def _refused(self, batch: EventBatch, failures: list[tuple[int, str]]) -> Rejected:
+        """Return the instances at which the learner failed, each once, under the learner's name."""
+        words: dict[int, str] = {}
+        for row, sentence in failures:
+            words[row] = f"{words[row]}; {sentence}" if row in words else sentence
+        rows = np.array(sorted(words), np.int64)
+        self._failures += len(rows)
+        self._counts["learner_failures"] += len(rows)
+        name = TextColumn(np.zeros(len(rows), np.int32), (self._spec.name,))
+        fold = self._place[1]
+        reasons = TextColumn.of([f"fold {fold} of the learner: {words[row]}" for row in rows.tolist()])
+        return Rejected("invalid", batch.take(rows, name), reasons, f"the learner {self._spec.name} failed")
+
+    def _check(self, due: int, *, is_last: bool = False) -> Iterator[Rows | FoldReport | Rejected]:
+        """Give the row and the report of a checkpoint."""
+        if self._pending:
+            pending, self._pending = self._pending, []
+            yield from self._run(EventBatch.concat(pending))
+        if due != NO_TIME:
+            rows = self._evaluator.advance(due + 1)
+            if len(rows):
+                yield self._noted(rows)
+        elif self._evaluator.seq != self._reported:
+            yield self._noted(self._evaluator.finish())
+        self._reported = self._evaluator.seq if due == NO_TIME else self._reported
+        yield self._report(due, is_last=is_last)
+        self._tested = []
+        self._checkpoint += 1
+        self._checked = self._seq
+
+    def _end(self) -> Iterator[Rows | FoldReport | Rejected]:
+        """Give the last row and report, unless the stream ended at a checkpoint."""
+        if self._grid and self._order.greatest != NO_TIME:
+            rows = self._evaluator.advance(self._order.greatest)
+            if len(rows):
+                yield self._noted(rows)
+        if self._seq != self._checked:
+            yield from self._check(NO_TIME, is_last=True)
+
+    def _noted(self, rows: Rows) -> Rows:
+        """Return rows under the settings as they were asked for, with the number of failures so far."""
+        self._measures = rows.numbers[-1].copy()
+        rows.config = self._config
+        rows.failures = np.full(len(rows), self._failures)
+        return rows
+
+    def _report(self, due: int, *, is_last: bool) -> FoldReport:
+        columns: list[Any] = [np.concatenate(parts) for parts in zip(*self._tested, strict=True)]
+        wrong, missing, labels, scores, times = columns or _NOTHING
+        return FoldReport(
+            *self._place, self._checkpoint, self._seq, self._greatest, due, is_last, self._failures,
+            self._measures, wrong, missing if missing.any() else missing[:0], labels, scores, times,
+        )  # fmt: skip
+
+    # ---- the protocol of a machine
+
+    def wakes_at(self) -> int | None:
+        """Return the moment at which it wants to hear a `Clock`; None = it does not wait for one."""
+        return None if self._order.is_finished else self._order.wakes_at()
+
+    def counts(self) -> dict[str, int]:
+        """Return what became of instances since the machine was made or loaded: COUNTED."""
+        return dict(self._counts)
+
+    def gauges(self) -> dict[str, int]:
+        """Return that there is one."""
+        return {"folds": 1}
+
+    def snapshot_bytes(self) -> int:
+        """Return about how many bytes `to_bytes` would give; of the learner, as many as it had last. O(1)."""
+        pending = sum(64 + 40 * len(batch) for batch in self._pending)
+        tested = sum(20 * len(part.wrong) for part in self._tested)
+        size = self._learner_bytes + self._evaluator.snapshot_bytes() + self._order.snapshot_bytes()
+        return size + pending + tested + 1_000
+
+    def live_bytes(self) -> int:
+        """Return about how much memory it takes: of the learner three times its bytes. O(1)."""
+        return 3 * self._learner_bytes + self._evaluator.live_bytes() + self._order.live_bytes() + 10_000
+
+    def to_bytes(self) -> bytes:
+        """Return a snapshot. Raises InputError where the learner cannot be written down."""
+        learner = self._learner.to_bytes()
+        self._learner_bytes = len(learner)
+        head = [
+            *self._place, self._seq, self._checked, self._checkpoint, self._reported, self._failures,
+            self._greatest, int(self._is_done),
+        ]  # fmt: skip
+        held = self._order.held()
+        tested = self._report(NO_TIME, is_last=False).pack()
+        pending = EventBatch.concat(self._pending).pack() if self._pending else b""
+        parts = [packed_text(json.dumps(head)), packed_text(json.dumps(self._order.progress()))]
+        parts.append(struct.pack("<I", len(held)))
+        for partition, sequence, packet in held:
+            parts += [struct.pack("<iqQ", partition, sequence, len(packet)), packet]
+        for content in (learner, self._evaluator.to_bytes(), tested, pending):
+            parts += [struct.pack("<Q", len(content)), content]
+        payload = b"".join(parts)
+        head_bytes = _HEAD.pack(
+            MAGIC, VERSION, 0, self.settings.fingerprint(), len(payload), zlib.crc32(payload)
+        )
+        return head_bytes + payload
+
+    @classmethod
+    def from_bytes(
+        cls, data: bytes, settings: PrequentialSettings, learner: int, fold: int
+    ) -> PrequentialFold:
+        """Rebuild a machine that goes on exactly as the one that gave the bytes, its learner included.
+
+        The bytes are those of a job's own state: a learner is unpickled. Raises OtherConfigurationError where
+        the settings were others, a `WireError` for other bytes.
+        """
+        payload = _checked_payload(data, settings)
+        self = cls(settings, learner, fold)
+        try:
+            self._load(Reader(payload))
+        except (ValueError, TypeError, KeyError, IndexError, OverflowError, struct.error) as damage:
+            raise CorruptBytesError(f"the snapshot of a fold contradicts itself: {damage}") from damage
+        return self
+
+    def _load(self, reader: Reader) -> None:
+        learner, fold, *numbers = map(int, json.loads(reader.text()))
+        if (learner, fold) != self._place:
+            raise ValueError(f"it is of fold {fold} of learner {learner}")
+        self._seq, self._checked, self._checkpoint, self._reported, *numbers = numbers
+        self._failures, self._greatest, is_done = numbers
+        self._is_done = bool(is_done)
+        progress = json.loads(reader.text())
+        held = []
+        for _ in range(reader.number("<I")):
+            partition, sequence, size = reader.numbers("<iqQ")
+            held.append((partition, sequence, bytes(reader.take(size))))
+        if progress or held:
+            self._order.go_on_from(progress, held)
+        state, evaluator, tested, pending = (
+            bytes(reader.take(reader.number("<Q"))) for _ in range(4)
+        )  # fmt: skip
+        reader.end()
+        settings = self.settings
+        self._learner = self._spec.load(state, settings.task, self._seed, settings.window_events)
+        self._learner_bytes = len(state)
+        self._evaluator = ModelEvaluator.from_bytes(evaluator, settings.of_folds)
+        report = FoldReport.unpack(tested)
+        self._measures = report.measures
+        if len(report):
+            missing = ~report.answered
+            self._tested = [_Tested(report.wrong, missing, report.labels, report.scores, report.times)]
+        self._pending = [EventBatch.unpack(pending)] if pending else []
+
+
+_NO_BITS = np.empty(0, np.bool_)
+_NOTHING: list[Any] = [_NO_BITS, _NO_BITS, np.empty(0, np.int8), np.empty(0), np.empty(0, np.int64)]
+
+
+def _checked_payload(data: bytes, settings: PrequentialSettings) -> memoryview:
+    if data[:4] != MAGIC[: len(data)] or not data:
+        raise ForeignBytesError(f"{len(data)} bytes are not the snapshot of a fold")
+    if len(data) < _HEAD.size:
+        raise TruncatedBytesError(f"the snapshot of a fold ends after {len(data)} bytes, inside its head")
+    _, version, reserved, fingerprint, size, crc = _HEAD.unpack_from(data)
+    if not 0 < version <= VERSION:
+        raise FutureVersionError(
+            f"the snapshot of a fold has version {version}: this rocsteady reads up to {VERSION}; upgrade it"
+        )
+    payload = memoryview(data)[_HEAD.size :]
+    if len(payload) < size:
+        raise TruncatedBytesError(
+            f"the snapshot of a fold ends after {len(data)} of {_HEAD.size + size} bytes"
+        )
+    if reserved or len(payload) > size or zlib.crc32(payload) != crc:
+        raise CorruptBytesError("the snapshot of a fold fails its checksum; it was damaged")
+    if fingerprint != settings.fingerprint():
+        raise OtherConfigurationError(
+            "the state is of other learners, folds, windows or rows; go on with the settings it was "
+            "made under, or start from an empty state"
+        )
+    return payload

@@ -1,0 +1,109 @@
+"""Which columns of a source are features, and of what kind; what its labels are: by its first records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ..core.errors import ConfigError, InputError
+from ..transforms.columns import numbers, texts
+from ..transforms.event_fields import EventFields
+from ..transforms.file_formats import Chunk, SourceFile
+from ..transforms.file_partition import read_batches
+from ..transforms.validate import LABELS
+
+_SHOWN = 6
+
+
+class InstanceColumns(NamedTuple):
+    """What the head of a source says.
+
+    fields   which columns are what: the features too, numbers apart from text
+    classes  of the labels among its first records, sorted
+    """
+
+    fields: EventFields
+    classes: tuple[str, ...]
+
+
+def instance_columns(
+    source: SourceFile, fields: EventFields, features: Sequence[str], categories: Sequence[str]
+) -> InstanceColumns:
+    """Look at the first records, some 100,000, of a source.
+
+    fields      all but the features
+    features    the columns to learn from; none: every column but label, time and id
+    categories  those of them that are text, whatever they look like
+
+    A feature is a number where every value is one, or is missing. Raises InputError for a source without
+    records or features, or labels that cannot be read as the fields say.
+    """
+    head = _head(source, fields)
+    there = head.schema.names
+    taken = {fields.label, fields.time, fields.id}
+    chosen = [*features] or [name for name in there if name not in taken]
+    for name in (*chosen, *categories):
+        if name not in there:
+            raise InputError(f"{source.name} has no column {name!r}; it has {', '.join(there[:30])}")
+        if name in taken:
+            raise ConfigError(f"--feature {name}: it is the label, the time or the id; name other columns")
+    if stray := next((name for name in categories if name not in chosen), None):
+        raise ConfigError(f"--category {stray} is none of the features; name it with --feature too")
+    if not chosen:
+        raise InputError(f"{source.name} has no columns beside the label, the time and the id to learn from")
+    text = [name for name in chosen if name in categories or not _is_number(head.column(name))]
+    known = replace(
+        fields,
+        features=tuple(name for name in chosen if name not in text),
+        slices=tuple((name,) for name in text),
+    )
+    return InstanceColumns(known, _classes(source, head, known))
+
+
+def _head(source: SourceFile, fields: EventFields) -> pa.RecordBatch:
+    first: Chunk | None = next((chunk for chunk in read_batches(source) if chunk.batch.num_rows), None)
+    if first is None:
+        raise InputError(f"{source.name} has no records; give a source that has some")
+    for what, name in (("label", fields.label), ("time", fields.time), ("id", fields.id)):
+        if name is not None and name not in first.batch.schema.names:
+            shown = ", ".join(first.batch.schema.names[:30])
+            raise InputError(
+                f"{source.name} has no column {name!r}; it has {shown}. Say which with --{what} COL"
+            )
+    return first.batch
+
+
+def _is_number(column: pa.Array) -> bool:
+    """Tell whether every value that is there is a number."""
+    if pa.types.is_boolean(column.type):
+        return True
+    there = column.drop_null()
+    return len(there) > 0 and not bool(np.isnan(numbers(there)).any())
+
+
+def _classes(source: SourceFile, head: pa.RecordBatch, fields: EventFields) -> tuple[str, ...]:
+    column = texts(head.column(fields.label), fields.class_of)
+    used = np.unique(column.codes[column.codes >= 0]).tolist()
+    classes = tuple(sorted({column.values[code] for code in used}))
+    shown = ", ".join(classes[:_SHOWN]) + (", ..." if len(classes) > _SHOWN else "")
+    if not classes:
+        raise InputError(
+            f"{source.name}: the column {fields.label!r} is empty; name that of the labels with --label"
+        )
+    if fields.classes:
+        return classes
+    if fields.positive is None and not any(name in LABELS for name in classes):
+        raise InputError(
+            f"{source.name}: the labels in {fields.label!r} are {shown}, and none is 1, 0, true or false; "
+            "name the positive one with --positive VALUE, or learn all of them with --multiclass"
+        )
+    if fields.positive is not None and fields.positive not in classes:
+        raise InputError(
+            f"--positive {fields.positive}: the first {head.num_rows:,} labels of {source.name} are {shown}; "
+            "name one of them"
+        )
+    return classes

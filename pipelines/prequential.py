@@ -1,0 +1,236 @@
+"""`rocsteady prequential`: learners trained and tested over folds of a stream, measured, and compared."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
+
+from ..core.comparisons import ComparisonRow
+from ..core.errors import ConfigError, InputError
+from ..core.prequential_settings import PrequentialSettings
+from ..core.rows import Rows
+from ..core.shard_protocol import DEFAULT_CACHE_BYTES
+from ..runners.preflight import problem
+from ..runners.presets import Runner
+from ..transforms.compare_folds import CompareFolds
+from ..transforms.comparison_tables import comparisons_to_arrow, means_to_arrow
+from ..transforms.evaluate_folds import EvaluateFolds
+from ..transforms.event_fields import EventFields
+from ..transforms.file_formats import SourceFile, has_scheme
+from ..transforms.file_partition import FilePartition
+from ..transforms.list_files import check_columns
+from ..transforms.prequential import reports_alone, rows_alone
+from ..transforms.read_files import ReadFiles
+from ..transforms.read_tables import read_tables
+from ..transforms.sinks import PLAIN_SINKS, write_batches
+from ..transforms.table_kinds import COMPARISONS, DEAD_LETTERS, MEANS, TableKind
+from ..transforms.validate import Timing
+from .compare import summary
+from .evaluate_options import runner_of, sources_of, timing_of, whole_number
+from .evaluation import Outcome
+from .instance_columns import instance_columns
+from .outputs import is_text, staged
+from .prequential_options import instance_fields, prequential_settings
+from .progress import ProgressLine
+from .report_text import counted
+from .row_columns import InColumns, rows_of
+from .run_job import run_pipeline
+
+ROWS_FILE, COMPARISONS_FILE, MEANS_FILE = "rows.parquet", "comparisons.parquet", "means.parquet"
+LETTERS_FILE, REPORT_FILE = "dead_letters.parquet", "report.html"
+FILES = (ROWS_FILE, COMPARISONS_FILE, MEANS_FILE, LETTERS_FILE, REPORT_FILE)
+
+
+@dataclass(frozen=True)
+class PrequentialJob:
+    """A run, as it was asked for; all of it checked.
+
+    output  the folder of FILES
+    """
+
+    sources: Sequence[SourceFile]
+    fields: EventFields
+    settings: PrequentialSettings
+    timing: Timing
+    output: Path
+    runner: Runner
+    cache_bytes: int = DEFAULT_CACHE_BYTES
+    title: str | None = None
+
+
+def prequential_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+    """Run the command with parsed options; the rest of the words are Beam's."""
+    started = time.monotonic()
+    sys.path.insert(0, "")  # a learner may be a module of the folder we are in, as it is for python -m
+    job = _planned(options, beam_flags)
+    if (missing := problem(job.runner)) is not None:
+        raise ConfigError(f"runner {job.runner.name}: {missing}")
+    size = sum(source.size for source in job.sources)
+    with ProgressLine(enabled=job.runner.in_process, total_bytes=size, total_files=len(job.sources)):
+        outcome = run_prequential(job)
+    for line in _said(job, outcome):
+        print(f"rocsteady: {line}", file=sys.stderr)
+    print(f"rocsteady: {job.output}/ ({time.monotonic() - started:.1f} s)", file=sys.stderr)
+    return 0
+
+
+def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> PrequentialJob:
+    for option, text in (("--title", options.title), ("--output", options.output)):
+        if not is_text(text or ""):
+            raise ConfigError(f"{option} {text!a} is not UTF-8; give another")
+    runner = runner_of(options, beam_flags)
+    sources = sources_of(options.sources)
+    columns = instance_columns(sources[0], instance_fields(options), options.feature, options.category)
+    settings = prequential_settings(options, columns)
+    cache_bytes = DEFAULT_CACHE_BYTES
+    if options.cache_bytes is not None:
+        cache_bytes = whole_number("--cache-bytes", options.cache_bytes, 0)
+    settings.try_learners()
+    check_columns(sources, columns.fields, "instance")
+    return PrequentialJob(
+        sources, columns.fields, settings,
+        timing_of(options, settings.evaluator), _folder(options.output, sources), runner, cache_bytes,
+        options.title,
+    )  # fmt: skip
+
+
+def _folder(path: str, sources: Sequence[SourceFile]) -> Path:
+    """Return the folder of the output, made if it is not there. Raises InputError."""
+    if has_scheme(path) or not path:
+        raise InputError(f"--output {path!r}: name a folder of this machine")
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--output {path} cannot be a folder: {error.strerror}; name another") from None
+    for source in sources:
+        if Path(source.path).resolve() in {(folder / name).resolve() for name in FILES}:
+            raise InputError(f"--output {path}: {source.path} there is also an input; name another folder")
+    return folder
+
+
+def run_prequential(job: PrequentialJob) -> Outcome:
+    """Build the pipeline, run it, wait for its end, and write the page.
+
+    Raises RocsteadyError, with the reason in a sentence, where the job fails; then no file is left.
+    """
+    with staged([str(job.output / name) for name in FILES], job.runner.here) as places:
+        *tables, report = places
+        outcome = run_pipeline(_pipeline(job, tables), job.runner)
+        if job.runner.here:
+            _report_on(job, tables, report)
+    return outcome
+
+
+def _pipeline(job: PrequentialJob, places: Sequence[str]) -> beam.Pipeline:
+    settings = job.settings
+    files = [
+        FilePartition(source, number, "instance", job.fields, job.timing, True)
+        for number, source in enumerate(job.sources)
+    ]
+    pipeline = beam.Pipeline(runner=job.runner.engine, options=job.runner.options)
+    read = pipeline | "Read" >> ReadFiles(files, 1, merged=settings.evaluator.by_time)
+    folds = read.packets | "Folds" >> EvaluateFolds(settings, job.fields, job.cache_bytes)
+    rows = folds.outputs | "Rows of folds" >> beam.Map(rows_alone).with_output_types(Rows)
+    reports = folds.outputs | "Reports" >> beam.FlatMap(reports_alone).with_output_types(bytes)
+    compared = reports | "Compare" >> CompareFolds(settings.comparison, job.cache_bytes)
+    letters = [read.dead_letters, folds.letters] | "All letters" >> beam.Flatten()
+    comparisons = compared.comparisons | "Comparisons in columns" >> beam.ParDo(
+        _Gathered(comparisons_to_arrow)
+    )
+    means = compared.means | "Means in columns" >> beam.ParDo(_Gathered(means_to_arrow))
+    written: list[tuple[str, beam.PCollection[pa.RecordBatch], TableKind]] = [
+        ("rows", rows | "In columns" >> beam.ParDo(InColumns()), rows_of(settings.evaluator)),
+        ("comparisons", comparisons, COMPARISONS),
+        ("means", means, MEANS),
+        ("dead letters", letters, DEAD_LETTERS),
+    ]
+    for (name, batches, kind), place in zip(written, places, strict=True):
+        _ = batches | f"Write {name}" >> write_batches(place, kind, PLAIN_SINKS)
+    return pipeline
+
+
+class _Gathered(beam.DoFn):
+    """Records of one kind -> record batches, one a bundle."""
+
+    def __init__(self, in_columns: Callable[[Sequence[Any]], pa.Table]) -> None:
+        self._in_columns = in_columns
+
+    def start_bundle(self) -> None:
+        self._held: list[Any] = []
+
+    def process(self, record: Any) -> None:
+        self._held.append(record)
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        for batch in self._in_columns(self._held).to_batches():
+            yield GlobalWindows.windowed_value(batch)
+
+
+def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
+    """Write the page about a job whose tables are written."""
+    from .report import TITLE, rows_settings, write_report
+
+    rows_path, *_ = tables
+    rows, oddities = read_tables([rows_path], "rows")
+    write_report(
+        rows,
+        path,
+        title=job.title or TITLE,
+        confidence=job.settings.evaluator.confidence,
+        settings=rows_settings([rows_path]),
+        notes=[_about(job), *oddities],
+    )
+
+
+def _about(job: PrequentialJob) -> str:
+    """Say in a sentence how instances were dealt."""
+    folds = job.settings.folds
+    how = {
+        "bootstrap": "each fold trains on an instance Poisson(1) times",
+        "cv": "one fold tests an instance and the others train on it",
+        "split": "one fold trains on an instance and the others test it",
+    }[folds.method]
+    tests = (
+        "it tests exactly those that it trains on, just before" if folds.prequential
+        else "it tests those that it does not train on"
+    )  # fmt: skip
+    noise = max(spec.noise for spec in job.settings.learners)
+    flipped = f" Predictions are flipped with probability {noise:g}." if noise else ""
+    return f"{counted(folds.count, 'fold')} of every learner, by {folds.method}: {how}; {tests}.{flipped}"
+
+
+def _said(job: PrequentialJob, outcome: Outcome) -> Iterator[str]:
+    """Yield what became of the instances, and who is better than whom at the end."""
+    counts = outcome.counts
+    settings = job.settings
+    yield (
+        f"{counted(counts['events_read'], 'instance')}, {counted(len(settings.learners), 'learner')} of "
+        f"{counted(settings.folds.count, 'fold')}: tested {counts['instances_tested']:,} times, learnt "
+        f"{counts['instances_learnt']:,} times"
+    )
+    for kind, reason, count, _ in outcome.letters:
+        yield f"{count:,} {kind}: {reason}; see {job.output / LETTERS_FILE}"
+    if job.runner.here:
+        yield from _who_is_better(job.output / COMPARISONS_FILE)
+
+
+def _who_is_better(path: Path) -> Iterator[str]:
+    """Yield what Wilcoxon's test says at the last checkpoint."""
+    table = pa.parquet.read_table(path)
+    by_wilcoxon = table.filter(pc.equal(table.column("test"), "wilcoxon"))
+    rows = [ComparisonRow(**row) for row in by_wilcoxon.to_pylist()]
+    if rows:
+        yield from summary(rows, rows[-1].checkpoint)
