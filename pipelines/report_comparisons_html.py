@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.comparisons import LOWER_IS_BETTER, Checkpoint
 from .cd_diagram import cd_diagram
-from .report_comparisons import Compared, FoldFindings, FoldMeans, Leader, Pair
+from .report_comparisons import OVER_FOLDS, Compared, FoldFindings, FoldMeans, Leader, Pair
 from .report_data import packed
 from .report_measures import MEANINGS
 from .report_text import NONE, counted, exactly, number
@@ -149,7 +149,8 @@ _TEXT_COLUMNS = ("Test", "Better, by which test and since when")
 def _means_html(means: FoldMeans) -> str:
     order = [means.measures.index(name) for name in _first(means.measures)]
     held = [place for place in order if not np.isnan(means.values[place, :, 0, -1]).all()]
-    first = held[:_COLUMNS]
+    fit = [place for place in held if len(held) <= _COLUMNS or means.measures[place] in FIRST_MEASURES]
+    first = (fit or held)[:_COLUMNS]
     head = ["Learner", *(escape(_label(means.measures[place])) for place in first)]
     lines = (
         f'<tr><th scope="row" title="{escape(name)}">{escape(name)}</th>'
@@ -351,8 +352,9 @@ def _pair_name(pair: Pair) -> str:
 def _better_html(pair: Pair) -> str:
     """Say who is better, by which tests and since when; tests that agree on both are named together."""
     by: dict[str, dict[Checkpoint, list[str]]] = {}
-    for test, found in pair.over.items():
-        if found.better:
+    for test in OVER_FOLDS:
+        found = pair.over.get(test)
+        if found is not None and found.better:
             by.setdefault(found.better, {}).setdefault(found.since, []).append(TESTS[test])
     if not by:
         return '<span class="spread">no difference shown</span>'

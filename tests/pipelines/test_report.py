@@ -676,7 +676,9 @@ def test_counters_that_are_given_are_shown():
         assert words in page
 
 
-@pytest.mark.parametrize("module", ["report", "report_data", "report_rows", "report_text"])
+@pytest.mark.parametrize(
+    "module", ["cd_diagram", "report", "report_comparisons_html", "report_data", "report_rows", "report_text"]
+)
 def test_examples_are_true(module):
     failed, tried = doctest.testmod(import_module(f"rocsteady.pipelines.{module}"))
     assert (failed, tried > 0) == (0, True)

@@ -239,7 +239,7 @@ def test_tables_hold_the_figures_and_have_headers(tables):
         assert {len(row) for row in table} == {len(table[0])}
     found = means_of(means)
     head, *lines = texts(page.tables[0])
-    assert head[:3] == ["Learner", "AUC", "H-measure"]
+    assert head == ["Learner", "AUC", "H-measure", "Accuracy", "Kappa", "Kappa-m", "KS", "Brier score"]
     assert [line[0] for line in lines] == ["best", "good", "poor"]
     for line, learner in zip(lines, range(3), strict=True):
         mean, deviation, _ = found.latest(found.measures.index("auc"), learner)
@@ -277,8 +277,8 @@ def test_a_pair_says_who_is_better_by_which_tests_and_since_when():
     assert [line[0] for line in lines] == ["b against c", "b against a", "c against a"]  # best ranks first
     assert lines[0][1:7] == ["10 : 0", "0.002", "0.006", "0.002", "0.006", "1.00"]
     assert lines[1][6] == "2.00"
-    assert lines[1][7] == "b: sign test, Wilcoxon since event 0; Nemenyi since event 1"
-    assert lines[2][7] == "c: sign test, Wilcoxon since event 1"
+    assert lines[1][7] == "b: Wilcoxon, sign test since event 0; Nemenyi since event 1"
+    assert lines[2][7] == "c: Wilcoxon, sign test since event 1"
 
 
 def test_p_values_without_a_number_are_dashes(tables):
