@@ -33,7 +33,6 @@ class FoldReport:
 
     seq       instances of the stream up to it, whoever tested them; time: the greatest of theirs, NO_TIME =
               none; due: the grid point, of checkpoints on a grid of times
-    is_last   the stream has ended here
     measures  float64, the NUMBER_COLUMNS of the row of the window; empty where nothing was tested yet
     failures  instances so far at which the learner raised an error or predicted what is no prediction
     wrong     bool[n]: which of the instances that the fold tested since the checkpoint before, in order
@@ -49,7 +48,6 @@ class FoldReport:
     seq: int
     time: int
     due: int
-    is_last: bool
     failures: int
     measures: FloatArray
     wrong: Bits
@@ -75,7 +73,7 @@ class FoldReport:
             np.ascontiguousarray(self.times, "<i8"),
         )  # fmt: skip
         sizes = [len(each) for each in (self.measures, self.wrong, self.missing, self.labels, self.scores)]
-        head = json.dumps([*numbers, int(self.is_last), *sizes, len(self.times)]).encode()
+        head = json.dumps([*numbers, *sizes, len(self.times)]).encode()
         body = b"".join((head, *(array.tobytes() for array in arrays)))
         crc = zlib.crc32(body)
         return _HEAD.pack(MAGIC, VERSION, 0, crc, len(head)) + body
@@ -102,7 +100,7 @@ class FoldReport:
 
     @classmethod
     def _read(cls, head: list[int], arrays: bytes) -> FoldReport:
-        learner, fold, checkpoint, seq, time, due, failures, is_last, *sizes = map(int, head)
+        learner, fold, checkpoint, seq, time, due, failures, *sizes = map(int, head)
         measures, wrong, missing, labels, scores, times = sizes
         if min(learner, fold, checkpoint, seq, failures, *sizes) < 0:
             raise ValueError("a number below 0")
@@ -120,7 +118,7 @@ class FoldReport:
             return np.unpackbits(array(-(-count // 8), "u1").astype(np.uint8), count=count).astype(np.bool_)
 
         found = cls(
-            learner, fold, checkpoint, seq, time, due, bool(is_last), failures,
+            learner, fold, checkpoint, seq, time, due, failures,
             array(measures, "<f8").astype(np.float64), bits(wrong), bits(missing),
             array(labels, "i1").astype(np.int8), array(scores, "<f8").astype(np.float64),
             array(times, "<i8").astype(np.int64),

@@ -282,7 +282,7 @@ class PrequentialFold:
         reasons = TextColumn.of([f"fold {fold} of the learner: {words[row]}" for row in rows.tolist()])
         return Rejected("invalid", batch.take(rows, name), reasons, f"the learner {self._spec.name} failed")
 
-    def _check(self, due: int, *, is_last: bool = False) -> Iterator[Rows | FoldReport | Rejected]:
+    def _check(self, due: int) -> Iterator[Rows | FoldReport | Rejected]:
         """Give the row and the report of a checkpoint."""
         if due != NO_TIME:
             rows = self._evaluator.advance(due + 1)
@@ -291,7 +291,7 @@ class PrequentialFold:
         elif self._evaluator.seq != self._reported:
             yield self._noted(self._evaluator.finish())
         self._reported = self._evaluator.seq if due == NO_TIME else self._reported
-        yield self._report(due, is_last=is_last)
+        yield self._report(due)
         self._tested = []
         self._checkpoint += 1
         self._checked = self._seq
@@ -303,7 +303,7 @@ class PrequentialFold:
             if len(rows):
                 yield self._noted(rows)
         if self._seq != self._checked:
-            yield from self._check(NO_TIME, is_last=True)
+            yield from self._check(NO_TIME)
 
     def _noted(self, rows: Rows) -> Rows:
         """Return rows under the settings as they were asked for, with the number of failures so far."""
@@ -312,11 +312,11 @@ class PrequentialFold:
         rows.failures = np.full(len(rows), self._failures)
         return rows
 
-    def _report(self, due: int, *, is_last: bool) -> FoldReport:
+    def _report(self, due: int) -> FoldReport:
         columns: list[Any] = [np.concatenate(parts) for parts in zip(*self._tested, strict=True)]
         wrong, missing, labels, scores, times = columns or _NOTHING
         return FoldReport(
-            *self._place, self._checkpoint, self._seq, self._greatest, due, is_last, self._failures,
+            *self._place, self._checkpoint, self._seq, self._greatest, due, self._failures,
             self._measures, wrong, missing if missing.any() else missing[:0], labels, scores, times,
         )  # fmt: skip
 
@@ -353,7 +353,7 @@ class PrequentialFold:
             self._greatest, int(self._is_done),
         ]  # fmt: skip
         held = self._order.held()
-        tested = self._report(NO_TIME, is_last=False).pack()
+        tested = self._report(NO_TIME).pack()
         parts = [packed_text(json.dumps(head)), packed_text(json.dumps(self._order.progress()))]
         parts.append(struct.pack("<I", len(held)))
         for partition, sequence, packet in held:

@@ -524,7 +524,7 @@ def test_equal_learners_are_rejected_as_often_as_said():
         for checkpoint in range(CHECKPOINTS):
             for learner in range(2):
                 report = FoldReport(
-                    learner, 0, checkpoint, 0, NO_TIME, NO_TIME, False, 0, measures,
+                    learner, 0, checkpoint, 0, NO_TIME, NO_TIME, 0, measures,
                     random.random(INSTANCES) < 0.3, none.astype(np.bool_), none.astype(np.int8), none,
                     none.astype(np.int64),
                 )  # fmt: skip

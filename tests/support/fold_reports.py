@@ -51,7 +51,6 @@ def reports_of(
                         seq=(checkpoint + 1) * instances * 2,
                         time=moment if by_time else NO_TIME,
                         due=moment if grid else NO_TIME,
-                        is_last=checkpoint == checkpoints - 1,
                         failures=int(failures[fold, learner]),
                         measures=measures,
                         wrong=(scores >= 0.5) != labels,
