@@ -14,6 +14,7 @@ from ..transforms.columns import numbers, texts
 from ..transforms.event_fields import EventFields
 from ..transforms.file_formats import Chunk, SourceFile
 from ..transforms.file_partition import read_batches
+from ..transforms.generated_streams import GENERATED
 from ..transforms.validate import LABELS
 
 _SHOWN = 6
@@ -45,7 +46,8 @@ def instance_columns(
     head = _head(source, fields)
     there = head.schema.names
     taken = {fields.label, fields.time, fields.id}
-    chosen = [*features] or [name for name in there if name not in taken]
+    told = taken | ({"id", "time"} if source.format == GENERATED else set())
+    chosen = [*features] or [name for name in there if name not in told]
     for name in (*chosen, *categories):
         if name not in there:
             raise InputError(f"{source.name} has no column {name!r}; it has {', '.join(there[:30])}")

@@ -17,15 +17,26 @@ PREQUENTIAL_EPILOG = """examples:
     rocsteady prequential covtype.csv.gz --label Cover_Type --multiclass --method cv --batch 100 \\
         --learner sgd=sklearn.linear_model:SGDClassifier --learner majority --output out
 
+  a stream that is made up, whose concept drifts:
+    rocsteady prequential 'generate://sea:500?count=50000&seed=3&drift=25000' --learner hoeffding \
+        --learner naive-bayes --window adaptive --output out
+
 Learners: majority, majority:N, majority:all, persistent, logistic, naive-bayes, hoeffding, adaptive-forest,
-or [NAME=]module:factory. Every other option is handed to Beam. DIR gets rows.parquet, comparisons.parquet,
-means.parquet, dead_letters.parquet and report.html."""
+or [NAME=]module:factory. Made-up streams: sea[:WIDTH], hyperplane[:N:SPEED], rbf[:N:SPEED], led[:WIDTH],
+agrawal[:WIDTH], with count, seed, drift, width and noise. Every other option is handed to Beam. DIR gets
+rows.parquet, comparisons.parquet, means.parquet, dead_letters.parquet and report.html."""
 
 
 def add_prequential(parser: argparse.ArgumentParser) -> None:
     """Add sources and options, group by group, as --help shows them."""
     add = parser.add_argument
-    add("sources", nargs="+", metavar="SOURCE", help="files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz")
+    add(
+        "sources",
+        nargs="+",
+        metavar="SOURCE",
+        help="files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz; or "
+        "generate://NAME?count=N, a stream that is made up",
+    )
     add("--output", required=True, metavar="DIR", help="the folder for the tables and the page")
     learners = parser.add_argument_group("learners and folds").add_argument
     learners("--learner", action="append", required=True, metavar="NAME", help="see below; repeatable")

@@ -22,6 +22,7 @@ from .file_formats import (
     csv_chunks,
     parquet_chunks,
 )
+from .generated_streams import GENERATED, generated_chunks
 from .json_lines import json_chunks
 from .list_files import column_names
 from .validate import ANY_TIME, Timing, validate_as
@@ -57,7 +58,9 @@ def read_batches(
     and about where, for a damaged file.
     """
     columns = None if fields is None else fields.columns_of(role)
-    if source.format == "parquet":
+    if source.format == GENERATED:
+        chunks = generated_chunks(source.path)
+    elif source.format == "parquet":
         chunks = parquet_chunks(source, columns, parquet_rows)
     elif source.format == "jsonl":
         numbers = () if fields is None else fields.number_columns
@@ -144,7 +147,9 @@ class LeastTimes(NamedTuple):
 
 
 def _time_chunks(source: SourceFile, column: str) -> Iterator[Chunk]:
-    if source.format == "parquet":
+    if source.format == GENERATED:
+        chunks = generated_chunks(source.path)
+    elif source.format == "parquet":
         chunks = parquet_chunks(source, (column,))
     elif source.format == "jsonl":
         chunks = json_chunks(source, (column,), (column,))

@@ -10,9 +10,23 @@ import pyarrow as pa
 from apache_beam.pvalue import PBegin, PCollection
 
 from ..core.errors import ConfigError
-from ..core.generators import GeneratedStream, Instance
+from ..core.generators import SCHEME, GeneratedStream, Instance
+from .dead_letters import NO_LETTERS
+from .file_formats import Chunk
 
 CHUNK_ROWS = 8_192
+
+GENERATED = "generated"
+"""The format of a source that is no file: its path is the URL of a stream."""
+
+
+def is_generated(path: str) -> bool:
+    """Tell whether a source of the command line is a made-up stream.
+
+    >>> is_generated("generate://sea?count=100"), is_generated("sea.csv")
+    (True, False)
+    """
+    return path.startswith(f"{SCHEME}://")
 
 
 def generated_schema(stream: GeneratedStream) -> pa.Schema:
@@ -32,6 +46,14 @@ def generated_batches(stream: GeneratedStream, rows: int = CHUNK_ROWS) -> Iterat
     schema, instances = generated_schema(stream), stream.instances()
     while chunk := list(islice(instances, rows)):
         yield pa.RecordBatch.from_pylist(chunk, schema)
+
+
+def generated_chunks(url: str) -> Iterator[Chunk]:
+    """Read a stream as if it were a file, some 8,000 records at a time; a file's bytes are its records."""
+    position = 0
+    for batch in generated_batches(GeneratedStream.of_url(url)):
+        yield Chunk(position, batch, None, NO_LETTERS, position + batch.num_rows)
+        position += batch.num_rows
 
 
 class GenerateInstances(beam.PTransform[PBegin, PCollection[Instance]]):

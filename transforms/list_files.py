@@ -14,8 +14,10 @@ import pyarrow.parquet
 from apache_beam.io.filesystems import FileSystems
 
 from ..core.errors import InputError
+from ..core.generators import GeneratedStream
 from .event_fields import OPTIONS, EventFields, Role
 from .file_formats import DAMAGE, FORMATS, NO_TEXT, SourceFile, csv_header, has_scheme, stem_of
+from .generated_streams import GENERATED, generated_schema, is_generated
 from .json_lines import json_columns
 
 _ENDINGS = ".csv, .tsv, .jsonl, .json, each also with .gz, or .parquet"
@@ -46,6 +48,9 @@ def _identity(path: str) -> object:
 
 
 def _matches(path: str) -> Iterator[SourceFile]:
+    if is_generated(path):
+        yield SourceFile(path, GENERATED, False, GeneratedStream.of_url(path).count)
+        return
     if has_scheme(path):
         try:
             matches = FileSystems.match([path])[0].metadata_list
@@ -105,6 +110,8 @@ def _source_file(path: str, size: int) -> SourceFile:
 
 def column_names(source: SourceFile) -> list[str] | None:
     """Return the columns by the file's head; None where it has no record to tell them by."""
+    if source.format == GENERATED:
+        return generated_schema(GeneratedStream.of_url(source.path)).names  # type: ignore[no-any-return]
     try:
         if source.format == "parquet":
             with source.open() as raw:

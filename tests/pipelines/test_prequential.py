@@ -231,6 +231,25 @@ def test_a_model_that_was_trained_before_is_read_where_it_is_trusted(capsys, sou
     assert first["old"] > 0.8
 
 
+def test_streams_that_are_made_up(capsys, tmp_path):
+    url = "generate://sea?count=1200&seed=3&drift=600"
+    words = ("--learner", "naive-bayes", "--learner", "persistent", "--folds", "2", "--window", "last:300")
+    ran = call(capsys, "prequential", url, *words, "--every", "300", "--output", str(tmp_path / "o"))
+    assert ran.status == 0, ran.lines
+    rows = tables(tmp_path / "o")["rows.parquet"].to_pylist()
+    assert len(rows) == 2 * 2 * 4
+    again = call(
+        capsys, "prequential", url, *words, "--every", "300", "--id", "id", "--time", "time",
+        "--output", str(tmp_path / "again"),
+    )  # fmt: skip
+    assert again.status == 0, again.lines
+    assert tables(tmp_path / "again")["rows.parquet"].to_pylist()[-1]["time"] is not None
+    for wrong, word in (("generate://lake?count=9", "lake"), ("generate://sea", "count=")):
+        ran = call(capsys, "prequential", wrong, *words, "--output", str(tmp_path / "wrong"))
+        assert ran.status == 2
+        assert word in ran.lines[-1]
+
+
 def test_an_input_that_is_an_output(capsys, source, tmp_path):
     folder = tmp_path / "o"
     folder.mkdir()

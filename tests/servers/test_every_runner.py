@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from command import run
 from kafka_topics import produce
@@ -110,3 +111,40 @@ def test_topics_give_the_rows_of_files(topics, expected, runner, tmp_path):
     more = ["--until", "latest"]
     evaluate([*words(topics[:1], topics[1:], tmp_path / "rows.csv"), *more], runner)
     assert (tmp_path / "rows.csv").read_text() == expected
+
+
+FOLDS = [
+    "--label=up", "--learner=majority", "--learner=naive-bayes", "--folds=3", "--id=id", "--time=made",
+    "--time-unit=us", "--window=last:200", "--every=200",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def instances(tmp_path_factory):
+    """1,000 instances in two files, out of order, and the tables that the local runner makes of them."""
+    folder = tmp_path_factory.mktemp("instances")
+    rng = np.random.default_rng(13)
+    x = rng.normal(size=1_000)
+    records = [
+        {"id": f"i{n}", "made": n * MINUTE, "x": round(float(x[n]), 4), "odd": "uv"[n % 2],
+         "up": int(x[n] + rng.normal() > 0)}
+        for n in rng.permutation(1_000).tolist()
+    ]  # fmt: skip
+    for part in range(2):
+        (folder / f"{part}.jsonl").write_text("\n".join(map(json.dumps, records[part::2])) + "\n")
+    return folder, prequential(folder, folder / "local")
+
+
+def prequential(folder, output, runner=()):
+    """Run `rocsteady prequential` to its end; return its tables."""
+    ran = run("prequential", str(folder / "*.jsonl"), *FOLDS, *runner, "--output", str(output), patience=240)
+    assert ran.status == 0, ran.lines[-30:]
+    names = ("rows", "comparisons", "means", "dead_letters")
+    return {name: pq.read_table(output / f"{name}.parquet") for name in names}
+
+
+def test_folds_of_learners_are_those_of_the_local_runner(instances, runner, tmp_path):
+    folder, expected = instances
+    assert expected["rows"].num_rows == 2 * 3 * 5
+    for name, table in prequential(folder, tmp_path, runner).items():
+        assert table.equals(expected[name]), name
