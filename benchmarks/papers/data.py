@@ -124,12 +124,7 @@ def load(name: str) -> Stream:
     """
     if name not in STREAMS:
         raise ConfigError(f"no stream is called {name!r}; there are {', '.join(STREAMS)}")
-    folder = os.environ.get(VARIABLE)
-    if not folder:
-        raise ConfigError(f"{VARIABLE} is not set; export it to the folder of the papers' data sets")
-    path = Path(folder) / ("scores_tvnews_lda.csv.gz" if name == "tvnews" else _SOURCES[name].file)
-    if not path.is_file():
-        raise InputError(f"{path} does not exist; {VARIABLE} names the folder of the papers' data sets")
+    path = data_path("scores_tvnews_lda.csv.gz" if name == "tvnews" else _SOURCES[name].file)
     if name == "tvnews":
         return _tv_news(path)
     kept = _cache_file(name, path)
@@ -139,6 +134,17 @@ def load(name: str) -> Stream:
     stream = _score(name, path)
     _keep(kept, stream)
     return stream
+
+
+def data_path(file: str) -> Path:
+    """Return where a data set is. Raises ConfigError or InputError, as `load` does."""
+    folder = os.environ.get(VARIABLE)
+    if not folder:
+        raise ConfigError(f"{VARIABLE} is not set; export it to the folder of the papers' data sets")
+    path = Path(folder) / file
+    if not path.is_file():
+        raise InputError(f"{path} does not exist; {VARIABLE} names the folder of the papers' data sets")
+    return path
 
 
 def _cache_file(name: str, path: Path) -> Path:

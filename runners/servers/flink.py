@@ -58,7 +58,7 @@ logger.netty.name = org.apache.flink.shaded.akka.org.jboss.netty.channel.Default
 logger.netty.level = OFF
 """
 
-_FRAMEWORK_HEAP, _FRAMEWORK_OFF_HEAP, _TASK_OFF_HEAP, _NETWORK, _METASPACE = 128, 128, 64, 64, 256
+_FRAMEWORK_HEAP, _FRAMEWORK_OFF_HEAP, _TASK_OFF_HEAP, _NETWORK, _METASPACE = 128, 128, 64, 192, 256
 """Megabytes of a TaskManager. Flink's scripts work them out; without the scripts all must be said."""
 
 _REST_PATIENCE = 60
