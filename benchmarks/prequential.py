@@ -68,7 +68,7 @@ def instances(n: int, features: int) -> list[bytes]:
 
 
 def harness(n: int, features: int) -> tuple[float, float]:
-    """Return microseconds of processor time for an (instance, learner, fold): in folds, and in comparisons."""
+    """Return microseconds of processor time an (instance, learner, fold): of folds, and of comparisons."""
     names = [f"idle{number}=benchmarks.prequential:Idle" for number in range(LEARNERS)]
     specs = tuple(map(LearnerSpec.parse, names))
     evaluator = EvaluatorSettings(window=LastEvents(1_000), every=EveryEvents(1_000), order="position")
