@@ -1,9 +1,9 @@
 """What folds of learners cost beside the learners themselves: python -m benchmarks.prequential [--quick].
 
-The harness is everything but the learner's own calls: packets, order, folds, records of features, evaluation
-in a window, reports, comparisons with DeLong's test. It is measured by a learner whose calls do nothing, by the
-machines as a worker hosts them; and the whole command on Electricity by river's learners, in one process and
-with two workers. The page goes to docs/benchmarks/prequential.md.
+The harness is everything but the learner's own calls: packets, order, folds, records of features,
+evaluation in a window, reports, comparisons with DeLong's test. It is measured by a learner whose calls do
+nothing, by the machines as a worker hosts them; and the whole command on Electricity by river's learners, in
+one process and with two workers. The page goes to docs/benchmarks/prequential.md.
 """
 
 from __future__ import annotations
