@@ -58,7 +58,7 @@ class Instances:
 
     def incomplete(self) -> Bits:
         """Return which of them lack a feature."""
-        lacking: Bits = np.isnan(self._matrix).any(axis=1)
+        lacking: Bits = np.asarray(np.isnan(self._matrix).any(axis=1))
         for _, column in self.categories:
             lacking |= column.codes < 0
         return lacking

@@ -337,7 +337,7 @@ def test_learners_without_tables_go_by_steps_too(factories):
 
 def test_a_failure_to_learn_a_step_is_one_of_its_last_instance(factories):
     class Refuses(Recorder):
-        def learn_one(self, x, y):
+        def learn_one(self, *_):
             raise ValueError("no\nroom")
 
     factories.make = Refuses
@@ -425,9 +425,9 @@ def test_a_missing_number_is_that_instances_failure(factories):
 class Says:
     """Says what it is told to, by the feature x."""
 
-    answers: list = []
+    answers = ()
 
-    def learn_one(self, x, y):
+    def learn_one(self, x, _):
         if self.answers[int(x["x"])] == "cannot learn":
             raise KeyError("a value")
 
@@ -500,7 +500,7 @@ def test_an_instance_that_is_not_learnt_has_no_prediction(factories):
 @pytest.mark.parametrize("batch", [1, 3])
 def test_what_is_nobodys_failure_passes(factories, error, batch):
     class Ends(Recorder):
-        def predict_proba_one(self, x):
+        def predict_proba_one(self, _):
             raise error
 
     factories.make = Ends
@@ -514,13 +514,13 @@ def test_learners_that_only_label(factories, batch):
         def __init__(self):
             self.learnt = None
 
-        def learn_one(self, x, y):
+        def learn_one(self, _, y):
             self.learnt = y
 
-        def predict_proba_one(self, x):
+        def predict_proba_one(self, _):
             raise NotImplementedError
 
-        def predict_one(self, x):
+        def predict_one(self, _):
             return self.learnt
 
     factories.make = Labels
@@ -536,7 +536,7 @@ def test_learners_that_only_label(factories, batch):
     assert [row for row, _ in found.failures] == [0]
 
     class Forgets(Labels):
-        def predict_one(self, x):
+        def predict_one(self, _):
             return None
 
     factories.make = Forgets
@@ -570,7 +570,7 @@ def test_noise_costs_what_the_formula_says(factories, multiclass):
     guess = np.where(right, truth, (truth + rng.integers(1, count, size=n)) % count)
 
     class Guesses(Recorder):
-        def learn_one(self, x, y):
+        def learn_one(self, *_):
             pass
 
         def predict_proba_one(self, x):
@@ -616,7 +616,7 @@ def test_noise_is_of_the_seed_and_the_id(factories):
 
 def test_noise_takes_no_failure_and_no_class_that_is_not_known_yet(factories):
     class Fails(Recorder):
-        def predict_proba_one(self, x):
+        def predict_proba_one(self, _):
             raise ValueError
 
     factories.make = Fails
@@ -700,12 +700,12 @@ def test_factories_that_make_none(factories, factory, words):
 
 
 def test_factories_get_the_seed_where_they_take_one(factories):
-    class Seeded(Recorder):
-        given: list = []
+    given = []
 
+    class Seeded(Recorder):
         def __init__(self, *, random_state=None):
             super().__init__()
-            self.given.append(random_state)
+            given.append(random_state)
 
         @classmethod
         def with_seed(cls, seed):
@@ -714,7 +714,7 @@ def test_factories_get_the_seed_where_they_take_one(factories):
     factories.Seeded = Seeded
     made("users_learners:Seeded", seed=41)
     made("users_learners:Seeded.with_seed", seed=42)
-    assert Seeded.given == [41, 42]
+    assert given == [41, 42]
     assert LearnerSpec.parse("users_learners:Seeded").name == "Seeded"
 
 
@@ -769,10 +769,10 @@ def test_models_may_speak_bytes(factories):
             self.learnt = learnt
             self.lock = lambda: None  # that pickle refuses
 
-        def learn_one(self, x, y):
+        def learn_one(self, *_):
             self.learnt += 1
 
-        def predict_proba_one(self, x):
+        def predict_proba_one(self, _):
             return {True: min(1.0, self.learnt / 100)}
 
         def to_bytes(self):
