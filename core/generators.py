@@ -16,7 +16,6 @@ far with each instance.
 
 from __future__ import annotations
 
-import importlib
 import math
 import random
 from collections.abc import Iterator, Sequence
@@ -24,8 +23,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from .errors import ConfigError, MissingPackageError
+from .errors import ConfigError
 from .hashed_chances import seed_of
+from .optional_packages import optional_module
 
 SCHEME = "generate"
 KINDS = ("sea", "hyperplane", "rbf", "led", "agrawal")
@@ -90,8 +90,8 @@ class GeneratedStream:
             self.drifts
         ) != sorted(set(self.drifts)):
             raise ConfigError(
-                f"{self.kind}: drifts={list(self.drifts)}; give numbers of instances in ascending order, above 0 "
-                f"and below the count of {self.count:,}"
+                f"{self.kind}: drifts={list(self.drifts)}; give numbers of instances in ascending order, "
+                f"above 0 and below the count of {self.count:,}"
             )
         if not 0.0 <= self.speed <= 1.0:
             raise ConfigError(f"{self.kind}: a speed of {self.speed!r}; give a number from 0 to 1")
@@ -116,10 +116,10 @@ class GeneratedStream:
             if "width" in choices:
                 raise ConfigError(f"the stream {text!r} says its width twice; leave out width=")
             choices["width"] = _number(text, words[0], int)
-            if drifts is None:
-                drifts = sorted({count * quarter // 4 for quarter in (1, 2, 3)} - {0})
         elif words:
             raise ConfigError(f"the stream {text!r} is not understood; there are {SHAPES}")
+        if drifts is None and "width" in choices:
+            drifts = sorted({count * quarter // 4 for quarter in (1, 2, 3)} - {0})
         return cls(kind, count, seed, tuple(drifts or ()), **choices)
 
     @classmethod
@@ -147,7 +147,8 @@ class GeneratedStream:
                 choices[name] = _number(url, value, float)
             else:
                 raise ConfigError(
-                    f"{url!r}: {name!r} is not known or given twice; there are count, seed, drift, width and noise"
+                    f"{url!r}: {name!r} is not known or given twice; there are count, seed, "
+                    "drift, width and noise"
                 )
         if "count" not in choices:
             raise ConfigError(f"{url!r} does not say how many instances; add count=100000")
@@ -207,7 +208,7 @@ class GeneratedStream:
 
     def _generator(self, concept: int) -> Any:
         """Return river's generator of a concept."""
-        synth = _river_synth()
+        synth = optional_module("river.datasets.synth", "a generated stream")
         seed = seed_of(self.seed, self.kind, concept)
         noise = _NOISE[self.kind] if self.noise is None else self.noise
         if self.kind == "sea":
@@ -246,13 +247,3 @@ def _number(text: str, word: str, kind: type) -> Any:
     except ValueError:
         wanted = "whole number" if kind is int else "number"
         raise ConfigError(f"{text!r}: {word!r} is no {wanted}; there are {SHAPES}") from None
-
-
-def _river_synth() -> Any:
-    try:
-        return importlib.import_module("river.datasets.synth")
-    except ImportError:
-        raise MissingPackageError(
-            "generated streams need the package river, which is not installed here; "
-            "run: pip install 'rocsteady[prequential]'"
-        ) from None

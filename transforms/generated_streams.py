@@ -1,4 +1,4 @@
-"""Made-up streams as a source of instances, and as record batches like those of files; see `core.generators`."""
+"""Made-up streams (`core.generators`) as a source of instances, and as record batches like those of files."""
 
 from __future__ import annotations
 

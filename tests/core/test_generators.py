@@ -104,6 +104,8 @@ def test_urls():
     url = "generate://sea?count=100000&seed=7&drift=50000,70000&drift=80000&width=50&noise=0.2"
     expected = GeneratedStream("sea", 100_000, 7, (50_000, 70_000, 80_000), 50, noise=0.2)
     assert GeneratedStream.of_url(url) == expected
+    with_width = GeneratedStream.of_url("generate://rbf?count=100&width=9")
+    assert (with_width.drifts, with_width.width) == ((25, 50, 75), 9)
     assert GeneratedStream.of_url("generate://rbf:50:0.001?count=9") == GeneratedStream(
         "rbf", 9, moving=50, speed=0.001
     )
