@@ -53,11 +53,12 @@ class Instances:
         """Return what a learner learns: whether each is positive, or its class."""
         if isinstance(self.labels, TextColumn):
             return [text or "" for text in self.labels.to_list()]
-        return (self.labels == 1).tolist()
+        answers: list[bool] = (self.labels == 1).tolist()
+        return answers
 
     def incomplete(self) -> Bits:
         """Return which of them lack a feature."""
-        lacking = np.isnan(self._matrix).any(axis=1)
+        lacking: Bits = np.asarray(np.isnan(self._matrix).any(axis=1))
         for _, column in self.categories:
             lacking |= column.codes < 0
         return lacking

@@ -27,11 +27,11 @@ from .instances import Instances, Learner, Outcome, Task
 from .learner_noise import NoisyLearner
 from .learner_wire import MAX_BYTES, error_text, unpickled
 from .model_learners import BySteps, Make, OneByOne
-from .named_learners import named_learner
+from .named_learners import MODULES, named_learner
 
 __all__ = ["Instances", "Learner", "LearnerSpec", "Outcome", "Task", "seed_of"]
 
-NAMED = ("logistic", "naive-bayes", "hoeffding", "adaptive-forest")
+NAMED = tuple(MODULES)
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _PICKLE = re.compile(r".*\.(pickle|pkl)", re.DOTALL)
 _MAX_STEP = 1_000_000
@@ -44,7 +44,8 @@ class LearnerSpec:
     name     stands in rows as the model
     factory  see the module
     noise    probability with which a prediction is flipped to another class
-    batch    instances of a step: predicted by the model before it, learnt at its end; 1: one by one
+    batch    instances of a step: predicted by the model before it, learnt at its end; 1: one by one, as the
+             majority and the persistent learner always go
     pickled  the bytes of a pickled model; the user trusts them
 
     >>> LearnerSpec.parse("tree=hoeffding")
@@ -80,6 +81,10 @@ class LearnerSpec:
                 raise ConfigError(
                     f"learner {self.factory!r} is none: there are majority, majority:N, majority:all, "
                     f"persistent, {', '.join(NAMED)}, or a factory of your own as module:factory"
+                )
+            if self.factory.startswith("majority:"):
+                raise ConfigError(
+                    f"learner {self.factory!r}: the majority of how many? Give a whole number from 1, or all"
                 )
             if (word := self.factory.partition(":")[0]) in (*NAMED, "persistent"):
                 raise ConfigError(f"learner {self.factory!r}: {word} takes nothing behind it; leave it away")

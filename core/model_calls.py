@@ -5,7 +5,6 @@ Both read what a model says in one way (`reader`): a score in [0, 1] or a class.
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import math
 from collections.abc import Callable, Sequence
@@ -13,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ConfigError, MissingPackageError
+from .errors import ConfigError
 from .events import FloatArray
 from .instances import Instances, Task
+from .optional_packages import optional_module
 
 Output = float | str
 
@@ -265,11 +265,5 @@ def _table(instances: Instances) -> Any:
 
 
 def pandas_module() -> Any:
-    """Import pandas. Raises MissingPackageError, which says how to get it."""
-    try:
-        return importlib.import_module("pandas")
-    except ImportError:
-        raise MissingPackageError(
-            "steps of several instances need the package pandas, which is not installed here; "
-            "run: pip install 'rocsteady[prequential]'"
-        ) from None
+    """Import pandas. Raises MissingPackageError."""
+    return optional_module("pandas", "a step of several instances")

@@ -10,7 +10,7 @@ Invariant
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -102,10 +102,11 @@ class OneByOne(_ModelLearner):
         """See `Learner`. An instance that it fails to learn has no prediction either."""
         calls = self._ready(instances)
         given = calls.inputs(instances)
+        answers: Sequence[bool | str] = instances.answers()
         outputs: list[Output | None] = [None] * len(given)
         failures: list[tuple[int, str]] = []
         for row, (features, answer, weight, is_tested) in enumerate(
-            zip(given, instances.answers(), weights.tolist(), tests.tolist(), strict=True)
+            zip(given, answers, weights.tolist(), tests.tolist(), strict=True)
         ):
             failure = None
             if is_tested:
@@ -211,7 +212,8 @@ class BySteps(_ModelLearner):
         except Exception as error:
             failed, first = len(whole), error
         lone = step.take(singles)
-        for features, answer in zip(calls.inputs(lone), lone.answers(), strict=True):
+        answers: Sequence[bool | str] = lone.answers()
+        for features, answer in zip(calls.inputs(lone), answers, strict=True):
             try:
                 calls.learn(features, answer)
             except MemoryError:

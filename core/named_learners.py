@@ -1,22 +1,27 @@
-"""The built-in learners that are river's, made for the features at hand.
-
-river is imported here alone, by name, and only when one of them is asked for.
-"""
+"""The built-in learners that are river's, made for the features at hand."""
 
 from __future__ import annotations
 
-import importlib
 import math
 import numbers
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from .errors import MissingPackageError
 from .instances import Instances, Record, Task
+from .optional_packages import optional_module
 
 Build = Callable[[Instances], Any]
 """Makes a model; it is asked at the first instances, whose columns say what features there are."""
+
+
+MODULES = {
+    "logistic": "linear_model",
+    "naive-bayes": "naive_bayes",
+    "hoeffding": "tree",
+    "adaptive-forest": "forest",
+}
+"""Of river, by the name of the learner."""
 
 
 def named_learner(name: str, factory: str, task: Task, seed: int) -> Build:
@@ -27,42 +32,30 @@ def named_learner(name: str, factory: str, task: Task, seed: int) -> Build:
     hoeffding        a Hoeffding tree; text is nominal
     adaptive-forest  an adaptive random forest with the seed given; text is nominal
     """
-    for module in ("compose", "forest", "linear_model", "naive_bayes", "preprocessing", "tree"):
-        river_module(module, f"learner {name!r}")
-    makers: dict[str, Callable[[bool], Any]] = {
-        "logistic": lambda has_text: _logistic(task, has_text),
-        "naive-bayes": lambda has_text: _naive_bayes(has_text),
-        "hoeffding": lambda _: river_module("tree").HoeffdingTreeClassifier(),
-        "adaptive-forest": lambda _: river_module("forest").ARFClassifier(seed=seed),
+    part = MODULES[factory]
+    module = optional_module(f"river.{part}", f"learner {name!r}")
+    makers: dict[str, Callable[[Instances], Any]] = {
+        "logistic": lambda instances: _logistic(module, task, instances),
+        "naive-bayes": lambda instances: _naive_bayes(module, instances),
+        "hoeffding": lambda _: module.HoeffdingTreeClassifier(),
+        "adaptive-forest": lambda _: module.ARFClassifier(seed=seed),
     }
-    make = makers[factory]
-    return lambda instances: make(bool(instances.categories))
+    return makers[factory]
 
 
-def river_module(part: str, wanted_by: str = "this") -> Any:
-    """Import a part of river. Raises MissingPackageError, which says how to get it."""
-    try:
-        return importlib.import_module(f"river.{part}")
-    except ImportError:
-        raise MissingPackageError(
-            f"{wanted_by} needs the package river, which is not installed here; "
-            "run: pip install 'rocsteady[prequential]'"
-        ) from None
-
-
-def _logistic(task: Task, has_text: bool) -> Any:
-    models, preprocessing = river_module("linear_model"), river_module("preprocessing")
-    model = models.LogisticRegression() if task.is_binary else models.SoftmaxRegression()
-    if not has_text:
+def _logistic(module: Any, task: Task, instances: Instances) -> Any:
+    preprocessing = optional_module("river.preprocessing", "logistic")
+    model = module.LogisticRegression() if task.is_binary else module.SoftmaxRegression()
+    if not instances.categories:
         return preprocessing.StandardScaler() | model
-    compose = river_module("compose")
+    compose = optional_module("river.compose", "logistic")
     scaled = compose.SelectType(numbers.Number) | preprocessing.StandardScaler()
     return scaled + (compose.SelectType(str) | preprocessing.OneHotEncoder(drop_zeros=True)) | model
 
 
-def _naive_bayes(has_text: bool) -> Any:
-    gaussian = river_module("naive_bayes").GaussianNB()
-    return MixedNaiveBayes(gaussian) if has_text else gaussian
+def _naive_bayes(module: Any, instances: Instances) -> Any:
+    gaussian = module.GaussianNB()
+    return MixedNaiveBayes(gaussian) if instances.categories else gaussian
 
 
 class MixedNaiveBayes:
