@@ -5,8 +5,8 @@ watches ceil(sqrt(d)) candidate splits, each of a random feature at the value of
 takes the best one after GRACE instances if the Gini impurity falls by LEAST_GAIN. The class is the one with
 the greatest mean frequency over the leaves that the trees lead to; of equal ones the first.
 
-River's adaptive forest takes a millisecond an instance, this one about a microsecond; and unlike one of random
-features alone it gets better with what it learns, which is what separates cv from split.
+River's adaptive forest takes a millisecond an instance, this one some microseconds; and unlike trees of random
+splits alone it gets better with what it learns, which is what separates cv from split.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class OnlineForest:
         """Return the mean frequencies of classes, [n, classes]."""
         trees = self._made(matrix.shape[1], len(self.classes_))
         out = np.empty((len(matrix), len(self.classes_)))
-        _frequencies(matrix, *trees[:5], out)
+        _frequencies(matrix, *trees[:4], out)
         return out
 
     def _made(self, features: int, classes: int) -> _Trees:
@@ -250,8 +250,6 @@ def _test_then_train(
 
 
 @entry
-def _frequencies(
-    matrix: Any, feature: Any, threshold: Any, left: Any, counts: Any, size: Any, out: Any
-) -> None:
+def _frequencies(matrix: Any, feature: Any, threshold: Any, left: Any, counts: Any, out: Any) -> None:
     for row in range(len(matrix)):
         _vote(matrix, row, feature, threshold, left, counts, out[row])
