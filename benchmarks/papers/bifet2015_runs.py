@@ -1,10 +1,10 @@
 """How often tests reject, over runs: two forests of other seeds, and one whose predictions are disturbed.
 
-A run deals a stream to folds anew, by its number as the seed; every (learner, fold) has its own seed. Folds are
-dealt by `Folds`, predictions are disturbed by `NoisyLearner`, and tested by `significance`: as the machines of
-`rocsteady prequential` do, whose p-values are the same (a test holds them against each other), but without
-packets and snapshots. A fold learns the same whether it tests before or elsewhere, so that it learns once,
-predicts everything, and counts what it would have tested.
+A run deals a stream to folds anew, by its number as the seed; every (learner, fold) has its own seed. Folds
+are dealt by `Folds`, predictions are disturbed by `NoisyLearner`, and tested by `significance`: as the
+machines of `rocsteady prequential` do, whose p-values are the same (a test holds them against each other), but
+without packets and snapshots. A fold learns the same whatever it tests, so that it learns once, predicts
+everything, and counts what it would have tested.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from rocsteady.core.events import FloatArray, Int64Array
 from rocsteady.core.folds import METHODS, Folds
 from rocsteady.core.hashed_chances import seed_of
 from rocsteady.core.instances import Bits, Instances, Outcome, Task
@@ -52,6 +53,7 @@ class Rejections:
     by_test     [place, test]
     by_look     [method, prequential, kind, look]: kind "seeds" (two forests), "coin" (the same discordant
                 instances, each given to one of the two by the toss of a coin)
+    course      [method, prequential, kind]: bool[LOOKS] of every fold, whether McNemar's test rejects
     accuracies  [place]: of both learners, and how far they are apart in a fold
     classes     [stream]: how many there are
     """
@@ -59,6 +61,7 @@ class Rejections:
     def __init__(self) -> None:
         self.by_test: dict[tuple[Place, str], list[float]] = defaultdict(list)
         self.by_look: dict[tuple[str, bool, str, str], list[float]] = defaultdict(list)
+        self.course: dict[tuple[str, bool, str], list[Bits]] = defaultdict(list)
         self.accuracies: dict[Place, list[tuple[float, float, float]]] = defaultdict(list)
         self.classes: dict[str, int] = {}
 
@@ -100,8 +103,8 @@ class _Said:
     def __init__(self, outcome: Outcome) -> None:
         self._outcome = outcome
 
-    def run(self, instances: Instances, weights: object, tests: object) -> Outcome:
-        assert len(instances) == len(self._outcome.scores)
+    def run(self, instances: Instances, weights: Int64Array, tests: Bits) -> Outcome:
+        assert len(instances) == len(weights) == len(tests) == len(self._outcome.scores)
         return self._outcome
 
     def to_bytes(self) -> bytes:
@@ -195,19 +198,23 @@ def _look(
         ]
         heads = coins.binomial(parts[0] + parts[1], 0.5)
         for kind, (a, b) in (("seeds", parts), ("coin", (heads, parts[0] + parts[1] - heads))):
-            for look, share in zip(LOOKED, rejected_at_looks(a.tolist(), b.tolist()), strict=True):
-                rejections.by_look[*where, kind, look].append(share)
+            p_values, anytime = p_values_of_looks(a.tolist(), b.tolist())
+            rejected = p_values < ALPHA
+            rejections.course[*where, kind].append(rejected)
+            shares = (rejected[-1], rejected.any(), anytime < ALPHA)
+            for look, share in zip(LOOKED, shares, strict=True):
+                rejections.by_look[*where, kind, look].append(float(share))
 
 
 def _starts(n: int) -> np.ndarray:
     return np.linspace(0, n, LOOKS, endpoint=False).astype(np.int64)
 
 
-def rejected_at_looks(a: Sequence[int], b: Sequence[int]) -> tuple[bool, bool, bool]:
-    """Say whether discordant counts, of one look after another, reject; see LOOKED."""
+def p_values_of_looks(a: Sequence[int], b: Sequence[int]) -> tuple[FloatArray, float]:
+    """Return McNemar's p-value at every look, and the anytime-valid one at the last, of further counts."""
     evidence = McnemarEvidence()
     p_values = []
     for only_a, only_b in zip(a, b, strict=True):
         evidence.update(only_a, only_b)
         p_values.append(mcnemar(evidence.only_a_wrong, evidence.only_b_wrong).p_value)
-    return p_values[-1] < ALPHA, min(p_values) < ALPHA, evidence.p_value < ALPHA
+    return np.array(p_values), evidence.p_value

@@ -5,8 +5,8 @@ watches ceil(sqrt(d)) candidate splits, each of a random feature at the value of
 takes the best one after GRACE instances if the Gini impurity falls by LEAST_GAIN. The class is the one with
 the greatest mean frequency over the leaves that the trees lead to; of equal ones the first.
 
-River's adaptive forest takes a millisecond an instance, this one some microseconds; and unlike trees of random
-splits alone it gets better with what it learns, which is what separates cv from split.
+River's adaptive forest takes a millisecond an instance, this one some microseconds; and unlike trees of
+random splits alone it gets better with what it learns, which is what separates cv from split.
 """
 
 from __future__ import annotations
