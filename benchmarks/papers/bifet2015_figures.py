@@ -17,7 +17,7 @@ from rocsteady.core.settings import EvaluatorSettings
 from rocsteady.core.windows import Adaptive, EveryEvents, LastEvents, Window
 
 from .bifet2015_streams import drifting, stream_of
-from .drawing import Line, Panel, draw, prose, table
+from .drawing import Line, Panel, draw, prose, table, verdict
 
 MEASURES = ("accuracy", "kappa", "harmonic_mean", "kappa_m")
 NAMES = {"accuracy": "accuracy", "kappa": "kappa", "harmonic_mean": "H", "kappa_m": "kappa_m"}
@@ -92,15 +92,15 @@ def figure_2(folder: Path, sizes: Sizes) -> str:
         + "- **Here**: "
         + prose(
             f"kappa_m of the majority is {'0 in every' if zero else 'not 0 in each'} one of {len(below):,} "
-            f"rows, while kappa reaches {others[0]:.3f} and H {others[1]:.3f}: the claim "
-            f"{_holds(holds)}. The tree's kappa_m is below kappa, or less than .01 above it, in {lower:.0%} "
-            f"of the rows; it is negative in {below.mean():.1%}, and in {unseen.mean():.1%} while kappa is "
-            f"positive: that claim {_holds(bool(unseen.any()))}."
+            f"rows, while kappa reaches {others[0]:.3f} and H {others[1]:.3f}: the claim {verdict(holds)}. "
+            f"The tree's kappa_m is below kappa, or less than .01 above it, in {lower:.0%} of the rows; it "
+            f"is negative in {below.mean():.1%}, and in {unseen.mean():.1%} while kappa is positive: that "
+            f"claim {verdict(bool(unseen.any()))}."
         )
-        + "- **Why**: p_m is the accuracy of a majority classifier that sees the labels before an instance and "
-        "no more, in the same window as the measure: the very learner. Taking the majority after the instance, "
-        "or a tie the other way, kappa_m would not be 0. A value of kappa above 0 takes both classes among "
-        "the predictions of one window, that is a switch.\n"
+        + "- **Why**: p_m is the accuracy of a majority classifier that sees the labels before an instance "
+        "and no more, in the same window as the measure: the very learner. Taking the majority after the "
+        "instance, or a tie the other way, kappa_m would not be 0. A value of kappa above 0 takes both "
+        "classes among the predictions of one window, that is a switch.\n"
     )
 
 
@@ -128,19 +128,19 @@ def figure_3(folder: Path, sizes: Sizes) -> str:
         "## Figure 3: windows and ADWIN on Electricity\n\n"
         f"{draw(folder / 'bifet2015-3.svg', panels)}\n"
         + table(("window", "mean distance to ADWIN", f"mean step in {sizes.every} instances"), lines)
-        + "\nAccuracy of the Hoeffding tree. ADWIN watches its errors (`adaptive:0.002:error`); its window held "
-        f"{int(np.median(held)):,} instances in the median, {int(held.min()):,} at the least and "
+        + "\nAccuracy of the Hoeffding tree. ADWIN watches its errors (`adaptive:0.002:error`); its window "
+        f"held {int(np.median(held)):,} instances in the median, {int(held.min()):,} at the least and "
         f"{int(held.max()):,} at the most.\n\n"
-        "- **The paper**: a window of 10,000 is smooth, one of 100 fluctuates, and 1,000 is the size most like "
-        "ADWIN.\n"
+        "- **The paper**: a window of 10,000 is smooth, one of 100 fluctuates, and 1,000 is the size most "
+        "like ADWIN.\n"
         "- **Here**: "
         + prose(
             f"from row to row the window of 100 moves by {steps['100']:.4f} and that of 10,000 by "
             f"{steps['10,000']:.4f}; the window nearest to ADWIN is {nearest}, at {apart[nearest]:.4f}: the "
-            f"claim {_holds(nearest == '1,000')}."
+            f"claim {verdict(nearest == '1,000')}."
         )
-        + "- **Why**: the size that is most like ADWIN is a property of the stream, as the sizes of ADWIN's own "
-        "window show; nobody had to choose it.\n"
+        + "- **Why**: the size that is most like ADWIN is a property of the stream, as the sizes of ADWIN's "
+        "own window show; nobody had to choose it.\n"
     )
 
 
@@ -201,7 +201,7 @@ def figure_4(folder: Path, sizes: Sizes) -> str:
             f"ADWIN is {mean[ADWIN]:.4f} from the hold-out in the mean, the window of 100 {mean['100']:.4f}, "
             f"of 1,000 {mean['1,000']:.4f}, of 10,000 {mean['10,000']:.4f}: the claim that it follows "
             f"hold-out more closely than the paper's two windows, 100 and 10,000, "
-            f"{_holds(mean[ADWIN] < shown)}. "
+            f"{verdict(mean[ADWIN] < shown)}. "
             + (
                 "No window comes nearer."
                 if best == ADWIN
@@ -225,7 +225,3 @@ def _in_windows(outcome: Outcome, labels: Int8Array, every: int) -> dict[str, Ro
     windows: dict[str, Window] = {f"{k:,}": LastEvents(k) for k in WINDOWS}
     windows[ADWIN] = Adaptive(signal="error")
     return {name: rows_of(outcome, labels, window, every) for name, window in windows.items()}
-
-
-def _holds(holds: bool) -> str:
-    return "holds" if holds else "does not hold"

@@ -2,8 +2,8 @@
 
 A run deals a stream to folds anew, by its number as the seed; every (learner, fold) has its own seed. Folds
 are dealt by `Folds`, predictions are disturbed by `NoisyLearner`, and tested by `significance`: as the
-machines of `rocsteady prequential` do, whose p-values are the same (a test holds them against each other), but
-without packets and snapshots. A fold learns the same whatever it tests, so that it learns once, predicts
+machines of `rocsteady prequential` do, whose p-values are the same (a test holds them against each other),
+but without packets and snapshots. A fold learns the same whatever it tests, so that it learns once, predicts
 everything, and counts what it would have tested.
 """
 

@@ -96,6 +96,11 @@ def prose(text: str) -> str:
     return " ".join(text.split()) + "\n"
 
 
+def verdict(holds: bool) -> str:
+    """Say whether a claim holds."""
+    return "holds" if holds else "does not hold"
+
+
 def machine(compiled: str = "all contenders are compiled by numba") -> str:
     """Say what the figures were measured on."""
     cpu = platform.processor() or platform.machine()

@@ -65,7 +65,6 @@ class OnlineForest:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self.classes_: npt.NDArray[Any] = np.empty(0, object)
         self._trees: _Trees | None = None
 
     def test_then_train(self, matrix: Any, codes: Codes, classes: int, weights: Any, tests: Any) -> Codes:
@@ -83,7 +82,7 @@ class OnlineForest:
     def partial_fit(self, matrix: Any, labels: Any, classes: Any = None) -> OnlineForest:
         """Learn instances one by one; `classes` names all there are, the first time."""
         if classes is not None:
-            self.classes_ = np.asarray(classes)
+            self.classes_: npt.NDArray[Any] = np.asarray(classes)
         codes = np.array([self.classes_.tolist().index(label) for label in labels.tolist()], np.int64)
         ones, none = np.ones(len(codes), np.int64), np.zeros(len(codes), np.bool_)
         self.test_then_train(matrix, codes, len(self.classes_), ones, none)
