@@ -39,10 +39,11 @@ def table_2(rejections: Rejections) -> str:
         + prose(
             "Here, and the paper's in brackets; all streams count alike. McNemar's test is made in every "
             "fold, over all that the fold has tested when the stream ends, and the share is of folds and "
-            "runs; sign test and Wilcoxon's are made once a run, over the ten accuracies. (The paper does "
-            "not say which counts its McNemar takes: sums over folds would count an instance of split or "
-            "bootstrap several "
-            'times.) Sign test and Wilcoxon are exact; the rows "8 wins" take the paper\'s critical value.'
+            "runs; sign test and Wilcoxon's are made once a run, over the ten accuracies. The paper does not "
+            "say which counts its McNemar takes; sums over folds would count an instance of split or "
+            "bootstrap several times, and shares such as the .45 of table 3 are no multiples of 1/50, so "
+            'that it made more than one test a run. Sign test and Wilcoxon are exact here; the rows "8 '
+            "wins\" take the paper's critical value."
         )
         + "\n"
         + _type_1(rejections)
@@ -73,7 +74,7 @@ def _type_1(rejections: Rejections) -> str:
             f"{min(apart):.4f} to {max(apart):.4f} apart in the mean (prequential). McNemar asks whether "
             f"these two differ, and finds it out where there are instances enough (the tosses of a coin "
             f"below show that the test keeps its level); the tests over folds ask whether one algorithm is "
-            f"better than the other. It finds more with every instance, and the paper's streams are longer. "
+            f"better than the other. McNemar finds more with every instance, and streams are longer there. "
             f"The paper's sign test rejects by {PAPER_WINS} wins of {FOLDS}, whose level is .109: just the "
             f"paper's .09 to .12; exact it is .021, and Wilcoxon's .049."
         )
