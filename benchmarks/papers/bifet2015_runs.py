@@ -88,6 +88,16 @@ class Rejections:
         a, b, apart = np.mean(found, axis=0).tolist()
         return a, b, apart
 
+    @property
+    def runs(self) -> int:
+        """How many runs a stream had."""
+        return len(next(iter(self.accuracies.values())))
+
+    def apart(self, stream: str, method: str, prequential: bool) -> float:
+        """Return the mean distance of the accuracies of two forests in a fold."""
+        found = self.accuracies[Place(stream, method, prequential, 0.0)]
+        return float(np.mean([distance for *_, distance in found]))
+
     def disturbed(self, stream: str, method: str, prequential: bool, change: float) -> tuple[float, float]:
         """Return the mean accuracy of learner b without noise and with it."""
         before, after = (
