@@ -31,7 +31,7 @@ from rocsteady.core.settings import EvaluatorSettings
 from rocsteady.core.text_columns import IdColumn
 from rocsteady.core.windows import EveryEvents, LastEvents
 
-from .papers.data import data_path
+from .papers.data import data_file
 from .processes import ROOT, command, table
 
 LEARNERS, FOLDS = 4, 10
@@ -99,7 +99,7 @@ def on_electricity(folder: Path, *words: str) -> float:
     """Return the seconds by the clock of the whole command."""
     learners = ("majority", "naive-bayes", "hoeffding", "logistic")
     return command(
-        "prequential", str(data_path("electricity.csv.gz")), "--label", "class", "--positive", "UP",
+        "prequential", str(data_file("electricity.csv.gz")), "--label", "class", "--positive", "UP",
         *(f"--learner={name}" for name in learners), "--folds", str(FOLDS), "--window", "last:1000",
         "--every", "1000", "--output", str(folder), *words,
     ).wall  # fmt: skip

@@ -19,6 +19,7 @@ from rocsteady.core.errors import MissingPackageError, RocsteadyError
 PAPERS = {
     "tatti2018": "Tatti 2018, Efficient estimation of AUC in a sliding window",
     "tatti2021": "Tatti 2021, Maintaining AUC and H-measure over time",
+    "bifet2015": "Bifet et al. 2015, Efficient online evaluation of big data stream classifiers",
 }
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "docs" / "papers"
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +126,7 @@ def load(name: str) -> Stream:
     """
     if name not in STREAMS:
         raise ConfigError(f"no stream is called {name!r}; there are {', '.join(STREAMS)}")
-    path = data_path("scores_tvnews_lda.csv.gz" if name == "tvnews" else _SOURCES[name].file)
+    path = data_file("scores_tvnews_lda.csv.gz" if name == "tvnews" else _SOURCES[name].file)
     if name == "tvnews":
         return _tv_news(path)
     kept = _cache_file(name, path)
@@ -136,12 +138,12 @@ def load(name: str) -> Stream:
     return stream
 
 
-def data_path(file: str) -> Path:
-    """Return where a data set is. Raises ConfigError or InputError, as `load` does."""
+def data_file(name: str) -> Path:
+    """Return the path of a data set. Raises ConfigError, InputError as `load` does."""
     folder = os.environ.get(VARIABLE)
     if not folder:
         raise ConfigError(f"{VARIABLE} is not set; export it to the folder of the papers' data sets")
-    path = Path(folder) / file
+    path = Path(folder) / name
     if not path.is_file():
         raise InputError(f"{path} does not exist; {VARIABLE} names the folder of the papers' data sets")
     return path
@@ -164,12 +166,13 @@ def _keep(path: Path, stream: Stream) -> None:
         part.unlink(missing_ok=True)
 
 
-def _read(path: Path, header: bool = True) -> pa.Table:
+def read_csv(path: Path, header: bool = True, lines: int | None = None) -> pa.Table:
+    """Read a compressed CSV file, or so many lines of it; empty fields and "?" are missing."""
     from pyarrow import csv
 
     with gzip.open(path) as file:
         return csv.read_csv(
-            file,
+            io.BytesIO(b"".join(islice(file, lines))),
             csv.ReadOptions(autogenerate_column_names=not header),
             convert_options=csv.ConvertOptions(null_values=["", "?"], strings_can_be_null=True),
         )
@@ -177,7 +180,7 @@ def _read(path: Path, header: bool = True) -> pa.Table:
 
 def _tv_news(path: Path) -> Stream:
     """Return the scores of the test part; those that the discriminant was trained on flatter it."""
-    table = _read(path)
+    table = read_csv(path)
     test = np.asarray(table["part"].to_pylist()) == "test"
     labels = (table["label"].to_numpy()[test] == 1).astype(np.int8)
     about = "TV News commercials, the test part; linear discriminant analysis"
@@ -193,7 +196,7 @@ def _score(name: str, path: Path) -> Stream:
             f"the scores of {name} need scikit-learn, which is not installed: pip install '.[bench]'"
         ) from error
     source = _SOURCES[name]
-    table = _read(path, source.header)
+    table = read_csv(path, source.header)
     labels = source.label(table).astype(np.int8)
     features = _features(table.drop_columns([source.label_column, *source.dropped]))
     is_training = np.zeros(len(labels), bool)

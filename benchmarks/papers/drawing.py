@@ -96,7 +96,12 @@ def prose(text: str) -> str:
     return " ".join(text.split()) + "\n"
 
 
-def machine() -> str:
+def verdict(holds: bool) -> str:
+    """Say whether a claim holds."""
+    return "holds" if holds else "does not hold"
+
+
+def machine(compiled: str = "all contenders are compiled by numba") -> str:
     """Say what the figures were measured on."""
     cpu = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").exists():
@@ -106,5 +111,5 @@ def machine() -> str:
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("numba", "numpy"))
     return (
         f"{cpu}, {os.cpu_count()} cores (one used), Python {platform.python_version()}, {versions}. Times "
-        "are of the processor; all contenders are compiled by numba.\n"
+        f"are of the processor; {compiled}.\n"
     )
