@@ -30,6 +30,7 @@ from ..transforms.evaluate_folds import EvaluateFolds
 from ..transforms.event_fields import EventFields
 from ..transforms.file_formats import SourceFile, has_scheme
 from ..transforms.file_partition import FilePartition
+from ..transforms.kafka_topic import is_kafka
 from ..transforms.list_files import check_columns
 from ..transforms.prequential import reports_alone, rows_alone
 from ..transforms.read_files import ReadFiles
@@ -91,6 +92,11 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Prequent
         if not is_text(text or ""):
             raise ConfigError(f"{option} {text!a} is not UTF-8; give another")
     runner = runner_of(options, beam_flags)
+    if stream := next((path for path in options.sources if path == "-" or is_kafka(path)), None):
+        raise ConfigError(
+            f"SOURCE {stream}: learners are trained here on files and made-up streams; on a stream that goes on, "
+            "apply rs.Prequential to it in a pipeline of your own"
+        )
     sources = sources_of(options.sources)
     columns = instance_columns(sources[0], instance_fields(options), options.feature, options.category)
     settings = prequential_settings(options, columns)

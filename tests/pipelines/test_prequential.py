@@ -250,6 +250,14 @@ def test_streams_that_are_made_up(capsys, tmp_path):
         assert word in ran.lines[-1]
 
 
+@pytest.mark.parametrize("stream", ["-", "kafka://localhost:9092/instances"])
+def test_streams_that_go_on_are_for_the_transform(capsys, tmp_path, stream):
+    ran = prequential(capsys, stream, tmp_path / "o")
+    assert ran.status == 2
+    assert stream in ran.lines[-1]
+    assert "rs.Prequential" in ran.lines[-1]
+
+
 def test_an_input_that_is_an_output(capsys, source, tmp_path):
     folder = tmp_path / "o"
     folder.mkdir()
