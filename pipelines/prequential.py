@@ -94,8 +94,8 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Prequent
     runner = runner_of(options, beam_flags)
     if stream := next((path for path in options.sources if path == "-" or is_kafka(path)), None):
         raise ConfigError(
-            f"SOURCE {stream}: learners are trained here on files and made-up streams; on a stream that goes on, "
-            "apply rs.Prequential to it in a pipeline of your own"
+            f"SOURCE {stream}: learners are trained here on files and made-up streams; on a stream that goes "
+            "on, apply rs.Prequential to it in a pipeline of your own"
         )
     sources = sources_of(options.sources)
     columns = instance_columns(sources[0], instance_fields(options), options.feature, options.category)
