@@ -1,8 +1,8 @@
 """The wire form of a learner, as a fold's state keeps it.
 
-Little-endian: magic "RSLN", version u8, reserved u8, crc32 of the rest u32, length of a JSON head u32; the
-head; the body. A body holds what a model says of itself (its own `to_bytes`), else its pickle: reading that
-runs code, so that only bytes of a job's own state may come here.
+A frame (frames.py) with magic "RSLN"; payload: a head (text, JSON), the body. A body holds what a model says
+of itself (its own `to_bytes`), else its pickle: reading that runs code, so that only bytes of a job's own state
+may come here.
 """
 
 from __future__ import annotations
@@ -10,26 +10,22 @@ from __future__ import annotations
 import json
 import pickle
 import struct
-import zlib
 from typing import Any
 
 from .errors import (
     ConfigError,
     CorruptBytesError,
-    ForeignBytesError,
-    FutureVersionError,
     InputError,
     OtherConfigurationError,
     RocsteadyError,
-    TruncatedBytesError,
 )
+from .evaluator_state import Reader, packed_text
+from .frames import framed, unframed
 
 MAGIC = b"RSLN"
 VERSION = 1
 MAX_BYTES = 256 << 20
 """Of a learner in one fold."""
-
-_HEAD = struct.Struct("<4sBBII")
 
 
 def pack_learner(name: str, head: dict[str, Any], body: bytes) -> bytes:
@@ -39,30 +35,17 @@ def pack_learner(name: str, head: dict[str, Any], body: bytes) -> bytes:
             f"learner {name!r} has grown to {len(body) >> 20:,} MB in one fold, more than the "
             f"{MAX_BYTES >> 20} that a state may hold; bound it (river's trees take max_size) or leave it out"
         )
-    text = json.dumps(head).encode()
-    rest = text + body
-    return _HEAD.pack(MAGIC, VERSION, 0, zlib.crc32(rest), len(text)) + rest
+    return framed(MAGIC, VERSION, packed_text(json.dumps(head)) + body)
 
 
 def unpack_learner(data: bytes) -> tuple[dict[str, Any], bytes]:
     """Return head and body. Raises one of the four `WireError`s where the bytes are anything else."""
-    if bytes(data[:4]) != MAGIC[: len(data)] or not data:
-        raise ForeignBytesError(f"{len(data)} bytes are not the state of a learner")
-    if len(data) < _HEAD.size:
-        raise TruncatedBytesError(f"the state of a learner ends after {len(data)} bytes, inside its head")
-    _, version, reserved, crc, length = _HEAD.unpack_from(data)
-    if not 0 < version <= VERSION:
-        raise FutureVersionError(
-            f"the state of a learner has version {version}: this rocsteady reads up to {VERSION}; upgrade it"
-        )
-    rest = data[_HEAD.size :]
-    if reserved or zlib.crc32(rest) != crc:
-        raise CorruptBytesError("the state of a learner fails its checksum; it was damaged or cut short")
+    reader = Reader(unframed(data, MAGIC, VERSION, "the state of a learner"))
     try:
-        head = dict(json.loads(rest[:length]))
-    except (ValueError, TypeError) as damage:
+        head = dict(json.loads(reader.text()))
+    except (struct.error, ValueError, TypeError) as damage:
         raise contradiction(str(damage)) from damage
-    return head, rest[length:]
+    return head, bytes(reader.payload[reader.at :])
 
 
 def contradiction(why: str) -> CorruptBytesError:

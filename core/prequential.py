@@ -22,17 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import (
-    CorruptBytesError,
-    ForeignBytesError,
-    FutureVersionError,
-    InputError,
-    OtherConfigurationError,
-    TruncatedBytesError,
-)
+from .errors import CorruptBytesError, InputError, RocsteadyError, check_settings
 from .evaluator_state import Reader, packed_text
 from .events import NO_TIME, EventBatch, FloatArray, Int8Array, Int64Array, TextColumn
 from .fold_report import Bits, FoldReport
+from .frames import framed, unframed
 from .hashed_chances import HashArray
 from .id_index import hash64_of_ids
 from .input_order import order_of
@@ -45,9 +39,8 @@ from .rejected import Rejected
 from .rows import Rows
 from .windows import EveryEvents
 
-MAGIC = b"RSPF"
+MAGIC = b"RSLF"
 VERSION = 1
-_HEAD = struct.Struct("<4sHH16sQI")
 _SHARED = b"RSZR"
 
 COUNTED = ("instances_tested", "instances_learnt", "learner_failures", "late")
@@ -354,17 +347,14 @@ class PrequentialFold:
         ]  # fmt: skip
         held = self._order.held()
         tested = self._report(NO_TIME).pack()
-        parts = [packed_text(json.dumps(head)), packed_text(json.dumps(self._order.progress()))]
+        texts = json.dumps(self.settings.meaning()), json.dumps(head), json.dumps(self._order.progress())
+        parts = [*map(packed_text, texts)]
         parts.append(struct.pack("<I", len(held)))
         for partition, sequence, packet in held:
             parts += [struct.pack("<iqQ", partition, sequence, len(packet)), packet]
         for content in (learner, self._evaluator.to_bytes(), tested):
             parts += [struct.pack("<Q", len(content)), content]
-        payload = b"".join(parts)
-        head_bytes = _HEAD.pack(
-            MAGIC, VERSION, 0, self.settings.fingerprint(), len(payload), zlib.crc32(payload)
-        )
-        return head_bytes + payload
+        return framed(MAGIC, VERSION, b"".join(parts))
 
     @classmethod
     def from_bytes(
@@ -375,12 +365,15 @@ class PrequentialFold:
         The bytes are those of a job's own state: a learner is unpickled. Raises OtherConfigurationError where
         the settings were others, a `WireError` for other bytes.
         """
-        payload = _checked_payload(data, settings)
+        reader = Reader(unframed(data, MAGIC, VERSION, "the state of a fold"))
         self = cls(settings, learner, fold)
         try:
-            self._load(Reader(payload))
+            check_settings(settings.meaning(), json.loads(reader.text()))
+            self._load(reader)
+        except RocsteadyError:
+            raise
         except (ValueError, TypeError, KeyError, IndexError, OverflowError, struct.error) as damage:
-            raise CorruptBytesError(f"the snapshot of a fold contradicts itself: {damage}") from damage
+            raise CorruptBytesError(f"the state of a fold contradicts itself: {damage}") from damage
         return self
 
     def _load(self, reader: Reader) -> None:
@@ -412,28 +405,3 @@ class PrequentialFold:
 
 _NO_BITS = np.empty(0, np.bool_)
 _NOTHING: list[Any] = [_NO_BITS, _NO_BITS, np.empty(0, np.int8), np.empty(0), np.empty(0, np.int64)]
-
-
-def _checked_payload(data: bytes, settings: PrequentialSettings) -> memoryview:
-    if data[:4] != MAGIC[: len(data)] or not data:
-        raise ForeignBytesError(f"{len(data)} bytes are not the snapshot of a fold")
-    if len(data) < _HEAD.size:
-        raise TruncatedBytesError(f"the snapshot of a fold ends after {len(data)} bytes, inside its head")
-    _, version, reserved, fingerprint, size, crc = _HEAD.unpack_from(data)
-    if not 0 < version <= VERSION:
-        raise FutureVersionError(
-            f"the snapshot of a fold has version {version}: this rocsteady reads up to {VERSION}; upgrade it"
-        )
-    payload = memoryview(data)[_HEAD.size :]
-    if len(payload) < size:
-        raise TruncatedBytesError(
-            f"the snapshot of a fold ends after {len(data)} of {_HEAD.size + size} bytes"
-        )
-    if reserved or len(payload) > size or zlib.crc32(payload) != crc:
-        raise CorruptBytesError("the snapshot of a fold fails its checksum; it was damaged")
-    if fingerprint != settings.fingerprint():
-        raise OtherConfigurationError(
-            "the state is of other learners, folds, windows or rows; go on with the settings it was "
-            "made under, or start from an empty state"
-        )
-    return payload

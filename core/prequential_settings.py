@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -108,16 +106,16 @@ class PrequentialSettings:
         window = self.evaluator.window
         return window.k if isinstance(window, LastEvents) else None
 
-    def fingerprint(self) -> bytes:
-        """Return 16 bytes of a hash of all that decides what a state means."""
-        folds = self.folds
-        words = [
-            [[spec.name, spec.factory, spec.noise, spec.batch] for spec in self.learners],
-            [folds.method, folds.count, folds.seed, folds.prequential],
-            TableSettings(self.evaluator).to_json(), [*self.task[:2], [*self.task.classes]],
-            self.comparison.to_json(),
-        ]  # fmt: skip
-        return hashlib.blake2b(json.dumps(words).encode(), digest_size=16).digest()
+    def meaning(self) -> dict[str, object]:
+        """Return what decides the meaning of a state, by name, as JSON has it."""
+        return {
+            **TableSettings(self.evaluator).meaning(),
+            "learners": [[spec.name, spec.factory, spec.noise, spec.batch] for spec in self.learners],
+            "folds": [getattr(self.folds, name) for name in ("method", "count", "seed", "prequential")],
+            "classes": None if self.task.is_binary else [*self.task.classes],
+            "compared": [*self.compared],
+            "alpha": self.alpha,
+        }
 
 
 def key_of(learner: int, fold: int) -> str:
