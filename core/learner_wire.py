@@ -1,8 +1,8 @@
 """The wire form of a learner, as a fold's state keeps it.
 
-A frame (frames.py) with magic "RSLN"; payload: a head (text, JSON), the body. A body holds what a model says
-of itself (its own `to_bytes`), else its pickle: reading that runs code, so that only bytes of a job's own state
-may come here.
+A frame (frames.py) with magic "RSLN"; payload: a head (text, JSON), the body. A body holds what a model
+says of itself (its own `to_bytes`), else its pickle: reading that runs code, so that only bytes of a job's
+own state may come here.
 """
 
 from __future__ import annotations
