@@ -383,7 +383,11 @@ def growth(stage: Stage, seconds: float) -> Growth:
                 if each["status"] == "COMPLETED":
                     done[each["id"]] = each["trigger_timestamp"] / 1_000, int(each["state_size"])
             time.sleep(5)
-        state, packets = _written(stage, job.identity)
+        for _ in range(6):  # Flink fetches what it is asked for a first time behind its answer
+            state, packets = _written(stage, job.identity)
+            if packets:
+                break
+            time.sleep(10)
     finally:
         feed.stop()
         job.cancel()
