@@ -87,8 +87,8 @@ def summary(rows: Sequence[ComparisonRow], checkpoint: int) -> Iterator[str]:
         test = f"{row.measure}, {row.test} test ({how})"
         yield f"{row.better} is better than {worse} by {test}, since checkpoint {since[_identity(row)]}"
     if not said:
-        reasons = {row.reason for row in rows if row.checkpoint == checkpoint and row.p_holm is not None}
-        why = "".join(f" ({reason})" for reason in sorted(reasons - {None, ""}))
+        tested = [row for row in rows if row.checkpoint == checkpoint and row.p_holm is not None]
+        why = "".join(f" ({reason})" for reason in sorted({row.reason for row in tested if row.reason}))
         yield f"no model is shown to be better than another at the last checkpoint{why}"
     elif said > _SHOWN:
         yield f"and {said - _SHOWN:,} more, in the table"

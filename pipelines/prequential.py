@@ -187,7 +187,8 @@ class _Gathered(beam.DoFn):
 
 def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
     """Write the page about a job whose tables are written."""
-    from .report import TITLE, count_dead_letters, rows_settings, write_report
+    from .report import TITLE, rows_settings, write_report
+    from .report_rows import count_dead_letters
 
     rows_path, comparisons_path, means_path, letters_path = tables
     rows, oddities = read_tables([rows_path], "rows")
