@@ -87,7 +87,9 @@ def summary(rows: Sequence[ComparisonRow], checkpoint: int) -> Iterator[str]:
         test = f"{row.measure}, {row.test} test ({how})"
         yield f"{row.better} is better than {worse} by {test}, since checkpoint {since[_identity(row)]}"
     if not said:
-        yield "no model is better than another at the last checkpoint"
+        tested = [row for row in rows if row.checkpoint == checkpoint and row.p_holm is not None]
+        why = "".join(f" ({reason})" for reason in sorted({row.reason for row in tested if row.reason}))
+        yield f"no model is shown to be better than another at the last checkpoint{why}"
     elif said > _SHOWN:
         yield f"and {said - _SHOWN:,} more, in the table"
 

@@ -188,14 +188,16 @@ class _Gathered(beam.DoFn):
 def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
     """Write the page about a job whose tables are written."""
     from .report import TITLE, rows_settings, write_report
+    from .report_rows import count_dead_letters
 
-    rows_path, comparisons_path, means_path, _ = tables
+    rows_path, comparisons_path, means_path, letters_path = tables
     rows, oddities = read_tables([rows_path], "rows")
     comparisons, _ = read_tables([comparisons_path], "comparisons")
     means, _ = read_tables([means_path], "means")
     write_report(
         rows,
         path,
+        counters=count_dead_letters(read_tables([letters_path], "dead letters")[0]),
         title=job.title or TITLE,
         confidence=job.settings.evaluator.confidence,
         settings=rows_settings([rows_path]),
@@ -210,12 +212,12 @@ def _about(job: PrequentialJob) -> str:
     folds = job.settings.folds
     how = {
         "bootstrap": "each fold trains on an instance Poisson(1) times",
-        "cv": "one fold tests an instance and the others train on it",
-        "split": "one fold trains on an instance and the others test it",
+        "cv": "all folds but one train on an instance",
+        "split": "one fold trains on an instance",
     }[folds.method]
     tests = (
-        "it tests exactly those that it trains on, just before" if folds.prequential
-        else "it tests those that it does not train on"
+        "a fold tests exactly what it trains on, just before" if folds.prequential
+        else "a fold tests what it does not train on"
     )  # fmt: skip
     noise = max(spec.noise for spec in job.settings.learners)
     flipped = f" Predictions are flipped with probability {noise:g}." if noise else ""

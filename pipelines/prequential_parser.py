@@ -18,7 +18,7 @@ PREQUENTIAL_EPILOG = """examples:
         --learner sgd=sklearn.linear_model:SGDClassifier --learner majority --output out
 
   a stream that is made up, whose concept drifts:
-    rocsteady prequential 'generate://sea:500?count=50000&seed=3&drift=25000' --learner hoeffding \
+    rocsteady prequential 'generate://sea:500?count=50000&seed=3&drift=25000' --learner hoeffding \\
         --learner naive-bayes --window adaptive --output out
 
 Learners: majority, majority:N, majority:all, persistent, logistic, naive-bayes, hoeffding, adaptive-forest,
@@ -44,10 +44,10 @@ def add_prequential(parser: argparse.ArgumentParser) -> None:
         "--method",
         choices=("bootstrap", "cv", "split"),
         default="bootstrap",
-        help="bootstrap: a fold trains on an instance Poisson(1) times; cv: one fold tests it, all others "
-        "train; split: one trains, all others test [bootstrap]",
+        help="bootstrap: a fold trains on an instance Poisson(1) times; cv: all folds but one train on "
+        "it; split: one fold trains on it [bootstrap]",
     )
-    learners("--folds", default="10", metavar="K", help="copies of every learner [10]")
+    learners("--folds", default="10", metavar="K", help="copies of every learner, 2 or more [10]")
     learners(
         "--no-prequential",
         action="store_true",
