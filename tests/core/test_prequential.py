@@ -208,6 +208,21 @@ def test_rows_on_a_grid_of_times():
     assert_same(run(settings, records(batch, cuts), restart=True), (rows, reports, []))
 
 
+def test_a_fold_that_tests_nothing_after_the_last_grid_point_has_no_row_of_the_end():
+    settings = settings_of(
+        every=rs.EverySeconds(60), window=rs.LastDuration(90), order="time", method="split", count=2
+    )
+    batch = stream(122)
+    (tested_last,) = (fold for fold in (0, 1) if settings.folds.assign(batch.ids, fold).tests[121])
+    for fold in (0, 1):
+        rows, reports, _ = run(settings, records(batch), fold=fold)
+        dues = [60_000_000, 120_000_000] + [None] * (fold == tested_last)
+        assert [row.due for row in rows][-len(dues) :] == dues
+        assert [report.seq for report in reports] == [1, 61, 121, 122]
+        goes_on = np.array_equal(reports[-1].measures, reports[-2].measures, equal_nan=True)
+        assert goes_on == (fold != tested_last)
+
+
 def test_kappa_m_of_the_sliding_majority_is_zero_in_every_row():
     for classes in (False, True):
         rows, _, _ = run(
