@@ -28,6 +28,7 @@ from .errors import (
     FutureVersionError,
     InputError,
     OtherConfigurationError,
+    RocsteadyError,
     TruncatedBytesError,
 )
 from .evaluator_state import Reader, packed_text
@@ -379,6 +380,8 @@ class PrequentialFold:
         self = cls(settings, learner, fold)
         try:
             self._load(Reader(payload))
+        except RocsteadyError:
+            raise
         except (ValueError, TypeError, KeyError, IndexError, OverflowError, struct.error) as damage:
             raise CorruptBytesError(f"the snapshot of a fold contradicts itself: {damage}") from damage
         return self

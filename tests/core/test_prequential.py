@@ -288,6 +288,29 @@ def test_states_of_others_and_damage():
             PrequentialFold.from_bytes(damaged, settings, 0, 1)
 
 
+class Forgets:
+    """Can be pickled, and not be read again."""
+
+    def learn_one(self, x, y):
+        pass
+
+    def predict_proba_one(self, _):
+        return {True: 1.0}
+
+    def __setstate__(self, state):
+        raise ValueError("no memory")
+
+    def __getstate__(self):
+        return {"a": 1}
+
+
+def test_a_learner_that_cannot_be_read_again_is_no_damage():
+    settings = settings_of(f"m={__name__}:Forgets")
+    state = PrequentialFold(settings, 0, 1).to_bytes()
+    with pytest.raises(OtherConfigurationError, match="^the state of learner 'm' cannot be read: .*no memory"):
+        PrequentialFold.from_bytes(state, settings, 0, 1)
+
+
 def test_records_are_squeezed_once_for_all_folds():
     record = stream(100).pack()
     shared = shared_record(record)
