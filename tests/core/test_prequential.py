@@ -307,7 +307,9 @@ class Forgets:
 def test_a_learner_that_cannot_be_read_again_is_no_damage():
     settings = settings_of(f"m={__name__}:Forgets")
     state = PrequentialFold(settings, 0, 1).to_bytes()
-    with pytest.raises(OtherConfigurationError, match="^the state of learner 'm' cannot be read: .*no memory"):
+    with pytest.raises(
+        OtherConfigurationError, match=r"^the state of learner 'm' cannot be read: .*no memory"
+    ):
         PrequentialFold.from_bytes(state, settings, 0, 1)
 
 
