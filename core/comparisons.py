@@ -203,6 +203,11 @@ def _check(learners: Sequence[str], values: FloatArray, measure: str, alpha: flo
         )
 
 
+def _too_few(folds: int, whose: str) -> str:
+    have = "1 fold has" if folds == 1 else f"{folds} folds have"
+    return f"{have} a value of {whose}, and two are needed"
+
+
 def _pair(
     learners: Sequence[str], signed: FloatArray, pair: tuple[int, int], measure: str, at: Checkpoint,
     alpha: float,
@@ -212,7 +217,7 @@ def _pair(
     a, b = signed[list(pair)]
     known = np.isfinite(a) & np.isfinite(b)
     folds = int(known.sum())
-    reason = f"{folds} folds have a value of both, and two are needed"
+    reason = _too_few(folds, "both")
     blank = blank_row(at, "", measure, "sign", names[0], names[1], folds, alpha, reason)
     if folds < 2:
         return blank, blank._replace(test="wilcoxon")
@@ -253,7 +258,7 @@ def _of_all(
 ) -> list[ComparisonRow]:
     table = signed[:, np.isfinite(signed).all(axis=0)].T
     folds = len(table)
-    reason = f"{folds} folds have a value of all learners, and two are needed"
+    reason = _too_few(folds, "all learners")
     blank = blank_row(at, "", measure, "friedman", "", "", folds, alpha, reason)
     if folds < 2:
         return [blank]

@@ -114,7 +114,10 @@ def error_text(error: BaseException) -> str:
     >>> error_text(KeyError("age")), error_text(ValueError("no\nnumber"))
     ("KeyError: 'age'", 'ValueError: no number')
     """
-    words = " ".join(str(error).split())
+    try:
+        words = " ".join(str(error).split())
+    except Exception:  # of a class of the learner's own, that cannot say it
+        words = ""
     words = words if len(words) <= 300 else f"{words[:297]}..."
     return f"{type(error).__name__}: {words}" if words else type(error).__name__
 

@@ -212,10 +212,8 @@ class PrequentialFold:
         instances = Instances(batch.features, batch.slices, labels, hashes)
         outcome = self._learner.run(instances, weights, tests)
         self._counts["instances_learnt"] += int((weights > 0).sum())
-        failed = np.zeros(len(batch), np.bool_)
         if outcome.failures:
             yield self._refused(batch, outcome.failures)
-            failed[[row for row, _ in outcome.failures]] = True
         tested = np.flatnonzero(tests)
         self._counts["instances_tested"] += len(tested)
         answered = tested[self._answered(outcome, tested)]
@@ -282,7 +280,9 @@ class PrequentialFold:
             if len(rows):
                 yield self._noted(rows)
         elif self._evaluator.seq != self._reported:
-            yield self._noted(self._evaluator.finish())
+            rows = self._evaluator.finish()
+            if len(rows):  # none where a row on the grid has told of all that was tested
+                yield self._noted(rows)
         self._reported = self._evaluator.seq if due == NO_TIME else self._reported
         yield self._report(due)
         self._tested = []

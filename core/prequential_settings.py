@@ -82,8 +82,8 @@ class PrequentialSettings:
     def try_learners(self, numbers: Sequence[str], categories: Sequence[str]) -> None:
         """Make every learner once, and show it no instance with these features, numbers and text.
 
-        What cannot be made here, or does not take them, can hardly do so on a worker. Raises ConfigError, or
-        MissingPackageError.
+        What cannot be made here, does not take them, or cannot be written down and read again, can hardly do so
+        on a worker. Raises a RocsteadyError.
         """
         none, no_text = np.empty(0), TextColumn.of([])
         labels = none.astype(np.int8) if self.task.is_binary else no_text
@@ -92,6 +92,7 @@ class PrequentialSettings:
             learner = spec.make(self.task, 0, self.window_events)
             nothing = Instances(*columns, labels, np.empty(0, np.uint64))
             learner.run(nothing, np.empty(0, np.int64), np.empty(0, np.bool_))
+            spec.load(learner.to_bytes(), self.task, 0, self.window_events)
 
     @property
     def of_folds(self) -> EvaluatorSettings:

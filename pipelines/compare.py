@@ -57,7 +57,12 @@ def compare_command(options: argparse.Namespace) -> int:
         for place, moment in enumerate(found.moments)
         for measure in measures
         for row in compare_learners(
-            found.learners, found.values[measure][:, :, place], measure, moment, alpha
+            found.learners,
+            found.values[measure][:, :, place],
+            measure,
+            moment,
+            alpha,
+            of_one_stream=options.over == "fold",
         )
     ]
     write_table(comparisons_to_arrow(rows), options.output)

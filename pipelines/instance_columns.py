@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..core.errors import ConfigError, InputError
-from ..transforms.columns import numbers, texts
+from ..transforms.columns import number, numbers, texts
 from ..transforms.event_fields import EventFields
 from ..transforms.file_formats import Chunk, SourceFile
 from ..transforms.file_partition import read_batches
@@ -55,6 +55,10 @@ def instance_columns(
             raise ConfigError(f"--feature {name}: it is the label, the time or the id; name other columns")
     if stray := next((name for name in categories if name not in chosen), None):
         raise ConfigError(f"--category {stray} is none of the features; name it with --feature too")
+    if twice := next((name for name in (fields.label, *chosen) if there.count(name) > 1), None):
+        raise InputError(
+            f"{source.name} has {there.count(twice)} columns named {twice!r}; give each its own name"
+        )
     if not chosen:
         raise InputError(f"{source.name} has no columns beside the label, the time and the id to learn from")
     text = [name for name in chosen if name in categories or not _is_number(head.column(name))]
@@ -80,11 +84,13 @@ def _head(source: SourceFile, fields: EventFields) -> pa.RecordBatch:
 
 
 def _is_number(column: pa.Array) -> bool:
-    """Tell whether every value that is there is a number."""
-    if pa.types.is_boolean(column.type):
+    """Tell whether every value that is there is a number, or NaN: that is a missing one."""
+    kind = column.type
+    if pa.types.is_boolean(kind) or pa.types.is_floating(kind) or pa.types.is_integer(kind):
         return True
     there = column.drop_null()
-    return len(there) > 0 and not bool(np.isnan(numbers(there)).any())
+    doubtful = np.flatnonzero(np.isnan(numbers(there))).tolist()
+    return len(there) > 0 and all(number(there[row].as_py()) is not None for row in doubtful)
 
 
 def _classes(source: SourceFile, head: pa.RecordBatch, fields: EventFields) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from ..core.errors import ConfigError, InputError
 from ..core.prequential_settings import PrequentialSettings
 from ..core.rows import Rows
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
+from ..core.windows import EveryEvents
 from ..runners.preflight import problem
 from ..runners.presets import Runner
 from ..transforms.compare_folds import CompareFolds
@@ -51,6 +52,7 @@ from .run_job import run_pipeline
 
 ROWS_FILE, COMPARISONS_FILE, MEANS_FILE = "rows.parquet", "comparisons.parquet", "means.parquet"
 LETTERS_FILE, REPORT_FILE = "dead_letters.parquet", "report.html"
+_TITLE = "How well learners rank and decide on a stream"
 FILES = (ROWS_FILE, COMPARISONS_FILE, MEANS_FILE, LETTERS_FILE, REPORT_FILE)
 
 
@@ -187,7 +189,7 @@ class _Gathered(beam.DoFn):
 
 def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
     """Write the page about a job whose tables are written."""
-    from .report import TITLE, rows_settings, write_report
+    from .report import rows_settings, write_report
     from .report_rows import count_dead_letters
 
     rows_path, comparisons_path, means_path, letters_path = tables
@@ -198,7 +200,7 @@ def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
         rows,
         path,
         counters=count_dead_letters(read_tables([letters_path], "dead letters")[0]),
-        title=job.title or TITLE,
+        title=job.title or _TITLE,
         confidence=job.settings.evaluator.confidence,
         settings=rows_settings([rows_path]),
         notes=[_about(job), *oddities],
@@ -221,7 +223,15 @@ def _about(job: PrequentialJob) -> str:
     )  # fmt: skip
     noise = max(spec.noise for spec in job.settings.learners)
     flipped = f" Predictions are flipped with probability {noise:g}." if noise else ""
-    return f"{counted(folds.count, 'fold')} of every learner, by {folds.method}: {how}; {tests}.{flipped}"
+    evaluator = job.settings.evaluator
+    unit = " instances" if isinstance(evaluator.every, EveryEvents) else ""
+    names = [source.name.rpartition("/")[2] for source in job.sources]
+    sources = ", ".join(names[:5]) + ", ..." * (len(names) > 5)
+    return (
+        f"{counted(folds.count, 'fold')} of every learner, by {folds.method}: {how}; {tests}.{flipped} Window "
+        f"{evaluator.window} of what a fold tested, a checkpoint every {evaluator.every}{unit}, seed "
+        f"{folds.seed}. Source: {sources}."
+    )
 
 
 def _said(job: PrequentialJob, outcome: Outcome) -> Iterator[str]:

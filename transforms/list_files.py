@@ -20,6 +20,7 @@ from .file_formats import DAMAGE, FORMATS, NO_TEXT, SourceFile, csv_header, has_
 from .generated_streams import GENERATED, generated_schema, is_generated
 from .json_lines import json_columns
 
+_OPTIONS_OF_ROLES = {("label", "time"): "--label-time", ("instance", "slices"): "--feature"}
 _ENDINGS = ".csv, .tsv, .jsonl, .json, each also with .gz, or .parquet"
 
 
@@ -153,7 +154,7 @@ def check_columns(sources: Sequence[SourceFile], fields: EventFields, role: Role
                 shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
                 near = difflib.get_close_matches(column, names, 1)
                 meant = f" (did you mean {near[0]!r}?)" if near else ""
-                option = "--label-time" if (role, field) == ("label", "time") else OPTIONS[field]
+                option = _OPTIONS_OF_ROLES.get((role, field), OPTIONS[field])
                 both = (
                     "; labels and predictions must call it the same"
                     if (role, field) == ("label", "id")

@@ -437,6 +437,13 @@ def test_a_missing_number_is_that_instances_failure(factories):
 # -------------------------------------------------------------------------------------------- failures
 
 
+class SpeechlessError(Exception):
+    """Cannot say what it is."""
+
+    def __str__(self):
+        raise TypeError
+
+
 class Says:
     """Says what it is told to, by the feature x."""
 
@@ -474,14 +481,15 @@ def test_whatever_is_no_score_is_that_instances_failure(factories):
     answers = [
         {True: 0.7}, {1: 0.6, 0: 0.4}, {}, {False: 1.0}, {True: 1.0 + 1e-12}, {np.True_: np.float64(0.5)},
         {True: math.nan}, {True: 1.5}, None, {"yes": 1.0}, {False: math.nan}, {True: "high"}, 0.5,
-        ValueError("31,415"), RecursionError(), {True: -math.inf}, {False: 0.5, True: 0.5},
+        ValueError("31,415"), RecursionError(), {True: -math.inf}, SpeechlessError(), {False: 0.5, True: 0.5},
     ]  # fmt: skip
     found = said(answers, BINARY, factories)
     assert found.scores[:6].tolist() == [0.7, 0.6, 0.0, 0.0, 1.0, 0.5]
     assert found.scores[-1] == 0.5
-    assert [row for row, _ in found.failures] == list(range(6, 16))
-    assert np.isnan(found.scores[6:16]).all()
-    assert not found.predicted[6:16].any()
+    assert [row for row, _ in found.failures] == list(range(6, 17))
+    assert np.isnan(found.scores[6:17]).all()
+    assert not found.predicted[6:17].any()
+    assert found.failures[10][1] == "learner 'make' could not predict it: SpeechlessError"
     assert found.failures[7][1] == "learner 'make' could not predict it: ValueError: 31,415"
     assert found.failures[2][1].endswith("it gave None, which is not a probability for each class")
     assert found.failures[3][1].endswith("it gave probabilities of ['yes'], and classes are True and False")

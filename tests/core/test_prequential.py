@@ -208,6 +208,21 @@ def test_rows_on_a_grid_of_times():
     assert_same(run(settings, records(batch, cuts), restart=True), (rows, reports, []))
 
 
+def test_a_fold_that_tests_nothing_after_the_last_grid_point_has_no_row_of_the_end():
+    settings = settings_of(
+        every=rs.EverySeconds(60), window=rs.LastDuration(90), order="time", method="split", count=2
+    )
+    batch = stream(122)
+    (tested_last,) = (fold for fold in (0, 1) if settings.folds.assign(batch.ids, fold).tests[121])
+    for fold in (0, 1):
+        rows, reports, _ = run(settings, records(batch), fold=fold)
+        dues = [60_000_000, 120_000_000] + [None] * (fold == tested_last)
+        assert [row.due for row in rows][-len(dues) :] == dues
+        assert [report.seq for report in reports] == [1, 61, 121, 122]
+        goes_on = np.array_equal(reports[-1].measures, reports[-2].measures, equal_nan=True)
+        assert goes_on == (fold != tested_last)
+
+
 def test_kappa_m_of_the_sliding_majority_is_zero_in_every_row():
     for classes in (False, True):
         rows, _, _ = run(
@@ -271,6 +286,31 @@ def test_states_of_others_and_damage():
     ):  # fmt: skip
         with pytest.raises(error):
             PrequentialFold.from_bytes(damaged, settings, 0, 1)
+
+
+class Forgets:
+    """Can be pickled, and not be read again."""
+
+    def learn_one(self, x, y):
+        pass
+
+    def predict_proba_one(self, _):
+        return {True: 1.0}
+
+    def __setstate__(self, state):
+        raise ValueError("no memory")
+
+    def __getstate__(self):
+        return {"a": 1}
+
+
+def test_a_learner_that_cannot_be_read_again_is_no_damage():
+    settings = settings_of(f"m={__name__}:Forgets")
+    state = PrequentialFold(settings, 0, 1).to_bytes()
+    with pytest.raises(
+        OtherConfigurationError, match=r"^the state of learner 'm' cannot be read: .*no memory"
+    ):
+        PrequentialFold.from_bytes(state, settings, 0, 1)
 
 
 def test_records_are_squeezed_once_for_all_folds():

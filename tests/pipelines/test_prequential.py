@@ -8,11 +8,15 @@ import pickle
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from command import call
 from rocsteady.core.significance import wilcoxon
+from rocsteady.pipelines.evaluate_options import sources_of
+from rocsteady.pipelines.instance_columns import instance_columns
 from rocsteady.pipelines.prequential import FILES
+from rocsteady.transforms.event_fields import EventFields
 
 N = 900
 WORDS = ("--label", "class", "--positive", "UP", "--folds", "6", "--window", "last:200", "--every", "300")
@@ -258,6 +262,33 @@ def test_streams_that_go_on_are_for_the_transform(capsys, tmp_path, stream):
     assert "rs.Prequential" in ran.lines[-1]
 
 
+def test_missing_numbers_are_numbers(tmp_path):
+    """NaN is how pandas writes a missing number: its column is no text."""
+    x, label = np.where(np.arange(60) % 7 == 0, np.nan, np.arange(60) / 4), np.arange(60) % 2
+    columns = {"x": x, "late": pa.nulls(60, pa.float64()), "z": ["NaN" if i % 9 == 0 else "u" for i in label]}
+    path = str(tmp_path / "pandas.parquet")
+    pq.write_table(pa.table(columns | {"label": label}), path)
+    fields = EventFields(label="label", model_name="instances")
+    found = instance_columns(sources_of([path])[0], fields, (), ()).fields
+    assert (found.features, found.slices) == (("x", "late"), (("z",),))
+    (tmp_path / "numpy.csv").write_text("x,z,label\n" + "nan,a,1\n 1.5,nan,0\n" * 5)
+    found = instance_columns(sources_of([str(tmp_path / "numpy.csv")])[0], fields, (), ()).fields
+    assert (found.features, found.slices) == (("x",), (("z",),))
+
+
+def test_files_with_other_columns_and_columns_of_one_name(capsys, tmp_path):
+    for name, text in (("a", "x,c,label\n1,u,0\n"), ("b", "x,label\n1,0\n"), ("twice", "x,x,label\n1,2,0\n")):
+        (tmp_path / f"{name}.csv").write_text(text)
+    words = ("--learner", "majority", "--output", str(tmp_path / "o"))
+    ran = call(capsys, "prequential", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), *words)
+    assert ran.status == 2
+    assert "b.csv has no column 'c'" in ran.lines[-1]
+    assert ran.lines[-1].endswith("--feature COL")
+    ran = call(capsys, "prequential", str(tmp_path / "twice.csv"), *words)
+    assert ran.status == 2
+    assert "2 columns named 'x'" in ran.lines[-1]
+
+
 def test_an_input_that_is_an_output(capsys, source, tmp_path):
     folder = tmp_path / "o"
     folder.mkdir()
@@ -270,6 +301,6 @@ def test_an_input_that_is_an_output(capsys, source, tmp_path):
 
 
 def _table(source):
-    import pyarrow.csv
+    from pyarrow import csv
 
-    return pyarrow.csv.read_csv(source)
+    return csv.read_csv(source)
