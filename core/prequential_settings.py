@@ -82,8 +82,8 @@ class PrequentialSettings:
     def try_learners(self, numbers: Sequence[str], categories: Sequence[str]) -> None:
         """Make every learner once, and show it no instance with these features, numbers and text.
 
-        What cannot be made here, does not take them, or cannot be written down and read again, can hardly do so
-        on a worker. Raises a RocsteadyError.
+        What cannot be made here, does not take them, or cannot be written down and read again, can hardly do
+        so on a worker. Raises a RocsteadyError.
         """
         none, no_text = np.empty(0), TextColumn.of([])
         labels = none.astype(np.int8) if self.task.is_binary else no_text

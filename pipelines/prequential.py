@@ -228,8 +228,8 @@ def _about(job: PrequentialJob) -> str:
     names = [source.name.rpartition("/")[2] for source in job.sources]
     sources = ", ".join(names[:5]) + ", ..." * (len(names) > 5)
     return (
-        f"{counted(folds.count, 'fold')} of every learner, by {folds.method}: {how}; {tests}.{flipped} Window "
-        f"{evaluator.window} of what a fold tested, a checkpoint every {evaluator.every}{unit}, seed "
+        f"{counted(folds.count, 'fold')} of every learner, by {folds.method}: {how}; {tests}.{flipped} "
+        f"Window {evaluator.window} of what a fold tested, a checkpoint every {evaluator.every}{unit}, seed "
         f"{folds.seed}. Source: {sources}."
     )
 
