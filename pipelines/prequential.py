@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,12 +82,20 @@ def prequential_command(options: argparse.Namespace, beam_flags: Sequence[str]) 
     if (missing := problem(job.runner)) is not None:
         raise ConfigError(f"runner {job.runner.name}: {missing}")
     size = sum(source.size for source in job.sources)
-    with ProgressLine(enabled=job.runner.in_process, total_bytes=size, total_files=len(job.sources)):
+    with ProgressLine(job.runner.in_process, size, len(job.sources), partial(_reports_of, job.settings)):
         outcome = run_prequential(job)
     for line in _said(job, outcome):
         print(f"rocsteady: {line}", file=sys.stderr)
     print(f"rocsteady: {job.output}/ ({time.monotonic() - started:.1f} s)", file=sys.stderr)
     return 0
+
+
+def _reports_of(settings: PrequentialSettings, instances: int) -> int:
+    """Return how many reports there will be of so many instances; 0 = not known."""
+    every = settings.evaluator.every
+    if not isinstance(every, EveryEvents):
+        return 0
+    return len(settings.learners) * settings.folds.count * -(-instances // every.n)
 
 
 def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> PrequentialJob:

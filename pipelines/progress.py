@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -96,9 +96,17 @@ class ProgressLine:
     """Tells every now and then how far a job is; enabled where its files are read in this process.
 
     total_bytes, total_files   of the input, to tell the share that was read and that all of it was
+    reports   of so many records, how many reports there will be of folds of learners, if any are trained
     """
 
-    def __init__(self, enabled: bool, total_bytes: int = 0, total_files: int = 0) -> None:
+    def __init__(
+        self,
+        enabled: bool,
+        total_bytes: int = 0,
+        total_files: int = 0,
+        reports: Callable[[int], int] | None = None,
+    ) -> None:
+        self._reports = reports
         self._enabled = enabled
         self._total_bytes = total_bytes
         self._total_files = total_files
@@ -138,13 +146,19 @@ class ProgressLine:
                 print(f"rocsteady: {line}", file=sys.stderr, flush=True)
 
     def _line(self, read: progress.Progress, seconds: float) -> str:
-        line = f"{_number(read.records, 'event')} read"
+        line = f"{_number(read.records, 'event' if self._reports is None else 'instance')} read"
         if read.files < self._total_files and self._total_bytes:
             line += f" ({min(read.bytes / self._total_bytes, 1):.0%})"
         if read.dead_letters:
             line += f", {_number(read.dead_letters, 'dead letter')}"
         evaluating = self._total_files and read.files >= self._total_files
-        return f"{line}{', evaluating' if evaluating else ''}; {seconds:.0f} s"
+        if self._reports is not None:  # they are made while the last records are handed on
+            evaluating = read.bytes >= self._total_bytes
+        if self._reports is None:
+            return f"{line}{', evaluating' if evaluating else ''}; {seconds:.0f} s"
+        if evaluating and (reports := self._reports(read.records)):
+            line += f", training and testing ({min(read.reports / reports, 1):.0%})"
+        return f"{line}; {seconds:.0f} s"
 
 
 def _number(count: int, noun: str) -> str:

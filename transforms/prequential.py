@@ -19,6 +19,7 @@ from ..core.rows import MeasureRow, Rows
 from ..core.settings import EvaluatorSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..core.windows import Emission, EveryEvents, LastEvents, Window
+from . import progress
 from .compare_folds import CompareFolds
 from .dead_letters import DeadLetter
 from .evaluate_folds import EvaluateFolds
@@ -210,4 +211,5 @@ def rows_alone(output: FoldOutput) -> Rows:
 
 def reports_alone(output: FoldOutput) -> tuple[bytes, ...]:
     """Return the packed reports of an output."""
+    progress.add(reports=len(output.reports))
     return output.reports

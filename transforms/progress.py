@@ -11,20 +11,31 @@ from typing import NamedTuple
 
 
 class Progress(NamedTuple):
-    """What has been read so far: records, dead letters among them, bytes of the files, files done."""
+    """What has been read so far: records, dead letters among them, bytes of the files, files done.
+
+    reports  of folds of learners, each at a checkpoint
+    """
 
     records: int = 0
     dead_letters: int = 0
     bytes: int = 0
     files: int = 0
+    reports: int = 0
 
 
 _lock = threading.Lock()
 _now = Progress()
 
 
-def add(*, records: int = 0, dead_letters: int = 0, bytes: int = 0, files: int = 0) -> None:  # noqa: A002
-    """Count what has just been read."""
+def add(
+    *,
+    records: int = 0,
+    dead_letters: int = 0,
+    bytes: int = 0,  # noqa: A002
+    files: int = 0,
+    reports: int = 0,
+) -> None:
+    """Count what has just been read, or been reported."""
     global _now
     with _lock:
         _now = Progress(
@@ -32,6 +43,7 @@ def add(*, records: int = 0, dead_letters: int = 0, bytes: int = 0, files: int =
             _now.dead_letters + dead_letters,
             _now.bytes + bytes,
             _now.files + files,
+            _now.reports + reports,
         )
 
 

@@ -7,10 +7,11 @@ from collections import Counter
 import pytest
 from rocsteady.core.settings import EvaluatorSettings, TableSettings
 from rocsteady.pipelines.evaluation import Evaluation, Outcome
-from rocsteady.pipelines.progress import summarise
+from rocsteady.pipelines.progress import ProgressLine, summarise
 from rocsteady.pipelines.stream_input import followed_on
 from rocsteady.runners.presets import choose_runner
 from rocsteady.transforms.event_fields import EventFields
+from rocsteady.transforms.progress import Progress
 from rocsteady.transforms.validate import ANY_TIME
 
 
@@ -36,3 +37,10 @@ def test_what_waits_when_a_stream_is_stopped_is_no_defect(job, capsys):
 
 def test_what_a_savepoint_held_is_no_defect(job, capsys):
     assert len(said(capsys, job, events_read=44, events_applied=100, rows_written=1)) == 1
+
+
+def test_learners_are_trained_behind_what_was_read():
+    line = ProgressLine(False, 10, 1, reports=lambda instances: instances // 25)
+    assert line._line(Progress(40, 0, 4), 1.0) == "40 instances read (40%); 1 s"
+    trained = line._line(Progress(100, 0, 10, 1, 3), 9.0)
+    assert trained == "100 instances read, training and testing (75%); 9 s"
