@@ -55,6 +55,9 @@ COUNTERS = {
     "snapshot_bytes": "Bytes of the states that were written as a whole.",
     "log_bytes": "Bytes of records that were logged beside a state.",
     "rebuilds": "Times that a shard was rebuilt from its state: starts, failed bundles, a cache too small.",
+    "instances_tested": "Times that a fold of a learner predicted an instance.",
+    "instances_learnt": "Times that a fold of a learner learnt an instance, whatever its weight.",
+    "learner_failures": "Times that a learner failed at an instance in a fold.",
     "unread_partitions": "Partitions that a topic got while the job ran: they are not read.",
 }
 """Names of counters of both kinds, and what they say."""
@@ -63,6 +66,7 @@ GAUGES = {
     "evaluators": "Models and slices in memory.",
     "state_bytes": "Bytes of the state of all shards, if they were written as a whole now.",
     "predictions_waiting": "Predictions that wait for their labels.",
+    "folds": "Folds of learners in memory.",
     "reports_waiting": "Reports of folds that wait for those of other learners or folds.",
     "alert_series": "Models, slices and panes that rules watch.",
 }
