@@ -280,10 +280,7 @@ class PrequentialFold:
             if len(rows):
                 yield self._noted(rows)
         elif self._evaluator.seq != self._reported:
-            rows = self._evaluator.finish()
-            if len(rows):  # none where a row on the grid has told of all that was tested
-                yield self._noted(rows)
-        self._reported = self._evaluator.seq if due == NO_TIME else self._reported
+            yield self._noted(self._evaluator.finish())
         yield self._report(due)
         self._tested = []
         self._checkpoint += 1
@@ -300,6 +297,7 @@ class PrequentialFold:
 
     def _noted(self, rows: Rows) -> Rows:
         """Return rows under the settings as they were asked for, with the number of failures so far."""
+        self._reported = int(rows.integer("seq")[-1])
         self._measures = rows.numbers[-1].copy()
         rows.config = self._config
         rows.failures = np.full(len(rows), self._failures)

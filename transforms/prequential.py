@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import apache_beam as beam
 import pyarrow as pa
+from apache_beam.transforms.window import GlobalWindows
 
 from ..core.comparisons import ComparisonRow, FoldMean
 from ..core.errors import ConfigError
@@ -26,7 +27,6 @@ from .evaluate_folds import EvaluateFolds
 from .evaluate_models import order_of_events, row_batches, single_rows
 from .event_fields import EventFields
 from .pack_records import DEAD_LETTERS, PackRecords, single_letters
-from .stateful_machine import refuse_merging_windows
 
 Factory = str | Callable[..., Any]
 """A learner: a name that `rocsteady prequential --learner` knows, module:factory, or that factory itself."""
@@ -159,7 +159,11 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
                 f"{self.label}: it is applied to a {type(instances).__name__}; apply it to one PCollection "
                 "of dicts, NamedTuples or beam.Rows"
             )
-        refuse_merging_windows(instances, self.label)
+        if not isinstance(instances.windowing.windowfn, GlobalWindows):
+            raise ConfigError(
+                f"{self.label}: its input is in windows of Beam, {instances.windowing.windowfn}, and "
+                "learners go through a stream as a whole; leave these out, and choose one for rows with window="
+            )
         by_time = self._settings.evaluator.by_time
         packed = instances | "Pack" >> beam.ParDo(
             PackRecords(self._fields, 1, self.label, "instance", needs_ids=True, waited_for=by_time)

@@ -223,6 +223,18 @@ def test_a_fold_that_tests_nothing_after_the_last_grid_point_has_no_row_of_the_e
         assert goes_on == (fold != tested_last)
 
 
+def test_a_grid_whose_last_row_has_told_all():
+    settings = settings_of(every=rs.EverySeconds(10), order="time", method="split")
+    batch = stream(200)
+    _, tests = settings.folds.assign(batch.ids, 0)
+    tested = np.flatnonzero(tests)
+    last = tested[:-1][np.diff(tested) > 13][0]  # none for so long that a grid point and more pass
+    batch = batch.part(0, last + 13)
+    whole = run(settings, records(batch))
+    assert whole[0][-1].due is not None
+    assert_same(run(settings, records(batch, [last + 1, last + 12]), restart=True), whole)
+
+
 def test_kappa_m_of_the_sliding_majority_is_zero_in_every_row():
     for classes in (False, True):
         rows, _, _ = run(

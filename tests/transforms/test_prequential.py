@@ -9,7 +9,7 @@ import learner_factories
 import numpy as np
 import pytest
 import rocsteady as rs
-from apache_beam.transforms.window import Sessions, TimestampedValue
+from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedValue
 from beam_runs import COLD_AND_WARM, EVERY_RUNNER, InOrder, Keep, kept, pipeline
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.events import EventBatch, IdColumn, TextColumn
@@ -147,5 +147,6 @@ def test_fields_that_must_be_named():
     for choices, word in (({"id": None}, "id="), ({"features": [], "id": "id"}, "features=")):
         with pytest.raises(ConfigError, match=word):
             rs.Prequential(["majority"], **{"features": ["x"], **choices})
-    with pytest.raises(ConfigError, match="session"), pipeline() as built:
-        _ = built | beam.Create(instances()[:5]) | beam.WindowInto(Sessions(5)) | transform()
+    for windows in (Sessions(5), FixedWindows(60)):
+        with pytest.raises(ConfigError, match="windows of Beam"), pipeline() as built:
+            _ = built | beam.Create(instances()[:5]) | beam.WindowInto(windows) | transform()
