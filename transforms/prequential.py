@@ -162,7 +162,7 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
         if not isinstance(instances.windowing.windowfn, GlobalWindows):
             raise ConfigError(
                 f"{self.label}: its input is in windows of Beam, {instances.windowing.windowfn}, and "
-                "learners go through a stream as a whole; leave these out, and choose one for rows with window="
+                "learners go through a stream as a whole; leave these out, and name one for rows with window="
             )
         by_time = self._settings.evaluator.by_time
         packed = instances | "Pack" >> beam.ParDo(
