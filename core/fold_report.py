@@ -4,7 +4,8 @@ Of a tested instance two learners' folds exchange a bit, and a score where AUCs 
 predictions. All learners of a fold test the same instances (`folds`), so that bits pair by their places.
 
 Wire form: a frame (frames.py) with magic "RSFR"; payload, little-endian: learner, fold, checkpoint (u32), seq
-(u64), time, due (i64), failures (u64), the lengths of the arrays (u32 each), the arrays; bits are packed.
+(u64), time, due (i64), failures (u64), digest and the lengths of the arrays (u32 each), the arrays; bits are
+packed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .frames import framed, unframed
 
 MAGIC = b"RSFR"
 VERSION = 1
-_HEAD = struct.Struct("<IIIQqqQ6I")
+_HEAD = struct.Struct("<IIIQqqQ7I")
 
 Bits = npt.NDArray[np.bool_]
 
@@ -35,6 +36,7 @@ class FoldReport:
               none; due: the grid point, of checkpoints on a grid of times
     measures  float64, the NUMBER_COLUMNS of the row of the window; empty where nothing was tested yet
     failures  instances so far at which the learner raised an error or predicted what is no prediction
+    digest    crc32 of the ids' hashes of all that the fold has tested, in order: the same for all learners
     wrong     bool[n]: which of the instances that the fold tested since the checkpoint before, in order
     missing   bool[n]: at which of them it failed; empty for none
     labels    int8[n] of them, 1 and 0,
@@ -49,6 +51,7 @@ class FoldReport:
     time: int
     due: int
     failures: int
+    digest: int
     measures: FloatArray
     wrong: Bits
     missing: Bits
@@ -68,8 +71,8 @@ class FoldReport:
         """Return the wire form: an eighth of a byte an instance, and 9 or 17 where scores are exchanged."""
         sizes = [len(each) for each in (self.measures, self.wrong, self.missing, self.labels, self.scores)]
         head = _HEAD.pack(
-            self.learner, self.fold, self.checkpoint, self.seq, self.time, self.due, self.failures, *sizes,
-            len(self.times),
+            self.learner, self.fold, self.checkpoint, self.seq, self.time, self.due, self.failures,
+            self.digest, *sizes, len(self.times),
         )  # fmt: skip
         arrays = (
             np.ascontiguousarray(self.measures, "<f8"), np.packbits(self.wrong), np.packbits(self.missing),
@@ -89,7 +92,9 @@ class FoldReport:
 
     @classmethod
     def _read(cls, reader: Reader) -> FoldReport:
-        *numbers, measures, wrong, missing, labels, scores, times = reader.numbers(_HEAD.format)
+        numbers = reader.numbers(_HEAD.format)
+        learner, fold, checkpoint, seq, time, due, failures, digest = numbers[:8]
+        measures, wrong, missing, labels, scores, times = numbers[8:]
         if not {missing, labels, scores, times} <= {0, wrong}:
             raise ValueError(f"arrays of the lengths {[wrong, missing, labels, scores, times]}")
 
@@ -97,7 +102,8 @@ class FoldReport:
             return np.unpackbits(reader.array("u1", -(-count // 8)), count=count).astype(np.bool_)
 
         report = cls(
-            *numbers, reader.array("<f8", measures), bits(wrong), bits(missing), reader.array("i1", labels),
+            learner, fold, checkpoint, seq, time, due, failures, digest, reader.array("<f8", measures),
+            bits(wrong), bits(missing), reader.array("i1", labels),
             reader.array("<f8", scores), reader.array("<i8", times),
         )  # fmt: skip
         reader.end()

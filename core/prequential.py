@@ -111,7 +111,7 @@ class PrequentialFold:
         self._exchanges = settings.comparison.needs_scores
         self._timed = settings.comparison.needs_times
         self._config = settings.evaluator.config_hash()
-        self._seq = self._checked = self._checkpoint = self._reported = self._failures = 0
+        self._seq = self._checked = self._checkpoint = self._reported = self._failures = self._digest = 0
         self._greatest = NO_TIME
         self._is_done = False
         self._tested: list[_Tested] = []
@@ -233,6 +233,7 @@ class PrequentialFold:
         rows = self._evaluator.apply(scores, batch.labels[answered], times, truth, predicted)
         if len(rows):
             yield self._noted(rows)
+        self._digest = zlib.crc32(hashes[tested].tobytes(), self._digest)
         self._note_tested(batch, tested, answered, wrong, scores)
 
     def _answered(self, outcome: Any, tested: Int64Array) -> Bits:
@@ -308,7 +309,8 @@ class PrequentialFold:
         wrong, missing, labels, scores, times = columns or _NOTHING
         return FoldReport(
             *self._place, self._checkpoint, self._seq, self._greatest, due, self._failures,
-            self._measures, wrong, missing if missing.any() else missing[:0], labels, scores, times,
+            self._digest, self._measures, wrong, missing if missing.any() else missing[:0], labels, scores,
+            times,
         )  # fmt: skip
 
     # ---- the protocol of a machine
@@ -341,7 +343,7 @@ class PrequentialFold:
         self._learner_bytes = len(learner)
         head = [
             *self._place, self._seq, self._checked, self._checkpoint, self._reported, self._failures,
-            self._greatest, int(self._is_done),
+            self._digest, self._greatest, int(self._is_done),
         ]  # fmt: skip
         held = self._order.held()
         tested = self._report(NO_TIME).pack()
@@ -379,7 +381,7 @@ class PrequentialFold:
         if (learner, fold) != self._place:
             raise ValueError(f"it is of fold {fold} of learner {learner}")
         self._seq, self._checked, self._checkpoint, self._reported, *numbers = numbers
-        self._failures, self._greatest, is_done = numbers
+        self._failures, self._digest, self._greatest, is_done = numbers
         self._is_done = bool(is_done)
         progress = json.loads(reader.text())
         held = []

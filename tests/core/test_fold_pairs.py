@@ -426,9 +426,10 @@ def test_times_are_asked_for_where_the_window_needs_them():
 
 def test_learners_that_tested_other_instances_are_refused():
     first, second, third = of_fold(reports_of(1))
-    other = replace(second, labels=1 - second.labels)
-    with pytest.raises(InputError, match="'best' and 'good' tested other instances in fold 1"):
-        fed(FoldPairs(SETTINGS, 1), [first, other, third])
+    for change in ({"labels": 1 - second.labels}, {"digest": second.digest + 1}):
+        other = replace(second, **change)
+        with pytest.raises(InputError, match=r"'best' and 'good' tested other instances in fold 1 .* order"):
+            fed(FoldPairs(SETTINGS, 1), [first, other, third])
 
 
 @pytest.mark.parametrize("data", [b"", b"RSXX" + bytes(40), b"RSFR"])
@@ -524,7 +525,7 @@ def test_equal_learners_are_rejected_as_often_as_said():
         for checkpoint in range(CHECKPOINTS):
             for learner in range(2):
                 report = FoldReport(
-                    learner, 0, checkpoint, 0, NO_TIME, NO_TIME, 0, measures,
+                    learner, 0, checkpoint, 0, NO_TIME, NO_TIME, 0, 0, measures,
                     random.random(INSTANCES) < 0.3, none.astype(np.bool_), none.astype(np.int8), none,
                     none.astype(np.int64),
                 )  # fmt: skip

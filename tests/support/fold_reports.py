@@ -52,6 +52,7 @@ def reports_of(
                         time=moment if by_time else NO_TIME,
                         due=moment if grid else NO_TIME,
                         failures=int(failures[fold, learner]),
+                        digest=checkpoint,
                         measures=measures,
                         wrong=(scores >= 0.5) != labels,
                         missing=missing if missing.any() else np.zeros(0, np.bool_),
