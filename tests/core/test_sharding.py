@@ -168,6 +168,6 @@ def test_progress_counts_until_it_is_reset():
     progress.reset()
     progress.add(records=5, dead_letters=1, bytes=100)
     progress.add(records=5, files=1)
-    assert progress.read() == (10, 1, 100, 1)
+    assert progress.read() == (10, 1, 100, 1, 0)
     progress.reset()
-    assert progress.read() == (0, 0, 0, 0)
+    assert progress.read() == (0, 0, 0, 0, 0)

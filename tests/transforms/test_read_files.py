@@ -665,7 +665,7 @@ def test_files_become_numbered_packets_for_every_shard(tmp_path):
         "score: ... is not a number": (1, 17),
         "more or fewer fields than the header names": (1, 18),
     }
-    assert progress.read() == (3_002, 3, sum(source.size for source in sources), 2)
+    assert progress.read() == (3_002, 3, sum(source.size for source in sources), 2, 0)
 
 
 def test_the_number_of_shards_is_checked_when_the_transform_is_made():
