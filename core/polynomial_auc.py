@@ -22,10 +22,11 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
+from .auc_sketch import checked_events
 from .errors import ConfigError, CorruptBytesError, InputError
-from .evaluator_inputs import as_binary, as_numbers, as_weights
+from .evaluator_inputs import as_weights
 from .events import FloatArray, Int8Array
-from .frames import framed, unframed
+from .frames import framed, framed_size, unframed
 from .polynomial_sums import FRACTION_BITS, MOST_TERMS, add_chebyshev, mean_over_pairs
 from .step_polynomials import checked_degree, pair_coefficients, step_polynomial
 
@@ -36,6 +37,7 @@ DEFAULT_DEGREE = 30
 
 MAGIC = b"RSPA"
 VERSION = 1
+_NAME = "a PolynomialAuc"
 _FIELDS = struct.Struct("<HBddH")
 
 _WEIGHT_BITS = 64
@@ -45,7 +47,6 @@ _CHUNK = 1 << 16
 """Events that are checked and summed at a time: their copies stay in the cache, and memory constant."""
 
 _NO_WEIGHTS: FloatArray = np.empty(0)
-_REMEDY = "map other labels to 1 and 0 before"
 
 
 class PolynomialEstimate(NamedTuple):
@@ -171,7 +172,7 @@ class PolynomialAuc:
     @classmethod
     def from_bytes(cls, data: bytes) -> PolynomialAuc:
         """Read it. Raises a `WireError` that says what was found where the bytes are anything else."""
-        payload = unframed(data, MAGIC, VERSION, "a PolynomialAuc")
+        payload = unframed(data, MAGIC, VERSION, _NAME)
         try:
             read = cls._read(payload)
         except (struct.error, ValueError) as damage:
@@ -213,48 +214,30 @@ class PolynomialAuc:
     def _sums_of(self, labels: Any, scores: Any, weights: Any) -> _Sums:
         """Return the sums of events; else raise InputError with value and remedy."""
         label_array, score_array = np.atleast_1d(np.asarray(labels)), np.atleast_1d(np.asarray(scores))
-        if score_array.ndim != 1 or label_array.shape != score_array.shape:
-            raise InputError(
-                f"labels of shape {label_array.shape} and scores of shape {score_array.shape}: give one of "
-                "each per event, labels first"
-            )
         weight_array = None if weights is None else np.atleast_1d(np.asarray(weights))
         if weight_array is not None and weight_array.shape != score_array.shape:
             raise InputError(
                 f"weights of shape {weight_array.shape} for scores of shape {score_array.shape}: give one "
                 "per event"
             )
-        total = None
-        for start in range(0, len(score_array), _CHUNK):
+        total = _Sums.none(self.degree)
+        for start in range(0, max(1, len(label_array), len(score_array)), _CHUNK):
             part = slice(start, start + _CHUNK)
             of_part = None if weight_array is None else weight_array[part]
             try:
-                checked = self._checked(label_array[part], score_array[part], of_part)
+                events = self._checked(label_array[part], score_array[part], of_part)
             except InputError:  # once more, for an error with the place among all events
                 self._checked(label_array, score_array, weight_array)
                 raise
-            of_part_sums = self._summed(*checked)
-            total = of_part_sums if total is None else total.plus(of_part_sums)
-        return _Sums.none(self.degree) if total is None else total
+            total = total.plus(self._summed(*events))
+        return total
 
     def _checked(
         self, labels: npt.NDArray[Any], scores: npt.NDArray[Any], weights: npt.NDArray[Any] | None
     ) -> tuple[Int8Array, FloatArray, FloatArray | None]:
-        """Return events as arrays of their own, as kernels take them."""
-        numbers_ = np.array(as_numbers(scores))
-        low, high = self.interval
-        if not (low <= numbers_.min() and numbers_.max() <= high):  # NaN is never in order
-            outside = int(np.flatnonzero(~((numbers_ >= low) & (numbers_ <= high)))[0])
-            found = float(numbers_[outside])
-            if not math.isfinite(found):
-                raise InputError(
-                    f"scores[{outside}] is {found}: a score is a finite number; leave the event out"
-                )
-            raise InputError(
-                f"scores[{outside}] is {found!r}, outside the interval {self.interval}: give "
-                "PolynomialAuc(interval=...) the least and the greatest score there can be"
-            )
-        return as_binary(labels, _REMEDY), numbers_, None if weights is None else _checked_weights(weights)
+        """Return events as arrays that kernels take; else raise InputError."""
+        checked = checked_events_within(self.interval, labels, scores)
+        return *checked, None if weights is None else _checked_weights(weights)
 
     def _summed(self, labels: Int8Array, scores: FloatArray, weights: FloatArray | None) -> _Sums:
         """Return sums of checked events. Those of one power of two in their weights are summed together."""
@@ -275,6 +258,25 @@ class PolynomialAuc:
         sums = np.zeros((2, self.degree + 1), np.int64)
         add_chebyshev(labels, scores, weights, *_middle_and_half(self.interval), sums)
         return sums.astype(object)
+
+
+def packed_size(data: bytes) -> int:
+    """Return how many of the bytes are a PolynomialAuc's, which they begin with; else raise a `WireError`."""
+    return framed_size(data, MAGIC, VERSION, _NAME)
+
+
+def checked_events_within(
+    interval: tuple[float, float], labels: npt.ArrayLike, scores: npt.ArrayLike
+) -> tuple[Int8Array, FloatArray]:
+    """Return 1/0 labels and scores in an interval, in arrays of their own; else raise InputError."""
+    label_array, score_array = checked_events(labels, scores)
+    outside = np.flatnonzero((score_array < interval[0]) | (score_array > interval[1]))
+    if len(outside):
+        raise InputError(
+            f"scores[{outside[0]}] is {float(score_array[outside[0]])!r}, outside the interval {interval}: "
+            "make it for the least and the greatest score there can be (interval=)"
+        )
+    return label_array, np.array(score_array)
 
 
 class _Sums(NamedTuple):
@@ -408,6 +410,7 @@ def _checked_interval(interval: Any) -> tuple[float, float]:
 
 
 def _checked_weights(weights: npt.NDArray[Any]) -> FloatArray:
+    """Return weights as numbers in range; else raise InputError."""
     array = as_weights(weights)
     least, most = 2.0**-_WEIGHT_BITS, 2.0**_WEIGHT_BITS
     bad = np.flatnonzero((array < least) | (array > most))

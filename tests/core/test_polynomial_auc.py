@@ -375,7 +375,7 @@ def test_the_widest_interval_and_the_narrowest() -> None:
         ([0, 1], [0.5, float("nan")], None, r"scores\[1\] is nan: a score is a finite number; leave the ev"),
         (1, float("inf"), None, r"scores\[0\] is inf"),
         ([0, 1, 1], [0, 1, 1.5], None,
-         r"scores\[2\] is 1.5, outside the interval \(-1.0, 1.0\): give PolynomialAuc"),
+         r"scores\[2\] is 1.5, outside the interval \(-1.0, 1.0\): make it for the least"),
         (1, -1.0000000000000002, None, r"scores\[0\] is -1.0000000000000002, outside the interval"),
         (2, 0.5, None, r"labels\[0\] is .*2.*: a label is 1, 0, -1, True or False; map other labels to 1 an"),
         (["up"], [0.5], None, r"labels\[0\] is .*up"),
