@@ -13,6 +13,7 @@ from rocsteady.core.rows import (
     ONE_CLASS,
     REASONS,
     Rows,
+    in_columns,
     reason_text,
 )
 from rocsteady.core.settings import MEASURES
@@ -31,12 +32,26 @@ def test_a_row_has_the_columns_of_the_interface_in_their_order() -> None:
         "window_events", "window_start", "window_end", "weight", "positives", "negatives", "prevalence",
         "auc", "auc_low", "auc_high", "h", "ks", "ks_threshold", "brier", "log_loss", "tpr_at_fpr",
         "cost_threshold", "aum", "cost_curve_area", "average_precision", "calibration_error",
-        "partial_auc", "partial_auc_mcclish",
+        "partial_auc", "partial_auc_mcclish", "polynomial_auc", "polynomial_auc_bound",
         "tp", "fp", "tn", "fn", "accuracy", "precision", "recall", "specificity", "f1",
         "balanced_accuracy", "g_mean", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "mcc", "cmd",
         "drift", "reason", "config",
     )  # fmt: skip
     assert rs.Measures._fields == ("window_events", *NUMBER_COLUMNS, "reason")
+
+
+def test_numbers_that_were_stored_before_there_was_a_polynomial_auc_are_read() -> None:
+    then = [name for name in NUMBER_COLUMNS if not name.startswith("polynomial_auc")]
+    stored = np.arange(2.0 * len(then)).reshape(2, -1)
+    for numbers in (stored, stored[1]):
+        read = in_columns(numbers)
+        for name in NUMBER_COLUMNS:
+            found = read[..., NUMBER_COLUMNS.index(name)]
+            if name in then:
+                assert found.tolist() == numbers[..., then.index(name)].tolist()
+            else:
+                assert np.isnan(found).all()
+        assert in_columns(read) is read
 
 
 def test_columns_and_records_say_the_same() -> None:
