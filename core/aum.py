@@ -203,21 +203,36 @@ def aum_of_labels(
     if not len(y):
         raise InputError("labels are empty: AUM needs at least one event")
     _check_finite("scores", s)
-    p, n = (float(y.sum()), float(len(y) - y.sum())) if weights is None else _masses(y, w)
-    left, right = np.zeros(len(y)), np.zeros(len(y))
+    p, n = class_masses(y, w)
     if rate and not (p and n):
         raise InputError(
             f"all labels are {int(y[0])}: rates need events of both classes; take counts, or more events"
         )
+    return aum_of_classes(y, s, w, rate)
+
+
+def aum_of_classes(
+    labels: Int8Array, scores: FloatArray, weights: FloatArray, rate: bool, together: bool = False
+) -> Aum:
+    """Return `aum_of_labels` of arrays that are of the right kinds, as learners call it again and again.
+
+    weights   float64[n], or float64[0] for 1
+    together  the derivatives of tied events of one class are those of all of them moving as one, shared by
+              mass: so an event of weight 2 is two events of weight 1
+    """
+    p, n = class_masses(labels, weights)
+    left, right = np.zeros(len(labels)), np.zeros(len(labels))
     if not (p and n):
         return Aum(0.0, left, right)
     # of two classes, negatives have mass n p in all, and so have positives: whole numbers where counts are
     selecting = np.array([p, n]) if rate else np.ones(2)
     at = crossing(
-        s.view(np.int64), y, w, selecting, n * selecting[0], np.empty(BINS), np.empty(len(y), np.int64)
-    )
+        scores.view(np.int64), labels, weights, selecting, n * selecting[0], np.empty(BINS),
+        np.empty(len(labels), np.int64),
+    )  # fmt: skip
     own = np.array([1.0 / n, 1.0 / p]) if rate else np.ones(2)
-    return Aum(_finite(sums_about(float(s[at]), y, s, w, own, left, right)), left, right)
+    value = sums_about(float(scores[at]), labels, scores, weights, own, together, left, right)
+    return Aum(_finite(value), left, right)
 
 
 def sum_of_min(
@@ -254,6 +269,14 @@ def totals_of(given: Breakpoints) -> Totals:
         if len(negative):
             raise given.refusal(code, float(ordered[first[min(int(negative[0]), len(first) - 1)]]))
     return Totals(ordered[first], np.maximum(fp, 0.0), np.maximum(fn, 0.0))
+
+
+def class_masses(labels: Int8Array, weights: FloatArray) -> tuple[float, float]:
+    """Return the masses of positives and of negatives; weights as in `aum_of_classes`. O(n)."""
+    if not len(weights):
+        positives = int(np.count_nonzero(labels))
+        return float(positives), float(len(labels) - positives)
+    return float(weights[labels == 1].sum()), float(weights[labels == 0].sum())
 
 
 def as_breakpoints(
@@ -326,10 +349,6 @@ def _finite(value: float) -> float:
     if not np.isfinite(value):
         raise InputError("AUM is beyond what a float holds; scale the predictions down")
     return float(value)
-
-
-def _masses(labels: Int8Array, weights: FloatArray) -> tuple[float, float]:
-    return float(weights[labels == 1].sum()), float(weights[labels == 0].sum())
 
 
 def _negative_example(given: Breakpoints, name: str) -> tuple[int | None, float]:

@@ -215,12 +215,14 @@ def sums_about(
     scores: FloatArray,
     weights: FloatArray,
     own: FloatArray,
+    together: bool,
     left: FloatArray,
     right: FloatArray,
 ) -> float:
     """Return AUM of labels whose curves cross at the score `at`; write the derivatives. O(n).
 
-    Below the crossing FN is the smaller one, above it FP (see `aum_of_labels`). At it the sweep's own terms.
+    Below the crossing FN is the smaller one, above it FP (see `aum_of_labels`). At it the sweep's own terms;
+    `together`: as if all of a class that are there moved as one, and each had its share by mass.
     """
     value = 0.0
     fn_below = fp_above = fn_at = fp_at = 0.0
@@ -247,7 +249,8 @@ def sums_about(
     for i in range(len(scores)):
         if scores[i] == at:
             w = own[labels[i]] * (weights[i] if len(weights) else 1.0)
-            fp, fn = (0.0, -w) if labels[i] else (w, 0.0)
-            left[i] = min_after - min(fp_above + fp_at - fp, fn_below - fn)
-            right[i] = min(fp_above + fp, fn_below + fn_at + fn) - min_before
+            share = w / (fn_at if labels[i] else fp_at) if together else 1.0
+            fp, fn = (0.0, -w / share) if labels[i] else (w / share, 0.0)
+            left[i] = share * (min_after - min(fp_above + fp_at - fp, fn_below - fn))
+            right[i] = share * (min(fp_above + fp, fn_below + fn_at + fn) - min_before)
     return value
