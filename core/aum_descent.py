@@ -67,6 +67,11 @@ class Design:
         """Return the number of rows."""
         return int(self._matrix.shape[0])
 
+    @property
+    def matrix(self) -> FloatArray:
+        """The scaled features of a dense matrix, float64[n, d]."""
+        return np.asarray(self._matrix)
+
     def predictions(self, weights: FloatArray) -> FloatArray:
         """Return X w, float64[n]. O(values)."""
         if not self._is_sparse:
@@ -212,7 +217,9 @@ def descend(
             found.reason = "stationary: the gradient is 0"
             return found
 
-        def objective(step: float, predictions: FloatArray = predictions, change: FloatArray = change) -> float:
+        def objective(
+            step: float, predictions: FloatArray = predictions, change: FloatArray = change
+        ) -> float:
             moved = predictions + step * change
             value = loss.aum(moved).value
             return value / (loss.spread(moved)[1] or np.inf) if loss.is_homogeneous else value
@@ -221,7 +228,9 @@ def descend(
             step = _best_crossing(loss, predictions, change)
             value = objective(step)
         else:
-            step, value = _backtracked(objective, here.value, 2.0 * reach or deviation / change_deviation or 1.0)
+            step, value = _backtracked(
+                objective, here.value, 2.0 * reach or deviation / change_deviation or 1.0
+            )
         if not value < here.value * (1.0 - settings.tol):
             found.reason = (
                 f"converged: no step along the gradient lowers AUM by more than {settings.tol:g} of it"
@@ -242,7 +251,9 @@ def _reason_to_stop(
         if found.n_iter or not found.weights.any():
             return "degenerate: all predictions are equal, so that AUM is 0 and says nothing"
     if here.value <= 1e-14 * deviation:
-        return "separable: AUM is 0 on the training examples and so is its gradient, nothing is left to descend"
+        return (
+            "separable: AUM is 0 on the training examples and so is its gradient, nothing is left to descend"
+        )
     if found.n_iter == settings.max_iter:
         return f"max_iter: {settings.max_iter} steps were made"
     if has_valid and found.n_iter - found.best >= settings.patience:
@@ -271,9 +282,7 @@ def _best_crossing(loss: ErrorLoss, predictions: FloatArray, change: FloatArray)
     return float(search.steps[np.argmin(values)])
 
 
-def _backtracked(
-    objective: Callable[[float], float], here: float, first: float
-) -> tuple[float, float]:
+def _backtracked(objective: Callable[[float], float], here: float, first: float) -> tuple[float, float]:
     """Return a step that lowers the objective, and what it is there: halved until it does, and no more.
 
     Doubling goes on while it pays, so that steps can grow.
