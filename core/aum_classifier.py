@@ -8,17 +8,23 @@ import numpy as np
 import numpy.typing as npt
 
 from .aum_descent import Criterion, DescentSettings, Design, Examples, LabelLoss, Line, descend, scaling_of
-from .errors import InputError
+from .errors import InputError, MissingPackageError
 from .estimator_settings import check_choice, check_number, check_whole
 from .events import FloatArray
-from .optional_packages import optional_module
 
-_base = optional_module("sklearn.base", "AumLinearClassifier", extra="learn")
-_validation = optional_module("sklearn.utils.validation", "AumLinearClassifier", extra="learn")
-_multiclass = optional_module("sklearn.utils.multiclass", "AumLinearClassifier", extra="learn")
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+except ImportError:
+    raise MissingPackageError(
+        "AumLinearClassifier needs the package scikit-learn, which is not installed here; run: "
+        "pip install 'rocsteady[learn]'"
+    ) from None
 
 
-class AumLinearClassifier(_base.ClassifierMixin, _base.BaseEstimator):  # type: ignore[misc]
+class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear model of two classes, trained to have a small AUM, and so a large AUC.
 
     rate                AUM of rates (AUM.rate) or of counts (AUM.count). Counts did better in the slides
@@ -77,11 +83,11 @@ class AumLinearClassifier(_base.ClassifierMixin, _base.BaseEstimator):  # type: 
     ) -> AumLinearClassifier:
         """Train on examples, (n, d) dense or sparse, of two classes. O((n log n + values) steps)."""
         self._check()
-        features, labels = _validation.validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        _multiclass.check_classification_targets(labels)
+        features, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(labels)
         weights = None
         if sample_weight is not None:
-            given = _validation._check_sample_weight(sample_weight, features, ensure_non_negative=True)
+            given = _check_sample_weight(sample_weight, features, ensure_non_negative=True)
             kept = np.flatnonzero(given > 0)
             features, labels, weights = features[kept], labels[kept], given[kept]
         self.classes_ = np.unique(labels)
@@ -92,7 +98,7 @@ class AumLinearClassifier(_base.ClassifierMixin, _base.BaseEstimator):  # type: 
                 "of both, or one class against the others"
             )
         positive = labels == self.classes_[1]
-        random = _sklearn_random(self.random_state)
+        random = check_random_state(self.random_state)
         train, valid = np.arange(len(labels)), None
         if self.early_stopping is not None:
             train, valid = _split(positive, self.validation_fraction, random)
@@ -121,8 +127,8 @@ class AumLinearClassifier(_base.ClassifierMixin, _base.BaseEstimator):  # type: 
 
     def decision_function(self, X: Any) -> FloatArray:  # noqa: N803
         """Return scores, float64[n]: above 0 for the positive class."""
-        _validation.check_is_fitted(self)
-        features = _validation.validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        check_is_fitted(self)
+        features = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         return np.asarray(features @ self.coef_[0]) + self.intercept_[0]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
@@ -144,10 +150,6 @@ class AumLinearClassifier(_base.ClassifierMixin, _base.BaseEstimator):  # type: 
         check_whole("n_iter_no_change", self.n_iter_no_change, 1)
         check_number("tol", self.tol, 0.0, 1.0)
         check_number("validation_fraction", self.validation_fraction, 0.0, 1.0)
-
-
-def _sklearn_random(state: Any) -> Any:
-    return optional_module("sklearn.utils", "AumLinearClassifier", extra="learn").check_random_state(state)
 
 
 def _split(

@@ -45,7 +45,9 @@ def scaling_of(features: Any, weights: FloatArray | None = None) -> Scaling:
     w = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
     mean = np.asarray(features.T @ w).ravel()
     if sparse.issparse(features):
-        square = np.asarray(features.multiply(features).T @ w).ravel()
+        squares = features.copy()
+        squares.data **= 2
+        square = np.asarray(squares.T @ w).ravel()
         variance = np.maximum(square - mean**2, 0.0)
     else:
         variance = np.einsum("ij,ij,i->j", features - mean, features - mean, w)

@@ -18,18 +18,23 @@ from .aum_descent import (
     scaling_of,
 )
 from .error_functions import ErrorFunctions
-from .errors import InputError
+from .errors import InputError, MissingPackageError
 from .estimator_settings import check_choice, check_number, check_whole
 from .events import FloatArray
 from .interval_regression import fit_by_cross_validation
-from .optional_packages import optional_module
 
-_base = optional_module("sklearn.base", "AumPenaltyLearner", extra="learn")
-_utils = optional_module("sklearn.utils", "AumPenaltyLearner", extra="learn")
-_validation = optional_module("sklearn.utils.validation", "AumPenaltyLearner", extra="learn")
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError:
+    raise MissingPackageError(
+        "AumPenaltyLearner needs the package scikit-learn, which is not installed here; run: "
+        "pip install 'rocsteady[learn]'"
+    ) from None
 
 
-class AumPenaltyLearner(_base.BaseEstimator):  # type: ignore[misc]
+class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
     """A linear model of f = -log(lambda) with a small AUM of the examples' error functions.
 
     It starts from an L1-regularised max-margin interval regression on the intervals with the fewest errors,
@@ -99,10 +104,10 @@ class AumPenaltyLearner(_base.BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 f"errors is of type {type(errors).__name__}; make ErrorFunctions.of_penalties(...) of them"
             )
-        features = np.asarray(_validation.validate_data(self, X, dtype=np.float64))
+        features = np.asarray(validate_data(self, X, dtype=np.float64))
         if len(features) != len(errors):
             raise InputError(f"X has {len(features):,} rows and there are {len(errors):,} error functions")
-        random = _utils.check_random_state(self.random_state)
+        random = check_random_state(self.random_state)
         n = len(features)
         train, valid = np.arange(n), None
         if self.early_stopping is not None:
@@ -134,8 +139,8 @@ class AumPenaltyLearner(_base.BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> FloatArray:  # noqa: N803
         """Return f = -log(lambda) of each example, float64[n]."""
-        _validation.check_is_fitted(self)
-        features = _validation.validate_data(self, X, dtype=np.float64, reset=False)
+        check_is_fitted(self)
+        features = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(features @ self.coef_ + self.intercept_)
 
     def predict_penalty(self, X: Any) -> FloatArray:  # noqa: N803

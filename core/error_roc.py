@@ -72,7 +72,7 @@ class ErrorRoc:
         return float(np.diff(self.thresholds) @ np.minimum(self.fp, self.fn)[1:-1])
 
     def with_rates(self, rate: bool = True) -> ErrorRoc:
-        """Return the curve with FP by its end and FN by its beginning, where there are both; else this one."""
+        """Return the curve with FP by its end and FN by its beginning; without one of them, this one."""
         if not (rate and self.fp[-1] and self.fn[0]):
             return self
         return ErrorRoc(self.thresholds, self.fpr, self.fn / self.fn[0])

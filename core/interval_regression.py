@@ -5,9 +5,9 @@ margin away from its ends, and the square of how far it is from there elsewhere:
 
     mean over examples of [(low + margin - f)+]^2 + [(f - high + margin)+]^2  +  penalty * |w|_1,  f = X w + b
 
-It is convex and smooth but for the L1 term; solved by accelerated proximal gradients that start anew where the
-objective rises (FISTA; O'Donoghue & Candes). A path of penalties, each started from the one before, is cut by
-cross-validation.
+It is convex and smooth but for the L1 term; solved by accelerated proximal gradients that start anew where
+the objective rises (FISTA; O'Donoghue & Candes). A path of penalties, each started from the one before, is
+cut by cross-validation.
 """
 
 from __future__ import annotations

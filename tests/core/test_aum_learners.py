@@ -110,7 +110,7 @@ def test_the_collapse_to_constant_predictions_is_named() -> None:
 
 
 def test_copies_of_features_do_not_let_scores_shrink() -> None:
-    """Along the difference of two copies all scores are 0, and so is AUM: weights of length 1 would go there."""
+    """Along the difference of two copies all scores are 0, and AUM: weights of length 1 would go there."""
     rng = np.random.default_rng(2)
     labels = rng.integers(0, 2, 200)
     one = rng.normal(size=200) + 0.5 * labels
