@@ -77,7 +77,7 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self,
-        X: Any,  # noqa: N803  scikit-learn's name
+        X: Any,
         y: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
     ) -> AumLinearClassifier:
@@ -125,13 +125,13 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.intercept_ = np.array([constant - float(scaling.mean @ coef)])
         return self
 
-    def decision_function(self, X: Any) -> FloatArray:  # noqa: N803
+    def decision_function(self, X: Any) -> FloatArray:
         """Return scores, float64[n]: above 0 for the positive class."""
         check_is_fitted(self)
         features = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return np.asarray(features @ self.coef_[0]) + self.intercept_[0]
+        return np.asarray(features @ self.coef_[0] + self.intercept_[0])
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:  # noqa: N803
+    def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each example."""
         positive = self.decision_function(X) > 0
         return np.asarray(self.classes_[positive.astype(int)])

@@ -45,7 +45,7 @@ def scaling_of(features: Any, weights: FloatArray | None = None) -> Scaling:
     w = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
     mean = np.asarray(features.T @ w).ravel()
     if sparse.issparse(features):
-        squares = features.copy()
+        squares: Any = features.copy()  # type: ignore[attr-defined]
         squares.data **= 2
         square = np.asarray(squares.T @ w).ravel()
         variance = np.maximum(square - mean**2, 0.0)
