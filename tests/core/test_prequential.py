@@ -139,7 +139,14 @@ def test_a_fold_is_a_plain_loop_prediction_for_prediction(method, prequential):
 @pytest.mark.parametrize("batch_size", [1, 7])
 @pytest.mark.parametrize("classes", [False, True])
 @pytest.mark.parametrize(
-    "learner", ["majority", "persistent", "m=naive-bayes", "m=hoeffding", "m=adaptive-forest"]
+    "learner",
+    [
+        "majority",
+        "persistent",
+        "m=naive-bayes",
+        "m=hoeffding",
+        pytest.param("m=adaptive-forest", marks=pytest.mark.slow),  # 9 s each
+    ],
 )
 def test_cuts_and_restarts_change_nothing(learner, classes, batch_size):
     settings = settings_of(learner, classes=classes, batch=batch_size)
