@@ -27,7 +27,8 @@ except ImportError:
 class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear model of two classes, trained to have a small AUM, and so a large AUC.
 
-    rate                AUM of rates (AUM.rate) or of counts (AUM.count). Counts did better in the slides
+    rate                AUM of rates (AUM.rate) or of counts (AUM.count)
+    margin              by how much scores of both classes are to be apart; 0 is AUM of the slides
     line_search         "backtracking", or "exact": to the best of the first n crossings of scores
     max_iter, tol       steps at most; stop where a step lowers AUM by less than this share of it
     early_stopping      None, or "aum" or "auc": keep the weights that are best on a part held out
@@ -37,10 +38,14 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                         descent from constant predictions; or "random"
     random_state        of the part held out and of random weights
 
-    Features are centred and scaled to unit variance (a sparse matrix stays sparse); scores have standard
-    deviation 1 on the training examples after every step, since AUM is homogeneous and shrinking them would
-    be no progress. The intercept, which AUM does not see, is where the training examples have the fewest
-    errors (or the smallest sum of error rates).
+    With a margin a positive is missed below `margin` (its breakpoint is there, not at 0): constant scores
+    cost margin * min(FP, FN), and the least AUM is that of a linear SVM without regularisation whose
+    threshold is free (see `aum_descent`). Without, AUM is homogeneous and constant scores are its least:
+    scores are kept at standard deviation 1 on the training examples, so that shrinking is no progress. That
+    leaves directions along which most examples are tied, since ties cost nothing: stop early there.
+
+    Features are centred and scaled to unit variance (a sparse matrix stays sparse). The intercept, which AUM
+    does not see, is where the training examples have the fewest errors (or the least sum of error rates).
 
     coef_, intercept_   of the features as they come: shapes (1, d) and (1,)
     classes_            the negative and the positive class
@@ -55,7 +60,8 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        rate: bool = False,
+        rate: bool = True,
+        margin: float = 1.0,
         line_search: Line = "backtracking",
         max_iter: int = 100,
         tol: float = 1e-4,
@@ -66,6 +72,7 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Any = None,
     ) -> None:
         self.rate = rate
+        self.margin = margin
         self.line_search = line_search
         self.max_iter = max_iter
         self.tol = tol
@@ -106,13 +113,15 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         def examples(rows: npt.NDArray[Any]) -> Examples:
             mass = np.empty(0) if weights is None else weights[rows]
-            loss = LabelLoss(positive[rows].astype(np.int8), mass, self.rate)
+            loss = LabelLoss(positive[rows].astype(np.int8), mass, self.rate, self.margin)
             return Examples(Design(features[rows], scaling), loss)
 
         trained = examples(train)
         start = -trained.design.gradient(trained.loss.aum(np.zeros(len(train))).gradient)
         if self.init == "random":
             start = random.normal(size=len(start))
+        _, spread = trained.loss.spread(trained.design.predictions(start))
+        start = start / (spread or 1.0)
         settings = DescentSettings(
             self.line_search, self.max_iter, self.tol, self.early_stopping or "auc", self.n_iter_no_change
         )
@@ -149,6 +158,7 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_whole("max_iter", self.max_iter, 0)
         check_whole("n_iter_no_change", self.n_iter_no_change, 1)
         check_number("tol", self.tol, 0.0, 1.0)
+        check_number("margin", self.margin, 0.0, np.inf)
         check_number("validation_fraction", self.validation_fraction, 0.0, 1.0)
 
 

@@ -4,16 +4,23 @@ Predictions are f = X w on features that are centred and scaled; AUM does not se
 intercept, and centring matters for nothing but rounding. The gradient is X' times the mean of AUM's two
 derivatives by f.
 
-Binary labels: AUM(c f) = c AUM(f), so that f = 0 is a minimum, which says nothing. There predictions have
+Binary labels. FN(t) grows and FP(t) falls, so that min(FP, FN) is integrated by its two tails, and
+
+    AUM(f) = min over t of  sum over positives of (t - f)+  +  sum over negatives of (f - t)+
+
+(the derivative by t is FN(t) - FP(t), 0 where they cross): the perceptron's loss with a free threshold,
+convex in f. With positives' breakpoints at a margin it is the hinge loss of a linear SVM; AUM of rates
+balances the classes. Error functions that are not monotone lose this: a minimum is local.
+
+Without a margin AUM(c f) = c AUM(f), and f = 0 is a minimum, which says nothing. There predictions have
 standard deviation 1 after every step, and what is minimised is AUM(f) / sd(f). (Weights of length 1 are not
 enough: where features depend on each other nearly, AUM is small along what they have not, and so is sd(f).)
-AUM is neither convex nor smooth: a minimum is local.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -117,18 +124,24 @@ class ErrorLoss:
 
 
 class LabelLoss(ErrorLoss):
-    """AUM of binary labels, int8[n] of 0 and 1, with weights, float64[n], or none, float64[0]."""
+    """AUM of binary labels, int8[n] of 0 and 1, with weights, float64[n], or none, float64[0].
 
-    is_homogeneous = True
+    margin  where the positives' breakpoints are; 0: AUM is homogeneous, and predictions are normalised
+    """
 
-    def __init__(self, labels: Int8Array, weights: FloatArray, rate: bool) -> None:
-        super().__init__(ErrorFunctions.of_labels(labels, weights if len(weights) else None), rate)
+    def __init__(self, labels: Int8Array, weights: FloatArray, rate: bool, margin: float = 0.0) -> None:
+        errors = ErrorFunctions.of_labels(labels, weights if len(weights) else None)
+        super().__init__(replace(errors, breakpoint=np.asarray(margin * labels, np.float64)), rate)
+        self.is_homogeneous = not margin
         self._labels = labels
         self._weights = weights
+        self._shift = np.asarray(margin * labels, np.float64)
 
     def aum(self, predictions: FloatArray) -> Aum:
         """Return AUM and its derivatives, tied examples of one class moving as one. O(n)."""
-        return aum_of_classes(self._labels, predictions + 0.0, self._weights, self._rate, together=True)
+        return aum_of_classes(
+            self._labels, predictions - self._shift + 0.0, self._weights, self._rate, together=True
+        )
 
     def spread(self, values: FloatArray) -> tuple[FloatArray, float]:
         """Return values less their mean, by mass, and their standard deviation."""

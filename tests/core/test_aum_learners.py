@@ -37,7 +37,9 @@ DATA = os.environ.get("ROCSTEADY_DATA")
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([AumLinearClassifier(), AumLinearClassifier(rate=True, line_search="exact")])
+@parametrize_with_checks(
+    [AumLinearClassifier(), AumLinearClassifier(rate=False, margin=0.0, line_search="exact")]
+)
 def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -51,12 +53,43 @@ def unbalanced() -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("line", ["exact", "backtracking"])
+def test_a_margin_gives_the_hinge_loss_of_a_free_threshold(
+    line: Any, unbalanced: tuple[np.ndarray, np.ndarray]
+) -> None:
+    features, labels = (array[:600] for array in unbalanced)
+    model = AumLinearClassifier(rate=False, margin=2.0, line_search=line, max_iter=300).fit(features, labels)
+    assert (np.diff(model.descent_.aum) < 0).all()
+    scores = model.decision_function(features)
+    positives, negatives = scores[labels == 1], scores[labels == 0]
+
+    def hinge(t: float) -> float:
+        return float(np.maximum(t + 2.0 - positives, 0).sum() + np.maximum(negatives - t, 0).sum())
+
+    corners = np.concatenate([positives - 2.0, negatives])
+    assert model.descent_.aum[-1] == pytest.approx(min(hinge(t) for t in corners))
+
+
+def test_aum_of_labels_is_convex_and_the_least_perceptron_loss() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(50):
+        labels = rng.integers(0, 2, 12)
+        one, other = rng.normal(size=(2, 12)).round(int(rng.integers(0, 3)))
+        share = rng.random()
+        values = [aum_of_labels(labels, s).value for s in (one, other, share * one + (1 - share) * other)]
+        assert values[2] <= share * values[0] + (1 - share) * values[1] + 1e-12
+        below = [
+            np.maximum(t - one[labels == 1], 0).sum() + np.maximum(one[labels == 0] - t, 0).sum() for t in one
+        ]
+        assert values[0] == pytest.approx(min(below))
+
+
+@pytest.mark.parametrize("line", ["exact", "backtracking"])
 @pytest.mark.parametrize("rate", [False, True])
 def test_aum_falls_at_every_step_and_auc_is_that_of_logistic_regression(
     line: Any, rate: bool, unbalanced: tuple[np.ndarray, np.ndarray]
 ) -> None:
     features, labels = unbalanced
-    model = AumLinearClassifier(line_search=line, rate=rate).fit(features[:1_000], labels[:1_000])
+    model = AumLinearClassifier(margin=0.0, line_search=line, rate=rate).fit(features[:1_000], labels[:1_000])
     assert (np.diff(model.descent_.aum) < 0).all()
     scores = model.decision_function(features[:1_000])
     assert scores.std() == pytest.approx(1.0)
@@ -95,15 +128,16 @@ def test_early_stopping_keeps_the_best_of_what_is_held_out(
 def test_separable_data_end_in_words() -> None:
     labels = np.array([0, 0, 0, 1, 1, 1])
     features = np.column_stack([labels * 4 + [0, 1, 2, 0, 1, 2], [3, -1, 2, -3, 1, 0]])
-    model = AumLinearClassifier().fit(features, labels)
-    assert model.converged_reason_.startswith("separable: AUM is 0 on the training examples")
-    assert model.score(features, labels) == 1.0
-    assert model.descent_.aum[-1] == pytest.approx(0.0, abs=1e-12)
+    for margin in (0.0, 1.0):
+        model = AumLinearClassifier(margin=margin).fit(features, labels)
+        assert model.converged_reason_.startswith("separable: AUM is 0 on the training examples")
+        assert model.score(features, labels) == 1.0
+        assert model.descent_.aum[-1] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_the_collapse_to_constant_predictions_is_named() -> None:
     for features in (np.ones((6, 2)), np.array([[0.0], [1.0], [2.0], [0.0], [1.0], [2.0]])):
-        model = AumLinearClassifier().fit(features, [0, 0, 0, 1, 1, 1])
+        model = AumLinearClassifier(margin=0.0).fit(features, [0, 0, 0, 1, 1, 1])
         assert model.converged_reason_.startswith("degenerate: all predictions are equal")
         assert model.coef_.tolist() == [[0.0] * features.shape[1]]
         assert set(model.predict(features)) <= {0, 1}
@@ -116,9 +150,9 @@ def test_copies_of_features_do_not_let_scores_shrink() -> None:
     one = rng.normal(size=200) + 0.5 * labels
     features = np.column_stack([one, one, rng.normal(size=200)])
     for seed in range(3):
-        model = AumLinearClassifier(init="random", random_state=seed).fit(features, labels)
+        model = AumLinearClassifier(margin=0.0, init="random", random_state=seed).fit(features, labels)
         assert np.std(model.decision_function(features)) == pytest.approx(1.0)
-        assert model.descent_.aum[-1] > 1.0
+        assert 0.5 < model.descent_.aum[-1] < 0.6
 
 
 def test_weights_are_repetitions(unbalanced: tuple[np.ndarray, np.ndarray]) -> None:
@@ -138,6 +172,7 @@ def test_weights_are_repetitions(unbalanced: tuple[np.ndarray, np.ndarray]) -> N
         ({"init": "zeros"}, "init='zeros'"),
         ({"max_iter": -1}, "max_iter=-1; give a whole number from 0 on"),
         ({"max_iter": True}, "max_iter=True"),
+        ({"margin": -1.0}, "margin=-1.0; give a number from 0 on"),
         ({"tol": 1.0}, "tol=1.0; give a number from 0 on, below 1"),
         ({"validation_fraction": "a"}, "validation_fraction='a'"),
     ],
