@@ -17,7 +17,7 @@ from scipy.special import expit
 
 from .errors import ConfigError
 from .events import FloatArray
-from .step_polynomials import checked_degree, pair_coefficients, step_polynomial
+from .step_polynomials import checked_degree, nodes_and_transform, pair_coefficients, step_polynomial
 
 Objective = Literal["polynomial", "sigmoid"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
@@ -41,7 +41,8 @@ def sigmoid_polynomial(degree: int, steepness: float) -> FloatArray:
             f"steepness={steepness!r}: give a number above 0, up to the degree, {degree}; beyond, no "
             "polynomial of that degree is near the sigmoid"
         )
-    coefficients: FloatArray = chebyshev.chebinterpolate(lambda z: expit(steepness * z), degree)
+    nodes, transform = nodes_and_transform(degree + 1)
+    coefficients: FloatArray = transform @ expit(steepness * nodes)
     coefficients[2::2] = 0.0  # the sigmoid less 1/2 is odd
     coefficients[0] = 0.5
     coefficients.flags.writeable = False

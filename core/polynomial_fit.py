@@ -418,4 +418,16 @@ def _log_odds(negatives: FloatArray, positives: FloatArray) -> tuple[float, floa
     found = minimize(
         loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-15, "gtol": 1e-10}
     )
-    return float(found.x[0]), float(found.x[1])
+    point = found.x
+    for _ in range(3):  # Newton's, for the digits that a search by values cannot have
+        probability = expit(point[0] * nodes + point[1])
+        curve = probability * (1 - probability) * (ones + zeros)
+        mixed = curve @ nodes
+        hessian = np.array([[curve @ nodes**2, mixed], [mixed, curve.sum()]])
+        if not np.linalg.eigvalsh(hessian)[0] > 1e-9:
+            break
+        nearer = point - np.linalg.solve(hessian, loss(point)[1])
+        if not (bounds[0][0] < nearer[0] < bounds[0][1] and np.abs(nearer - point).max() < 1e-3):
+            break  # at a bound
+        point = nearer
+    return float(point[0]), float(point[1])

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from .errors import InputError
 from .events import FloatArray
 from .polynomial_series import chebyshev_values, series_by_class
-from .standardised_rows import Block, Standardiser, blocks_of
+from .standardised_rows import Block, Standardiser, blocks_of, is_sparse
 from .step_polynomials import nodes_and_transform
 
 Label = Any
@@ -64,16 +63,18 @@ class FeatureSums:
         if not chosen.any():
             return
         part, weights = block.features[chosen], block.weights[chosen]
-        if sparse.issparse(part):
-            moments, low, high = _sparse_moments(part, weights)
+        if is_sparse(part):
+            low, high = _sparse_range(part)
+            self._include(low, high)
+            moments = _sparse_moments(part, weights)
         else:
             part = np.asarray(part, np.float64)
             low, high = part.min(axis=0), part.max(axis=0)
+            self._include(low, high)
             total = float(weights.sum())
             mean = weights @ part / total
             apart = part - mean
             moments = ClassMoments(total, mean, weights @ (apart * apart))
-        self._include(low, high)
         self._merge_class(label, moments)
 
     def _include(self, low: FloatArray, high: FloatArray) -> None:
@@ -111,13 +112,14 @@ class FeatureSums:
         self.rows += other.rows
 
 
-def _sparse_moments(part: Any, weights: FloatArray) -> tuple[ClassMoments, FloatArray, FloatArray]:
-    """Return what FeatureSums takes of rows whose missing entries are 0. O(entries + features)."""
-    if not np.isfinite(part.data).all():
-        column = int(part.indices[np.flatnonzero(~np.isfinite(part.data))[0]])
-        low = np.zeros(part.shape[1])
-        low[column] = part.data[~np.isfinite(part.data)][0]
-        return ClassMoments(1.0, low, low), low, low
+def _sparse_range(part: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the greatest value of each feature, of rows whose missing entries are 0."""
+    low, high = (np.asarray(found.todense(), float).ravel() for found in (part.min(axis=0), part.max(axis=0)))
+    return low, high
+
+
+def _sparse_moments(part: Any, weights: FloatArray) -> ClassMoments:
+    """Return the moments of rows whose missing entries are 0. O(entries + features)."""
     total = float(weights.sum())
     mean = weights @ part / total
     of_entries = np.repeat(weights, np.diff(part.indptr))
@@ -125,9 +127,8 @@ def _sparse_moments(part: Any, weights: FloatArray) -> tuple[ClassMoments, Float
     count = part.shape[1]
     present = np.bincount(part.indices, of_entries, count)
     squares = np.bincount(part.indices, of_entries * apart * apart, count)
-    squares += np.maximum(0.0, total - present) * mean * mean
-    low, high = (np.asarray(bound.todense(), float).ravel() for bound in (part.min(axis=0), part.max(axis=0)))
-    return ClassMoments(total, mean, squares), low, high
+    absent = np.maximum(0.0, total - present)
+    return ClassMoments(total, mean, squares + absent * mean * mean)
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,7 +336,7 @@ def checked_rows(features: Any, labels: npt.ArrayLike, weights: npt.ArrayLike | 
 
     Whether features are finite is for FeatureSums to see.
     """
-    if sparse.issparse(features):
+    if is_sparse(features):
         features = features.tocsr()
     else:
         try:

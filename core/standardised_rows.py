@@ -22,6 +22,11 @@ _LEAST_ROWS, _MOST_ROWS = 128, 2048
 """A block of some 512 KB stays in the cache between its uses."""
 
 
+def is_sparse(features: Any) -> bool:
+    """Return whether features are a sparse matrix or array of scipy."""
+    return bool(sparse.issparse(features))
+
+
 class Block(NamedTuple):
     """Some rows: features, dense float64 or CSR, (n, m); whether each is positive; weights above 0."""
 
@@ -69,7 +74,7 @@ class Standardiser:
 
     def of(self, features: Any) -> StandardisedRows:
         """Return the rows of a block, standardised. O(values)."""
-        if sparse.issparse(features):
+        if is_sparse(features):
             base = -self.mean * self.inverse
             scaled = features.data * self.inverse[features.indices]
             rows = sparse.csr_matrix((scaled, features.indices, features.indptr), features.shape)
