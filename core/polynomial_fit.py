@@ -23,7 +23,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -129,6 +129,11 @@ class PolynomialAucModel:
     def iterations(self) -> int:
         """How many line searches followed the start."""
         return len(self.history) - 1
+
+    def scores(self, features: Any) -> FloatArray:
+        """Return the score of each row, (n, m), dense or sparse."""
+        scores: FloatArray = features @ self.coef + self.intercept
+        return scores
 
 
 @dataclass(frozen=True, eq=False)

@@ -328,6 +328,8 @@ def test_probabilities_agree_with_frequencies() -> None:
     model = fitted(features, labels, degree=40)
     found = features @ model.coef + model.intercept
     assert np.corrcoef(found, odds)[0, 1] > 0.999
+    np.testing.assert_allclose(model.scores(features), found)
+    np.testing.assert_allclose(model.scores(sparse.csr_matrix(features)), found)
     assert np.polyfit(odds, found, 1) == pytest.approx([1, 0], abs=0.15)
 
 
