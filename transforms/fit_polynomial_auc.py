@@ -37,9 +37,9 @@ class FitPolynomialAuc(beam.PTransform[beam.PCollection[Any], beam.PCollection[P
     start       coefficients of an earlier model, to go on from
     the others  see `PolynomialAucClassifier`
 
-    Gives one `PolynomialAucModel`, that of a fit to all rows at hand but for rounding (1e-9), whatever bundles
-    they come in. `PolynomialAucClassifier.of` makes an estimator of it. Sums and the model alone travel,
-    some 8 (5 m + 2 (d + 1)^2) bytes a bundle.
+    Gives one `PolynomialAucModel`: that of a fit to all rows at hand but for rounding, 1e-9, whatever bundles
+    they come in. `PolynomialAucClassifier.of` makes an estimator of it. Sums and the model alone travel, some
+    8 (5 m + 2 (d + 1)^2) bytes a bundle.
 
     Raises ConfigError. The pipeline fails with an InputError that says why: one class or three, a feature
     that is no finite number, no rows, only constant features.
