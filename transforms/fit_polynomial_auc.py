@@ -91,7 +91,7 @@ class FitPolynomialAuc(beam.PTransform[beam.PCollection[Any], beam.PCollection[P
             sums = (
                 rows
                 | f"Scan {scan}" >> beam.ParDo(_ScanDoFn(), state=AsSingleton(state))
-                | f"Merge {scan}" >> beam.CombineGlobally(_MergeFn())
+                | f"Merge {scan}" >> beam.CombineGlobally(_MergeFn())  # type: ignore[no-untyped-call]
             )
             state = state | f"Go on {scan}" >> beam.Map(_gone_on, sums=AsSingleton(sums))
         model: beam.PCollection[PolynomialAucModel] = state | "Model" >> beam.Map(_model)
@@ -100,6 +100,9 @@ class FitPolynomialAuc(beam.PTransform[beam.PCollection[Any], beam.PCollection[P
 
 class _ScanDoFn(beam.DoFn):
     """Adds the rows of a bundle to sums of the scan that a fit wants next."""
+
+    def __init__(self) -> None:
+        self.start_bundle()
 
     def start_bundle(self) -> None:
         self._sums: Sums | None = None
