@@ -68,6 +68,23 @@ def as_binary(
     return np.asarray(numbers == 1.0, np.int8)
 
 
+def checked_events(labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Array, FloatArray]:
+    """Return 1/0 labels and finite scores, one of each per event; else raise InputError with the remedy."""
+    score_array = np.atleast_1d(as_numbers(scores))
+    label_array = np.atleast_1d(np.asarray(labels))
+    if score_array.ndim != 1 or label_array.shape != score_array.shape:
+        raise InputError(
+            f"labels of shape {label_array.shape} and scores of shape {score_array.shape}: give one of each "
+            "per event, labels first"
+        )
+    bad = np.flatnonzero(~np.isfinite(score_array))
+    if len(bad):
+        raise InputError(
+            f"scores[{bad[0]}] is {score_array[bad[0]]}: a score is a finite number; leave the event out"
+        )
+    return as_binary(label_array, "map other labels to 1 and 0 before"), score_array
+
+
 def as_times(times: npt.ArrayLike) -> Int64Array:
     """Return microseconds from datetime64, datetimes (no zone = UTC) or whole microseconds."""
     array = np.atleast_1d(np.asarray(times))

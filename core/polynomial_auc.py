@@ -22,9 +22,8 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
-from .auc_sketch import checked_events
 from .errors import ConfigError, CorruptBytesError, InputError
-from .evaluator_inputs import as_weights
+from .evaluator_inputs import as_weights, checked_events
 from .events import FloatArray, Int8Array
 from .frames import framed, framed_size, unframed
 from .polynomial_sums import FRACTION_BITS, MOST_TERMS, add_chebyshev, mean_over_pairs
@@ -256,7 +255,7 @@ class PolynomialAuc:
     def _terms(self, labels: Int8Array, scores: FloatArray, weights: FloatArray) -> npt.NDArray[Any]:
         """Return sums in units of the kernel, as Python's integers."""
         sums = np.zeros((2, self.degree + 1), np.int64)
-        add_chebyshev(labels, scores, weights, *_middle_and_half(self.interval), sums)
+        add_chebyshev(labels, scores, weights, *self.interval, sums)
         return sums.astype(object)
 
 
@@ -325,14 +324,14 @@ class _Sums(NamedTuple):
 def polynomial_auc_of(scores: FloatArray, negatives: FloatArray, positives: FloatArray) -> PolynomialEstimate:
     """Return the estimate of degree 30 on the interval of the scores themselves. O(entries).
 
-    scores                distinct, ascending
+    scores                distinct, finite, ascending
     negatives, positives  masses at each, in any two scales; one per score, not all 0
 
-    None where the scores are all the same, or too near for floats to tell how far from each other they are.
+    None where there is no interval: of one score, or of none.
     """
-    if not len(scores) or not (half := _middle_and_half((scores[0], scores[-1]))[1]) > 0.0:
+    if len(scores) < 2:
         return _NO_ESTIMATE
-    middle = _middle_and_half((scores[0], scores[-1]))[0]
+    low, high = float(scores[0]), float(scores[-1])
     means = np.empty((2, DEFAULT_DEGREE + 1))
     off = 0.0
     for label, masses in enumerate((negatives, positives)):
@@ -343,7 +342,7 @@ def polynomial_auc_of(scores: FloatArray, negatives: FloatArray, positives: Floa
         for start in range(0, len(held), MOST_TERMS):
             part = slice(start, start + MOST_TERMS)
             terms = np.zeros((2, DEFAULT_DEGREE + 1), np.int64)
-            add_chebyshev(labels[part], scores[held[part]], weights[part], middle, half, terms)
+            add_chebyshev(labels[part], scores[held[part]], weights[part], low, high, terms)
             sums = [total + term for total, term in zip(sums, terms[0].tolist(), strict=True)]
         means[label] = [value / sums[0] for value in sums]
         off = max(off, len(held) / sums[0])  # each term by half a unit, in units of the mass
@@ -390,18 +389,12 @@ def _pairs(degree: int, fit: NearFit) -> tuple[FloatArray, FloatArray, FloatArra
     return near, lower, upper, max(float(np.abs(pairs).sum()) for pairs in (near, lower, upper))
 
 
-def _middle_and_half(interval: tuple[float, float]) -> tuple[float, float]:
-    """Return what is taken from a score, and what it is divided by then, to lie in [-1, 1]."""
-    low, high = float(interval[0]), float(interval[1])
-    return low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
-
-
 def _checked_interval(interval: Any) -> tuple[float, float]:
     ends = tuple(interval) if isinstance(interval, tuple | list | np.ndarray) else ()
     are_numbers = all(isinstance(end, numbers.Real) and not isinstance(end, bool | np.bool_) for end in ends)
     if len(ends) == 2 and are_numbers:
         low, high = float(ends[0]) + 0.0, float(ends[1]) + 0.0  # -0.0 is 0.0
-        if math.isfinite(low) and math.isfinite(high) and _middle_and_half((low, high))[1] > 0.0:
+        if -math.inf < low < high < math.inf:
             return low, high
     raise ConfigError(
         f"interval={interval!r}: give the least and the greatest score there can be, two finite numbers, the "

@@ -35,6 +35,7 @@ _SHIFT = 1.5 * 2.0 ** (52 - FRACTION_BITS)
 """Added to a number of less than a third of it, it leaves no bits below the unit: the number is rounded to
 the nearest multiple, ties to even, which stands in the last bits of the sum as a whole number."""
 
+_HALF_RANGE = 2.0**1022
 _BITS_OF_SHIFT = int(np.float64(_SHIFT).view(np.int64))
 
 
@@ -72,25 +73,30 @@ def add_chebyshev(
     labels: Int8Array,
     scores: FloatArray,
     weights: FloatArray,
-    middle: float,
-    half: float,
+    low: float,
+    high: float,
     sums: Int64Array,
 ) -> None:
     """Add w T_r(u) of every event to the sums of its class, in units. O(d) an event, nothing kept per event.
 
-    labels, scores  at most `MOST_TERMS`; 0 and 1; within [middle - half, middle + half]
+    labels, scores  at most `MOST_TERMS`; 0 and 1; within [low, high], low < high
     weights         in [0, 2]; empty: 1 each
     sums            (2, d + 1), of degree 2 or more: of negatives and of positives
 
-    u = (score - middle) / half. Rounding keeps its order: of two scores the higher one never has the lower u.
+    u is the score scaled from [low, high] to [-1, 1]. Every step rounds, and keeps the order: of two scores the
+    higher one never has the lower u.
     """
     twice, even, odd = np.empty((2, BLOCK)), np.empty((2, BLOCK)), np.empty((2, BLOCK))
     held = np.zeros(2, np.int64)
     weighted = len(weights) > 0
+    scale = 0.5 if max(-low, high) > _HALF_RANGE else 1.0  # differences of the largest floats are infinite
+    low, high = low * scale, high * scale
+    width = high - low
     for event in range(len(scores)):
         label = np.int64(labels[event])
         lane = held[label]
-        u = min(1.0, max(-1.0, (scores[event] - middle) / half))
+        score = scores[event] * scale
+        u = ((score - low) - (high - score)) / width
         weight = weights[event] if weighted else 1.0
         twice[label, lane] = 2.0 * u
         even[label, lane] = weight

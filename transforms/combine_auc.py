@@ -9,7 +9,8 @@ import numpy.typing as npt
 from apache_beam.coders import RowCoder, registry
 from apache_beam.typehints.decorators import IOTypeHints
 
-from ..core.auc_sketch import DEFAULT_MAX_BYTES, AucSketch, checked_events
+from ..core.auc_sketch import DEFAULT_MAX_BYTES, AucSketch
+from ..core.evaluator_inputs import checked_events
 from ..core.events import FloatArray, Int8Array
 from ..core.rows import ONE_CLASS, OUT_OF_RANGE, REASONS
 from ..core.settings import PRIORS_OF_WINDOW, BetaCost, Cost, EvaluatorSettings

@@ -23,8 +23,8 @@ from ..core.events import FloatArray, Int8Array
 _EVENT = np.dtype([("score", "<f8"), ("label", "i1")])
 _PACK_EVENT = struct.Struct("<db").pack
 WAITING = 2_048
-"""Events that wait at the end of an accumulator, at the most. Adding them up takes up to a millisecond, adding
-an event behind them one microsecond."""
+"""Events that wait at the end of an accumulator, at the most. Adding them up takes up to a millisecond, and
+putting one more behind them a microsecond."""
 
 _LABELS = {0: 0, 1: 1, -1: 0}
 
