@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import ConfigError, CorruptBytesError, InputError
-from .evaluator_inputs import as_binary, as_numbers
+from .evaluator_inputs import checked_events
 from .events import FloatArray, Int8Array, Int64Array
 from .row_measures import h_measure
 from .score_cells import (
@@ -49,7 +49,6 @@ _ROUNDING = 1e-12
 
 _LABELS = {0: 0, 1: 1, -1: 0}
 _NO_CELLS = np.empty(0, np.int64)
-_REMEDY = "map other labels to 1 and 0 before"
 
 
 class AucBounds(NamedTuple):
@@ -317,23 +316,6 @@ def _checked_max_bytes(value: Any) -> int:
             f"AucSketch(max_bytes={value!r}): give a whole number of bytes, {LEAST_MAX_BYTES} or more"
         )
     return int(value)
-
-
-def checked_events(labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Array, FloatArray]:
-    """Return 1/0 labels and finite scores, one of each per event; else raise InputError with the remedy."""
-    score_array = np.atleast_1d(as_numbers(scores))
-    label_array = np.atleast_1d(np.asarray(labels))
-    if score_array.ndim != 1 or label_array.shape != score_array.shape:
-        raise InputError(
-            f"labels of shape {label_array.shape} and scores of shape {score_array.shape}: give one of each "
-            "per event, labels first"
-        )
-    bad = np.flatnonzero(~np.isfinite(score_array))
-    if len(bad):
-        raise InputError(
-            f"scores[{bad[0]}] is {score_array[bad[0]]}: a score is a finite number; leave the event out"
-        )
-    return as_binary(label_array, _REMEDY), score_array
 
 
 def _refuse_others(other: Any) -> None:

@@ -29,7 +29,8 @@ COMPARED = frozenset(
     (
         *LOWER_IS_BETTER, "accuracy", "auc", "average_precision", "balanced_accuracy", "cmd", "f1", "g_mean",
         "h", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "ks", "mcc", "partial_auc",
-        "partial_auc_mcclish", "precision", "recall", "specificity", "tn", "tp", "tpr_at_fpr",
+        "partial_auc_mcclish", "polynomial_auc", "precision", "recall", "specificity", "tn", "tp",
+        "tpr_at_fpr",
     )
 )  # fmt: skip
 """Measures by which one can be better than another."""

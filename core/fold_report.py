@@ -20,6 +20,7 @@ from .errors import CorruptBytesError
 from .evaluator_state import Reader
 from .events import FloatArray, Int8Array, Int64Array
 from .frames import framed, unframed
+from .rows import in_columns
 
 MAGIC = b"RSFR"
 VERSION = 1
@@ -102,7 +103,8 @@ class FoldReport:
             return np.unpackbits(reader.array("u1", -(-count // 8)), count=count).astype(np.bool_)
 
         report = cls(
-            learner, fold, checkpoint, seq, time, due, failures, digest, reader.array("<f8", measures),
+            learner, fold, checkpoint, seq, time, due, failures, digest,
+            in_columns(reader.array("<f8", measures)),
             bits(wrong), bits(missing), reader.array("i1", labels),
             reader.array("<f8", scores), reader.array("<i8", times),
         )  # fmt: skip

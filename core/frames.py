@@ -20,11 +20,10 @@ def framed(magic: bytes, version: int, payload: bytes) -> bytes:
     return _HEAD.pack(magic, version, 0, len(payload), zlib.crc32(payload)) + payload
 
 
-def unframed(data: bytes, magic: bytes, version: int, what: str) -> memoryview:
-    """Return the payload of a frame; `what` names it in errors. Raises a `WireError` for any other bytes.
+def framed_size(data: bytes, magic: bytes, version: int, what: str) -> int:
+    """Return how many of the bytes are a frame, which they begin with; `what` names it in errors.
 
-    >>> bytes(unframed(framed(b"DEMO", 1, b"payload"), b"DEMO", 1, "a demo"))
-    b'payload'
+    Raises a `WireError` where they begin with none, or end within it. Its checksum is not looked at.
     """
     if data[:4] != magic:
         if data and magic.startswith(data):
@@ -37,12 +36,22 @@ def unframed(data: bytes, magic: bytes, version: int, what: str) -> memoryview:
         )
     if len(data) < _HEAD.size:
         raise TruncatedBytesError(f"{what} ends after {len(data)} bytes, inside its head")
-    _, _, reserved, size, crc = _HEAD.unpack_from(data)
+    _, _, reserved, size, _ = _HEAD.unpack_from(data)
     if reserved:
         raise CorruptBytesError(f"{what} has a head that no rocsteady writes; it was damaged")
-    payload = memoryview(data)[_HEAD.size :]
-    if len(payload) < size:
+    if len(data) < _HEAD.size + size:
         raise TruncatedBytesError(f"{what} ends after {len(data)} of {_HEAD.size + size} bytes")
-    if len(payload) > size or zlib.crc32(payload) != crc:
+    return int(_HEAD.size + size)
+
+
+def unframed(data: bytes, magic: bytes, version: int, what: str) -> memoryview:
+    """Return the payload of a frame; `what` names it in errors. Raises a `WireError` for any other bytes.
+
+    >>> bytes(unframed(framed(b"DEMO", 1, b"payload"), b"DEMO", 1, "a demo"))
+    b'payload'
+    """
+    size = framed_size(data, magic, version, what)
+    payload = memoryview(data)[_HEAD.size :]
+    if len(data) > size or zlib.crc32(payload) != _HEAD.unpack_from(data)[4]:
         raise CorruptBytesError(f"{what} fails its checksum; it was damaged after it was written")
     return payload

@@ -18,7 +18,7 @@ from .evaluator_state import Reader
 from .events import NO_TIME, FloatArray, Int64Array
 from .fold_report import FoldReport
 from .frames import framed, unframed
-from .rows import NUMBER_COLUMNS
+from .rows import NUMBER_COLUMNS, in_columns
 
 MAGIC = b"RSPF"
 VERSION = 1
@@ -71,7 +71,7 @@ class PairedFold:
         try:
             fold, checkpoint, seq, learners, columns, time, due = reader.numbers(_HEAD.format)
             failures = reader.array("<u8", learners).astype(np.int64)
-            measures = reader.array("<f8", learners * columns).reshape(learners, columns)
+            measures = in_columns(reader.array("<f8", learners * columns).reshape(learners, columns))
             reader.end()
         except (struct.error, ValueError, OverflowError, MemoryError) as damage:
             raise CorruptBytesError(f"a checkpoint of a fold contradicts itself: {damage}") from damage

@@ -240,7 +240,9 @@ class TreeRanking:
             if self._at_row.hull:
                 x, y = (np.diff(vertices) for vertices in tree.hull())
                 edges = x - y, y
-            write_at_row(self._settings, self._at_row, self._asked, edges, self.to_entries, numbers[0])
+            write_at_row(
+                self._settings, self._at_row, self._asked, edges, self.to_entries, numbers[0], reasons[0]
+            )
 
     def to_arrays(self) -> tuple[Int8Array, FloatArray]:
         """See `Ranking`."""
@@ -424,7 +426,7 @@ class SortedRanking:
             wanted = wanted._replace(h=True, hull=True)
         if edges and wanted.anything:
             hull = edge_negatives[:edges], edge_positives[:edges]
-            write_at_row(settings, wanted, self._asked, hull, self.to_entries, numbers)
+            write_at_row(settings, wanted, self._asked, hull, self.to_entries, numbers, reasons)
         _refuse_infinite(numbers[np.newaxis], reasons[np.newaxis])
 
     def _fixed_point(self) -> float:

@@ -18,7 +18,8 @@ from scipy.special import betainc
 from .events import FloatArray, Int8Array, Int64Array
 from .exact_sums import SUM_CHUNKS, add, add_times, clear, rounded
 from .kernels import Integer, scanning
-from .rows import NUMBER_COLUMNS
+from .polynomial_auc import polynomial_auc_of
+from .rows import CONSTANT_SCORES, NUMBER_COLUMNS
 from .settings import MEASURES, PRIORS_OF_WINDOW, EvaluatorSettings, SeverityCost
 from .window_scan import lower_hull
 
@@ -30,7 +31,15 @@ _CALIBRATION_ERROR = MEASURES.index("calibration_error")
 _PARTIAL_AUC = MEASURES.index("partial_auc")
 _PARTIAL_AUC_MCCLISH = MEASURES.index("partial_auc_mcclish")
 
-OF_ENTRIES = frozenset(("average_precision", "calibration_error", "partial_auc", "partial_auc_mcclish"))
+_POLYNOMIAL_AUC = MEASURES.index("polynomial_auc")
+_POLYNOMIAL_AUC_BOUND = MEASURES.index("polynomial_auc_bound")
+
+OF_ENTRIES = frozenset(
+    (
+        "average_precision", "calibration_error", "partial_auc", "partial_auc_mcclish", "polynomial_auc",
+        "polynomial_auc_bound",
+    )
+)  # fmt: skip
 """Measures that need the window's entries, O(k) a row."""
 
 OF_HULL = frozenset(("cost_curve_area", "calibration_error"))
@@ -95,6 +104,7 @@ def write_at_row(
     edges: Edges,
     entries: Callable[[], Entries],
     numbers: FloatArray,
+    reasons: Int8Array,
 ) -> None:
     """Write what is made at a row into one of `Rows.numbers`, which has its AUC already; both classes.
 
@@ -108,6 +118,23 @@ def write_at_row(
     if wanted.entries or asked[_COST_CURVE_AREA]:
         n, p = numbers[2], numbers[1]
         write_measures(*held, *edges, int(n), int(p), *settings.partial_fpr, asked, measures)
+    if asked[_POLYNOMIAL_AUC] or asked[_POLYNOMIAL_AUC_BOUND]:
+        write_polynomial_auc(held[0], held[1].astype(float), held[2].astype(float), measures, reasons)
+
+
+def write_polynomial_auc(
+    scores: FloatArray,
+    negatives: FloatArray,
+    positives: FloatArray,
+    measures: FloatArray,
+    reasons: Int8Array,
+) -> None:
+    """Write AUC by a polynomial, and its bound, of entries with both classes; null of one entry."""
+    found = polynomial_auc_of(scores, negatives, positives)
+    if found.auc is None or found.bound is None:
+        reasons[[_POLYNOMIAL_AUC, _POLYNOMIAL_AUC_BOUND]] = CONSTANT_SCORES
+        return
+    measures[_POLYNOMIAL_AUC], measures[_POLYNOMIAL_AUC_BOUND] = found.auc, found.bound
 
 
 @scanning

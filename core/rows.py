@@ -36,7 +36,7 @@ COLUMNS = (
 
 OK, ONE_CLASS, DEGENERATE, TOO_FEW, NO_PREDICTED_POSITIVES, NO_POSITIVES, NO_NEGATIVES = range(7)
 NO_POSITIVE_CLASS, CHANCE_IS_CERTAIN, MAJORITY_IS_RIGHT, PERSISTENT_IS_RIGHT = range(7, 11)
-EMPTY_MARGIN, NOTHING_TO_AVERAGE, OUT_OF_RANGE, NOT_ASKED = range(11, 15)
+EMPTY_MARGIN, NOTHING_TO_AVERAGE, OUT_OF_RANGE, CONSTANT_SCORES, NOT_ASKED = range(11, 16)
 
 REASONS = (
     "",
@@ -53,6 +53,7 @@ REASONS = (
     "one class in the labels or in the predictions",
     "no positives and no predicted positives in window",
     "the numbers are beyond what a float holds",
+    "constant scores in window",
     "",
 )
 """Why a measure is null or to be read with care, by code. OK and NOT_ASKED say nothing."""
@@ -85,6 +86,8 @@ class Measures(NamedTuple):
     calibration_error: float | None = None
     partial_auc: float | None = None
     partial_auc_mcclish: float | None = None
+    polynomial_auc: float | None = None
+    polynomial_auc_bound: float | None = None
     tp: float | None = None
     fp: float | None = None
     tn: float | None = None
@@ -148,6 +151,8 @@ class MeasureRow(NamedTuple):
     calibration_error: float | None
     partial_auc: float | None
     partial_auc_mcclish: float | None
+    polynomial_auc: float | None
+    polynomial_auc_bound: float | None
     tp: float | None
     fp: float | None
     tn: float | None
@@ -174,6 +179,14 @@ class MeasureRow(NamedTuple):
 
     def _repr_html_(self) -> str:
         return display.record_html(self)
+
+
+def in_columns(numbers: FloatArray) -> FloatArray:
+    """Return numbers by `NUMBER_COLUMNS`, which may have been stored when there was no polynomial AUC yet."""
+    if numbers.shape[-1] != len(NUMBER_COLUMNS) - 2:
+        return numbers
+    place = NUMBER_COLUMNS.index("polynomial_auc")
+    return np.insert(numbers, [place, place], np.nan, axis=-1)
 
 
 def reason_text(codes: Sequence[int]) -> str | None:

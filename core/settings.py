@@ -201,7 +201,7 @@ ADDED_SINCE: dict[str, Any] = {
 MEASURES = (
     "auc", "auc_low", "auc_high", "h", "ks", "ks_threshold", "brier", "log_loss", "tpr_at_fpr",
     "cost_threshold", "aum", "cost_curve_area", "average_precision", "calibration_error",
-    "partial_auc", "partial_auc_mcclish",
+    "partial_auc", "partial_auc_mcclish", "polynomial_auc", "polynomial_auc_bound",
     "tp", "fp", "tn", "fn", "accuracy", "precision", "recall", "specificity", "f1",
     "balanced_accuracy", "g_mean", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "mcc", "cmd",
 )  # fmt: skip
@@ -212,13 +212,18 @@ RANKING_MEASURES = MEASURES.index("tp")
 
 COSTLY_MEASURES = (
     "cost_curve_area", "average_precision", "calibration_error", "partial_auc", "partial_auc_mcclish",
+    "polynomial_auc", "polynomial_auc_bound",
 )  # fmt: skip
 """O(k) or O(hull) a row: only when asked for by name or by `all`."""
 
 PROBABILITY_MEASURES = ("brier", "log_loss", "calibration_error")
 """Have a meaning only where the scores are probabilities."""
 
-_COMPANIONS = {"auc": ("auc_low", "auc_high"), "ks": ("ks_threshold",)}
+_COMPANIONS = {
+    "auc": ("auc_low", "auc_high"),
+    "ks": ("ks_threshold",),
+    "polynomial_auc": ("polynomial_auc_bound",),
+}
 
 
 @dataclass(frozen=True)
@@ -227,7 +232,7 @@ class EvaluatorSettings:
 
     window, every       which events count, and when a row is due
     measures            names from `MEASURES`; None = all but `COSTLY_MEASURES`. "all" asks for everything;
-                        "auc" brings its interval and "ks" its threshold along
+                        "auc" brings its interval, "ks" its threshold and "polynomial_auc" its bound along
     cost                the distribution of misclassification costs in the H-measure
     priors              "window" (the classes' shares in the window), or the share of positives, in (0, 1)
     threshold           predicted positive means score >= threshold

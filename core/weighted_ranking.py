@@ -18,7 +18,7 @@ import numpy.typing as npt
 from .errors import InputError
 from .events import FloatArray, Int8Array, Int64Array
 from .ranking import z_of
-from .row_measures import h_measure
+from .row_measures import h_measure, write_polynomial_auc
 from .rows import NUMBER_COLUMNS, OUT_OF_RANGE
 from .score_tree_inputs import MissingEventError
 from .settings import MEASURES, PRIORS_OF_WINDOW, EvaluatorSettings, SeverityCost
@@ -39,7 +39,8 @@ _BRIER, _LOG_LOSS = MEASURES.index("brier"), MEASURES.index("log_loss")
 _NO_FLOATS: FloatArray = np.empty(0)
 _NO_EVENTS = Batch(np.empty(0, np.int8), np.empty(0), np.empty(0), np.empty(0, np.int8))
 _AT_ENTRIES = frozenset(("average_precision", "calibration_error", "partial_auc", "partial_auc_mcclish"))
-_OF_ENTRIES = _AT_ENTRIES | {"brier", "log_loss"}
+_POLYNOMIAL = frozenset(("polynomial_auc", "polynomial_auc_bound"))
+_OF_ENTRIES = _AT_ENTRIES | _POLYNOMIAL | {"brier", "log_loss"}
 
 
 class Progress(NamedTuple):
@@ -62,7 +63,8 @@ class WeightedRanking:
     """A weighted window in score order, current after every event. O(log k) an event.
 
     A row costs O(hull) and what the events since the last one made stale (`WeightedTree`); O(k) for
-    the Brier score, log loss, average precision, calibration error, and H of flipped scores.
+    the Brier score, log loss, average precision, calibration error, AUC over a part or by a polynomial, and
+    H of flipped scores.
 
     >>> ranking = WeightedRanking(EvaluatorSettings(measures=("auc",)))
     >>> label, score, weight = np.array([0, 1], np.int8), np.array([0.2, 0.7]), np.array([3.0, 1.0])
@@ -227,6 +229,11 @@ class WeightedRanking:
             )
         for name in self._asked & _AT_ENTRIES:
             self._write(measures, reasons, name, values[name])
+        if in_range and self._asked & _POLYNOMIAL:
+            write_polynomial_auc(*entries, measures, reasons)
+        elif not in_range:
+            for name in _POLYNOMIAL:
+                self._write(measures, reasons, name, math.nan)
 
     def _edges_of_h(self, below_half: bool) -> tuple[FloatArray, FloatArray] | None:
         """Return the hull's edges (negatives, positives) that H is to be summed over; None: it was."""

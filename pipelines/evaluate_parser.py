@@ -191,7 +191,7 @@ def add_measures(parser: argparse.ArgumentParser) -> None:
         "--measures",
         metavar="NAME,...",
         help="names of measures, or all [all but the costly ones: cost_curve_area, average_precision, "
-        "calibration_error (also needs --probabilities), partial_auc, partial_auc_mcclish]",
+        "calibration_error (also needs --probabilities), partial_auc, partial_auc_mcclish, polynomial_auc]",
     )
     add("--cost", default="beta:2,2", help="beta:A,B | severity[:RATIO|:balanced] | uniform [beta:2,2]")
     add("--priors", default="window", help="window, or the share of positives [window]")

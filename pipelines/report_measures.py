@@ -110,6 +110,16 @@ MEANINGS: dict[str, Meaning] = {
         "The same area on McClish's scale, which takes the width of the range out: 1 is perfect within the "
         "range and 0.5 is what chance gives there.",
     ),
+    "polynomial_auc": Meaning(
+        "Polynomial AUC", "ranking", "share", "higher",
+        "The AUC with a polynomial of degree 30 in place of the step from wrong to right, on the range of "
+        "the window's scores: what one pass over any number of events gives; read it with its bound.",
+    ),
+    "polynomial_auc_bound": Meaning(
+        "Polynomial AUC, bound", "ranking", "share", "",
+        "How far the polynomial AUC can be from the AUC, certified; wide where scores crowd in a corner of "
+        "their range, which an outlier is enough for.",
+    ),
     "brier": Meaning(
         "Brier score", "probability", "share", "lower",
         "The mean squared difference between the predicted probability and what happened (1 or 0): 0 is "

@@ -1,34 +1,22 @@
-"""AucCombineFn: AUC and H-measure of any grouping in a Beam pipeline, merging windows (sessions) included.
-
-An accumulator is bytes: a packed AucSketch, then events that wait, raw. So adding an event costs one or
-two microseconds, small groups are not sorted before their end, and what is stored and shuffled is in a wire
-form of ours, versioned, which outlives releases of Beam.
-"""
+"""AucCombineFn: AUC and H-measure of any grouping in a Beam pipeline, merging windows (sessions) included."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
-import apache_beam as beam
 import numpy as np
-from apache_beam.coders import BytesCoder, RowCoder, registry
+import numpy.typing as npt
+from apache_beam.coders import RowCoder, registry
 from apache_beam.typehints.decorators import IOTypeHints
 
-from ..core.auc_sketch import DEFAULT_MAX_BYTES, AucSketch, checked_events
-from ..core.errors import InputError
+from ..core.auc_sketch import DEFAULT_MAX_BYTES, AucSketch
+from ..core.evaluator_inputs import checked_events
+from ..core.events import FloatArray, Int8Array
 from ..core.rows import ONE_CLASS, OUT_OF_RANGE, REASONS
 from ..core.settings import PRIORS_OF_WINDOW, BetaCost, Cost, EvaluatorSettings
 from ..core.sketch_wire import packed_size
+from .combine_events import CombineEvents
 
-_EVENT = np.dtype([("score", "<f8"), ("label", "i1")])
-_PACK_EVENT = struct.Struct("<db").pack
-_WAITING = 2_048
-"""Events that wait at the end of an accumulator, at the most. Sorting them into a sketch of 64 KB takes a
-millisecond, adding an event behind it one microsecond."""
-
-_LABELS = {0: 0, 1: 1, -1: 0}
 _LARGEST = 1.7976931348623157e308
 
 
@@ -55,7 +43,7 @@ class CombinedAuc(NamedTuple):
     reason: str | None
 
 
-class AucCombineFn(beam.CombineFn):
+class AucCombineFn(CombineEvents[AucSketch]):
     """Combines (label, score) into a `CombinedAuc`: `AucSketch` for CombinePerKey and CombineGlobally.
 
     An element is (label, score), or (labels, scores) as arrays or lists of one length: a batch, which is many
@@ -85,16 +73,12 @@ class AucCombineFn(beam.CombineFn):
         priors: float | Literal["window"] = PRIORS_OF_WINDOW,
     ) -> None:
         self._settings = EvaluatorSettings(cost=BetaCost() if cost is None else cost, priors=priors)
-        self._empty = AucSketch(max_bytes).to_bytes()
+        super().__init__(AucSketch(max_bytes).to_bytes(), (-_LARGEST, _LARGEST))
 
     def default_type_hints(self) -> IOTypeHints:
         """See `beam.CombineFn`."""
         hints = IOTypeHints.empty().with_input_types(Any)  # without them, Beam forgets the type of keys
         return hints.with_output_types(CombinedAuc)
-
-    def get_accumulator_coder(self) -> BytesCoder:
-        """See `beam.CombineFn`."""
-        return BytesCoder()
 
     def setup(self) -> None:
         """Compile kernels before the first bundle, where they are not on disk yet."""
@@ -102,71 +86,21 @@ class AucCombineFn(beam.CombineFn):
         sketch.add(np.arange(1_000) % 2, np.arange(1_000.0))
         AucSketch.from_bytes(sketch.to_bytes()).merge(sketch).h_bounds()
 
-    def create_accumulator(self) -> bytes:
-        """Return no events."""
-        return self._empty
+    def read(self, data: bytes) -> AucSketch:
+        """See `CombineEvents`."""
+        return AucSketch.from_bytes(data)
 
-    def add_input(self, mutable_accumulator: bytes, element: Any) -> bytes:
-        """Add (label, score), or a batch of them. Amortised O(1) an event and a copy of the accumulator."""
-        try:
-            label, score = element
-            known, score = _LABELS.get(label), float(score)
-        except (TypeError, ValueError):
-            return self._add_batch(mutable_accumulator, element)
-        if known is None or not -_LARGEST <= score <= _LARGEST:
-            return self._add_batch(mutable_accumulator, element)
-        return self._bounded(mutable_accumulator + _PACK_EVENT(score, known))
+    def packed_size(self, data: bytes) -> int:
+        """See `CombineEvents`."""
+        return packed_size(data)
 
-    def _add_batch(self, accumulator: bytes, element: Any) -> bytes:
-        """Add arrays; say of everything else what is wrong with it."""
-        if not isinstance(element, tuple | list) or len(element) != 2:
-            raise InputError(
-                f"AucCombineFn: {_shown(element)} is no (label, score) and no (labels, scores); map events "
-                "to such pairs before"
-            )
-        try:
-            labels, scores = checked_events(*element)
-        except InputError as problem:
-            raise InputError(
-                f"AucCombineFn: in {_shown(element)}, {problem}; a CombineFn has no dead letters, so filter "
-                "such events before, or use EvaluateModels, which has"
-            ) from None
-        if len(scores) > _WAITING:
-            sketch = _settled(accumulator)
-            sketch.add(labels, scores)
-            return sketch.to_bytes()
-        events = np.empty(len(scores), _EVENT)
-        events["score"], events["label"] = scores, labels
-        return self._bounded(accumulator + events.tobytes())
-
-    def _bounded(self, accumulator: bytes) -> bytes:
-        """Sort waiting events in where they are many."""
-        if len(accumulator) - packed_size(accumulator) < _WAITING * _EVENT.itemsize:
-            return accumulator
-        return _settled(accumulator).to_bytes()
-
-    def merge_accumulators(self, accumulators: Iterable[bytes]) -> bytes:
-        """Merge, in any order and grouping. Waiting events go on waiting while they are few."""
-        total: AucSketch | None = None
-        waiting: list[bytes] = []
-        for accumulator in accumulators:
-            size = packed_size(accumulator)
-            waiting.append(accumulator[size:])
-            if accumulator[:size] != self._empty:
-                sketch = AucSketch.from_bytes(accumulator[:size])
-                total = sketch if total is None else total.merge(sketch)
-        packed = self._empty if total is None else total.to_bytes()
-        return self._bounded(packed + b"".join(waiting))
-
-    def compact(self, accumulator: bytes) -> bytes:
-        """Sort waiting events in, unless they are all there is: then few are shorter as they are."""
-        if accumulator.startswith(self._empty):
-            return accumulator
-        return _settled(accumulator).to_bytes()
+    def checked(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Array, FloatArray]:
+        """See `CombineEvents`."""
+        return checked_events(labels, scores)
 
     def extract_output(self, accumulator: bytes) -> CombinedAuc:
         """Return what the events say."""
-        sketch = _settled(accumulator)
+        sketch = self.settled(accumulator)
         auc, h = sketch.bounds(), sketch.h_bounds_by(self._settings)
         reason = None
         if auc.auc is None:
@@ -176,21 +110,6 @@ class AucCombineFn(beam.CombineFn):
         return CombinedAuc(
             sketch.events, sketch.positives, sketch.negatives, *auc, *h, sketch.is_exact, reason
         )
-
-
-def _settled(accumulator: bytes) -> AucSketch:
-    """Return the sketch of an accumulator's events."""
-    size = packed_size(accumulator)
-    sketch = AucSketch.from_bytes(accumulator[:size])
-    events = np.frombuffer(accumulator, _EVENT, offset=size)
-    if len(events):
-        sketch.add(events["label"], events["score"])
-    return sketch
-
-
-def _shown(element: Any) -> str:
-    text = repr(element)
-    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 registry.register_coder(CombinedAuc, RowCoder)

@@ -374,7 +374,8 @@ def test_one_class_leaves_ranking_null() -> None:
         "tpr_at_fpr: one class in window; cost_threshold: one class in window; aum: one class in window; "
         "cost_curve_area: one class in window; average_precision: one class in window; "
         "calibration_error: one class in window; partial_auc: one class in window; "
-        "partial_auc_mcclish: one class in window; specificity: no negatives in window; "
+        "partial_auc_mcclish: one class in window; polynomial_auc: one class in window; "
+        "polynomial_auc_bound: one class in window; specificity: no negatives in window; "
         "balanced_accuracy: one class in window; g_mean: one class in window; "
         "harmonic_mean: one class in window; mcc: one class in the labels or in the predictions"
     )

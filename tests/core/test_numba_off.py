@@ -22,6 +22,7 @@ import rocsteady as rs
 from rocsteady.core import decisions, window_scan
 from rocsteady.core.adwin import Adwin
 from rocsteady.core.auc_sketch import AucSketch
+from rocsteady.core.polynomial_auc import PolynomialAuc
 
 compiled = hasattr(window_scan.scan_window, "signatures")
 rng = np.random.default_rng(8)
@@ -58,6 +59,9 @@ for spread in (0.0, 1.0, 9.0):
         part.add(y, 1 / (1 + np.exp(-spread * rng.normal(size=700))) - y)
         sketch.merge(AucSketch.from_bytes(part.to_bytes()))
     print("Sketch", sketch.to_bytes().hex(), sketch.bounds(), sketch.h_bounds())
+polynomial = PolynomialAuc(7, (-9, 9))
+polynomial.add(rng.integers(0, 2, 1_200), rng.normal(size=1_200), rng.exponential(size=1_200))
+print("Polynomial", polynomial.to_bytes().hex(), polynomial.estimate())
 negatives, positives = rng.integers(0, 3, (2, 20))
 measures, reasons = np.zeros(40), np.zeros(40, np.int8)
 window_scan.auc_interval(

@@ -31,7 +31,7 @@ def test_a_row_has_the_columns_of_the_interface_in_their_order() -> None:
         "window_events", "window_start", "window_end", "weight", "positives", "negatives", "prevalence",
         "auc", "auc_low", "auc_high", "h", "ks", "ks_threshold", "brier", "log_loss", "tpr_at_fpr",
         "cost_threshold", "aum", "cost_curve_area", "average_precision", "calibration_error",
-        "partial_auc", "partial_auc_mcclish",
+        "partial_auc", "partial_auc_mcclish", "polynomial_auc", "polynomial_auc_bound",
         "tp", "fp", "tn", "fn", "accuracy", "precision", "recall", "specificity", "f1",
         "balanced_accuracy", "g_mean", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "mcc", "cmd",
         "drift", "reason", "config",

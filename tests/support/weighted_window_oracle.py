@@ -10,7 +10,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from adaptive_oracle import AdwinTwin
-from oracles import DECISIONS, DEGENERATE, NO_POSITIVE_CLASS, ONE_CLASS, RANKING, TOO_FEW
+from oracles import (
+    BOUNDED,
+    CONSTANT,
+    DECISIONS,
+    DEGENERATE,
+    NO_POSITIVE_CLASS,
+    ONE_CLASS,
+    RANKING,
+    TOO_FEW,
+    polynomial_auc,
+)
 from weighted_oracle import WeightedOracle
 
 ZERO = Fraction(0)
@@ -285,6 +295,13 @@ def ranking(events: list[tuple[int, float, Fraction]]) -> tuple[dict[str, Any], 
     chance, most = 0.1**2 / 2, 0.1
     said["partial_auc_mcclish"] = (1 + (said["partial_auc"] - chance) / (most - chance)) / 2
     said["ks_threshold"] = oracle.ks()[1]
+    labels, scores, masses = zip(*events, strict=True)
+    if min(scores) == max(scores):
+        reasons |= dict.fromkeys(BOUNDED, CONSTANT)
+    else:
+        greatest = max(masses)
+        shares = [float(mass / greatest) for mass in masses]
+        said |= dict(zip(BOUNDED, polynomial_auc(labels, scores, shares), strict=True))
     if min(oracle.size(0), oracle.size(1)) <= 1 + 1e-9:
         reasons["auc_low"] = reasons["auc_high"] = TOO_FEW
     else:
