@@ -37,8 +37,8 @@ Integer = int | np.integer[Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _WITH_KERNELS = re.compile(
-    r"adwin|compressed_list|decisions|dedupl|exact_sums|hash128|id_index|idle|kernels|label_matching|pending_events"
-    r"|polynomial_sums|ranking|remembered|rings|roc_curve|row|score_|settings"
+    r"adwin|aum|compressed_list|decisions|dedupl|exact_sums|hash128|id_index|idle|kernels|label_matching|pending_events"
+    r"|polynomial_series|polynomial_sums|ranking|remembered|rings|roc_curve|row|score_|settings"
     r"|steps|weighted|window_"
 )
 """Modules with kernels, and those whose constants are compiled into them."""

@@ -79,7 +79,7 @@ def pair_coefficients(polynomial: FloatArray) -> FloatArray:
     [[0.5, -0.5], [0.5, 0.0]]
     """
     count = len(polynomial)
-    nodes, transform = _nodes_and_transform(count)
+    nodes, transform = nodes_and_transform(count)
     values = np.polynomial.chebyshev.chebval((nodes[:, None] - nodes[None, :]) / 2, polynomial)
     pairs = transform @ values @ transform.T
     degrees = np.arange(count)
@@ -91,7 +91,7 @@ def pair_coefficients(polynomial: FloatArray) -> FloatArray:
 _ROUNDING = 1e-16
 
 
-def _nodes_and_transform(count: int) -> tuple[FloatArray, FloatArray]:
+def nodes_and_transform(count: int) -> tuple[FloatArray, FloatArray]:
     """Return the zeros of T_count, and the matrix that takes values there to Chebyshev coefficients."""
     angles = (np.arange(count) + 0.5) * (np.pi / count)
     transform = np.cos(np.outer(np.arange(count), angles)) * (2 / count)
@@ -114,7 +114,7 @@ def _legendre_series(degree: int) -> FloatArray:
     series[0] = 0.5
     odd = np.arange(1, degree + 1, 2)
     series[odd] = (at_zero[odd - 1] - at_zero[odd + 1]) / 2
-    nodes, transform = _nodes_and_transform(degree + 1)
+    nodes, transform = nodes_and_transform(degree + 1)
     coefficients: FloatArray = transform @ legendre.legval(nodes, series)
     return coefficients
 

@@ -240,7 +240,7 @@ def test_text_alone_is_enough():
     pytest.importorskip("river")
     whole = instances(1500, text=True)
     given = Instances((), whole.categories, whole.labels, whole.hashes)
-    for name in ("logistic", "naive-bayes", "hoeffding"):
+    for name in ("logistic", "naive-bayes", "hoeffding", "aum"):
         found = run(made(name), given)
         assert found.failures == []
         assert (found.predicted == given.labels)[500:].mean() > 0.75, name
@@ -295,6 +295,8 @@ SPECS = [
     LearnerSpec.parse("naive-bayes", noise=0.2, batch=8),
     LearnerSpec.parse("hoeffding", batch=10),
     LearnerSpec.parse("adaptive-forest"),
+    LearnerSpec.parse("aum"),
+    LearnerSpec.parse("aum", batch=9, noise=0.1),
 ]
 
 
