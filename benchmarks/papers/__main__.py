@@ -17,6 +17,7 @@ from pathlib import Path
 from rocsteady.core.errors import MissingPackageError, RocsteadyError
 
 PAPERS = {
+    "calders2007": "Calders & Jaroszewicz 2007, Efficient AUC optimization for classification",
     "tatti2018": "Tatti 2018, Efficient estimation of AUC in a sliding window",
     "tatti2021": "Tatti 2021, Maintaining AUC and H-measure over time",
     "bifet2015": "Bifet et al. 2015, Efficient online evaluation of big data stream classifiers",

@@ -59,6 +59,16 @@ class Stream:
 
 
 @dataclass(frozen=True)
+class Examples:
+    """Features, sparse (n, m), and labels, int8 (n,), 0 or 1, in the order of the file; and what they are."""
+
+    name: str
+    about: str
+    features: Any
+    labels: Int8Array
+
+
+@dataclass(frozen=True)
 class _Source:
     """A file, how to read its labels, and what the stream is."""
 
@@ -196,14 +206,25 @@ def _score(name: str, path: Path) -> Stream:
             f"the scores of {name} need scikit-learn, which is not installed: pip install '.[bench]'"
         ) from error
     source = _SOURCES[name]
-    table = read_csv(path, source.header)
-    labels = source.label(table).astype(np.int8)
-    features = _features(table.drop_columns([source.label_column, *source.dropped]))
+    features, labels = _read(source, path)
     is_training = np.zeros(len(labels), bool)
     is_training[np.random.default_rng(1).permutation(len(labels))[: len(labels) // 10]] = True
     model = LogisticRegression(max_iter=1000).fit(features[is_training], labels[is_training])
     scores = model.decision_function(features[~is_training])
     return Stream(name, source.about, labels[~is_training], scores.astype(np.float64))
+
+
+def examples(name: str) -> Examples:
+    """Return the features and labels that a stream's scores come from. Raises as `load` does."""
+    source = _SOURCES[name]
+    features, labels = _read(source, data_file(source.file))
+    return Examples(name, source.about.partition(";")[0], features, labels)
+
+
+def _read(source: _Source, path: Path) -> tuple[Any, Int8Array]:
+    table = read_csv(path, source.header)
+    labels = source.label(table).astype(np.int8)
+    return _features(table.drop_columns([source.label_column, *source.dropped])), labels
 
 
 def _features(table: pa.Table) -> Any:
