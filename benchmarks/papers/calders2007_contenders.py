@@ -38,7 +38,7 @@ class Rows:
 
 
 def data_of(name: str, seed: int, most: int) -> tuple[Rows, Rows]:
-    """Return two random halves of a data set, of so many rows at the most each; columns as they vary there."""
+    """Return two random halves of a data set, of so many rows at the most each, without constant columns."""
     given = _all(name)
     order = np.random.default_rng(seed).permutation(len(given.labels))
     half = min(most, len(order) // 2)
