@@ -4,7 +4,7 @@ majority, majority:1000, majority:all   the majority class of the evaluation win
                                         instances learnt, of all (`baseline_learners`)
 persistent                              the class before
 logistic, naive-bayes, hoeffding, adaptive-forest    river's (`named_learners`)
-aum                                     our own (`aum_learner`)
+aum, polynomial-auc                     our own (`aum_learner`, `polynomial_learner`)
 module:factory                          what a function or class makes: an object with learn_one (river)
                                         or partial_fit (scikit-learn)
 model.pickle                            a pickled one, only where the user trusts it

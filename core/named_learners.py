@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .aum_learner import AumLearner
+from .errors import ConfigError
 from .instances import Instances, Record, Task
 from .optional_packages import optional_module
+from .polynomial_learner import PolynomialAucLearner
 
 Build = Callable[[Instances], Any]
 """Makes a model; it is asked at the first instances, whose columns say what features there are."""
@@ -24,7 +26,7 @@ MODULES = {
 }
 """Of river, by the name of the learner."""
 
-OWN: dict[str, Callable[[], Any]] = {"aum": AumLearner}
+OWN: dict[str, Callable[[], Any]] = {"aum": AumLearner, "polynomial-auc": PolynomialAucLearner}
 """Of this package: they need no other."""
 
 NAMED = (*MODULES, *OWN)
@@ -38,8 +40,13 @@ def named_learner(name: str, factory: str, task: Task, seed: int, batch: int) ->
     hoeffding        a Hoeffding tree; text is nominal
     adaptive-forest  an adaptive random forest with the seed given; text is nominal
     aum              a linear model that lowers the area under min(FP, FN) of the last 1,000 instances;
-                     numbers scaled to unit variance, text one-hot; needs no river
+                     numbers scaled to unit variance, text one-hot
+    polynomial-auc   a linear model that climbs a polynomial in place of AUC, of two classes; alike
     """
+    if factory == "polynomial-auc" and not task.is_binary:
+        raise ConfigError(
+            f"learner {name!r} learns AUC, which is of two classes; take another, or name a positive class"
+        )
     if factory in OWN:
         return lambda _: OWN[factory]()
     part = MODULES[factory]

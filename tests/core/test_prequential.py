@@ -280,7 +280,7 @@ def test_one_class_for_long_and_a_constant_feature():
         batch, labels=np.where(np.arange(400) < 300, 0, batch.labels).astype(np.int8),
         features=(("x", np.ones(400)), ("z", batch.features[1][1])),
     )  # fmt: skip
-    for learner in ("logistic", "naive-bayes", "hoeffding", "adaptive-forest", "aum"):
+    for learner in ("logistic", "naive-bayes", "hoeffding", "adaptive-forest", "aum", "polynomial-auc"):
         rows, _, refused = run(settings_of(f"m={learner}"), records(batch))
         assert not refused
         assert rows[1].auc is None
