@@ -10,29 +10,26 @@
 It never sees the data: a scan can be a loop over an array, over batches from a disk, or a job of Beam.
 
 AUC does not change when scores are scaled or moved; a polynomial is near the step on an interval only. So
-scores are scaled to [-1, 1] as every line search begins, and it runs over u = (1 - alpha) a + alpha b,
-0 <= alpha <= 1, a the scores of the model and b those of the direction, both in [-1, 1]: u never leaves the
-interval. Along that line the objective is a polynomial in alpha of degree d: its values at d + 1 nodes, which
-follow from the sums of T_r(a) T_s(b), say where its maximum is (Calders & Jaroszewicz 2007).
+scores are scaled to [-1, 1] as every line search begins, and it runs over u = (1 - alpha) a + alpha b, widened
+as far as is safe, 0 <= alpha <= 1, a the scores of the model and b those of the direction, both in [-1, 1]: u
+never leaves the interval (polynomial_line.py).
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.polynomial import chebyshev
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from .errors import ConfigError, InputError
 from .events import FloatArray
 from .pair_objectives import Objective, PairFit, PairObjective
+from .polynomial_line import Iteration, Line
 from .polynomial_passes import (
     FeatureSums,
     GradientSums,
@@ -50,9 +47,8 @@ Direction = Literal["conjugate", "gradient"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 StopReason = Literal["tolerance", "iterations", "separated"]
 
-_GRID = 1025
-"""Points at which the derivative along the line is looked at for its zeros; a polynomial of degree d has at
-most d, crowded at the ends, and so are the points."""
+_SHARES = 2.0 ** np.array([-9, -7, -5, -3, -1])
+"""Of the direction, were it as long as the weights: where the range of scores is looked at."""
 
 
 @dataclass(frozen=True)
@@ -90,17 +86,6 @@ class FitSettings:
     def pairs(self) -> PairObjective:
         """The objective."""
         return PairObjective(self.degree, self.objective, self.fit, self.steepness)
-
-
-class Iteration(NamedTuple):
-    """One line search: the objective at its beginning and at its maximum, and the alpha of that.
-
-    The first is that of the start.
-    """
-
-    before: float
-    after: float
-    alpha: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +225,7 @@ class FitState:
             given = np.divide(self.start, inverse, out=np.zeros_like(inverse), where=varies)
             if given.any():
                 weights, direction = given, apart
-        task = LineTask(standardiser, (classes[0], classes[1]), self.settings.degree, weights, direction)
+        task = _line_task(standardiser, (classes[0], classes[1]), self.settings.degree, weights, direction)
         return dataclasses.replace(
             self,
             standardiser=standardiser,
@@ -260,16 +245,17 @@ class FitState:
         first, second = sums.spans
         if not first.half and not second.half:
             raise InputError("every row has the same score: no linear score tells the rows apart")
-        along = partial(_moments_along, sums.sums)
+        line = Line(sums)
         are_apart = _are_apart(sums.ranges)
-        search = _search(self.settings.pairs, along, first, second, stays=are_apart)
-        kept = 1 - search.alpha
-        weights, offset = np.zeros_like(task.weights), 0.0
-        for span, share, vector in ((first, kept, task.weights), (second, search.alpha, task.direction)):
+        search = line.search(self.settings.pairs, stays=are_apart)
+        alpha = np.array([search.alpha])
+        of_first, of_second, constants = line.mixtures(alpha)
+        weights, offset = np.zeros_like(task.weights), float(constants[0])
+        for span, share, vector in ((first, of_first, task.weights), (second, of_second, task.direction)):
             if span.half:
-                weights = weights + vector * (share / span.half)
-                offset -= span.middle * (share / span.half)
-        negatives, positives = along(np.array([search.alpha]))
+                weights = weights + vector * (share[0] / span.half)
+                offset -= span.middle * (share[0] / span.half)
+        negatives, positives = line.moments(alpha)
         point = _Point(weights, offset, negatives[0], positives[0])
         history = (*self.history, search)
         state = dataclasses.replace(self, point=point, history=history, task=None)
@@ -314,7 +300,7 @@ class FitState:
             conjugate = conjugate - (conjugate @ axis) * axis
             if conjugate @ gradient > 0:
                 direction = conjugate
-        line = LineTask(task.standardiser, task.classes, self.settings.degree, weights, direction)
+        line = _line_task(task.standardiser, task.classes, self.settings.degree, weights, direction)
         return dataclasses.replace(self, gradient=gradient, direction=direction, task=line)
 
     def _gained_last(self) -> bool:
@@ -325,70 +311,20 @@ class FitState:
         return last.after - last.before >= self.settings.tol
 
 
+def _line_task(
+    standardiser: Standardiser,
+    classes: tuple[Label, Label],
+    degree: int,
+    weights: FloatArray,
+    direction: FloatArray,
+) -> LineTask:
+    shares = _SHARES * (np.linalg.norm(weights) / np.linalg.norm(direction))
+    return LineTask(standardiser, classes, degree, weights, direction, shares)
+
+
 def begin(settings: FitSettings, start: FloatArray | None = None) -> FitState:
     """Return the state before the first scan. start: coefficients of an earlier model, to go on from."""
     return FitState(settings, start)
-
-
-Moments = tuple[FloatArray, FloatArray]
-
-
-def _moments_along(sums: FloatArray, alphas: FloatArray) -> Moments:
-    """Return sums of T_0 ... T_d of (1 - alpha) a + alpha b for each class, two of (n, d + 1).
-
-    From sums of T_r(a) T_s(b): with f = (1 - alpha) a + alpha b, the sums of T_k(f) T_r(a) T_s(b) for k + 1
-    follow from those for k and k - 1, since T_{k+1}(f) = 2 f T_k(f) - T_{k-1}(f), and 2 a T_r(a) =
-    T_{r+1}(a) + T_{|r-1|}(a); at each k they are wanted for r + s <= d - k. O(d^3) for each alpha.
-    """
-    count = sums.shape[1]
-    by_first, by_second = (1 - alphas)[:, None, None, None], alphas[:, None, None, None]
-    now = np.broadcast_to(sums, (len(alphas), *sums.shape))
-    before = now
-    found = np.empty((len(alphas), 2, count))
-    found[..., 0] = now[..., 0, 0]
-    for k in range(1, count):
-        size = count - k
-        inner = now[..., :size, :size]
-        along_first = now[..., 1 : size + 1, :size] + np.concatenate(
-            [now[..., 1:2, :size], inner[..., :-1, :]], axis=-2
-        )
-        along_second = now[..., :size, 1 : size + 1] + np.concatenate(
-            [now[..., :size, 1:2], inner[..., :, :-1]], axis=-1
-        )
-        # of f T_k(f) twice; T_1(f) is f itself
-        twice = by_first * along_first + by_second * along_second
-        after = twice / 2 if k == 1 else twice - before[..., :size, :size]
-        before, now = now, after
-        found[..., k] = now[..., 0, 0]
-    return found[:, 0], found[:, 1]
-
-
-def _search(
-    pairs: PairObjective, along: Callable[[FloatArray], Moments], first: Span, second: Span, stays: bool
-) -> Iteration:
-    """Return where the objective is greatest between a and b; a where it is to stay, or b is constant."""
-    nodes, transform = nodes_and_transform(pairs.degree + 1)
-    negatives, positives = along(np.concatenate([(nodes + 1) / 2, [0.0]]))
-    values = pairs.value(positives, negatives)
-    before, series = float(values[-1]), transform @ values[:-1]
-    if not first.half:
-        return Iteration(before, float(chebyshev.chebval(1.0, series)), 1.0)
-    if stays or not second.half:
-        return Iteration(before, before, 0.0)
-    slope = chebyshev.chebder(series)
-    x = -np.cos(np.linspace(0.0, np.pi, _GRID))
-    slopes = chebyshev.chebval(x, slope)
-    tops = np.flatnonzero((slopes[:-1] > 0) & (slopes[1:] <= 0))
-    low, high = x[tops], x[tops + 1]
-    for _ in range(60):  # by halves: the place of a maximum is found to the digits of the slope
-        middle = low + (high - low) / 2
-        rises = chebyshev.chebval(middle, slope) > 0
-        low, high = np.where(rises, middle, low), np.where(rises, high, middle)
-    candidates = np.concatenate([[-1.0], low, [1.0]])
-    heights = chebyshev.chebval(candidates, series)
-    heights[0] = before
-    best = int(np.argmax(heights))
-    return Iteration(before, float(heights[best]), float((candidates[best] + 1) / 2))
 
 
 def _are_apart(ranges: list[Span | None]) -> bool:

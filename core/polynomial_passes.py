@@ -199,13 +199,17 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LineTask:
-    """Between what sums are wanted: scores by some weights, and by a direction."""
+    """Between what sums are wanted: scores by some weights, and by a direction.
+
+    shares  of the direction, rising, above 0: ranges are wanted of scores by weights + share * direction
+    """
 
     standardiser: Standardiser
     classes: tuple[Label, Label]
     degree: int
     weights: FloatArray
     direction: FloatArray
+    shares: FloatArray
 
 
 class LineSums:
@@ -218,6 +222,7 @@ class LineSums:
 
     sums    (2, d + 1, d + 1): of negatives and of positives; zero where r + s > d
     ranges  of a, of negatives and of positives: they tell whether the weights separate the classes
+    lows, highs  of the scores by weights + share * direction, one of each share
     """
 
     def __init__(self, task: LineTask) -> None:
@@ -226,6 +231,8 @@ class LineSums:
         self.sums = np.zeros((2, task.degree + 1, task.degree + 1))
         self.spans: tuple[Span, Span] | None = None
         self.ranges: list[Span | None] = [None, None]
+        self.lows = np.full(len(task.shares), np.inf)
+        self.highs = np.full(len(task.shares), -np.inf)
 
     def add(self, features: Any, labels: npt.NDArray[Any], weights: FloatArray | None) -> None:
         """Add rows. Raises InputError."""
@@ -234,6 +241,10 @@ class LineSums:
         for block in blocks_of(features, positives_of(labels, task.classes, weights), weights):
             scores = task.standardiser.of(block.features).scores(both)
             spans = self._include(_span(scores[:, 0]), _span(scores[:, 1]))
+            for i, share in enumerate(task.shares.tolist()):
+                mixed = scores[:, 0] + share * scores[:, 1]
+                self.lows[i] = min(self.lows[i], mixed.min())
+                self.highs[i] = max(self.highs[i], mixed.max())
             for positive in (0, 1):
                 chosen = block.is_positive == positive
                 if chosen.any():
@@ -282,6 +293,7 @@ class LineSums:
         for positive, span in enumerate(other.ranges):
             if span is not None:
                 self._widen(positive, span)
+        self.lows, self.highs = np.minimum(self.lows, other.lows), np.maximum(self.highs, other.highs)
         self.rows += other.rows
 
 

@@ -56,3 +56,39 @@ def series_by_class(
         for i in range(count):
             term = of_positives[0] if is_positive[begin + i] else of_negatives[0]
             values[begin + i] = u[begin + i] * last[i] - before[i] + term
+
+
+@scanning
+def moments_of_mixtures(
+    sums: FloatArray, of_first: FloatArray, of_second: FloatArray, constants: FloatArray, moments: FloatArray
+) -> None:
+    """Fill moments, (n, d + 1), with sums of T_0 ... T_d(f), f = p a + q b + c, for n mixtures (p, q, c).
+
+    sums  (d + 1, d + 1): of T_r(a) T_s(b); looked at where r + s <= d
+
+    The sums of T_{k+1}(f) T_r(a) T_s(b) follow from those for k and k - 1, since T_{k+1}(f) = 2 f T_k(f) -
+    T_{k-1}(f), and 2 a T_r(a) = T_{r+1}(a) + T_{|r-1|}(a). At each k they are wanted for r + s <= d - k.
+    O(n d^3).
+    """
+    count = len(sums)
+    before, now, after = np.empty((count, count)), np.empty((count, count)), np.empty((count, count))
+    for mixture in range(len(of_first)):
+        p, q, twice = of_first[mixture], of_second[mixture], 2.0 * constants[mixture]
+        for r in range(count):
+            for s in range(count - r):
+                before[r, s] = 0.0
+                now[r, s] = sums[r, s]
+        moments[mixture, 0] = now[0, 0]
+        for k in range(1, count):
+            for r in range(count - k):
+                lower = abs(r - 1)
+                after[r, 0] = p * (now[r + 1, 0] + now[lower, 0]) + 2.0 * q * now[r, 1] + twice * now[r, 0]
+                after[r, 0] -= before[r, 0]
+                for s in range(1, count - k - r):
+                    along = p * (now[r + 1, s] + now[lower, s]) + q * (now[r, s + 1] + now[r, s - 1])
+                    after[r, s] = along + twice * now[r, s] - before[r, s]
+                if k == 1:  # T_1(f) is f, not 2 f
+                    for s in range(count - k - r):
+                        after[r, s] *= 0.5
+            before, now, after = now, after, before
+            moments[mixture, k] = now[0, 0]

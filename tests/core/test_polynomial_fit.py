@@ -11,7 +11,8 @@ from numpy.polynomial.chebyshev import chebval, chebvander
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.events import FloatArray
 from rocsteady.core.pair_objectives import PairObjective
-from rocsteady.core.polynomial_fit import FitSettings, PolynomialAucModel, _moments_along, _search, begin
+from rocsteady.core.polynomial_fit import FitSettings, PolynomialAucModel, begin
+from rocsteady.core.polynomial_line import Line
 from rocsteady.core.polynomial_passes import (
     FeatureSums,
     GradientSums,
@@ -22,9 +23,9 @@ from rocsteady.core.polynomial_passes import (
     checked_rows,
     turned,
 )
+from rocsteady.core.polynomial_series import moments_of_mixtures, series_by_class
 from rocsteady.core.standardised_rows import Standardiser
 from scipy import sparse
-from scipy.optimize import minimize_scalar
 from sklearn.metrics import roc_auc_score
 
 DEGREE = 9
@@ -70,7 +71,8 @@ def line_task(features: FloatArray, seed: int = 2, reach: float = 1.0) -> LineTa
     rng = np.random.default_rng(seed)
     m = features.shape[1]
     standardiser = Standardiser(features.mean(axis=0), 1 / features.std(axis=0), reach)
-    return LineTask(standardiser, (0, 1), DEGREE, rng.normal(size=m), rng.normal(size=m))
+    shares = np.array([0.01, 0.1, 0.5])
+    return LineTask(standardiser, (0, 1), DEGREE, rng.normal(size=m), rng.normal(size=m), shares)
 
 
 def drawn_in(task: LineTask, features: FloatArray) -> FloatArray:
@@ -139,25 +141,18 @@ def test_polynomials_of_a_wider_span_are_series_of_those_of_the_narrower() -> No
 
 
 @pytest.mark.parametrize("degree", [2, 3, 9, 30])
-def test_moments_along_the_line_are_those_of_the_scores_there(degree: int) -> None:
+def test_moments_of_mixtures_are_those_of_their_scores(degree: int) -> None:
     rng = np.random.default_rng(5)
     a, b = rng.uniform(-1, 1, (2, 60))
-    weights, is_positive = rng.uniform(0.5, 2, 60), rng.random(60) < 0.4
-    sums = np.stack(
-        [
-            (chebvander(a[chosen], degree) * weights[chosen, None]).T @ chebvander(b[chosen], degree)
-            for chosen in (~is_positive, is_positive)
-        ]
-    )
+    weights = rng.uniform(0.5, 2, 60)
+    sums = (chebvander(a, degree) * weights[:, None]).T @ chebvander(b, degree)
     order = np.arange(degree + 1)
-    sums[:, order[:, None] + order > degree] = np.nan  # they are not looked at
-    alphas = np.array([0.0, 0.3, 0.77, 1.0])
-    with np.errstate(invalid="ignore"):
-        found = _moments_along(sums, alphas)
-    for row, alpha in enumerate(alphas):
-        values = chebvander((1 - alpha) * a + alpha * b, degree)
-        for moments, chosen in zip(found, (~is_positive, is_positive), strict=True):
-            np.testing.assert_allclose(moments[row], weights[chosen] @ values[chosen], atol=1e-11)
+    sums[order[:, None] + order > degree] = np.nan  # they are not looked at
+    mixtures = np.array([[1.0, 0.0, 0.0], [0.7, 0.3, 0.0], [0.2, 0.6, -0.2], [0.0, 1.0, 0.0]])
+    moments = np.empty((4, degree + 1))
+    moments_of_mixtures(sums, *mixtures.T.copy(), moments)
+    for found, (p, q, c) in zip(moments, mixtures, strict=True):
+        np.testing.assert_allclose(found, weights @ chebvander(p * a + q * b + c, degree), atol=1e-11)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -165,27 +160,45 @@ def test_the_line_search_finds_what_a_search_over_the_rows_finds(seed: int) -> N
     features, labels, weights = rows(seed=seed)
     task = line_task(features, seed=seed + 100)
     sums = LineSums(task)
-    sums.add(features, labels, weights)
+    for part in np.array_split(np.arange(300), 4):
+        sums.add(features[part], labels[part], weights[part])
     pairs = PairObjective(DEGREE)
-    assert sums.spans is not None
-    found = _search(pairs, lambda alphas: _moments_along(sums.sums, alphas), *sums.spans, stays=False)
+    line = Line(sums)
+    found = line.search(pairs, stays=False)
     z = drawn_in(task, features)
+    assert sums.spans is not None
     a, b = sums.spans[0].scaled(z @ task.weights), sums.spans[1].scaled(z @ task.direction)
 
+    def scores(alpha: float) -> FloatArray:
+        p, q, c = (each[0] for each in line.mixtures(np.array([alpha])))
+        return p * a + q * b + c
+
     def objective(alpha: float) -> float:
-        values = chebvander((1 - alpha) * a + alpha * b, DEGREE) * weights[:, None]
+        values = chebvander(scores(alpha), DEGREE) * weights[:, None]
         return float(pairs.value(values[labels == 1].sum(axis=0), values[labels == 0].sum(axis=0)))
 
-    grid = np.linspace(0, 1, 201)
+    grid = np.concatenate([np.linspace(0, 1, 301), np.geomspace(1e-4, 1, 200)])
+    assert max(np.abs(scores(alpha)).max() for alpha in grid) <= 1 + 1e-12
     heights = [objective(alpha) for alpha in grid]
-    top = int(np.argmax(heights))
-    around = grid[max(0, top - 1)], grid[min(200, top + 1)]
-    best = minimize_scalar(
-        lambda alpha: -objective(alpha), bounds=around, method="bounded", options={"xatol": 1e-9}
-    )
     assert found.before == pytest.approx(heights[0], abs=1e-12)
-    assert found.after == pytest.approx(max(-best.fun, max(heights)), abs=1e-10)
     assert found.after == pytest.approx(objective(found.alpha), abs=1e-12)
+    assert found.after > max(heights) - 1e-9
+    assert line.search(pairs, stays=True) == (found.before, found.before, 0.0)
+
+
+def test_a_small_step_costs_no_range() -> None:
+    features, labels, weights = rows(seed=3)
+    task = line_task(features)
+    sums = LineSums(task)
+    sums.add(features, labels, weights)
+    line = Line(sums)
+    z = drawn_in(task, features)
+    alphas = np.geomspace(1e-4, 3e-3, 9)
+    for alpha, p, q, c in zip(alphas, *line.mixtures(alphas), strict=True):
+        assert sums.spans is not None
+        a, b = sums.spans[0].scaled(z @ task.weights), sums.spans[1].scaled(z @ task.direction)
+        kept, widened = np.ptp((1 - alpha) * a + alpha * b), np.ptp(p * a + q * b + c)
+        assert 2 - widened < 0.3 * (2 - kept)  # but for what lies between two shares
 
 
 def test_the_gradient_is_a_finite_difference_of_the_mean_over_pairs() -> None:
@@ -402,8 +415,6 @@ def test_a_setting_that_cannot_be_is_named(given: dict[str, Any], sentence: str)
 
 
 def test_the_series_of_each_class_are_evaluated_at_its_scores() -> None:
-    from rocsteady.core.polynomial_series import series_by_class
-
     rng = np.random.default_rng(8)
     u, is_positive = rng.uniform(-1, 1, 700), rng.random(700) < 0.5
     first, second = rng.normal(size=(2, 6))
