@@ -14,6 +14,7 @@ from .aum_descent import (
     ErrorLoss,
     Examples,
     Line,
+    Scaling,
     descend,
     scaling_of,
 )
@@ -40,7 +41,8 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
     It starts from an L1-regularised max-margin interval regression on the intervals with the fewest errors,
     its penalty by cross-validation (Hocking et al. 2013), and descends AUM from there until a part of the
     examples that is held out gains no more (Hocking & Hillman 2021). Where errors are rare that part says
-    little, so several descents hold out a fold each, and their models are averaged.
+    little, so several descents hold out a fold each, and their models are averaged. Features that the
+    regression leaves out stay out.
 
     rate                AUM of rates (AUM.rate) or of counts (AUM.count)
     line_search         "backtracking", or "exact": to the best of the first B crossings of thresholds
@@ -67,12 +69,12 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
         self,
         *,
         rate: bool = False,
-        line_search: Line = "backtracking",
+        line_search: Line = "exact",
         max_iter: int = 300,
         tol: float = 1e-6,
         early_stopping: Criterion | None = "aum",
         n_splits: int = 3,
-        n_iter_no_change: int = 30,
+        n_iter_no_change: int = 50,
         init: Literal["intervals", "random"] = "intervals",
         margin: float = 1.0,
         cv: int = 4,
@@ -115,18 +117,21 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
         for held in self._held_out(len(features), random, validation):
             train = np.setdiff1d(np.arange(len(features)), held)
             scaling = scaling_of(features[train])
+            start = self._start(Design(features[train], scaling).matrix, errors.take(train), random)
+            kept = np.flatnonzero(start) if start.any() else np.arange(len(start))
+            own = Scaling(scaling.mean[kept], scaling.scale[kept])
             trained, valid = (
-                Examples(Design(features[rows], scaling), ErrorLoss(errors.take(rows), self.rate))
+                Examples(Design(features[rows][:, kept], own), ErrorLoss(errors.take(rows), self.rate))
                 for rows in (train, held)
             )
-            start = self._start(trained.design.matrix, errors.take(train), random)
             settings = DescentSettings(
                 self.line_search, self.max_iter, self.tol, self.early_stopping or "auc", self.n_iter_no_change
             )
-            found = descend(trained, start, settings, valid if len(held) else None)
+            found = descend(trained, start[kept], settings, valid if len(held) else None)
             self.descents_.append(found)
             starts.append(start / scaling.scale)
-            ends.append(found.weights / scaling.scale)
+            ends.append(np.zeros(len(start)))
+            ends[-1][kept] = found.weights / own.scale
         self.n_iter_ = max(each.n_iter for each in self.descents_)
         self.converged_reason_ = "; ".join(dict.fromkeys(each.reason for each in self.descents_))
         self.initial_coef_, self.coef_ = np.mean(starts, axis=0), np.mean(ends, axis=0)
