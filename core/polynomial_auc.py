@@ -361,7 +361,9 @@ def _estimated(degree: int, fit: NearFit, means: FloatArray, off: float) -> Poly
     The bounds are moved outwards by `rounding`: what all roundings together can come to.
     """
     negatives, positives = means
-    auc, low, high = (mean_over_pairs(pairs, positives, negatives) for pairs in _pairs(degree, fit)[:3])
+    auc, low, high = (
+        float(mean_over_pairs(pairs, positives, negatives)) for pairs in _pairs(degree, fit)[:3]
+    )
     rounding = _rounding(degree, fit, off)
     low, high = max(0.0, low - rounding), min(1.0, high + rounding)
     auc = min(max(auc, low), high)
