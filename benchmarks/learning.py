@@ -16,9 +16,17 @@ import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
+from river.linear_model import LogisticRegression
+from river.preprocessing import StandardScaler
+from rocsteady.core.aum import aum, aum_of_labels
+from rocsteady.core.aum_learner import AumLearner
+from rocsteady.core.aum_line_search import aum_line_search
 from rocsteady.core.polynomial_auc import PolynomialAuc
+from rocsteady.core.polynomial_learner import PolynomialAucLearner
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
+
+from .papers.data import examples
 
 TURNS = 9
 
@@ -125,7 +133,81 @@ def _nearness() -> None:
     print("\nHow far the estimate is off; behind it, how far it could be (`bound`).")
 
 
+# ---- aum
+
+
+def aum_and_line_search() -> None:
+    """Time of AUM with both derivatives, and of a line search, against sorting the thresholds."""
+    rng = np.random.default_rng(0)
+    count = 1_000_000
+    labels = rng.integers(0, 2, count)
+    scores = rng.normal(size=count) + labels
+    example, zeros, fp, fn = np.arange(count), np.zeros(count), 1.0 - labels, -1.0 * labels
+    several = rng.integers(0, count // 4, count)
+    places, rises, falls = rng.normal(size=count), np.where(fp, fp, 0.0), np.where(fp, 0.0, fn)
+    far = np.where(labels, scores, scores + 1e12)
+    ratios = in_turns(
+        {
+            "`np.argsort(thresholds)`": lambda: np.argsort(scores),
+            "`aum`, a breakpoint each": lambda: aum(scores, example, zeros, fp, fn),
+            "`aum`, rates": lambda: aum(scores, example, zeros, fp, fn, rate=True),
+            "`aum`, four breakpoints an example, in no order": lambda: aum(
+                scores[: count // 4], several, places, rises, falls
+            ),
+            "`aum`, all thresholds tied": lambda: aum(zeros, example, zeros, fp, fn),
+            "`aum`, two clusters 10^12 apart": lambda: aum(far, example, zeros, fp, fn),
+            "`aum_of_labels`, by selection": lambda: aum_of_labels(labels, scores),
+        },
+        "`np.argsort(thresholds)`",
+    )
+    print("| 10^6 breakpoints | time / `np.argsort` |\n|---|---|")
+    for name, ratio in ratios.items():
+        print(f"| {name} | {ratio} |")
+    print("\n| `aum_line_search`, as many crossings as breakpoints | time / `aum` |\n|---|---|")
+    for n in (1_000, 10_000, 100_000):
+        rows = (example[:n], zeros[:n], fp[:n], fn[:n])
+        f, direction = scores[:n], rng.normal(size=n)
+        ratio = in_turns(
+            {
+                "aum": lambda f=f, rows=rows: aum(f, *rows),  # type: ignore[misc]
+                "line": lambda f=f, d=direction, rows=rows: aum_line_search(f, d, *rows),  # type: ignore[misc]
+            },
+            "aum",
+        )
+        print(f"| {n:,} | {ratio['line']} |")
+    _online()
+
+
+def _online() -> None:
+    """Print prequential AUC and time of online learners on streams."""
+    head = ("stream of 12,000", "learner", "AUC, mean of blocks of 1,000", "microseconds an instance")
+    print(f"\n| {' | '.join(head)} |\n|{'---|' * len(head)}")
+    for name in ("electricity", "covtype", "covtype4"):
+        given = examples(name)
+        rows = np.random.default_rng(0).permutation(len(given.labels))[:12_000]
+        if name == "electricity":
+            rows = np.arange(12_000)  # in the order of time
+        table, answers = given.features[rows].toarray().tolist(), (given.labels[rows] == 1).tolist()
+        instances = [{str(i): value for i, value in enumerate(row)} for row in table]
+        learners = {
+            "logistic (river)": StandardScaler() | LogisticRegression(),
+            "aum": AumLearner(),
+            "polynomial-auc": PolynomialAucLearner(),
+        }
+        for learner_name, learner in learners.items():
+            said = []
+            start = time.thread_time_ns()
+            for x, y in zip(instances, answers, strict=True):
+                said.append(learner.predict_proba_one(x).get(True, 0.5))
+                learner.learn_one(x, y)
+            spent = (time.thread_time_ns() - start) / 1e3 / len(said)
+            blocks = [slice(begin, begin + 1000) for begin in range(2000, len(said), 1000)]
+            aucs = [roc_auc_score(answers[block], said[block]) for block in blocks]
+            print(f"| {name} | {learner_name} | {np.mean(aucs):.4f} | {spent:.0f} |")
+
+
 SECTIONS: dict[str, Callable[[], None]] = {
+    "aum": aum_and_line_search,
     "polynomial-auc": polynomial_auc,
 }
 

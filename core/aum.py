@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .aum_kernels import (
-    BINS,
     FINE,
     FN,
     FN_NEGATIVE,
@@ -226,8 +225,9 @@ def aum_of_classes(
         return Aum(0.0, left, right)
     # of two classes, negatives have mass n p in all, and so have positives: whole numbers where counts are
     selecting = np.array([p, n]) if rate else np.ones(2)
+    width = 8 if len(labels) < 100_000 else 16  # of bins, which are to be emptied
     at = crossing(
-        scores.view(np.int64), labels, weights, selecting, n * selecting[0], np.empty(BINS),
+        scores.view(np.int64), labels, weights, selecting, n * selecting[0], width, np.empty(1 << width),
         np.empty(len(labels), np.int64),
     )  # fmt: skip
     own = np.array([1.0 / n, 1.0 / p]) if rate else np.ones(2)

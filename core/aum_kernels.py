@@ -20,10 +20,8 @@ FINE, NOT_FINITE, NO_SUCH_EXAMPLE, FP_NEGATIVE, FN_NEGATIVE = 0, 1, 2, 3, 4
 THRESHOLD, FP, FN, EXAMPLE = 0, 1, 2, 3
 """Columns of a row, one breakpoint: 32 bytes that are fetched together."""
 
-BINS = 1 << 16
 _LARGEST = np.int64(2**63 - 1)
 _TOP = np.int64(-(2**63))
-_LOW = np.int64(BINS - 1)
 
 
 @entry
@@ -162,16 +160,18 @@ def crossing(
     weights: FloatArray,
     own: FloatArray,
     wanted: float,
+    width: int,
     masses: FloatArray,
     kept: Int64Array,
 ) -> int:
     """Return which score is the smallest with at least the mass wanted at or below it. O(n).
 
-    Four passes of 16 bits of the key, each over what fell into one bin of the pass before.
+    Passes over `width` bits of the key, each of what fell into one bin of the pass before.
 
     bits     scores as int64; -0.0 has been made 0.0
     weights  of events, none for 1; times own[label]
-    masses   float64[BINS], scratch
+    width    a divisor of 64
+    masses   float64[1 << width], scratch
     kept     int64[n], scratch
     """
     n = len(bits)
@@ -179,15 +179,16 @@ def crossing(
     for i in range(n):
         kept[i] = i
     below = 0.0
-    for step in range(4):
-        shift = 48 - 16 * step
+    low = np.int64((1 << width) - 1)
+    for step in range(64 // width):
+        shift = 64 - width * (step + 1)
         masses[:] = 0.0
         last = -1
         for k in range(count):
             i = kept[k]
             key = bits[i]
             key = ~key if key < 0 else key ^ _TOP
-            b = (key >> shift) & _LOW
+            b = (key >> shift) & low
             last = max(last, b)
             masses[b] += own[labels[i]] * (weights[i] if len(weights) else 1.0)
         chosen = last  # where rounding leaves a little less than wanted, it is the greatest
@@ -201,7 +202,7 @@ def crossing(
             i = kept[k]
             key = bits[i]
             key = ~key if key < 0 else key ^ _TOP
-            if (key >> shift) & _LOW == chosen:
+            if (key >> shift) & low == chosen:
                 kept[rest] = i
                 rest += 1
         count = rest

@@ -20,6 +20,7 @@ PAPERS = {
     "calders2007": "Calders & Jaroszewicz 2007, Efficient AUC optimization for classification",
     "tatti2018": "Tatti 2018, Efficient estimation of AUC in a sliding window",
     "tatti2021": "Tatti 2021, Maintaining AUC and H-measure over time",
+    "hocking2021": "Hocking & Hillman 2021, Optimizing ROC curves with a sort-based surrogate loss",
     "bifet2015": "Bifet et al. 2015, Efficient online evaluation of big data stream classifiers",
 }
 DEFAULT_FOLDER = Path(__file__).resolve().parents[2] / "docs" / "papers"
