@@ -9,7 +9,7 @@
 
 It never sees the data: a scan can be a loop over an array, over batches from a disk, or a job of Beam.
 
-AUC does not change when scores are scaled or moved; a polynomial is near the step on an interval only. So
+AUC stays when scores are scaled or moved, but a polynomial is near the step on an interval only. So
 scores are scaled to [-1, 1] as every line search begins, and it runs over u = (1 - alpha) a + alpha b, widened
 as far as is safe, 0 <= alpha <= 1, a the scores of the model and b those of the direction, both in [-1, 1]: u
 never leaves the interval (polynomial_line.py).
@@ -40,7 +40,7 @@ from .polynomial_passes import (
     Span,
     Sums,
 )
-from .standardised_rows import Standardiser
+from .standardised_rows import Slopes, Standardiser
 from .step_polynomials import nodes_and_transform
 
 Direction = Literal["conjugate", "gradient"]
@@ -275,12 +275,13 @@ class FitState:
         if len(gains) >= settings.max_iter:
             return dataclasses.replace(self, stop_reason="iterations")
         by_positive, by_negative = settings.pairs.slopes(point.positives, point.negatives)
-        task = GradientTask(standardiser, classes, point.weights, point.offset, by_positive, by_negative)
+        slopes = Slopes(point.weights, point.offset, by_positive, by_negative)
+        task = GradientTask(standardiser, classes, slopes)
         return dataclasses.replace(self, task=task)
 
     def _after_gradient(self, sums: GradientSums) -> FitState:
         task = sums.task
-        weights = task.weights
+        weights = task.slopes.weights
         length = float(np.linalg.norm(weights))
         axis = weights / length
         gradient = sums.gradient * length  # as if the weights had length 1
