@@ -59,7 +59,7 @@ def blocks_of(
 
 @dataclass(frozen=True, eq=False)
 class Slopes:
-    """The slope of an objective by the score of a row: u = weights . row + offset, and a series in it by class."""
+    """The slope of an objective by a row's score: u = weights . row + offset, and a series in it by class."""
 
     weights: FloatArray
     offset: float
@@ -126,7 +126,7 @@ class DenseRows:
 
 
 class SparseRows:
-    """Rows of a CSR matrix: each is what it has where it has entries, beside what all have where they do not."""
+    """Rows of a CSR matrix: to what all have without entries, each adds what its own make of it."""
 
     def __init__(self, features: Any, standardiser: Standardiser) -> None:
         inverse, columns = standardiser.inverse, features.indices
