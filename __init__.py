@@ -12,8 +12,15 @@ if TYPE_CHECKING:
     from .core.alerts import AlertTable
     from .core.approximate_h import Approximation, approximate_cost_curve_area, approximate_h
     from .core.auc_sketch import AucBounds, AucSketch, HBounds
+    from .core.aum import Aum, aum, aum_of_labels, sum_of_min
+    from .core.aum_classifier import AumLinearClassifier  # noqa: F401  handed on below
+    from .core.aum_learner import AumLearner
+    from .core.aum_line_search import LineSearch, aum_line_search
+    from .core.aum_penalty_learner import AumPenaltyLearner  # noqa: F401  handed on below
     from .core.comparisons import ComparisonRow, FoldMean
     from .core.compressed_auc import CompressedAuc
+    from .core.error_functions import ErrorFunctions
+    from .core.error_roc import ErrorRoc, roc_of_error_functions
     from .core.errors import (
         ConfigError,
         CorruptBytesError,
@@ -29,6 +36,10 @@ if TYPE_CHECKING:
     from .core.evaluator_table import EvaluatorTable
     from .core.events import EventBatch, IdColumn, TextColumn
     from .core.model_evaluator import ModelEvaluator
+    from .core.polynomial_auc import PolynomialAuc, PolynomialEstimate
+    from .core.polynomial_classifier import PolynomialAucClassifier  # noqa: F401  handed on below
+    from .core.polynomial_fit import PolynomialAucModel
+    from .core.polynomial_learner import PolynomialAucLearner
     from .core.roc_curve import RocCurve, WindowCurve
     from .core.rows import MeasureRow, Measures, Rows
     from .core.score_tree import ScoreTree
@@ -56,7 +67,9 @@ if TYPE_CHECKING:
     )
     from .transforms.alert import Alert
     from .transforms.combine_auc import AucCombineFn, CombinedAuc
+    from .transforms.combine_polynomial_auc import CombinedPolynomialAuc, PolynomialAucCombineFn
     from .transforms.evaluate_models import EvaluateModels
+    from .transforms.fit_polynomial_auc import FitPolynomialAuc
     from .transforms.join_labels import JoinedLabels, JoinLabels
     from .transforms.prequential import Prequential, Prequentials
     from .transforms.read_rows import read_rows
@@ -95,8 +108,21 @@ _HOMES = {
     "core.windows": (
         "Adaptive", "AllEvents", "EveryEvents", "EverySeconds", "Fading", "LastDuration", "LastEvents",
     ),
+    "core.aum": ("Aum", "aum", "aum_of_labels", "sum_of_min"),
+    "core.aum_line_search": ("LineSearch", "aum_line_search"),
+    "core.aum_classifier": ("AumLinearClassifier",),
+    "core.aum_learner": ("AumLearner",),
+    "core.aum_penalty_learner": ("AumPenaltyLearner",),
+    "core.error_functions": ("ErrorFunctions",),
+    "core.error_roc": ("ErrorRoc", "roc_of_error_functions"),
+    "core.polynomial_auc": ("PolynomialAuc", "PolynomialEstimate"),
+    "core.polynomial_classifier": ("PolynomialAucClassifier",),
+    "core.polynomial_fit": ("PolynomialAucModel",),
+    "core.polynomial_learner": ("PolynomialAucLearner",),
     "transforms.alert": ("Alert",),
     "transforms.combine_auc": ("AucCombineFn", "CombinedAuc"),
+    "transforms.combine_polynomial_auc": ("CombinedPolynomialAuc", "PolynomialAucCombineFn"),
+    "transforms.fit_polynomial_auc": ("FitPolynomialAuc",),
     "transforms.evaluate_models": ("EvaluateModels",),
     "transforms.join_labels": ("JoinLabels", "JoinedLabels"),
     "transforms.prequential": ("Prequential", "Prequentials"),
@@ -110,17 +136,23 @@ _HOME_OF = {name: f".{home}" for home, names in _HOMES.items() for name in names
 
 __all__ = [
     "Adaptive", "Alert", "AlertRow", "AlertRule", "AlertTable", "AllEvents", "Approximation", "AucBounds",
-    "AucCombineFn", "AucSketch", "BetaCost", "CombinedAuc", "ComparisonRow", "CompressedAuc", "ConfigError",
-    "CorruptBytesError", "EvaluateModels", "EvaluatorSettings", "EvaluatorTable", "EventBatch",
-    "EveryEvents", "EverySeconds", "Fading", "FoldMean", "ForeignBytesError", "FutureVersionError",
-    "HBounds", "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents",
+    "AucCombineFn", "AucSketch", "Aum", "AumLearner", "BetaCost", "CombinedAuc", "CombinedPolynomialAuc",
+    "ComparisonRow", "CompressedAuc", "ConfigError", "CorruptBytesError", "ErrorFunctions", "ErrorRoc",
+    "EvaluateModels", "EvaluatorSettings", "EvaluatorTable", "EventBatch", "EveryEvents", "EverySeconds",
+    "Fading", "FitPolynomialAuc", "FoldMean", "ForeignBytesError", "FutureVersionError", "HBounds",
+    "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents", "LineSearch",
     "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError", "ModelEvaluator",
-    "OtherConfigurationError", "Prequential", "Prequentials", "RocCurve", "RocsteadyError", "Rows",
-    "ScoreTree", "SeverityCost", "Shards", "SortedMasses", "TableSettings", "TextColumn",
+    "OtherConfigurationError", "PolynomialAuc", "PolynomialAucCombineFn", "PolynomialAucLearner",
+    "PolynomialAucModel", "PolynomialEstimate", "Prequential", "Prequentials", "RocCurve", "RocsteadyError",
+    "Rows", "ScoreTree", "SeverityCost", "Shards", "SortedMasses", "TableSettings", "TextColumn",
     "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve", "WireError", "WriteKafka",
-    "approximate_cost_curve_area", "approximate_h", "delong_test", "estimate_auc", "friedman_nemenyi",
-    "holm", "mcnemar", "parse_alert", "read_rows", "sign_test", "wilcoxon",
+    "approximate_cost_curve_area", "approximate_h", "aum", "aum_line_search", "aum_of_labels", "delong_test",
+    "estimate_auc", "friedman_nemenyi", "holm", "mcnemar", "parse_alert", "read_rows",
+    "roc_of_error_functions", "sign_test", "sum_of_min", "wilcoxon",
 ]  # fmt: skip
+
+_OPTIONAL = ["AumLinearClassifier", "AumPenaltyLearner", "PolynomialAucClassifier", "river"]
+"""Not in __all__: `import *` would fail without scikit-learn, or without river."""
 
 
 def __getattr__(name: str) -> Any:
@@ -128,10 +160,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(_HOME_OF[name], __name__), name)
         globals()[name] = value
         return value
-    if name == "river":  # not in __all__: `import *` would fail without the package river
+    if name == "river":
         return import_module(".core.river_metrics", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "river"])
+    return sorted([*__all__, *_OPTIONAL])

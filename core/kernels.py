@@ -39,7 +39,7 @@ Integer = int | np.integer[Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _WITH_KERNELS = re.compile(
-    r"adwin|compressed_list|decisions|dedupl|exact_sums|hash128|id_index|idle|kernels|label_matching|pending_events"
+    r"adwin|aum|compressed_list|decisions|dedupl|exact_sums|hash128|id_index|idle|kernels|label_matching|pending_events"
     r"|polynomial_series|polynomial_sums|ranking|remembered|rings|roc_curve|row|score_|settings"
     r"|standardised|steps|weighted|window_"
 )

@@ -4,6 +4,7 @@ majority, majority:1000, majority:all   the majority class of the evaluation win
                                         instances learnt, of all (`baseline_learners`)
 persistent                              the class before
 logistic, naive-bayes, hoeffding, adaptive-forest    river's (`named_learners`)
+aum, polynomial-auc                     our own (`aum_learner`, `polynomial_learner`)
 module:factory                          what a function or class makes: an object with learn_one (river)
                                         or partial_fit (scikit-learn)
 model.pickle                            a pickled one, only where the user trusts it
@@ -27,11 +28,10 @@ from .instances import Instances, Learner, Outcome, Task
 from .learner_noise import NoisyLearner
 from .learner_wire import MAX_BYTES, error_text, unpickled
 from .model_learners import BySteps, Make, OneByOne
-from .named_learners import MODULES, named_learner
+from .named_learners import NAMED, named_learner
 
-__all__ = ["Instances", "Learner", "LearnerSpec", "Outcome", "Task", "seed_of"]
+__all__ = ["NAMED", "Instances", "Learner", "LearnerSpec", "Outcome", "Task", "seed_of"]
 
-NAMED = tuple(MODULES)
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _PICKLE = re.compile(r".*\.(pickle|pkl)", re.DOTALL)
 _MAX_STEP = 1_000_000

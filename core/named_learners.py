@@ -1,4 +1,4 @@
-"""The built-in learners that are river's, made for the features at hand."""
+"""The built-in learners, river's and our own, made for the features at hand."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
+from .aum_learner import AumLearner
+from .errors import ConfigError
 from .instances import Instances, Record, Task
 from .optional_packages import optional_module
+from .polynomial_learner import PolynomialAucLearner
 
 Build = Callable[[Instances], Any]
 """Makes a model; it is asked at the first instances, whose columns say what features there are."""
@@ -23,6 +26,11 @@ MODULES = {
 }
 """Of river, by the name of the learner."""
 
+OWN: dict[str, Callable[[], Any]] = {"aum": AumLearner, "polynomial-auc": PolynomialAucLearner}
+"""Of this package: they need no other."""
+
+NAMED = (*MODULES, *OWN)
+
 
 def named_learner(name: str, factory: str, task: Task, seed: int, batch: int) -> Build:
     """Return what makes the built-in learner `factory`. Raises MissingPackageError without river.
@@ -31,7 +39,16 @@ def named_learner(name: str, factory: str, task: Task, seed: int, batch: int) ->
     naive-bayes      a normal distribution for each number, frequencies for each text
     hoeffding        a Hoeffding tree; text is nominal
     adaptive-forest  an adaptive random forest with the seed given; text is nominal
+    aum              a linear model that lowers the area under min(FP, FN) of the last 1,000 instances;
+                     numbers scaled to unit variance, text one-hot
+    polynomial-auc   a linear model that climbs a polynomial in place of AUC, of two classes; alike
     """
+    if factory == "polynomial-auc" and not task.is_binary:
+        raise ConfigError(
+            f"learner {name!r} learns AUC, which is of two classes; take another, or name a positive class"
+        )
+    if factory in OWN:
+        return lambda _: OWN[factory]()
     part = MODULES[factory]
     module = optional_module(f"river.{part}", f"learner {name!r}")
     makers: dict[str, Callable[[Instances], Any]] = {

@@ -17,6 +17,7 @@ import functools
 import math
 import numbers
 import struct
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -245,11 +246,14 @@ class PolynomialAuc:
         if weights is None:
             return _Sums(counts, self._terms(labels, scores, _NO_WEIGHTS) << _WEIGHT_BITS)
         fractions, exponents = np.frexp(weights)
+        order = np.argsort(exponents.astype(np.int8), kind="stable")  # in linear time
+        labels, scores, fractions = labels[order], scores[order], 2.0 * fractions[order]
+        exponents = exponents[order]
+        starts = np.flatnonzero(np.diff(exponents, prepend=-_WEIGHT_BITS - 1)).tolist()
         total = _Sums.none(self.degree).sums
-        for exponent in np.unique(exponents).tolist():
-            here = exponents == exponent
-            terms = self._terms(labels[here], scores[here], 2.0 * fractions[here])
-            total = total + (terms << (_WEIGHT_BITS + exponent - 1))
+        for start, end in pairwise([*starts, len(scores)]):
+            terms = self._terms(labels[start:end], scores[start:end], fractions[start:end])
+            total = total + (terms << (_WEIGHT_BITS + int(exponents[start]) - 1))
         return _Sums(counts, total)
 
     def _terms(self, labels: Int8Array, scores: FloatArray, weights: FloatArray) -> npt.NDArray[Any]:

@@ -9,10 +9,10 @@
 
 It never sees the data: a scan can be a loop over an array, over batches from a disk, or a job of Beam.
 
-AUC stays when scores are scaled or moved, but a polynomial is near the step on an interval only. So
-scores are scaled to [-1, 1] as every line search begins, and it runs over u = (1 - alpha) a + alpha b, widened
-as far as is safe, 0 <= alpha <= 1, a the scores of the model and b those of the direction, both in [-1, 1]: u
-never leaves the interval (polynomial_line.py).
+AUC does not change when scores are scaled or moved; a polynomial is near the step on an interval only. So
+scores are scaled to [-1, 1] as every line search begins, and it runs over u = (1 - alpha) a + alpha b, 0 <=
+alpha <= 1, widened as far as is safe, a the scores of the model and b those of the direction, both in
+[-1, 1]: u never leaves the interval (polynomial_line.py).
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def slopes_by_class(
     of_negatives: FloatArray,
     slopes: FloatArray,
 ) -> None:
-    """Fill slopes with the weight of each row times the series of its class, by Clenshaw's recurrence. O(d n).
+    """Fill slopes with the weight of each row times the series of its class, by Clenshaw. O(d n).
 
     scores        of n rows; u = score + offset, no farther from 0 than 1
     of_positives  coefficients of T_0, T_1, ...; of_negatives as many

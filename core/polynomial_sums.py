@@ -83,8 +83,8 @@ def add_chebyshev(
     weights         in [0, 2]; empty: 1 each
     sums            (2, d + 1), of degree 2 or more: of negatives and of positives
 
-    u is the score scaled from [low, high] to [-1, 1]. Every step rounds, and keeps the order: of two scores the
-    higher one never has the lower u.
+    u is the score scaled from [low, high] to [-1, 1]. Every step rounds, and keeps the order: of two scores
+    the higher one never has the lower u.
     """
     twice, even, odd = np.empty((2, BLOCK)), np.empty((2, BLOCK)), np.empty((2, BLOCK))
     held = np.zeros(2, np.int64)

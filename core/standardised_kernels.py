@@ -1,4 +1,4 @@
-"""Dense rows, standardised on the fly: their scores, and their weighted sum; memory is read once, and not written.
+"""Dense rows, standardised on the fly: their scores and their weighted sum; memory is read once, not written.
 
 numpy's form, a standardised copy of each block and products with it, took 4 times as long: copies cost more
 than products.
@@ -64,9 +64,9 @@ def add_gradient(
     of_negatives: FloatArray,
     total: FloatArray,
 ) -> None:
-    """Add to total, (m,), every row less the mean, drawn in, times its slope: see `slopes_by_class`. O(n (m + d)).
+    """Add to total, (m,), every row less the mean, drawn in, times its slope (`slopes_by_class`).
 
-    Some rows at a time, which stay in the nearest cache from the first use to the last.
+    O(n (m + d)). Some rows at a time, which stay in the nearest cache from the first use to the last.
     """
     scores, shrinkage, slopes = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     for begin in range(0, len(rows), LANES):
@@ -75,8 +75,8 @@ def add_gradient(
         part = rows[begin:end]
         scores_of_rows(part, mean, inverse, weights, limit, scores[:count], shrinkage[:count])
         slopes_by_class(
-            scores[:count], offset, row_weights[begin:end], is_positive[begin:end], of_positives, of_negatives,
-            slopes[:count],
+            scores[:count], offset, row_weights[begin:end], is_positive[begin:end],
+            of_positives, of_negatives, slopes[:count],
         )  # fmt: skip
         for i in range(count):
             slopes[i] *= shrinkage[i]

@@ -22,9 +22,10 @@ PREQUENTIAL_EPILOG = """examples:
         --learner naive-bayes --window adaptive --output out
 
 Learners: majority, majority:N, majority:all, persistent, logistic, naive-bayes, hoeffding, adaptive-forest,
-or [NAME=]module:factory. Made-up streams: sea[:WIDTH], hyperplane[:N:SPEED], rbf[:N:SPEED], led[:WIDTH],
-agrawal[:WIDTH], with count, seed, drift, width and noise. Every other option is handed to Beam. DIR gets
-rows.parquet, comparisons.parquet, means.parquet, dead_letters.parquet and report.html."""
+aum, polynomial-auc, or [NAME=]module:factory. Made-up streams: sea[:WIDTH], hyperplane[:N:SPEED],
+rbf[:N:SPEED], led[:WIDTH], agrawal[:WIDTH], with count, seed, drift, width and noise. Every other option is
+handed to Beam. DIR gets rows.parquet, comparisons.parquet, means.parquet, dead_letters.parquet and
+report.html."""
 
 
 def add_prequential(parser: argparse.ArgumentParser) -> None:

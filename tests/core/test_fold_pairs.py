@@ -199,6 +199,17 @@ def test_folds_go_on_to_where_they_meet():
         assert PairedFold.unpack(paired.pack()).pack() == packed[place]
 
 
+def test_what_was_stored_before_there_was_a_polynomial_auc_is_read():
+    added = [place for place, name in enumerate(NUMBER_COLUMNS) if name.startswith("polynomial_auc")]
+    report = of_fold(reports_of(1))[0]
+    report.measures[added] = np.nan
+    older = replace(report, measures=np.delete(report.measures, added))
+    assert np.array_equal(FoldReport.unpack(older.pack()).measures, report.measures, equal_nan=True)
+    paired = PairedFold.of([report, report])
+    older_pair = replace(paired, measures=np.delete(paired.measures, added, axis=1))
+    assert np.array_equal(PairedFold.unpack(older_pair.pack()).measures, paired.measures, equal_nan=True)
+
+
 def test_one_learner_has_no_pairs():
     alone = ComparisonSettings(("best",), 3)
     reports = [replace(each, measures=np.zeros(0)) for each in of_fold(reports_of(2)) if not each.learner]

@@ -30,6 +30,7 @@ from oracles import (
     severity_density,
     tpr_at_fpr,
 )
+from rocsteady.core.polynomial_auc import PolynomialAuc
 from rocsteady.core.row_measures import minimum_loss
 from rocsteady.core.rows import Rows
 from rocsteady.core.settings import MEASURES, Cost, class_text
@@ -345,7 +346,11 @@ def test_only_what_is_asked_for_is_said() -> None:
         ev.update(labels, scores)
         said = ev.measures()._asdict()
         assert said[name] == getattr(everything.measures(), name)
-        companions = {"auc": {"auc_low", "auc_high"}, "ks": {"ks_threshold"}}.get(name, set())
+        brought = {
+            "auc": {"auc_low", "auc_high"}, "ks": {"ks_threshold"},
+            "polynomial_auc": {"polynomial_auc_bound"},
+        }  # fmt: skip
+        companions = brought.get(name, set())
         assert {other for other in MEASURES if said[other] is not None} == {name} | companions
         lone = rs.ModelEvaluator(measures=name, probabilities=True)
         lone.update([1], [0.5])
@@ -531,6 +536,36 @@ def test_partial_aucs_are_scikit_learns() -> None:
                 standard = metrics.roc_auc_score(labels, scores, max_fpr=high)
                 assert found.partial_auc_mcclish == pytest.approx(standard, abs=1e-12)
         assert found.auc == said(labels, scores, measures="all", partial_fpr=(0, 1)).partial_auc
+
+
+@pytest.mark.parametrize("window", [rs.LastEvents(80), rs.AllEvents(), rs.Fading(30)], ids=str)
+def test_the_auc_by_a_polynomial_is_within_its_bound_and_that_of_its_events(window: Any) -> None:
+    rng = np.random.default_rng(4)
+    labels = rng.integers(0, 2, 200)
+    scores = np.round(rng.normal(size=200) + labels, 1)
+    ev = rs.ModelEvaluator(window=window, every=rs.EveryEvents(1), measures=("auc", "polynomial_auc"))
+    for seq, row in enumerate(ev.update(labels, scores), 1):
+        weights = 2.0 ** (np.arange(1 - seq, 1) / 30) if isinstance(window, rs.Fading) else np.ones(seq)
+        held = slice(max(0, seq - 80) if isinstance(window, rs.LastEvents) else 0, seq)
+        if row.auc is None:
+            assert row.reason.endswith("polynomial_auc_bound: one class in window")
+        else:
+            auc = PolynomialAuc(30, (scores[held].min(), scores[held].max()))
+            auc.add(labels[held], scores[held], weights[held])
+            found = row.polynomial_auc, row.polynomial_auc_bound
+            assert found == pytest.approx(auc.estimate()[:2], abs=1e-10)
+            assert abs(row.auc - row.polynomial_auc) <= row.polynomial_auc_bound
+    assert (
+        rs.EvaluatorSettings(measures="polynomial_auc").config_hash() == rs.EvaluatorSettings().config_hash()
+    )
+
+
+def test_constant_scores_have_no_auc_by_a_polynomial() -> None:
+    for choices in ({}, {"window": rs.Fading(5)}):
+        found = said([0, 1, 1], [0.5] * 3, measures=("auc", "polynomial_auc"), **choices)
+        assert (found.auc, found.polynomial_auc, found.polynomial_auc_bound) == (0.5, None, None)
+        words = "polynomial_auc: constant scores in window; polynomial_auc_bound: constant scores in window"
+        assert found.reason.endswith(words)
 
 
 def test_the_calibration_error_is_rounded_from_the_exact_sums_of_its_blocks() -> None:

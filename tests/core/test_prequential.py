@@ -139,7 +139,14 @@ def test_a_fold_is_a_plain_loop_prediction_for_prediction(method, prequential):
 @pytest.mark.parametrize("batch_size", [1, 7])
 @pytest.mark.parametrize("classes", [False, True])
 @pytest.mark.parametrize(
-    "learner", ["majority", "persistent", "m=naive-bayes", "m=hoeffding", "m=adaptive-forest"]
+    "learner",
+    [
+        "majority",
+        "persistent",
+        "m=naive-bayes",
+        "m=hoeffding",
+        pytest.param("m=adaptive-forest", marks=pytest.mark.slow),  # 9 s each
+    ],
 )
 def test_cuts_and_restarts_change_nothing(learner, classes, batch_size):
     settings = settings_of(learner, classes=classes, batch=batch_size)
@@ -273,7 +280,7 @@ def test_one_class_for_long_and_a_constant_feature():
         batch, labels=np.where(np.arange(400) < 300, 0, batch.labels).astype(np.int8),
         features=(("x", np.ones(400)), ("z", batch.features[1][1])),
     )  # fmt: skip
-    for learner in ("logistic", "naive-bayes", "hoeffding", "adaptive-forest"):
+    for learner in ("logistic", "naive-bayes", "hoeffding", "adaptive-forest", "aum", "polynomial-auc"):
         rows, _, refused = run(settings_of(f"m={learner}"), records(batch))
         assert not refused
         assert rows[1].auc is None

@@ -95,6 +95,7 @@ MADE_AT_ROWS: dict[str, dict[str, Any]] = {
     "cost curve alone": {"measures": ("cost_curve_area",)},
     "precision alone": {"measures": ("average_precision",), "every": rs.EveryEvents(2)},
     "partial": {"measures": ("partial_auc", "partial_auc_mcclish"), "partial_fpr": (0.05, 0.61)},
+    "polynomial": {"measures": ("polynomial_auc",)},
     "losses": {"measures": ("brier", "log_loss"), "probabilities": True},
     "all": {"measures": "all", "probabilities": True, "partial_fpr": (0.0, 0.3)},
     "all, far apart": {"measures": "all", "probabilities": True, "every": rs.EveryEvents(41)},

@@ -13,6 +13,7 @@ from rocsteady.core.rows import (
     ONE_CLASS,
     REASONS,
     Rows,
+    in_columns,
     reason_text,
 )
 from rocsteady.core.settings import MEASURES
@@ -37,6 +38,20 @@ def test_a_row_has_the_columns_of_the_interface_in_their_order() -> None:
         "drift", "reason", "config",
     )  # fmt: skip
     assert rs.Measures._fields == ("window_events", *NUMBER_COLUMNS, "reason")
+
+
+def test_numbers_that_were_stored_before_there_was_a_polynomial_auc_are_read() -> None:
+    then = [name for name in NUMBER_COLUMNS if not name.startswith("polynomial_auc")]
+    stored = np.arange(2.0 * len(then)).reshape(2, -1)
+    for numbers in (stored, stored[1]):
+        read = in_columns(numbers)
+        for name in NUMBER_COLUMNS:
+            found = read[..., NUMBER_COLUMNS.index(name)]
+            if name in then:
+                assert found.tolist() == numbers[..., then.index(name)].tolist()
+            else:
+                assert np.isnan(found).all()
+        assert in_columns(read) is read
 
 
 def test_columns_and_records_say_the_same() -> None:

@@ -27,7 +27,7 @@ def reports_of(
     instances  that a fold tests between two checkpoints, more or less; `failing` of them a learner fails at
     skill      by which scores tell classes apart, for each learner less
     """
-    random = np.random.default_rng(seed)
+    random, columns = np.random.default_rng(seed).spawn(2)  # a further column changes nothing else
     reports = []
     failures = np.zeros((settings.folds, len(settings.learners)), np.int64)
     for checkpoint in range(checkpoints):
@@ -41,8 +41,8 @@ def reports_of(
                 missing = random.random(n) < failing
                 scores[missing] = np.nan
                 failures[fold, learner] += missing.sum()
-                measures = random.random(len(NUMBER_COLUMNS)) - learner / 9
-                measures[random.random(len(measures)) < 0.1] = np.nan
+                measures = columns.random(len(NUMBER_COLUMNS)) - learner / 9
+                measures[columns.random(len(measures)) < 0.1] = np.nan
                 reports.append(
                     FoldReport(
                         learner=learner,

@@ -502,7 +502,7 @@ def differences(
             continue
         got = getattr(row, name)
         loose = max(tolerance, 1e-8) if name in INTEGRATED else tolerance
-        loose = max(tolerance, 1e-10) if name in BOUNDED else loose
+        loose = max(tolerance, 1e-9) if name in BOUNDED else loose
         if isinstance(want, float | int) and isinstance(got, float | int):
             same = got == want or math.isclose(got, want, rel_tol=loose, abs_tol=loose)
         else:

@@ -1,0 +1,144 @@
+"""What learning AUC and AUM costs, against what it is measured by, as Markdown.
+
+    python -m benchmarks.learning [SECTION ...]
+
+A section is one comparison; without a name, all of them run. Contenders take turns on the same data in one
+process, on one core, and what counts is the ratio of two neighbours in time: its median over the turns, and
+from where to where it went.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+from rocsteady.core.polynomial_auc import PolynomialAuc
+from scipy.stats import norm
+from sklearn.metrics import roc_auc_score
+
+TURNS = 9
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.thread_time_ns()
+    work()
+    return (time.thread_time_ns() - start) / 1e9
+
+
+def in_turns(works: dict[str, Callable[[], object]], against: str, turns: int = TURNS) -> dict[str, str]:
+    """Return by name the ratio of the time of each to that of one of them: median (least to most)."""
+    spent: dict[str, list[float]] = {name: [] for name in works}
+    for work in works.values():  # compiled, and in the cache
+        work()
+    for _ in range(turns):
+        for name, work in works.items():
+            spent[name].append(seconds(work))
+    said = {}
+    for name, times in spent.items():
+        ratios = [mine / other for mine, other in zip(times, spent[against], strict=True)]
+        said[name] = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+    return said
+
+
+def peak_bytes(work: Callable[[], object]) -> int:
+    """Return how much memory a piece of work takes at the most, beyond what was there before."""
+    tracemalloc.start()
+    work()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak
+
+
+# ---- polynomial-auc
+
+
+def polynomial_auc() -> None:
+    """Time and memory of PolynomialAuc against sorting; how near it is by degree and fit."""
+    rng = np.random.default_rng(0)
+    labels = (rng.random(10_000_000) < 0.3).astype(np.int8)
+    scores = np.tanh(rng.normal(size=len(labels)) + labels)
+    weights = rng.exponential(size=len(labels))
+
+    def added(degree: int, with_weights: bool = False) -> Callable[[], object]:
+        return lambda: PolynomialAuc(degree).add(labels, scores, weights if with_weights else None)
+
+    ratios = in_turns(
+        {
+            "`np.sort(scores)`": lambda: np.sort(scores),
+            "`np.argsort(scores)`": lambda: np.argsort(scores),
+            **{f"`PolynomialAuc({degree}).add`": added(degree) for degree in (10, 30, 60)},
+            "`PolynomialAuc(30).add` with weights": added(30, True),
+        },
+        "`np.sort(scores)`",
+    )
+    print("| 10M scores of two classes | time / `np.sort` |\n|---|---|")
+    for name, ratio in ratios.items():
+        print(f"| {name} | {ratio} |")
+    print("\n| memory of `PolynomialAuc(30).add` beyond the scores, MB | |\n|---|---|")
+    for events in (100_000, 1_000_000, 10_000_000):
+        peak = peak_bytes(lambda n=events: PolynomialAuc().add(labels[:n], scores[:n]))  # type: ignore[misc]
+        print(f"| {events:,} events | {peak / 1e6:.1f} |")
+    _steps(labels[:1_000_000], scores[:1_000_000])
+    _nearness()
+
+
+def _steps(labels: np.ndarray, scores: np.ndarray) -> None:
+    one, other = PolynomialAuc(), PolynomialAuc()
+    one.add(labels, scores)
+    other.add(labels, scores)
+    stored = one.to_bytes()
+    print(f"\n| one of 1M events, {len(stored)} bytes | microseconds |\n|---|---|")
+    for what, work in (
+        ("add an event", lambda: one.add(1, 0.5)),
+        ("remove an event", lambda: one.remove(1, 0.5)),
+        ("merge", lambda: one.merge(other)),
+        ("estimate with bounds", one.estimate),
+        ("to bytes", one.to_bytes),
+        ("from bytes", lambda: PolynomialAuc.from_bytes(stored)),
+    ):
+        work()
+        spent = sorted(seconds(work) for _ in range(501))
+        print(f"| {what} | {spent[250] * 1e6:.0f} |")
+
+
+def _nearness() -> None:
+    """Print how far it is off on N(0, 1) against N(m, 1), on the interval of all scores."""
+    events = 100_000
+    quantiles = norm.ppf((np.arange(events) + 0.5) / events)
+    labels = np.repeat([0, 1], events)
+    shifts = (0.25, 0.5, 1.0, 2.0, 3.0)
+    print(f"\n| degree, fit | {' | '.join(f'm = {m:g}' for m in shifts)} |\n|---|{'---|' * len(shifts)}")
+    for degree in (10, 20, 30, 60):
+        for fit in ("least_squares", "chebyshev"):
+            cells = []
+            for m in shifts:
+                scores = np.concatenate([quantiles, quantiles + m])
+                auc = PolynomialAuc(degree, (scores.min(), scores.max()), fit)  # type: ignore[arg-type]
+                auc.add(labels, scores)
+                found, exact = auc.estimate(), roc_auc_score(labels, scores)
+                cells.append(f"{abs(found.auc - exact):.0e} ({found.bound:.2f})")
+            print(f"| {degree}, {fit} | {' | '.join(cells)} |")
+    print("\nHow far the estimate is off; behind it, how far it could be (`bound`).")
+
+
+SECTIONS: dict[str, Callable[[], None]] = {
+    "polynomial-auc": polynomial_auc,
+}
+
+
+def main(asked: list[str]) -> None:
+    for name in asked:
+        if name not in SECTIONS:
+            sys.exit(f"section {name!r} is not known; there are {', '.join(SECTIONS)}")
+    for name in asked or SECTIONS:
+        print(f"## {name}\n", flush=True)
+        SECTIONS[name]()
+        print(flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,234 @@
+"""`AumLearner`: AUM learnt online, in river's way.
+
+What the mathematics allows. AUM is no sum over events: what an event adds depends on the order of all the
+others, so there is no loss of one event to descend. It is a loss of a window. The learner keeps the last
+`window` instances and after every `every` of them makes one step along the gradient of their AUM, O(k log k)
+time at most and O(k) by selection, spread over those instances. It is AUM of rates with a margin, which is
+convex and not least at constant scores (`aum_descent`). An instance that comes twice counts twice.
+
+A probability is needed beside a score: that of two normal distributions of one variance, as the scores of
+both classes have them in the window (linear discriminant analysis on one number).
+
+Several classes: one model for each against the others, and their probabilities divided by their sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Hashable, Mapping
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from .aum import aum_of_classes
+from .errors import ConfigError, InputError
+from .estimator_settings import check_number, check_whole
+from .events import FloatArray
+
+Column = str | tuple[str, str]
+"""A number by its name; a text by its name and value, which is a column of 0 and 1."""
+
+_NO_WEIGHTS = np.empty(0)
+_ROOM = 256
+_LEAST_SLOPE = 1e-6
+MARGIN = 1.0
+"""Between the scores of both classes."""
+
+
+class _Model:
+    """A score: weights of the scaled columns; and the probability that it stands for."""
+
+    def __init__(self) -> None:
+        self.weights = np.zeros(0)
+        self.coefficients: list[float] = []
+        self.slope = 0.0
+        self.offset = 0.0
+
+    def probability(self, score: float) -> float:
+        odds = self.slope * score + self.offset
+        return 1.0 / (1.0 + math.exp(-odds)) if odds > -700.0 else 0.0
+
+
+class _Chunk(NamedTuple):
+    """The instances between two steps: columns and values one after another, how many each has, labels."""
+
+    columns: Any
+    values: FloatArray
+    sizes: Any
+    labels: list[Hashable]
+
+
+class AumLearner:
+    """A linear classifier that lowers AUM of the last instances: `learn_one`, `predict_proba_one`.
+
+    window  instances that a step looks at: a multiple of `every`
+    every   a step after so many
+    step    how far one goes: times the gradient
+
+    Numbers are scaled to mean 0 and variance 1, as all instances so far have them; a missing one is the mean.
+    Text is one-hot. Memory is that of the window: a text that is no longer in it is forgotten.
+
+    Raises ConfigError for a setting, InputError for a feature that is neither a finite number nor text.
+
+    >>> learner = AumLearner(window=70, every=7)
+    >>> for i in range(700):
+    ...     learner.learn_one({"x": float(i % 7)}, i % 7 > 3)
+    >>> learner.predict_proba_one({"x": 6.0})[True] > 0.9 > 0.1 > learner.predict_proba_one({"x": 0.0})[True]
+    True
+    """
+
+    def __init__(self, window: int = 1000, every: int = 20, step: float = 0.3) -> None:
+        check_whole("every", every, 1)
+        check_whole("window", window, 2)
+        check_number("step", step, 0.0, 1000.0)
+        if window % every:
+            raise ConfigError(f"window={window} is no multiple of every={every}; give one that is")
+        self.window = window
+        self.every = every
+        self.step = step
+        self._columns: dict[Column, int] = {}
+        self._rows: list[list[tuple[int, float]]] = []
+        self._labels: list[Hashable] = []
+        self._chunks: deque[_Chunk] = deque(maxlen=window // every)
+        self._models: dict[Hashable, _Model] = {}
+        self._count, self._mean, self._square = np.zeros((3, 0))  # of numbers; 0 times for text
+        self._means: list[float] = []
+
+    def learn_one(self, x: Mapping[str, Any], y: Hashable) -> None:
+        """Take in an instance; every so many of them make a step."""
+        known = self._columns
+        self._rows.append([(known.setdefault(name, len(known)), value) for name, value in _items(x)])
+        self._labels.append(y)
+        if len(self._rows) == self.every:
+            cells = list(chain.from_iterable(self._rows))
+            columns = np.fromiter((column for column, _ in cells), np.int64, len(cells))
+            values = np.fromiter((value for _, value in cells), np.float64, len(cells))
+            sizes = np.fromiter(map(len, self._rows), np.int64, self.every)
+            self._chunks.append(_Chunk(columns, values, sizes, self._labels))
+            self._rows, self._labels = [], []
+            self._step()
+
+    def predict_proba_one(self, x: Mapping[str, Any]) -> dict[Any, float]:
+        """Return the probability of every class seen; empty before the first step. O(features)."""
+        if not self._models:
+            return {}
+        means, found = self._means, []
+        for name, value in _items(x):
+            column = self._columns.get(name)
+            if column is not None and column < len(means):  # else it has no weight yet
+                found.append((column, value - means[column]))
+        odds = {}
+        for label, model in self._models.items():
+            coefficients = model.coefficients
+            score = 0.0
+            for column, value in found:
+                score += coefficients[column] * value
+            odds[label] = model.probability(score)
+        if len(odds) == 1:  # of True
+            ((label, p),) = odds.items()
+            return {not label: 1.0 - p, label: p}
+        total = sum(odds.values())
+        return {label: p / total if total else 1.0 / len(odds) for label, p in odds.items()}
+
+    def predict_one(self, x: Mapping[str, Any]) -> Any:
+        """Return the most probable class; None before the first step."""
+        probabilities = self.predict_proba_one(x)
+        return max(probabilities, key=lambda label: probabilities[label]) if probabilities else None
+
+    def _step(self) -> None:
+        """Take the moments of what is new, and move every model."""
+        self._forget()
+        self._learn_moments(self._chunks[-1])
+        size = len(self._columns)
+        deviation = np.sqrt(self._square / np.maximum(self._count, 1.0))
+        inverse = np.where(self._count == 0.0, 1.0, 1.0 / np.where(deviation > 0.0, deviation, np.inf))
+        columns, values, sizes = (np.concatenate(part) for part in list(zip(*self._chunks, strict=True))[:3])
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        scaled = (values - self._mean[columns]) * inverse[columns]
+        matrix = sparse.csr_matrix((scaled, columns, ends), (len(sizes), size))
+        labels = [y for chunk in self._chunks for y in chunk.labels]
+        self._means = self._mean.tolist()
+        for label in dict.fromkeys(labels):
+            self._models.setdefault(True if label in (0, 1) else label, _Model())
+        for label, model in self._models.items():
+            model.weights = np.append(model.weights, np.zeros(size - len(model.weights)))
+            positive = np.fromiter((y == label for y in labels), np.int8, len(labels))
+            self._move(model, matrix, positive)
+            model.coefficients = (model.weights * inverse).tolist()
+
+    def _move(self, model: _Model, matrix: Any, positive: Any) -> None:
+        """Make one step along the gradient, and fit the probabilities anew."""
+        mass = int(positive.sum())
+        if not 0 < mass < len(positive):
+            return  # one class: AUM is 0 and says nothing
+        scores = np.asarray(matrix @ model.weights)
+        shifted = scores - positive * MARGIN + 0.0
+        loss = aum_of_classes(positive, shifted, _NO_WEIGHTS, rate=True, together=True)
+        model.weights = model.weights - self.step * np.asarray(matrix.T @ loss.gradient)
+        scores = np.asarray(matrix @ model.weights)
+        above, below = scores[positive == 1], scores[positive == 0]
+        variance = float(mass * above.var() + (len(scores) - mass) * below.var()) / len(scores)
+        gap = float(above.mean() - below.mean())
+        model.slope = max(gap / max(variance, 1e-3), _LEAST_SLOPE)  # scores keep their order
+        middle = float(above.mean() + below.mean()) / 2.0
+        model.offset = math.log(mass / (len(scores) - mass)) - model.slope * middle
+
+    def _learn_moments(self, new: _Chunk) -> None:
+        """Take new rows into count, mean and sum of squared deviations of every number (Chan et al.)."""
+        size = len(self._columns)
+        moments = (self._count, self._mean, self._square)
+        old_count, old_mean, old_square = (np.append(each, np.zeros(size - len(each))) for each in moments)
+        is_number = np.fromiter((isinstance(name, str) for name in self._columns), bool, size)
+        count = np.bincount(new.columns, minlength=size) * is_number
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = np.where(count > 0, np.bincount(new.columns, new.values, size) / count, old_mean)
+            apart = (new.values - mean[new.columns]) ** 2
+            total = old_count + count
+            share = np.where(count > 0, count / total, 0.0)
+        square = np.bincount(new.columns, apart, size) * is_number
+        self._count = total
+        self._mean = old_mean + (mean - old_mean) * share
+        self._square = old_square + square + (mean - old_mean) ** 2 * old_count * share
+
+    def _forget(self) -> None:
+        """Leave out texts that no instance of the window has, once they are many."""
+        live = np.unique(np.concatenate([chunk.columns for chunk in self._chunks]))
+        if len(self._columns) <= 2 * len(live) + _ROOM:
+            return
+        is_live = np.zeros(len(self._columns), bool)
+        is_live[live] = True
+        kept = [i for name, i in self._columns.items() if isinstance(name, str) or is_live[i]]
+        place = np.full(len(self._columns), -1)
+        place[kept] = np.arange(len(kept))
+        self._columns = {name: int(place[i]) for name, i in self._columns.items() if place[i] >= 0}
+        for _ in range(len(self._chunks)):
+            chunk = self._chunks.popleft()
+            self._chunks.append(chunk._replace(columns=place[chunk.columns]))
+        held = np.array([i for i in kept if i < len(self._count)], np.int64)
+        moments = (self._count, self._mean, self._square)
+        self._count, self._mean, self._square = (moment[held] for moment in moments)
+        for model in self._models.values():
+            model.weights = model.weights[held]
+
+
+def _items(x: Mapping[str, Any]) -> list[tuple[Column, float]]:
+    """Return columns and values of an instance, without what is missing. Raises InputError."""
+    found: list[tuple[Column, float]] = []
+    for name, value in x.items():
+        if isinstance(value, str):
+            found.append(((name, value), 1.0))
+            continue
+        if value is None:
+            continue
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise InputError(f"feature {name!r} is {value!r}; give a finite number, or text") from None
+        if math.isinf(number):
+            raise InputError(f"feature {name!r} is {value!r}; give a finite number, or text")
+        if number == number:
+            found.append((name, number))
+    return found

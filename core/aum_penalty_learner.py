@@ -1,0 +1,177 @@
+"""`AumPenaltyLearner`: penalties of changepoint problems from their features, by AUM."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .aum_descent import (
+    Criterion,
+    DescentSettings,
+    Design,
+    ErrorLoss,
+    Examples,
+    Line,
+    descend,
+    scaling_of,
+)
+from .error_functions import ErrorFunctions
+from .errors import InputError, MissingPackageError
+from .estimator_settings import check_choice, check_number, check_whole
+from .events import FloatArray
+from .interval_regression import fit_by_cross_validation
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError:
+    raise MissingPackageError(
+        "AumPenaltyLearner needs the package scikit-learn, which is not installed here; run: "
+        "pip install 'rocsteady[learn]'"
+    ) from None
+
+
+class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
+    """A linear model of f = -log(lambda) with a small AUM of the examples' error functions.
+
+    It starts from an L1-regularised max-margin interval regression on the intervals with the fewest errors,
+    its penalty by cross-validation (Hocking et al. 2013), and descends AUM from there until a part of the
+    examples that is held out gains no more (Hocking & Hillman 2021).
+
+    rate                AUM of rates (AUM.rate) or of counts (AUM.count)
+    line_search         "backtracking", or "exact": to the best of the first B crossings of thresholds
+    max_iter, tol       steps at most; stop where a step lowers AUM by less than this share of it
+    early_stopping      None, or "aum" or "auc": keep the weights that are best on a part held out
+    validation_fraction  that part
+    n_iter_no_change    stop after so many steps without a better criterion
+    init                "intervals": see above; or "random": normal weights, as large
+    margin              of the interval regression, in the unit of f
+    cv                  its folds
+    random_state        of the part held out, the folds, and random weights
+
+    coef_, intercept_   of the features as they come: shapes (d,) and a float. AUM does not see a constant:
+                        the intercept is where the training examples have the fewest errors
+    initial_coef_       the model it started from
+    n_iter_, descent_, converged_reason_   as those of AumLinearClassifier
+
+    AUM of changepoint problems is not homogeneous (breakpoints are not all at 0), so weights are free.
+    """
+
+    def __init__(
+        self,
+        *,
+        rate: bool = False,
+        line_search: Line = "exact",
+        max_iter: int = 200,
+        tol: float = 1e-4,
+        early_stopping: Criterion | None = "auc",
+        validation_fraction: float = 0.3,
+        n_iter_no_change: int = 20,
+        init: Literal["intervals", "random"] = "intervals",
+        margin: float = 1.0,
+        cv: int = 4,
+        random_state: Any = None,
+    ) -> None:
+        self.rate = rate
+        self.line_search = line_search
+        self.max_iter = max_iter
+        self.tol = tol
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.init = init
+        self.margin = margin
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,  # noqa: N803  scikit-learn's name
+        errors: ErrorFunctions,
+        validation: npt.ArrayLike | None = None,
+    ) -> AumPenaltyLearner:
+        """Train on features, (n, d), finite, dense, and the error functions of as many examples.
+
+        validation  indices of the examples to hold out; drawn at random without
+
+        Raises InputError, ConfigError.
+        """
+        self._check()
+        if not isinstance(errors, ErrorFunctions):
+            raise InputError(
+                f"errors is of type {type(errors).__name__}; make ErrorFunctions.of_penalties(...) of them"
+            )
+        features = np.asarray(validate_data(self, X, dtype=np.float64))
+        if len(features) != len(errors):
+            raise InputError(f"X has {len(features):,} rows and there are {len(errors):,} error functions")
+        random = check_random_state(self.random_state)
+        n = len(features)
+        train, valid = np.arange(n), None
+        if self.early_stopping is not None:
+            held = self._held_out(n, random) if validation is None else np.asarray(validation, np.int64)
+            train, valid = np.setdiff1d(train, held), held
+            if not (len(train) and len(valid)):
+                raise InputError(
+                    f"early_stopping holds out {len(valid)} of {n} examples; give more examples, or "
+                    "early_stopping=None"
+                )
+        scaling = scaling_of(features[train])
+
+        def examples(rows: npt.NDArray[Any]) -> Examples:
+            return Examples(Design(features[rows], scaling), ErrorLoss(errors.take(rows), self.rate))
+
+        trained = examples(train)
+        start = self._start(trained.design.matrix, errors.take(train), random)
+        settings = DescentSettings(
+            self.line_search, self.max_iter, self.tol, self.early_stopping or "auc", self.n_iter_no_change
+        )
+        self.descent_ = descend(trained, start, settings, None if valid is None else examples(valid))
+        self.n_iter_ = self.descent_.n_iter
+        self.converged_reason_ = self.descent_.reason
+        self.initial_coef_ = start / scaling.scale
+        self.coef_ = self.descent_.weights / scaling.scale
+        constant = trained.loss.roc(trained.design.predictions(self.descent_.weights)).best_constant
+        self.intercept_ = constant - float(scaling.mean @ self.coef_)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:  # noqa: N803
+        """Return f = -log(lambda) of each example, float64[n]."""
+        check_is_fitted(self)
+        features = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(features @ self.coef_ + self.intercept_)
+
+    def predict_penalty(self, X: Any) -> FloatArray:  # noqa: N803
+        """Return lambda of each example, float64[n]."""
+        return np.asarray(np.exp(-self.predict(X)))
+
+    def score(self, X: Any, errors: ErrorFunctions) -> float:  # noqa: N803
+        """Return the AUC of the predictions; NaN where there is no FP or no FN."""
+        auc = errors.roc(self.predict(X)).auc
+        return float("nan") if auc is None else auc
+
+    def _start(self, matrix: FloatArray, errors: ErrorFunctions, random: Any) -> FloatArray:
+        """Return weights of the scaled features to begin with."""
+        if self.init == "random":
+            return np.asarray(random.normal(size=matrix.shape[1]) / np.sqrt(matrix.shape[1]))
+        low, high = errors.target_intervals()
+        if not (np.isfinite(low) | np.isfinite(high)).any():
+            raise InputError("no example has a breakpoint: the errors do not depend on the predictions")
+        folds = random.permutation(np.arange(len(matrix)) % self.cv)
+        return fit_by_cross_validation(matrix, low, high, folds, self.margin).weights
+
+    def _held_out(self, n: int, random: Any) -> npt.NDArray[Any]:
+        return np.sort(random.permutation(n)[: round(self.validation_fraction * n)])
+
+    def _check(self) -> None:
+        check_choice("line_search", self.line_search, ("backtracking", "exact"))
+        check_choice("early_stopping", self.early_stopping, (None, "aum", "auc"))
+        check_choice("init", self.init, ("intervals", "random"))
+        check_whole("max_iter", self.max_iter, 0)
+        check_whole("n_iter_no_change", self.n_iter_no_change, 1)
+        check_whole("cv", self.cv, 2)
+        check_number("tol", self.tol, 0.0, 1.0)
+        check_number("validation_fraction", self.validation_fraction, 0.0, 1.0)
+        check_number("margin", self.margin, 0.0, np.inf)

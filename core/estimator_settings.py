@@ -1,0 +1,28 @@
+"""Settings of estimators are checked when they are fitted, as scikit-learn has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .errors import ConfigError
+
+
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Raise ConfigError unless a setting is one of the choices."""
+    if value not in choices:
+        raise ConfigError(f"{name}={value!r}; there are {', '.join(repr(each) for each in choices)}")
+
+
+def check_whole(name: str, value: Any, least: int) -> None:
+    """Raise ConfigError unless a setting is a whole number from `least` on."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ConfigError(f"{name}={value!r}; give a whole number from {least} on")
+
+
+def check_number(name: str, value: Any, low: float, high: float) -> None:
+    """Raise ConfigError unless a setting is a number from `low` on, below `high`."""
+    if isinstance(value, bool) or not isinstance(value, float | int | np.number) or not low <= value < high:
+        raise ConfigError(f"{name}={value!r}; give a number from {low:g} on, below {high:g}")
