@@ -40,7 +40,7 @@ from .polynomial_passes import (
     Span,
     Sums,
 )
-from .standardised_rows import Standardiser
+from .standardised_rows import Slopes, Standardiser
 from .step_polynomials import nodes_and_transform
 
 Direction = Literal["conjugate", "gradient"]
@@ -275,12 +275,13 @@ class FitState:
         if len(gains) >= settings.max_iter:
             return dataclasses.replace(self, stop_reason="iterations")
         by_positive, by_negative = settings.pairs.slopes(point.positives, point.negatives)
-        task = GradientTask(standardiser, classes, point.weights, point.offset, by_positive, by_negative)
+        slopes = Slopes(point.weights, point.offset, by_positive, by_negative)
+        task = GradientTask(standardiser, classes, slopes)
         return dataclasses.replace(self, task=task)
 
     def _after_gradient(self, sums: GradientSums) -> FitState:
         task = sums.task
-        weights = task.weights
+        weights = task.slopes.weights
         length = float(np.linalg.norm(weights))
         axis = weights / length
         gradient = sums.gradient * length  # as if the weights had length 1

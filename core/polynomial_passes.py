@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from .errors import InputError
 from .events import FloatArray
-from .polynomial_series import chebyshev_values, series_by_class
-from .standardised_rows import Block, Standardiser, blocks_of, is_sparse
+from .polynomial_series import chebyshev_values
+from .standardised_rows import Block, Slopes, Standardiser, blocks_of, is_sparse
 from .step_polynomials import nodes_and_transform
 
 Label = Any
@@ -133,14 +133,11 @@ def _sparse_moments(part: Any, weights: FloatArray) -> ClassMoments:
 
 @dataclass(frozen=True, eq=False)
 class GradientTask:
-    """Where a gradient is wanted: u = weights . row + offset, and the series of its slopes by class."""
+    """Where a gradient is wanted."""
 
     standardiser: Standardiser
     classes: tuple[Label, Label]
-    weights: FloatArray
-    offset: float
-    of_positives: FloatArray
-    of_negatives: FloatArray
+    slopes: Slopes
 
 
 class GradientSums:
@@ -149,19 +146,13 @@ class GradientSums:
     def __init__(self, task: GradientTask) -> None:
         self.task = task
         self.rows = 0
-        self.gradient = np.zeros(len(task.weights))
+        self.gradient = np.zeros(len(task.slopes.weights))
 
     def add(self, features: Any, labels: npt.NDArray[Any], weights: FloatArray | None) -> None:
         """Add rows. Raises InputError."""
         task = self.task
         for block in blocks_of(features, positives_of(labels, task.classes, weights), weights):
-            rows = task.standardiser.of(block.features)
-            u = rows.scores(task.weights)
-            u += task.offset
-            np.clip(u, -1.0, 1.0, out=u)
-            slopes = np.empty_like(u)
-            series_by_class(u, block.is_positive, task.of_positives, task.of_negatives, slopes)
-            self.gradient += rows.weighted_sum(slopes * block.weights)
+            self.gradient += task.standardiser.of(block.features).gradient(task.slopes, block)
         self.rows += len(labels)
 
     def merge(self, other: GradientSums) -> None:
@@ -237,9 +228,9 @@ class LineSums:
     def add(self, features: Any, labels: npt.NDArray[Any], weights: FloatArray | None) -> None:
         """Add rows. Raises InputError."""
         task = self.task
-        both = np.column_stack([task.weights, task.direction])
         for block in blocks_of(features, positives_of(labels, task.classes, weights), weights):
-            scores = task.standardiser.of(block.features).scores(both)
+            rows = task.standardiser.of(block.features)
+            scores = np.column_stack([rows.scores(task.weights), rows.scores(task.direction)])
             spans = self._include(_span(scores[:, 0]), _span(scores[:, 1]))
             for i, share in enumerate(task.shares.tolist()):
                 mixed = scores[:, 0] + share * scores[:, 1]

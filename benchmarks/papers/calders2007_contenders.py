@@ -21,6 +21,8 @@ from .data import examples
 
 PAIRS = 200_000
 _PAIR_BATCH = 1000
+_LEAST = 5
+"""Rows of a class."""
 
 Scorer = Callable[[Any], FloatArray]
 """Rows to scores."""
@@ -38,11 +40,17 @@ class Rows:
 
 
 def data_of(name: str, seed: int, most: int) -> tuple[Rows, Rows]:
-    """Return two random halves of a data set, of so many rows at the most each, without constant columns."""
+    """Return two random halves of a data set, by class, of so many rows at most; constant coout."""
     given = _all(name)
-    order = np.random.default_rng(seed).permutation(len(given.labels))
-    half = min(most, len(order) // 2)
-    train, test = given.take(np.sort(order[:half])), given.take(np.sort(order[-half:]))
+    rng = np.random.default_rng(seed)
+    halves: list[list[np.ndarray]] = [[], []]
+    for label in (0, 1):
+        rows = rng.permutation(np.flatnonzero(given.labels == label))
+        share = len(rows) / len(given.labels)
+        count = min(max(_LEAST, round(most * share)), len(rows) // 2)
+        halves[0].append(rows[:count])
+        halves[1].append(rows[-count:])
+    train, test = (given.take(np.sort(np.concatenate(half))) for half in halves)
     if sparse.issparse(given.features):
         varies = np.asarray(abs(train.features).sum(axis=0)).ravel() > 0
     else:
@@ -114,7 +122,7 @@ CONTENDERS: dict[str, Callable[[Rows], Scorer]] = {
     PAPER: _polynomial(step_fit="least_squares", direction="gradient", reach=None),
     SOFT: _polynomial(objective="sigmoid"),
     LOGISTIC: _estimator(lambda: LogisticRegression(max_iter=1000)),
-    SVM: _estimator(lambda: LinearSVC(dual=False)),
+    SVM: _estimator(lambda: LinearSVC(dual=False, max_iter=5000)),
     SAMPLING: _pairs,
 }
 

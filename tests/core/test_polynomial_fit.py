@@ -23,8 +23,8 @@ from rocsteady.core.polynomial_passes import (
     checked_rows,
     turned,
 )
-from rocsteady.core.polynomial_series import moments_of_mixtures, series_by_class
-from rocsteady.core.standardised_rows import Standardiser
+from rocsteady.core.polynomial_series import moments_of_mixtures, slopes_by_class
+from rocsteady.core.standardised_rows import Slopes, Standardiser
 from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
@@ -222,7 +222,7 @@ def test_the_gradient_is_a_finite_difference_of_the_mean_over_pairs() -> None:
 
     values = chebvander(z @ w + offset, DEGREE) * weights[:, None]
     slopes = pairs.slopes(values[labels == 1].sum(axis=0), values[labels == 0].sum(axis=0))
-    task = GradientTask(line.standardiser, (0, 1), w, offset, *slopes)
+    task = GradientTask(line.standardiser, (0, 1), Slopes(w, offset, *slopes))
     for given in (features, sparse.csr_matrix(features)):
         total = GradientSums(task)
         for part in np.array_split(np.arange(120), 3):
@@ -418,8 +418,7 @@ def test_the_series_of_each_class_are_evaluated_at_its_scores() -> None:
     rng = np.random.default_rng(8)
     u, is_positive = rng.uniform(-1, 1, 700), rng.random(700) < 0.5
     first, second = rng.normal(size=(2, 6))
-    values = np.empty(700)
-    series_by_class(u, is_positive, first, second, values)
-    np.testing.assert_allclose(
-        values, np.where(is_positive, chebval(u, first), chebval(u, second)), atol=1e-13
-    )
+    weights, slopes = rng.uniform(1, 2, 700), np.empty(700)
+    slopes_by_class(u - 0.1, 0.1, weights, is_positive, first, second, slopes)
+    wanted = weights * np.where(is_positive, chebval(u, first), chebval(u, second))
+    np.testing.assert_allclose(slopes, wanted, atol=1e-13)
