@@ -73,8 +73,8 @@ class PolynomialAuc:
     fit       "least_squares" or "chebyshev": how the polynomial is near the step (`step_polynomial`)
 
     Of N(0, 1) against N(m, 1), m up to 3, on the interval of 200,000 scores, it is off by up to .03, .001 and
-    .00003 at degrees 10, 20 and 30; the fit "chebyshev" by as much or a third more. Where most scores crowd in
-    a corner of the interval (rare positives by probability, one outlier) it is off by .1 and more, and bounds
+    .00003 at degrees 10, 20, 30; the fit "chebyshev" by as much or a third more. Where most scores crowd in a
+    corner of the interval (rare positives by probability, one outlier) it is off by .1 and more, and bounds
     tell so: spread them, as logits do, or take an `AucSketch`, whose bounds are far narrower and which needs
     no interval; but nothing can be removed from that. Higher scores mean more likely positive.
 
