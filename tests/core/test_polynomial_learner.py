@@ -189,3 +189,10 @@ def test_what_cannot_be_learnt_is_said(x: Any, y: Any, sentence: str) -> None:
 def test_a_setting_that_cannot_be_is_named(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         PolynomialAucLearner(**given)
+
+
+def test_an_instance_that_is_refused_leaves_nothing_behind() -> None:
+    learner = PolynomialAucLearner()
+    with pytest.raises(InputError, match="feature 'b'"):
+        learner.learn_one({"a": 1.0, "b": [1]}, True)
+    assert learner.weights == {}
