@@ -31,7 +31,7 @@ def columns_of(x: Mapping[str, Any]) -> list[tuple[Column, float]]:
         except (TypeError, ValueError, OverflowError):
             raise InputError(f"feature {name!r} is {value!r}; give a finite number, or text") from None
         if abs(number) > MOST:
-            raise InputError(f"feature {name!r} is {value!r}; give a finite number, up to {MOST:g}, or text")
+            raise InputError(f"feature {name!r} is {value!r}; give a finite number, or text; up to {MOST:g}")
         if number == number:
             found.append((name, number))
     return found
