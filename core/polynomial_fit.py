@@ -27,6 +27,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from .errors import ConfigError, InputError
+from .estimator_settings import is_number
 from .events import FloatArray
 from .pair_objectives import Objective, PairFit, PairObjective
 from .polynomial_line import Iteration, Line
@@ -75,11 +76,11 @@ class FitSettings:
         _ = self.pairs
         if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, int) or self.max_iter < 0:
             raise ConfigError(f"max_iter={self.max_iter!r}: give a whole number, 0 or above; 30 is usual")
-        if not 0.0 <= self.tol < math.inf:
+        if not is_number(self.tol) or not 0.0 <= self.tol < math.inf:
             raise ConfigError(f"tol={self.tol!r}: give a finite number, 0 or above; 1e-6 is usual")
         if self.direction not in DIRECTIONS:
             raise ConfigError(f"direction={self.direction!r}: give one of {', '.join(DIRECTIONS)}")
-        if self.reach is not None and not 0.0 < self.reach < math.inf:
+        if self.reach is not None and not (is_number(self.reach) and 0.0 < self.reach < 1e100):
             raise ConfigError(f"reach={self.reach!r}: give a number above 0, or None; 1 is usual")
 
     @property
@@ -207,7 +208,8 @@ class FitState:
         varies = (sums.low < sums.high) & (deviation > 0)
         if not varies.any():
             raise InputError(
-                f"every feature is constant, all {len(varies)} of them: no linear score tells rows apart"
+                f"every feature is constant, all {len(varies)} of them, or varies by less than 1e-150: no "
+                "linear score tells rows apart"
             )
         inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
         reach = math.inf if self.settings.reach is None else self.settings.reach

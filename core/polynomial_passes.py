@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from .errors import InputError
 from .events import FloatArray
+from .feature_columns import check_size
 from .polynomial_series import chebyshev_values
 from .standardised_rows import Block, Slopes, Standardiser, blocks_of, is_sparse
 from .step_polynomials import nodes_and_transform
@@ -85,6 +86,7 @@ class FeatureSums:
                 f"feature {bad[0]} has the value {value}: a feature is a finite number; fill missing "
                 "ones in before"
             )
+        check_size(low, high)
         if not len(self.low):
             self.low, self.high = low, high
         elif len(low) != len(self.low):
