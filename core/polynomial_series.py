@@ -66,8 +66,8 @@ def slopes_by_class(
     scores        of n rows; u = score + offset, no farther from 0 than 1
     of_positives  coefficients of T_0, T_1, ...; of_negatives as many
     """
-    u, twice, share = np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    last, before = np.empty(LANES), np.empty(LANES)
+    u, twice, share = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
+    last, before = np.zeros(LANES), np.zeros(LANES)
     for begin in range(0, len(scores), LANES):
         count = min(LANES, len(scores) - begin)
         for i in range(count):

@@ -140,7 +140,7 @@ def test_calders2007_writes_tables_and_pictures(
     made = run("calders2007", "--quick", "--output", str(output))
     assert made.returncode == 0, made.stderr
     text = (output / "calders2007.md").read_text()
-    for title in ("normal scores", "real scores", "Against others", "Growth", "Skewed", "Which poly", "Scans"):
+    for title in ("normal scores", "real scores", "Against others", "Growth", "Skewed", "Which", "Scans"):
         assert f"{title}" in text
     assert text.count("**The paper**: ") == 5
     assert text.count("**Here**: ") == 7
