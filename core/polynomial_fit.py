@@ -32,6 +32,7 @@ from .events import FloatArray
 from .pair_objectives import Objective, PairFit, PairObjective
 from .polynomial_line import Iteration, Line
 from .polynomial_passes import (
+    NOT_FINITE,
     FeatureSums,
     GradientSums,
     GradientTask,
@@ -240,10 +241,6 @@ class FitState:
     def _after_line(self, sums: LineSums) -> FitState:
         task = sums.task
         assert sums.spans is not None
-        if not np.isfinite(sums.sums).all():
-            raise InputError(
-                "features are no finite numbers in this scan: every scan must give the same rows"
-            )
         first, second = sums.spans
         if not first.half and not second.half:
             raise InputError("every row has the same score: no linear score tells the rows apart")
@@ -289,9 +286,7 @@ class FitState:
         gradient = sums.gradient * length  # as if the weights had length 1
         gradient = gradient - (gradient @ axis) * axis  # scale changes no order of scores
         if not np.isfinite(gradient).all():
-            raise InputError(
-                "features are no finite numbers in this scan: every scan must give the same rows"
-            )
+            raise InputError(NOT_FINITE)
         if not np.linalg.norm(gradient) > 1e-14:
             return dataclasses.replace(self, stop_reason="tolerance", task=None)
         direction = gradient

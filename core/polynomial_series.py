@@ -18,16 +18,37 @@ LANES = 64
 """Scores that are worked on at a time."""
 
 
-@entry
-def chebyshev_values(u: FloatArray, values: FloatArray) -> None:
-    """Fill values, (d + 1, n), with T_0 ... T_d of n scores u in [-1, 1]. O(d n)."""
-    count = len(u)
+@scanning
+def chebyshev_values(
+    scores: FloatArray, middle: float, half: float, weights: FloatArray, values: FloatArray
+) -> None:
+    """Fill values, (d + 1, n), with w T_0(u) ... w T_d(u) of n scores, u = (score - middle) / half. O(d n).
+
+    u is 0 where half is, and no farther from 0 than 1. The weight goes into the recurrence, where it costs
+    nothing.
+    """
+    count = len(scores)
+    twice = np.zeros(count)
     for i in range(count):
-        values[0, i] = 1.0
-        values[1, i] = u[i]
+        if half > 0.0:
+            twice[i] = 2.0 * min(1.0, max(-1.0, (scores[i] - middle) / half))
+        values[0, i] = weights[i]
+        values[1, i] = weights[i] * twice[i] / 2.0
     for degree in range(2, len(values)):
         for i in range(count):
-            values[degree, i] = 2.0 * u[i] * values[degree - 1, i] - values[degree - 2, i]
+            values[degree, i] = twice[i] * values[degree - 1, i] - values[degree - 2, i]
+
+
+@entry
+def widen_ranges(
+    first: FloatArray, second: FloatArray, shares: FloatArray, lows: FloatArray, highs: FloatArray
+) -> None:
+    """Widen k ranges [low, high] until they hold first + share * second of n rows. O(n k)."""
+    for i in range(len(first)):
+        for k in range(len(shares)):
+            mixed = first[i] + shares[k] * second[i]
+            lows[k] = min(lows[k], mixed)
+            highs[k] = max(highs[k], mixed)
 
 
 @scanning
@@ -45,8 +66,8 @@ def slopes_by_class(
     scores        of n rows; u = score + offset, no farther from 0 than 1
     of_positives  coefficients of T_0, T_1, ...; of_negatives as many
     """
-    u, twice, share = np.empty(LANES), np.empty(LANES), np.empty(LANES)
-    last, before = np.empty(LANES), np.empty(LANES)
+    u, twice, share = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
+    last, before = np.zeros(LANES), np.zeros(LANES)
     for begin in range(0, len(scores), LANES):
         count = min(LANES, len(scores) - begin)
         for i in range(count):
