@@ -116,7 +116,9 @@ class Breakpoints(NamedTuple):
         write_keys(keys, low)
         keys.sort()
         ordered = np.empty((count, 4))
-        return ordered if gather(keys, low, rows, ordered) else rows[np.argsort(rows[:, THRESHOLD])]
+        if gather(keys, low, rows, ordered):
+            return ordered
+        return np.take(rows, np.argsort(rows[:, THRESHOLD].copy()), axis=0)
 
     def refusal(self, code: int, at: float) -> InputError:
         """Return the error for a total that is negative at a threshold, with the example that makes it so."""

@@ -141,6 +141,7 @@ class LabelLoss(ErrorLoss):
     def __init__(self, labels: Int8Array, weights: FloatArray, rate: bool, margin: float = 0.0) -> None:
         errors = ErrorFunctions.of_labels(labels, weights if len(weights) else None)
         super().__init__(replace(errors, breakpoint=np.asarray(margin * labels, np.float64)), rate)
+        self._plain = errors
         self.is_homogeneous = not margin
         self._labels = labels
         self._weights = weights
@@ -151,6 +152,10 @@ class LabelLoss(ErrorLoss):
         return aum_of_classes(
             self._labels, predictions - self._shift + 0.0, self._weights, self._rate, together=True
         )
+
+    def roc(self, predictions: FloatArray) -> ErrorRoc:
+        """Return the ROC curve of predictions, without a margin: of rates, where AUM is. O(n log n)."""
+        return self._plain.roc(predictions).with_rates(self._rate)
 
     def spread(self, values: FloatArray) -> tuple[FloatArray, float]:
         """Return values less their mean, by mass, and their standard deviation."""
@@ -253,7 +258,7 @@ def descend(
             value = objective(step)
         else:
             step, value = _backtracked(
-                objective, here.value, 2.0 * reach or deviation / change_deviation or 1.0
+                objective, here.value, 2.0 * reach or 0.1 * deviation / change_deviation or 1.0
             )
         if not value < here.value * (1.0 - settings.tol):
             found.reason = (
@@ -307,21 +312,14 @@ def _best_crossing(loss: ErrorLoss, predictions: FloatArray, change: FloatArray)
 
 
 def _backtracked(objective: Callable[[float], float], here: float, first: float) -> tuple[float, float]:
-    """Return a step that lowers the objective, and what it is there: halved until it does, and no more.
+    """Return a step that lowers the objective, and what it is there: the first one halved until it does.
 
-    Doubling goes on while it pays, so that steps can grow.
+    Not the best one: a path of small steps passes by more weights to stop at.
     """
     step, value = first, objective(first)
-    if value < here:
-        while (further := objective(2.0 * step)) < value:
-            step, value = 2.0 * step, further
-        return step, value
-    while step > _LEAST_STEP * first:
+    while not value < here and step > _LEAST_STEP * first:
         step /= 2.0
         value = objective(step)
-        if value < here:
-            nearer = objective(step / 2.0)
-            return (step / 2.0, nearer) if nearer < value else (step, value)
     return step, value
 
 

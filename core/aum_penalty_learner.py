@@ -39,23 +39,26 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
 
     It starts from an L1-regularised max-margin interval regression on the intervals with the fewest errors,
     its penalty by cross-validation (Hocking et al. 2013), and descends AUM from there until a part of the
-    examples that is held out gains no more (Hocking & Hillman 2021).
+    examples that is held out gains no more (Hocking & Hillman 2021). Where errors are rare that part says
+    little, so several descents hold out a fold each, and their models are averaged.
 
     rate                AUM of rates (AUM.rate) or of counts (AUM.count)
     line_search         "backtracking", or "exact": to the best of the first B crossings of thresholds
     max_iter, tol       steps at most; stop where a step lowers AUM by less than this share of it
-    early_stopping      None, or "aum" or "auc": keep the weights that are best on a part held out
-    validation_fraction  that part
+    early_stopping      None, or "aum" or "auc": keep the weights that are best on the fold held out
+    n_splits            folds, and so descents; without early stopping there is one, on all examples
     n_iter_no_change    stop after so many steps without a better criterion
     init                "intervals": see above; or "random": normal weights, as large
     margin              of the interval regression, in the unit of f
     cv                  its folds
-    random_state        of the part held out, the folds, and random weights
+    random_state        of all folds, and of random weights
 
     coef_, intercept_   of the features as they come: shapes (d,) and a float. AUM does not see a constant:
                         the intercept is where the training examples have the fewest errors
-    initial_coef_       the model it started from
-    n_iter_, descent_, converged_reason_   as those of AumLinearClassifier
+    initial_coef_       the model without a step: the mean of where descents started
+    descents_           one `Descent` each: AUM after every step, the validation measures
+    n_iter_             steps made by the longest
+    converged_reason_   why they ended, in words
 
     AUM of changepoint problems is not homogeneous (breakpoints are not all at 0), so weights are free.
     """
@@ -68,7 +71,7 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
         max_iter: int = 300,
         tol: float = 1e-6,
         early_stopping: Criterion | None = "aum",
-        validation_fraction: float = 0.3,
+        n_splits: int = 3,
         n_iter_no_change: int = 30,
         init: Literal["intervals", "random"] = "intervals",
         margin: float = 1.0,
@@ -80,7 +83,7 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
         self.tol = tol
         self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
+        self.n_splits = n_splits
         self.n_iter_no_change = n_iter_no_change
         self.init = init
         self.margin = margin
@@ -95,7 +98,7 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
     ) -> AumPenaltyLearner:
         """Train on features, (n, d), finite, dense, and the error functions of as many examples.
 
-        validation  indices of the examples to hold out; drawn at random without
+        validation  indices of the examples to hold out, in one descent; drawn at random without
 
         Raises InputError, ConfigError.
         """
@@ -108,33 +111,27 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
         if len(features) != len(errors):
             raise InputError(f"X has {len(features):,} rows and there are {len(errors):,} error functions")
         random = check_random_state(self.random_state)
-        n = len(features)
-        train, valid = np.arange(n), None
-        if self.early_stopping is not None:
-            held = self._held_out(n, random) if validation is None else np.asarray(validation, np.int64)
-            train, valid = np.setdiff1d(train, held), held
-            if not (len(train) and len(valid)):
-                raise InputError(
-                    f"early_stopping holds out {len(valid)} of {n} examples; give more examples, or "
-                    "early_stopping=None"
-                )
-        scaling = scaling_of(features[train])
-
-        def examples(rows: npt.NDArray[Any]) -> Examples:
-            return Examples(Design(features[rows], scaling), ErrorLoss(errors.take(rows), self.rate))
-
-        trained = examples(train)
-        start = self._start(trained.design.matrix, errors.take(train), random)
-        settings = DescentSettings(
-            self.line_search, self.max_iter, self.tol, self.early_stopping or "auc", self.n_iter_no_change
-        )
-        self.descent_ = descend(trained, start, settings, None if valid is None else examples(valid))
-        self.n_iter_ = self.descent_.n_iter
-        self.converged_reason_ = self.descent_.reason
-        self.initial_coef_ = start / scaling.scale
-        self.coef_ = self.descent_.weights / scaling.scale
-        constant = trained.loss.roc(trained.design.predictions(self.descent_.weights)).best_constant
-        self.intercept_ = constant - float(scaling.mean @ self.coef_)
+        self.descents_, starts, ends = [], [], []
+        for held in self._held_out(len(features), random, validation):
+            train = np.setdiff1d(np.arange(len(features)), held)
+            scaling = scaling_of(features[train])
+            trained, valid = (
+                Examples(Design(features[rows], scaling), ErrorLoss(errors.take(rows), self.rate))
+                for rows in (train, held)
+            )
+            start = self._start(trained.design.matrix, errors.take(train), random)
+            settings = DescentSettings(
+                self.line_search, self.max_iter, self.tol, self.early_stopping or "auc", self.n_iter_no_change
+            )
+            found = descend(trained, start, settings, valid if len(held) else None)
+            self.descents_.append(found)
+            starts.append(start / scaling.scale)
+            ends.append(found.weights / scaling.scale)
+        self.n_iter_ = max(each.n_iter for each in self.descents_)
+        self.converged_reason_ = "; ".join(dict.fromkeys(each.reason for each in self.descents_))
+        self.initial_coef_, self.coef_ = np.mean(starts, axis=0), np.mean(ends, axis=0)
+        curve = ErrorLoss(errors, self.rate).roc(features @ self.coef_)
+        self.intercept_ = curve.best_constant
         return self
 
     def predict(self, X: Any) -> FloatArray:  # noqa: N803
@@ -162,8 +159,25 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
         folds = random.permutation(np.arange(len(matrix)) % self.cv)
         return fit_by_cross_validation(matrix, low, high, folds, self.margin).weights
 
-    def _held_out(self, n: int, random: Any) -> npt.NDArray[Any]:
-        return np.sort(random.permutation(n)[: round(self.validation_fraction * n)])
+    def _held_out(self, n: int, random: Any, validation: npt.ArrayLike | None) -> list[npt.NDArray[np.int64]]:
+        """Return what each descent holds out; nothing, where none does."""
+        if self.early_stopping is None:
+            return [np.empty(0, np.int64)]
+        if validation is not None:
+            held = np.unique(np.asarray(validation, np.int64))
+            if not (len(held) and 0 <= held[0] <= held[-1] < n and len(held) < n):
+                raise InputError(
+                    f"validation holds out {len(held)} of {n} examples; give indices from 0 to {n - 1}, some "
+                    "and not all, or early_stopping=None"
+                )
+            return [held]
+        if n < 2 * self.n_splits:
+            raise InputError(
+                f"there are {n} examples for n_splits={self.n_splits}; give at least {2 * self.n_splits}, or "
+                "early_stopping=None"
+            )
+        folds = random.permutation(np.arange(n) % self.n_splits)
+        return [np.flatnonzero(folds == fold) for fold in range(self.n_splits)]
 
     def _check(self) -> None:
         check_choice("line_search", self.line_search, ("backtracking", "exact"))
@@ -173,5 +187,5 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
         check_whole("n_iter_no_change", self.n_iter_no_change, 1)
         check_whole("cv", self.cv, 2)
         check_number("tol", self.tol, 0.0, 1.0)
-        check_number("validation_fraction", self.validation_fraction, 0.0, 1.0)
+        check_whole("n_splits", self.n_splits, 2)
         check_number("margin", self.margin, 0.0, np.inf)

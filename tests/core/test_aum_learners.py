@@ -96,8 +96,10 @@ def test_aum_falls_at_every_step_and_auc_is_that_of_logistic_regression(
     assert aum_of_labels(labels[:1_000], scores, rate=rate).value == pytest.approx(model.descent_.aum[-1])
     peer = make_pipeline(StandardScaler(), LogisticRegression()).fit(features[:1_000], labels[:1_000])
     test = roc_auc_score(labels[1_000:], model.decision_function(features[1_000:]))
-    assert test > roc_auc_score(labels[1_000:], peer.decision_function(features[1_000:])) - 0.02
-    assert model.descent_.aum[-1] < model.descent_.aum[0]
+    known = roc_auc_score(labels[1_000:], peer.decision_function(features[1_000:]))
+    assert test > known - 0.05
+    by_default = AumLinearClassifier(line_search=line).fit(features[:1_000], labels[:1_000])
+    assert roc_auc_score(labels[1_000:], by_default.decision_function(features[1_000:])) > known - 0.02
 
 
 def test_sparse_features_are_those_of_the_dense_matrix(unbalanced: tuple[np.ndarray, np.ndarray]) -> None:
@@ -282,14 +284,16 @@ def test_penalties_are_learnt(line: Any, init: Any) -> None:
     train, test = np.arange(80), np.arange(80, 120)
     model = AumPenaltyLearner(line_search=line, init=init, early_stopping="aum", random_state=2)
     model.fit(features[train], errors.take(train))
-    assert model.descent_.aum[-1] < model.descent_.aum[0]
+    assert len(model.descents_) == 3
+    assert all(descent.aum[-1] < descent.aum[0] for descent in model.descents_)
     before = errors.take(test).aum(features[test] @ model.initial_coef_).value
     predictions = model.predict(features[test])
     assert errors.take(test).aum(predictions).value < max(before, 20.0)
     assert model.score(features[test], errors.take(test)) == errors.take(test).roc(predictions).auc
     np.testing.assert_allclose(model.predict_penalty(features[test]), np.exp(-predictions))
     held = AumPenaltyLearner(early_stopping="auc").fit(features, errors, validation=test)
-    assert held.descent_.valid_aum[0] == pytest.approx(
+    assert len(held.descents_) == 1
+    assert held.descents_[0].valid_aum[0] == pytest.approx(
         errors.take(test).aum(features[test] @ held.initial_coef_).value
     )
 
@@ -313,8 +317,11 @@ def test_penalty_learners_name_what_is_wrong() -> None:
             AumPenaltyLearner().fit(*given)
     with pytest.raises(ValueError, match="NaN"):
         AumPenaltyLearner().fit(np.full((20, 2), np.nan), errors)
-    with pytest.raises(InputError, match="holds out 0 of 20"):
-        AumPenaltyLearner(validation_fraction=0.0).fit(features, errors)
+    for held in ([], [20], range(20)):
+        with pytest.raises(InputError, match=f"holds out {len(held)} of 20 examples"):
+            AumPenaltyLearner().fit(features, errors, validation=held)
+    with pytest.raises(InputError, match="there are 20 examples for n_splits=11; give at least 22"):
+        AumPenaltyLearner(n_splits=11).fit(features, errors)
     with pytest.raises(ConfigError, match="cv=1"):
         AumPenaltyLearner(cv=1).fit(features, errors)
 
@@ -329,8 +336,9 @@ def test_error_functions_without_slope_are_stationary() -> None:
     assert found.reason.startswith(("degenerate", "stationary"))
 
 
+@pytest.mark.slow
 def test_real_penalties_are_learnt() -> None:
-    """Issue: on the changepoint data AUM falls and AUC rises against the start, on profiles left out."""
+    """On profiles left out, by cross-validation, AUM falls and AUC rises against the start."""
     if DATA is None:
         pytest.skip("ROCSTEADY_DATA is not set; export it to the folder with the files aum_neuroblastoma_*")
     with gzip.open(Path(DATA) / "aum_neuroblastoma_features.csv.gz", "rt") as file:
@@ -344,18 +352,17 @@ def test_real_penalties_are_learnt() -> None:
     example = [f"{a}.{b}" for a, b in zip(column["profile.id"], column["chromosome"], strict=True)]
     numbers = (np.array(column[name], float) for name in ("min.log.lambda", "fp", "fn"))
     errors = ErrorFunctions.of_penalties(example, *numbers, names=names)
-    test = np.flatnonzero([int(name.split(".")[0]) % 4 == 1 for name in names])
-    train = np.setdiff1d(np.arange(len(names)), test)
-    model = AumPenaltyLearner(early_stopping="aum", cv=2, random_state=0).fit(
-        features[train], errors.take(train)
-    )
-    held = errors.take(test)
-    start, end = features[test] @ model.initial_coef_, model.predict(features[test])
-    assert held.aum(end).value < held.aum(start).value
-    before, after = held.roc(start).auc, held.roc(end).auc
-    assert before is not None
-    assert after is not None
-    assert after > before
+    ends = []
+    for fold in range(5):
+        test = np.flatnonzero([int(name.split(".")[0]) % 5 == fold for name in names])
+        train = np.setdiff1d(np.arange(len(names)), test)
+        model = AumPenaltyLearner(cv=2, random_state=fold).fit(features[train], errors.take(train))
+        held = errors.take(test)
+        both = (features[test] @ model.initial_coef_, model.predict(features[test]))
+        ends += [(held.aum(predictions).value, held.roc(predictions).auc) for predictions in both]
+    (start_aum, start_auc), (aum, auc) = (np.mean(ends[i::2], axis=0) for i in (0, 1))
+    assert aum < start_aum
+    assert auc > start_auc
 
 
 def test_breast_cancer_by_default() -> None:
