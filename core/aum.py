@@ -18,6 +18,7 @@ not be the derivatives.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -226,7 +227,8 @@ def aum_of_classes(
     if not (p and n):
         return Aum(0.0, left, right)
     # of two classes, negatives have mass n p in all, and so have positives: whole numbers where counts are
-    selecting = np.array([p, n]) if rate else np.ones(2)
+    unit = -math.frexp(max(p, n))[1]  # so that products of masses of any unit are in range
+    selecting = np.array([math.ldexp(p, unit), math.ldexp(n, unit)]) if rate else np.ones(2)
     width = 8 if len(labels) < 100_000 else 16  # of bins, which are to be emptied
     at = crossing(
         scores.view(np.int64), labels, weights, selecting, n * selecting[0], width, np.empty(1 << width),

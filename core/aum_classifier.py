@@ -111,10 +111,12 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             train, valid = _split(positive, self.validation_fraction, random)
         scaling = scaling_of(features[train], None if weights is None else weights[train])
 
-        def examples(rows: npt.NDArray[Any]) -> Examples:
+        def loss_of(rows: npt.NDArray[Any], margin: float) -> LabelLoss:
             mass = np.empty(0) if weights is None else weights[rows]
-            loss = LabelLoss(positive[rows].astype(np.int8), mass, self.rate, self.margin)
-            return Examples(Design(features[rows], scaling), loss)
+            return LabelLoss(positive[rows].astype(np.int8), mass, self.rate, margin)
+
+        def examples(rows: npt.NDArray[Any]) -> Examples:
+            return Examples(Design(features[rows], scaling), loss_of(rows, self.margin))
 
         trained = examples(train)
         start = -trained.design.gradient(trained.loss.aum(np.zeros(len(train))).gradient)
@@ -128,7 +130,8 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.descent_ = descend(trained, start, settings, None if valid is None else examples(valid))
         self.n_iter_ = max(self.descent_.n_iter, 1)
         self.converged_reason_ = self.descent_.reason
-        constant = trained.loss.roc(trained.design.predictions(self.descent_.weights)).best_constant
+        errors = loss_of(train, 0.0)  # of classes as they are predicted, which knows no margin
+        constant = errors.roc(trained.design.predictions(self.descent_.weights)).best_constant
         coef = self.descent_.weights / scaling.scale
         self.coef_ = coef[np.newaxis]
         self.intercept_ = np.array([constant - float(scaling.mean @ coef)])

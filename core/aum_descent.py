@@ -31,6 +31,7 @@ from .aum_line_search import LineSearch, search_line
 from .error_functions import ErrorFunctions
 from .error_roc import ErrorRoc
 from .events import FloatArray, Int8Array
+from .feature_columns import check_size
 
 Line = Literal["backtracking", "exact"]
 Criterion = Literal["aum", "auc"]
@@ -47,18 +48,26 @@ class Scaling(NamedTuple):
 
 
 def scaling_of(features: Any, weights: FloatArray | None = None) -> Scaling:
-    """Return mean and standard deviation of each column, dense or sparse, by weight of rows. O(values)."""
+    """Return mean and standard deviation of each column, dense or sparse, by weight of rows. O(values).
+
+    Raises InputError for a feature whose squares are no finite numbers.
+    """
     n = features.shape[0]
+    ends: tuple[Any, Any] = features.min(axis=0), features.max(axis=0)
+    low, high = (np.asarray(each.toarray() if hasattr(each, "toarray") else each).ravel() for each in ends)
+    check_size(low, high)
     w = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
     mean = np.asarray(features.T @ w).ravel()
     if sparse.issparse(features):
-        squares: Any = features.copy()  # type: ignore[attr-defined]
-        squares.data **= 2
-        square = np.asarray(squares.T @ w).ravel()
-        variance = np.maximum(square - mean**2, 0.0)
+        rows = features.tocsr()  # type: ignore[attr-defined]
+        of_entries = np.repeat(w, np.diff(rows.indptr))
+        apart = rows.data - mean[rows.indices]
+        present = np.bincount(rows.indices, of_entries, len(mean))
+        variance = np.bincount(rows.indices, of_entries * apart**2, len(mean))
+        variance += np.maximum(1.0 - present, 0.0) * mean**2
     else:
         variance = np.einsum("ij,ij,i->j", features - mean, features - mean, w)
-        square = variance + mean**2
+    square = variance + mean**2
     scale = np.sqrt(variance)
     is_constant = scale <= 1e-10 * np.sqrt(square)  # by rounding, whatever the unit
     return Scaling(mean, np.where(is_constant, np.inf, scale))

@@ -27,9 +27,7 @@ from .aum import aum_of_classes
 from .errors import ConfigError, InputError
 from .estimator_settings import check_number, check_whole
 from .events import FloatArray
-
-Column = str | tuple[str, str]
-"""A number by its name; a text by its name and value, which is a column of 0 and 1."""
+from .feature_columns import Column, columns_of
 
 _NO_WEIGHTS = np.empty(0)
 _ROOM = 256
@@ -93,14 +91,17 @@ class AumLearner:
         self._rows: list[list[tuple[int, float]]] = []
         self._labels: list[Hashable] = []
         self._chunks: deque[_Chunk] = deque(maxlen=window // every)
+        self._classes: dict[Hashable, None] = {}
         self._models: dict[Hashable, _Model] = {}
         self._count, self._mean, self._square = np.zeros((3, 0))  # of numbers; 0 times for text
         self._means: list[float] = []
 
     def learn_one(self, x: Mapping[str, Any], y: Hashable) -> None:
         """Take in an instance; every so many of them make a step."""
+        if y is None or y != y:
+            raise InputError(f"the label is {y!r}: every instance needs a class; leave it out")
         known = self._columns
-        self._rows.append([(known.setdefault(name, len(known)), value) for name, value in _items(x)])
+        self._rows.append([(known.setdefault(name, len(known)), value) for name, value in columns_of(x)])
         self._labels.append(y)
         if len(self._rows) == self.every:
             cells = list(chain.from_iterable(self._rows))
@@ -116,7 +117,7 @@ class AumLearner:
         if not self._models:
             return {}
         means, found = self._means, []
-        for name, value in _items(x):
+        for name, value in columns_of(x):
             column = self._columns.get(name)
             if column is not None and column < len(means):  # else it has no weight yet
                 found.append((column, value - means[column]))
@@ -127,9 +128,9 @@ class AumLearner:
             for column, value in found:
                 score += coefficients[column] * value
             odds[label] = model.probability(score)
-        if len(odds) == 1:  # of True
+        if len(odds) == 1:
             ((label, p),) = odds.items()
-            return {not label: 1.0 - p, label: p}
+            return {False: 1.0 - p, True: p} if label == 1 else {label: 1.0}
         total = sum(odds.values())
         return {label: p / total if total else 1.0 / len(odds) for label, p in odds.items()}
 
@@ -151,8 +152,10 @@ class AumLearner:
         matrix = sparse.csr_matrix((scaled, columns, ends), (len(sizes), size))
         labels = [y for chunk in self._chunks for y in chunk.labels]
         self._means = self._mean.tolist()
-        for label in dict.fromkeys(labels):
-            self._models.setdefault(True if label in (0, 1) else label, _Model())
+        self._classes.update(dict.fromkeys(labels))
+        are_two = all(label in (0, 1) for label in self._classes)
+        for label in [True] if are_two else self._classes:
+            self._models.setdefault(label, _Model())
         for label, model in self._models.items():
             model.weights = np.append(model.weights, np.zeros(size - len(model.weights)))
             positive = np.fromiter((y == label for y in labels), np.int8, len(labels))
@@ -212,23 +215,3 @@ class AumLearner:
         self._count, self._mean, self._square = (moment[held] for moment in moments)
         for model in self._models.values():
             model.weights = model.weights[held]
-
-
-def _items(x: Mapping[str, Any]) -> list[tuple[Column, float]]:
-    """Return columns and values of an instance, without what is missing. Raises InputError."""
-    found: list[tuple[Column, float]] = []
-    for name, value in x.items():
-        if isinstance(value, str):
-            found.append(((name, value), 1.0))
-            continue
-        if value is None:
-            continue
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            raise InputError(f"feature {name!r} is {value!r}; give a finite number, or text") from None
-        if math.isinf(number):
-            raise InputError(f"feature {name!r} is {value!r}; give a finite number, or text")
-        if number == number:
-            found.append((name, number))
-    return found

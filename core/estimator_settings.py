@@ -22,7 +22,12 @@ def check_whole(name: str, value: Any, least: int) -> None:
         raise ConfigError(f"{name}={value!r}; give a whole number from {least} on")
 
 
+def is_number(value: Any) -> bool:
+    """Return whether a setting is a real number, and no boolean."""
+    return isinstance(value, float | int | np.integer | np.floating) and not isinstance(value, bool)
+
+
 def check_number(name: str, value: Any, low: float, high: float) -> None:
     """Raise ConfigError unless a setting is a number from `low` on, below `high`."""
-    if isinstance(value, bool) or not isinstance(value, float | int | np.number) or not low <= value < high:
+    if not is_number(value) or not low <= value < high:
         raise ConfigError(f"{name}={value!r}; give a number from {low:g} on, below {high:g}")

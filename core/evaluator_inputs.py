@@ -18,12 +18,13 @@ _MICROSECOND = timedelta(microseconds=1)
 
 def as_numbers(scores: npt.ArrayLike) -> FloatArray:
     """Return scores as numbers."""
-    if np.iscomplexobj(scores):
-        raise InputError("scores are complex; a score is a finite number")
     try:
-        return np.asarray(scores, np.float64)
-    except (TypeError, ValueError) as problem:
+        array = np.asarray(scores)
+        if array.dtype.kind != "c":
+            return np.asarray(array, np.float64)
+    except (TypeError, ValueError, OverflowError) as problem:
         raise InputError(f"scores are not numbers: {problem}; a score is a finite number") from None
+    raise InputError("scores are complex; a score is a finite number")
 
 
 def as_weights(weights: npt.ArrayLike) -> FloatArray:
@@ -57,8 +58,8 @@ def as_binary(
 ) -> Int8Array:
     """Return 1/0 labels from 1/0, 1/-1 or booleans."""
     try:
-        numbers = labels.astype(np.float64)
-    except (TypeError, ValueError):
+        numbers = labels.astype(np.float64, casting="same_kind" if labels.dtype.kind == "c" else "unsafe")
+    except (TypeError, ValueError, OverflowError):
         numbers = np.full(len(labels), np.nan)
     bad = np.flatnonzero((numbers != 0.0) & (np.abs(numbers) != 1.0))  # np.isin takes 10 times as long
     if len(bad):

@@ -1,7 +1,8 @@
-"""How this package compiles: four decorators, one cache folder, one place for every flag.
+"""How this package compiles: five decorators, one cache folder, one place for every flag.
 
 * `entry`: a kernel that Python calls. It takes whole batches and is cached on disk.
 * `scanning`: the same for a kernel that allocates arrays of its own; kernels may call it, too.
+* `reordering`: an `entry` whose sums may be added in any order, as a product of matrices adds them.
 * `kernel`: a helper compiled as a function of its own.
 * `inlined`: a helper that disappears into its caller.
 
@@ -11,7 +12,8 @@ at one file only and would serve stale code after a change in an imported helper
 
 All but `scanning` kernels allocate nothing, so they are compiled without numba's reference counting,
 which took 10 to 45% of these loops (`_nrt=False`: undocumented, therefore used here alone, and left
-out where numba does not know it). `fastmath` stays off: it breaks NaN and the order of additions.
+out where numba does not know it). `fastmath` stays off: it breaks NaN and the order of additions. Where the
+order is nobody's promise, `reordering` gives it up alone, without which a dot product is no vector code.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _WITH_KERNELS = re.compile(
     r"adwin|aum|compressed_list|decisions|dedupl|exact_sums|hash128|id_index|idle|kernels|label_matching|pending_events"
     r"|polynomial_series|polynomial_sums|ranking|remembered|rings|roc_curve|row|score_|settings"
-    r"|steps|weighted|window_"
+    r"|standardised|steps|weighted|window_"
 )
 """Modules with kernels, and those whose constants are compiled into them."""
 
@@ -134,6 +136,11 @@ def entry(function: Function) -> Function:
 def scanning(function: Function) -> Function:
     """Compile a kernel that makes arrays for itself, and keep its machine code on disk."""
     return _cached(function, {"error_model": "numpy"})
+
+
+def reordering(function: Function) -> Function:
+    """Compile an `entry` whose additions may be reordered; NaN and infinities stay what they are."""
+    return _cached(function, {**FLAGS, "fastmath": {"reassoc", "contract"}})
 
 
 class AnyInstallation(UserProvidedCacheLocator):

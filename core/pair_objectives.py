@@ -16,6 +16,7 @@ from numpy.polynomial import chebyshev
 from scipy.special import expit
 
 from .errors import ConfigError
+from .estimator_settings import is_number
 from .events import FloatArray
 from .step_polynomials import checked_degree, nodes_and_transform, pair_coefficients, step_polynomial
 
@@ -36,7 +37,7 @@ def sigmoid_polynomial(degree: int, steepness: float) -> FloatArray:
     [0.5, 0.2356, 0.0, -0.0047]
     """
     checked_degree(degree)
-    if not 0.0 < steepness <= degree:
+    if not is_number(steepness) or not 0.0 < steepness <= degree:
         raise ConfigError(
             f"steepness={steepness!r}: give a number above 0, up to the degree, {degree}; beyond, no "
             "polynomial of that degree is near the sigmoid"
@@ -99,8 +100,8 @@ class PairObjective:
 
     def value(self, positives: FloatArray, negatives: FloatArray) -> FloatArray:
         """Return the mean over pairs from sums of T_0 ... T_d over each class, (..., d + 1). O(d^2)."""
-        total = np.einsum("...r,rs,...s->...", positives, self.pairs, negatives)
-        mean: FloatArray = total / (positives[..., 0] * negatives[..., 0])
+        by_positive, by_negative = positives / positives[..., :1], negatives / negatives[..., :1]
+        mean: FloatArray = np.einsum("...r,rs,...s->...", by_positive, self.pairs, by_negative)
         return mean
 
     def slopes(self, positives: FloatArray, negatives: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -108,9 +109,8 @@ class PairObjective:
 
         Given sums of T_0 ... T_d over each class; d coefficients each, of T_0 ... T_{d-1}. O(d^2).
         """
-        mass = positives[0] * negatives[0]
-        by_positive = chebyshev.chebder(self.pairs @ negatives / mass)
-        by_negative = chebyshev.chebder(positives @ self.pairs / mass)
+        by_positive = chebyshev.chebder(self.pairs @ (negatives / negatives[0]) / positives[0])
+        by_negative = chebyshev.chebder((positives / positives[0]) @ self.pairs / negatives[0])
         return by_positive, by_negative
 
 

@@ -72,11 +72,11 @@ class PolynomialAuc:
     interval  (low, high) that every score lies in; the narrower, the better the estimate
     fit       "least_squares" or "chebyshev": how the polynomial is near the step (`step_polynomial`)
 
-    Of N(0, 1) against N(m, 1), m from 0 to 3, it is off by up to .023, .0005, .00001 at degrees 10, 20, 30
-    (fit "chebyshev": .028, .0008, .00002), on the interval of all scores. Where most scores crowd in a corner
-    of the interval (rare positives by probability, one outlier) it is off by .1 and more, and bounds tell so:
-    spread them, as logits do, or take an `AucSketch`, whose bounds are far narrower and which needs no
-    interval; but nothing can be removed from that. Higher scores mean more likely positive.
+    Of N(0, 1) against N(m, 1), m up to 3, on the interval of 200,000 scores, it is off by up to .03, .001
+    and .00003 at degrees 10, 20 and 30; the fit "chebyshev" by as much or a third more. Where most scores
+    crowd in a corner of the interval (rare positives by probability, one outlier) it is off by .1 and more,
+    and bounds tell so: spread them, as logits do, or take an `AucSketch`, whose bounds are far narrower and
+    which needs no interval; but nothing can be removed from that. Higher scores mean more likely positive.
 
     Sums are exact. Events are added and removed in O(d), merged in O(d), in any order to the same bytes.
 
@@ -361,7 +361,9 @@ def _estimated(degree: int, fit: NearFit, means: FloatArray, off: float) -> Poly
     The bounds are moved outwards by `rounding`: what all roundings together can come to.
     """
     negatives, positives = means
-    auc, low, high = (mean_over_pairs(pairs, positives, negatives) for pairs in _pairs(degree, fit)[:3])
+    auc, low, high = (
+        float(mean_over_pairs(pairs, positives, negatives)) for pairs in _pairs(degree, fit)[:3]
+    )
     rounding = _rounding(degree, fit, off)
     low, high = max(0.0, low - rounding), min(1.0, high + rounding)
     auc = min(max(auc, low), high)

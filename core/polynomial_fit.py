@@ -27,10 +27,12 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from .errors import ConfigError, InputError
+from .estimator_settings import is_number
 from .events import FloatArray
 from .pair_objectives import Objective, PairFit, PairObjective
 from .polynomial_line import Iteration, Line
 from .polynomial_passes import (
+    NOT_FINITE,
     FeatureSums,
     GradientSums,
     GradientTask,
@@ -40,7 +42,7 @@ from .polynomial_passes import (
     Span,
     Sums,
 )
-from .standardised_rows import Standardiser
+from .standardised_rows import Slopes, Standardiser
 from .step_polynomials import nodes_and_transform
 
 Direction = Literal["conjugate", "gradient"]
@@ -75,11 +77,11 @@ class FitSettings:
         _ = self.pairs
         if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, int) or self.max_iter < 0:
             raise ConfigError(f"max_iter={self.max_iter!r}: give a whole number, 0 or above; 30 is usual")
-        if not 0.0 <= self.tol < math.inf:
+        if not is_number(self.tol) or not 0.0 <= self.tol < math.inf:
             raise ConfigError(f"tol={self.tol!r}: give a finite number, 0 or above; 1e-6 is usual")
         if self.direction not in DIRECTIONS:
             raise ConfigError(f"direction={self.direction!r}: give one of {', '.join(DIRECTIONS)}")
-        if self.reach is not None and not 0.0 < self.reach < math.inf:
+        if self.reach is not None and not (is_number(self.reach) and 0.0 < self.reach < 1e100):
             raise ConfigError(f"reach={self.reach!r}: give a number above 0, or None; 1 is usual")
 
     @property
@@ -207,7 +209,8 @@ class FitState:
         varies = (sums.low < sums.high) & (deviation > 0)
         if not varies.any():
             raise InputError(
-                f"every feature is constant, all {len(varies)} of them: no linear score tells rows apart"
+                f"every feature is constant, all {len(varies)} of them, or varies by less than 1e-150: no "
+                "linear score tells rows apart"
             )
         inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
         reach = math.inf if self.settings.reach is None else self.settings.reach
@@ -238,10 +241,6 @@ class FitState:
     def _after_line(self, sums: LineSums) -> FitState:
         task = sums.task
         assert sums.spans is not None
-        if not np.isfinite(sums.sums).all():
-            raise InputError(
-                "features are no finite numbers in this scan: every scan must give the same rows"
-            )
         first, second = sums.spans
         if not first.half and not second.half:
             raise InputError("every row has the same score: no linear score tells the rows apart")
@@ -275,20 +274,19 @@ class FitState:
         if len(gains) >= settings.max_iter:
             return dataclasses.replace(self, stop_reason="iterations")
         by_positive, by_negative = settings.pairs.slopes(point.positives, point.negatives)
-        task = GradientTask(standardiser, classes, point.weights, point.offset, by_positive, by_negative)
+        slopes = Slopes(point.weights, point.offset, by_positive, by_negative)
+        task = GradientTask(standardiser, classes, slopes)
         return dataclasses.replace(self, task=task)
 
     def _after_gradient(self, sums: GradientSums) -> FitState:
         task = sums.task
-        weights = task.weights
+        weights = task.slopes.weights
         length = float(np.linalg.norm(weights))
         axis = weights / length
         gradient = sums.gradient * length  # as if the weights had length 1
         gradient = gradient - (gradient @ axis) * axis  # scale changes no order of scores
         if not np.isfinite(gradient).all():
-            raise InputError(
-                "features are no finite numbers in this scan: every scan must give the same rows"
-            )
+            raise InputError(NOT_FINITE)
         if not np.linalg.norm(gradient) > 1e-14:
             return dataclasses.replace(self, stop_reason="tolerance", task=None)
         direction = gradient

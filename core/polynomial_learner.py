@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from .errors import ConfigError, InputError
+from .estimator_settings import is_number
 from .events import FloatArray
+from .feature_columns import Column, columns_of
 from .pair_objectives import PairFit, PairObjective
 
 DEFAULT_MAX_FEATURES = 1000
@@ -58,12 +60,12 @@ class PolynomialAucLearner:
         max_features: int = DEFAULT_MAX_FEATURES,
     ) -> None:
         self._pairs = PairObjective(degree, "polynomial", step_fit).pairs
-        if not 1.0 <= half_life < math.inf:
+        if not is_number(half_life) or not 1.0 <= half_life < math.inf:
             raise ConfigError(
                 f"half_life={half_life!r}: give a number of instances, 1 or more; 1000 is usual"
             )
-        if not 0.0 < step < math.inf:
-            raise ConfigError(f"step={step!r}: give a number above 0; 0.3 is usual")
+        if not is_number(step) or not 0.0 < step <= 1000.0:
+            raise ConfigError(f"step={step!r}: give a number above 0, up to 1000; 0.3 is usual")
         if isinstance(max_features, bool) or not isinstance(max_features, int) or max_features < 1:
             raise ConfigError(f"max_features={max_features!r}: give a whole number, 1 or more")
         self.degree, self.half_life, self.step = degree, float(half_life), float(step)
@@ -71,7 +73,7 @@ class PolynomialAucLearner:
         self.ignored = 0
         self._fade = 0.5 ** (1 / half_life)
         self._orders = np.arange(degree + 1)
-        self._columns: dict[str | tuple[str, str], int] = {}
+        self._columns: dict[Column, int] = {}
         self._absent = np.empty(0)
         self._seen, self._mean, self._variance = np.empty(0), np.empty(0), np.empty(0)
         self._weights, self._squares = np.empty(0), np.empty(0)
@@ -139,23 +141,15 @@ class PolynomialAucLearner:
 
     def _values(self, x: Mapping[str, Any], learns: bool) -> FloatArray:
         """Return the columns' values, NaN for a number that is missing."""
-        found: list[tuple[int, float]] = []
-        for name, value in x.items():
-            if isinstance(value, str):
-                column, number = self._column((name, value), learns), 1.0
-            elif value is None or value != value:
-                continue
-            else:
-                number = _number(name, value)
-                column = self._column(name, learns)
-            if column is not None:
-                found.append((column, number))
+        found = columns_of(x)  # all of it is checked before a column is made
+        columns = [self._column(name, learns) for name, _ in found]
         values = self._absent.copy()
-        for column, number in found:
-            values[column] = number
+        for column, (_, number) in zip(columns, found, strict=True):
+            if column is not None:
+                values[column] = number
         return values
 
-    def _column(self, name: str | tuple[str, str], learns: bool) -> int | None:
+    def _column(self, name: Column, learns: bool) -> int | None:
         column = self._columns.get(name)
         if column is not None or not learns:
             return column
@@ -196,16 +190,6 @@ class PolynomialAucLearner:
 
 
 def _label(y: Any) -> int:
-    if y in (0, 1, -1):
+    if np.ndim(y) == 0 and y in (0, 1, -1):
         return int(y == 1)
     raise InputError(f"the label is {y!r}: give True or False, 1 or 0, 1 or -1")
-
-
-def _number(name: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"feature {name!r} is {value!r}: give a number or text") from None
-    if not math.isfinite(number):
-        raise InputError(f"feature {name!r} is {number}: give a finite number, or leave it out")
-    return number

@@ -7,7 +7,6 @@ local one by rounding alone.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,11 +15,17 @@ import numpy.typing as npt
 
 from .errors import InputError
 from .events import FloatArray
-from .polynomial_series import chebyshev_values, series_by_class
-from .standardised_rows import Block, Standardiser, blocks_of, is_sparse
+from .feature_columns import check_size
+from .polynomial_series import chebyshev_values, widen_ranges
+from .standardised_rows import Block, Slopes, Standardiser, blocks_of, is_sparse
 from .step_polynomials import nodes_and_transform
 
 Label = Any
+
+NOT_FINITE = "features are no finite numbers in this scan: every scan must give the same rows as the first"
+
+_PIECE = 512
+"""Scores whose polynomials are held at a time: those of degree 30 are 254 KB, which stay in the cache."""
 
 
 class ClassMoments(NamedTuple):
@@ -85,6 +90,7 @@ class FeatureSums:
                 f"feature {bad[0]} has the value {value}: a feature is a finite number; fill missing "
                 "ones in before"
             )
+        check_size(low, high)
         if not len(self.low):
             self.low, self.high = low, high
         elif len(low) != len(self.low):
@@ -133,14 +139,11 @@ def _sparse_moments(part: Any, weights: FloatArray) -> ClassMoments:
 
 @dataclass(frozen=True, eq=False)
 class GradientTask:
-    """Where a gradient is wanted: u = weights . row + offset, and the series of its slopes by class."""
+    """Where a gradient is wanted."""
 
     standardiser: Standardiser
     classes: tuple[Label, Label]
-    weights: FloatArray
-    offset: float
-    of_positives: FloatArray
-    of_negatives: FloatArray
+    slopes: Slopes
 
 
 class GradientSums:
@@ -149,19 +152,13 @@ class GradientSums:
     def __init__(self, task: GradientTask) -> None:
         self.task = task
         self.rows = 0
-        self.gradient = np.zeros(len(task.weights))
+        self.gradient = np.zeros(len(task.slopes.weights))
 
     def add(self, features: Any, labels: npt.NDArray[Any], weights: FloatArray | None) -> None:
         """Add rows. Raises InputError."""
         task = self.task
         for block in blocks_of(features, positives_of(labels, task.classes, weights), weights):
-            rows = task.standardiser.of(block.features)
-            u = rows.scores(task.weights)
-            u += task.offset
-            np.clip(u, -1.0, 1.0, out=u)
-            slopes = np.empty_like(u)
-            series_by_class(u, block.is_positive, task.of_positives, task.of_negatives, slopes)
-            self.gradient += rows.weighted_sum(slopes * block.weights)
+            self.gradient += task.standardiser.of(block.features).gradient(task.slopes, block)
         self.rows += len(labels)
 
     def merge(self, other: GradientSums) -> None:
@@ -190,12 +187,6 @@ class Span(NamedTuple):
         """Return the least that holds both."""
         return Span(min(self.low, other.low), max(self.high, other.high))
 
-    def scaled(self, scores: FloatArray) -> FloatArray:
-        """Return scores as u in [-1, 1]."""
-        if self.half == 0.0:
-            return np.zeros_like(scores)
-        return np.clip((scores - self.middle) / self.half, -1.0, 1.0)
-
 
 @dataclass(frozen=True, eq=False)
 class LineTask:
@@ -220,7 +211,7 @@ class LineSums:
     of the old one, with no coefficient above 2, so that no digits are lost. Hence no scan for the range has
     to come before. A row costs O(m + d^2).
 
-    sums    (2, d + 1, d + 1): of negatives and of positives; zero where r + s > d
+    sums    (2, d + 1, d + 1): of negatives and of positives
     ranges  of a, of negatives and of positives: they tell whether the weights separate the classes
     lows, highs  of the scores by weights + share * direction, one of each share
     """
@@ -237,29 +228,26 @@ class LineSums:
     def add(self, features: Any, labels: npt.NDArray[Any], weights: FloatArray | None) -> None:
         """Add rows. Raises InputError."""
         task = self.task
-        both = np.column_stack([task.weights, task.direction])
         for block in blocks_of(features, positives_of(labels, task.classes, weights), weights):
-            scores = task.standardiser.of(block.features).scores(both)
-            spans = self._include(_span(scores[:, 0]), _span(scores[:, 1]))
-            for i, share in enumerate(task.shares.tolist()):
-                mixed = scores[:, 0] + share * scores[:, 1]
-                self.lows[i] = min(self.lows[i], mixed.min())
-                self.highs[i] = max(self.highs[i], mixed.max())
+            rows = task.standardiser.of(block.features)
+            first, second = rows.scores(task.weights), rows.scores(task.direction)
+            self._include(_span(first), _span(second))
+            widen_ranges(first, second, task.shares, self.lows, self.highs)
             for positive in (0, 1):
-                chosen = block.is_positive == positive
-                if chosen.any():
-                    self._add_class(positive, scores[chosen], block.weights[chosen], spans)
+                chosen = np.flatnonzero(block.is_positive == positive)
+                if len(chosen):
+                    self._widen(positive, _span(first[chosen]))
+                for begin in range(0, len(chosen), _PIECE):
+                    part = chosen[begin : begin + _PIECE]
+                    self._add_class(positive, first[part], second[part], block.weights[part])
         self.rows += len(labels)
 
-    def _add_class(
-        self, positive: int, scores: FloatArray, weights: FloatArray, spans: tuple[Span, Span]
-    ) -> None:
-        self._widen(positive, _span(scores[:, 0]))
-        values = np.empty((2, self.task.degree + 1, len(scores)))
-        for column in (0, 1):
-            chebyshev_values(spans[column].scaled(scores[:, column]), values[column])
-        values[0] *= weights
-        self.sums[positive] += (values[0] @ values[1].T) * _kept(self.task.degree)
+    def _add_class(self, positive: int, first: FloatArray, second: FloatArray, weights: FloatArray) -> None:
+        assert self.spans is not None
+        by_first, by_second = np.empty((2, self.task.degree + 1, len(first)))
+        chebyshev_values(first, self.spans[0].middle, self.spans[0].half, weights, by_first)
+        chebyshev_values(second, self.spans[1].middle, self.spans[1].half, np.ones(len(first)), by_second)
+        self.sums[positive] += by_first @ by_second.T
 
     def _widen(self, positive: int, span: Span) -> None:
         held = self.ranges[positive]
@@ -283,7 +271,7 @@ class LineSums:
             turned(old, new, self.task.degree) for old, new in zip(self.spans, spans, strict=True)
         )
         found: FloatArray = by_first @ self.sums @ by_second.T
-        return found * _kept(self.task.degree)
+        return found
 
     def merge(self, other: LineSums) -> None:
         """Add the rows of another scan."""
@@ -305,22 +293,16 @@ def turned(old: Span, new: Span, degree: int) -> FloatArray:
     if old == new:
         return np.eye(degree + 1)
     nodes, transform = nodes_and_transform(degree + 1)
-    u = new.scaled(old.middle + old.half * nodes)
     values = np.empty((degree + 1, degree + 1))
-    chebyshev_values(u, values)
+    chebyshev_values(old.middle + old.half * nodes, new.middle, new.half, np.ones(degree + 1), values)
     return np.tril(values @ transform.T)
 
 
-@functools.cache
-def _kept(degree: int) -> npt.NDArray[np.bool_]:
-    """Return where r + s <= d."""
-    order = np.arange(degree + 1)
-    kept: npt.NDArray[np.bool_] = order[:, np.newaxis] + order <= degree
-    return kept
-
-
 def _span(scores: FloatArray) -> Span:
-    return Span(float(scores.min()), float(scores.max()))
+    span = Span(float(scores.min()), float(scores.max()))
+    if not np.isfinite(span.low + span.high):
+        raise InputError(NOT_FINITE)
+    return span
 
 
 def positives_of(

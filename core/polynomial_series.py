@@ -14,48 +14,79 @@ import numpy.typing as npt
 from .events import FloatArray
 from .kernels import entry, scanning
 
-_LANES = 256
-
-
-@entry
-def chebyshev_values(u: FloatArray, values: FloatArray) -> None:
-    """Fill values, (d + 1, n), with T_0 ... T_d of n scores u in [-1, 1]. O(d n)."""
-    count = len(u)
-    for i in range(count):
-        values[0, i] = 1.0
-        values[1, i] = u[i]
-    for degree in range(2, len(values)):
-        for i in range(count):
-            values[degree, i] = 2.0 * u[i] * values[degree - 1, i] - values[degree - 2, i]
+LANES = 64
+"""Scores that are worked on at a time."""
 
 
 @scanning
-def series_by_class(
-    u: FloatArray,
+def chebyshev_values(
+    scores: FloatArray, middle: float, half: float, weights: FloatArray, values: FloatArray
+) -> None:
+    """Fill values, (d + 1, n), with w T_0(u) ... w T_d(u) of n scores, u = (score - middle) / half. O(d n).
+
+    u is 0 where half is, and no farther from 0 than 1. The weight goes into the recurrence, where it costs
+    nothing.
+    """
+    count = len(scores)
+    twice = np.zeros(count)
+    for i in range(count):
+        if half > 0.0:
+            twice[i] = 2.0 * min(1.0, max(-1.0, (scores[i] - middle) / half))
+        values[0, i] = weights[i]
+        values[1, i] = weights[i] * twice[i] / 2.0
+    for degree in range(2, len(values)):
+        for i in range(count):
+            values[degree, i] = twice[i] * values[degree - 1, i] - values[degree - 2, i]
+
+
+@entry
+def widen_ranges(
+    first: FloatArray, second: FloatArray, shares: FloatArray, lows: FloatArray, highs: FloatArray
+) -> None:
+    """Widen k ranges [low, high] until they hold first + share * second of n rows. O(n k)."""
+    for i in range(len(first)):
+        for k in range(len(shares)):
+            mixed = first[i] + shares[k] * second[i]
+            lows[k] = min(lows[k], mixed)
+            highs[k] = max(highs[k], mixed)
+
+
+@scanning
+def slopes_by_class(
+    scores: FloatArray,
+    offset: float,
+    weights: FloatArray,
     is_positive: npt.NDArray[np.bool_],
     of_positives: FloatArray,
     of_negatives: FloatArray,
-    values: FloatArray,
+    slopes: FloatArray,
 ) -> None:
-    """Fill values with the series of each score's class, by Clenshaw's recurrence. O(d n).
+    """Fill slopes with the weight of each row times the series of its class, by Clenshaw. O(d n).
 
-    u             n scores in [-1, 1]
+    scores        of n rows; u = score + offset, no farther from 0 than 1
     of_positives  coefficients of T_0, T_1, ...; of_negatives as many
     """
-    last, before = np.empty(_LANES), np.empty(_LANES)
-    for begin in range(0, len(u), _LANES):
-        count = min(_LANES, len(u) - begin)
-        last[:] = 0.0
-        before[:] = 0.0
-        for degree in range(len(of_positives) - 1, 0, -1):
-            positive, negative = of_positives[degree], of_negatives[degree]
-            for i in range(count):
-                term = positive if is_positive[begin + i] else negative
-                before[i] = 2.0 * u[begin + i] * last[i] - before[i] + term
-            last, before = before, last
+    u, twice, share = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
+    last, before = np.zeros(LANES), np.zeros(LANES)
+    for begin in range(0, len(scores), LANES):
+        count = min(LANES, len(scores) - begin)
         for i in range(count):
-            term = of_positives[0] if is_positive[begin + i] else of_negatives[0]
-            values[begin + i] = u[begin + i] * last[i] - before[i] + term
+            u[i] = min(1.0, max(-1.0, scores[begin + i] + offset))
+            share[i] = 1.0 if is_positive[begin + i] else 0.0
+        for i in range(LANES):
+            twice[i] = 2.0 * u[i]
+            last[i] = before[i] = 0.0
+        for degree in range(len(of_positives) - 1, -1, -1):
+            negative = of_negatives[degree]
+            more = of_positives[degree] - negative
+            if degree == 0:
+                twice, u = u, twice
+            for i in range(LANES):  # of a fixed length, so that it is vectors without a remainder
+                before[i] = twice[i] * last[i] - before[i] + (negative + more * share[i])
+            last, before = before, last
+        twice, u = u, twice
+        for i in range(count):
+            slopes[begin + i] = weights[begin + i] * last[i]
 
 
 @scanning

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from .events import FloatArray
+from .polynomial_series import slopes_by_class
+from .standardised_kernels import add_gradient, scores_of_rows
 
 _BLOCK_VALUES = 1 << 16
 _LEAST_ROWS, _MOST_ROWS = 128, 2048
@@ -56,6 +58,16 @@ def blocks_of(
 
 
 @dataclass(frozen=True, eq=False)
+class Slopes:
+    """The slope of an objective by a row's score: u = weights . row + offset, and a series in it by class."""
+
+    weights: FloatArray
+    offset: float
+    of_positives: FloatArray
+    of_negatives: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class Standardiser:
     """Turns rows into standardised ones.
 
@@ -73,53 +85,76 @@ class Standardiser:
         return self.reach * float(np.sqrt(np.count_nonzero(self.inverse)))
 
     def of(self, features: Any) -> StandardisedRows:
-        """Return the rows of a block, standardised. O(values)."""
-        if is_sparse(features):
-            base = -self.mean * self.inverse
-            scaled = features.data * self.inverse[features.indices]
-            rows = sparse.csr_matrix((scaled, features.indices, features.indptr), features.shape)
-            norms = None
-            if np.isfinite(self.reach):
-                beside = scaled * (scaled + 2.0 * base[features.indices])
-                squares = sparse.csr_matrix((beside, features.indices, features.indptr), features.shape)
-                norms = np.maximum(0.0, squares @ np.ones(len(base)) + base @ base)
-            return StandardisedRows(rows, base, self._shrinkage(norms))
-        dense = (features - self.mean) * self.inverse
-        norms = np.einsum("ij,ij->i", dense, dense) if np.isfinite(self.reach) else None
-        return StandardisedRows(dense, None, self._shrinkage(norms))
-
-    def _shrinkage(self, squares: FloatArray | None) -> FloatArray | None:
-        """Return by what each row is multiplied, from its squared distance; None where all stay."""
-        if squares is None or not len(squares):
-            return None
-        limit = self.radius**2
-        if squares.max() <= limit:
-            return None
-        return np.sqrt(limit / np.maximum(squares, limit))
+        """Return the rows of a block, standardised."""
+        return SparseRows(features, self) if is_sparse(features) else DenseRows(features, self)
 
 
-@dataclass(frozen=True, eq=False)
-class StandardisedRows:
-    """Rows, each (base + row) * shrinkage; base is what a sparse row has where it has no entry."""
-
-    rows: Any
-    base: FloatArray | None
-    shrinkage: FloatArray | None
+class StandardisedRows(Protocol):
+    """Rows of a block: standardised, and drawn in."""
 
     def scores(self, weights: FloatArray) -> FloatArray:
-        """Return the rows times weights, (m,) or (m, k). O(values)."""
-        scores: FloatArray = self.rows @ weights
-        if self.base is not None:
-            scores += self.base @ weights
-        if self.shrinkage is not None:
-            scores *= self.shrinkage if scores.ndim == 1 else self.shrinkage[:, np.newaxis]
+        """Return the rows times weights, (m,). O(values)."""
+        ...
+
+    def gradient(self, slopes: Slopes, block: Block) -> FloatArray:
+        """Return the sum of the rows of the block, each times its weight and slope. O(values + n d)."""
+        ...
+
+
+class DenseRows:
+    """Rows of an array, standardised whenever they are read."""
+
+    def __init__(self, features: Any, standardiser: Standardiser) -> None:
+        self._rows = np.ascontiguousarray(features, np.float64)
+        self._by = standardiser
+
+    def scores(self, weights: FloatArray) -> FloatArray:
+        """See `StandardisedRows`."""
+        scores, shrinkage = np.empty((2, len(self._rows)))
+        by = self._by
+        scores_of_rows(self._rows, by.mean, by.inverse, weights, by.radius**2, scores, shrinkage)
         return scores
 
-    def weighted_sum(self, factors: FloatArray) -> FloatArray:
-        """Return the sum of the rows, each times its factor. O(values)."""
-        if self.shrinkage is not None:
-            factors = factors * self.shrinkage
-        total: FloatArray = factors @ self.rows
-        if self.base is not None:
-            total = total + self.base * factors.sum()
+    def gradient(self, slopes: Slopes, block: Block) -> FloatArray:
+        """See `StandardisedRows`."""
+        by, total = self._by, np.zeros(len(slopes.weights))
+        add_gradient(
+            self._rows, by.mean, by.inverse, slopes.weights, by.radius**2, slopes.offset, block.weights,
+            block.is_positive, slopes.of_positives, slopes.of_negatives, total,
+        )  # fmt: skip
+        return total * by.inverse
+
+
+class SparseRows:
+    """Rows of a CSR matrix: to what all have without entries, each adds what its own make of it."""
+
+    def __init__(self, features: Any, standardiser: Standardiser) -> None:
+        inverse, columns = standardiser.inverse, features.indices
+        self._base = -standardiser.mean * inverse
+        scaled = features.data * inverse[columns]
+        self._rows = sparse.csr_matrix((scaled, columns, features.indptr), features.shape)
+        beside = scaled * (scaled + 2.0 * self._base[columns])
+        ones = np.ones(len(inverse))
+        squares = sparse.csr_matrix((beside, columns, features.indptr), features.shape) @ ones
+        limit = standardiser.radius**2
+        if np.isfinite(limit):
+            squares = np.maximum(squares + self._base @ self._base, limit)
+            self._shrinkage = np.sqrt(limit / squares)
+        else:
+            self._shrinkage = np.ones(features.shape[0])
+
+    def scores(self, weights: FloatArray) -> FloatArray:
+        """See `StandardisedRows`."""
+        scores: FloatArray = (self._rows @ weights + self._base @ weights) * self._shrinkage
+        return scores
+
+    def gradient(self, slopes: Slopes, block: Block) -> FloatArray:
+        """See `StandardisedRows`."""
+        factors = np.empty(len(block.weights))
+        slopes_by_class(
+            self.scores(slopes.weights), slopes.offset, block.weights, block.is_positive,
+            slopes.of_positives, slopes.of_negatives, factors,
+        )  # fmt: skip
+        factors *= self._shrinkage
+        total: FloatArray = factors @ self._rows + self._base * factors.sum()
         return total

@@ -14,6 +14,7 @@ import pytest
 from benchmark_path import ROOT
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.kernels import user_cache_folder
+from sklearn.metrics import roc_auc_score
 
 from benchmarks.papers import data
 
@@ -129,10 +130,43 @@ def test_tatti2021_writes_tables_and_pictures(
         assert picture.stat().st_size < 100_000
 
 
+@pytest.mark.slow
+def test_calders2007_writes_tables_and_pictures(
+    folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install '.[bench]'")
+    monkeypatch.setenv("ROCSTEADY_DATA", str(folder))
+    output = cache / "papers"
+    made = run("calders2007", "--quick", "--output", str(output))
+    assert made.returncode == 0, made.stderr
+    text = (output / "calders2007.md").read_text()
+    for title in ("normal scores", "real scores", "Against others", "Growth", "Skewed", "Which", "Scans"):
+        assert f"{title}" in text
+    assert text.count("**The paper**: ") == 5
+    assert text.count("**Here**: ") == 7
+    assert "nan" not in text
+    for name in ("accuracy", "growth", "skew", "scans"):
+        picture = output / f"calders2007-{name}.svg"
+        assert f"]({picture.name})" in text
+        assert ElementTree.parse(picture).getroot().tag.endswith("svg")
+        assert picture.stat().st_size < 100_000
+
+
+def test_pairs_that_are_drawn_teach_a_ranking() -> None:
+    from benchmarks.papers.calders2007_contenders import Rows, pair_sampling
+
+    rng = np.random.default_rng(1)
+    labels = (rng.random(2000) < 0.1).astype(np.int8)
+    features = rng.normal(size=(2000, 3)) + np.outer(labels, [1.0, -0.5, 0.0])
+    weights = pair_sampling(Rows(features, labels))
+    best = roc_auc_score(labels, features @ [1.0, -0.5, 0.0])
+    assert roc_auc_score(labels, features @ weights) > best - 0.01
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("tatti2022",), "no paper is called 'tatti2022'; there are tatti2018, tatti2021"),
+        (("tatti2022",), "no paper is called 'tatti2022'; there are calders2007"),
         (("tatti2021",), "ROCSTEADY_DATA is not set; export it"),
     ],
 )

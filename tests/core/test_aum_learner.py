@@ -125,3 +125,10 @@ def test_settings_that_are_wrong_are_named(settings: dict[str, Any], words: str)
 def test_features_that_are_wrong_are_named(value: Any) -> None:
     with pytest.raises(InputError, match=r"feature 'x' is .*; give a finite number, or text"):
         AumLearner().learn_one({"x": value}, True)
+
+
+def test_classes_named_0_1_and_2_are_three() -> None:
+    learner = AumLearner(window=60, every=6)
+    for i in range(600):
+        learner.learn_one({"a": float(i % 3 == 0), "b": float(i % 3 == 1)}, i % 3)
+    assert [learner.predict_one({"a": float(c == 0), "b": float(c == 1)}) for c in range(3)] == [0, 1, 2]

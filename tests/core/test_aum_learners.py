@@ -370,3 +370,28 @@ def test_breast_cancer_by_default() -> None:
     model = AumLinearClassifier().fit(features[::2], labels[::2])
     assert roc_auc_score(labels[1::2], model.decision_function(features[1::2])) > 0.98
     assert model.score(features[1::2], labels[1::2]) > 0.93
+
+
+def test_the_intercept_is_where_classes_are_best_predicted_whatever_the_margin() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(200, 1))
+    y = x[:, 0] > 0.1
+    for margin in (0.0, 1.0, 100.0):
+        assert AumLinearClassifier(margin=margin, max_iter=0).fit(x, y).score(x, y) == 1.0
+
+
+def test_sparse_features_far_from_0_keep_their_deviation() -> None:
+    x = np.random.default_rng(6).normal(size=(100, 2)) + 1e9
+    np.testing.assert_allclose(scaling_of(sparse.csr_matrix(x)).scale, x.std(axis=0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_the_unit_of_weights_changes_no_rates(unit: float) -> None:
+    labels, scores = [1, 0, 1, 0], [0.0, 1.0, 2.0, -1.0]
+    weighted = aum_of_labels(labels, scores, np.full(4, unit), rate=True)
+    assert weighted.value == pytest.approx(aum_of_labels(labels, scores, rate=True).value)
+
+
+def test_features_whose_squares_overflow_are_named() -> None:
+    with pytest.raises(InputError, match="feature 0 has a value of size 1e\\+300"):
+        AumLinearClassifier().fit([[1e300], [0.0]], [0, 1])

@@ -6,6 +6,7 @@ import math
 import pickle
 import random
 import struct
+import tracemalloc
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -200,6 +201,19 @@ def test_chunks_and_calls_are_the_same_and_inputs_of_any_kind() -> None:
     for kind in (labels == 1, labels * 2 - 1, labels.astype(float), (labels == 1).tolist()):
         assert of(kind, scores.tolist(), interval=(-1, 1)).to_bytes() == plain
     assert of(labels[::-1], scores[::-1], interval=(-1, 1)).to_bytes() == plain
+
+
+def test_memory_does_not_grow_with_the_events() -> None:
+    rng = np.random.default_rng(0)
+    labels, scores = rng.integers(0, 2, 1_000_000).astype(np.int8), rng.uniform(-1, 1, 1_000_000)
+    PolynomialAuc().add(labels[:9], scores[:9])
+    peaks = []
+    for events in (100_000, 1_000_000):
+        tracemalloc.start()
+        PolynomialAuc().add(labels[:events], scores[:events])
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert max(peaks) < 3_000_000
 
 
 def exact_chebyshev(u: float, degree: int) -> list[Fraction]:

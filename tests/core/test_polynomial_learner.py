@@ -165,8 +165,8 @@ def test_constant_features_and_scores_of_any_size_leave_it_finite() -> None:
     [
         ({"a": 1.0}, 2, "the label is 2: give True or False, 1 or 0, 1 or -1"),
         ({"a": 1.0}, "yes", "the label is 'yes': give True or False"),
-        ({"a": float("inf")}, 1, "feature 'a' is inf: give a finite number, or leave it out"),
-        ({"a": [1]}, 1, r"feature 'a' is \[1\]: give a number or text"),
+        ({"a": float("inf")}, 1, "feature 'a' is inf; give a finite number, or text"),
+        ({"a": [1]}, 1, r"feature 'a' is \[1\]; give a finite number, or text"),
     ],
 )
 def test_what_cannot_be_learnt_is_said(x: Any, y: Any, sentence: str) -> None:
@@ -189,3 +189,10 @@ def test_what_cannot_be_learnt_is_said(x: Any, y: Any, sentence: str) -> None:
 def test_a_setting_that_cannot_be_is_named(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         PolynomialAucLearner(**given)
+
+
+def test_an_instance_that_is_refused_leaves_nothing_behind() -> None:
+    learner = PolynomialAucLearner()
+    with pytest.raises(InputError, match="feature 'b'"):
+        learner.learn_one({"a": 1.0, "b": [1]}, True)
+    assert learner.weights == {}

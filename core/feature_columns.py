@@ -1,0 +1,48 @@
+"""An instance of named features as numbers in columns, for learners that take one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .errors import InputError
+from .events import FloatArray
+
+Column = str | tuple[str, str]
+"""A number by its name; a text by its name and value, which is a column of 0 and 1."""
+
+MOST = 1e150
+"""Features may be so large, either sign: sums of their squares are finite."""
+
+
+def columns_of(x: Mapping[str, Any]) -> list[tuple[Column, float]]:
+    """Return columns and values of an instance, without what is missing. Raises InputError."""
+    found: list[tuple[Column, float]] = []
+    for name, value in x.items():
+        if isinstance(value, str):
+            found.append(((name, value), 1.0))
+            continue
+        if value is None:
+            continue
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise InputError(f"feature {name!r} is {value!r}; give a finite number, or text") from None
+        if abs(number) > MOST:
+            raise InputError(f"feature {name!r} is {value!r}; give a finite number, or text; up to {MOST:g}")
+        if number == number:
+            found.append((name, number))
+    return found
+
+
+def check_size(low: FloatArray, high: FloatArray) -> None:
+    """Raise InputError where the least or the greatest value of a feature, (m,) each, is beyond `MOST`."""
+    size = np.maximum(-low, high)
+    far = np.flatnonzero(size > MOST)
+    if len(far):
+        raise InputError(
+            f"feature {far[0]} has a value of size {size[far[0]]:g}, and squares of more than {MOST:g} are "
+            "beyond what a float holds; divide the feature"
+        )
