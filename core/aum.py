@@ -40,7 +40,7 @@ from .aum_kernels import (
     write_rows,
 )
 from .errors import InputError
-from .evaluator_inputs import as_binary, as_numbers, as_weights
+from .evaluator_inputs import as_array, as_binary, as_numbers, as_weights
 from .events import FloatArray, Int8Array, Int64Array
 
 _NO_WEIGHTS = np.empty(0)
@@ -198,13 +198,13 @@ def aum_of_labels(
     >>> aum_of_labels([1, 0, 1], [0.0, 1.0, 2.0], rate=True).value
     0.5
     """
-    y = as_binary(np.atleast_1d(np.asarray(labels)))
-    s = np.atleast_1d(as_numbers(scores)) + 0.0  # -0.0 ties with 0.0
+    y = as_binary(as_array("labels", labels))
+    s = as_numbers("scores", scores) + 0.0  # -0.0 ties with 0.0
     w = _NO_WEIGHTS if weights is None else as_weights(weights)
     check_lengths(labels=y, scores=s, **({} if weights is None else {"weights": w}))
     if not len(y):
         raise InputError("labels are empty: AUM needs at least one event")
-    _check_finite("scores", s)
+    check_finite("scores", s)
     p, n = class_masses(y, w)
     if rate and not (p and n):
         raise InputError(
@@ -292,7 +292,7 @@ def as_breakpoints(
     rate: bool = False,
 ) -> Breakpoints:
     """Return what a caller handed over as arrays. Raises InputError."""
-    at = np.atleast_1d(np.asarray(example))
+    at = as_array("example", example)
     if len(at) and at.dtype.kind not in "iu":
         raise InputError(f"example is of type {at.dtype}: give whole numbers, the indices of predictions")
     arrays = {"breakpoint": breakpoint, "fp_diff": fp_diff, "fn_diff": fn_diff}
@@ -301,9 +301,9 @@ def as_breakpoints(
     f = numbers_of("predictions", predictions)
     if not len(f):
         raise InputError("predictions are empty: AUM needs at least one")
-    _check_finite("predictions", f)
+    check_finite("predictions", f)
     for name in ("fp_diff", "fn_diff"):
-        _check_finite(name, numbers[name])
+        check_finite(name, numbers[name])
     given = Breakpoints(f, np.require(at, np.int64, ["C", "W"]), **numbers)
     return as_rates(given) if rate else given
 
@@ -321,10 +321,9 @@ def as_rates(given: Breakpoints) -> Breakpoints:
 
 def numbers_of(name: str, values: npt.ArrayLike) -> FloatArray:
     """Return an argument as float64[n] that kernels take. Raises InputError."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "biuf" and len(np.atleast_1d(array)):
+    array = as_array(name, values)
+    if array.dtype.kind not in "biuf" and len(array):
         raise InputError(f"{name} is of type {array.dtype}: give finite numbers")
-    array = np.atleast_1d(array)
     if array.ndim != 1:
         raise InputError(f"{name} has the shape {array.shape}: give one dimension")
     return np.require(array, np.float64, ["C", "W"])  # kernels are compiled for one kind of array
@@ -343,7 +342,8 @@ def check_lengths(**arrays: npt.NDArray[Any]) -> None:
             )
 
 
-def _check_finite(name: str, values: FloatArray) -> None:
+def check_finite(name: str, values: FloatArray) -> None:
+    """Raise InputError where a value is no finite number."""
     if not np.isfinite(values).all():
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         raise InputError(f"{name}[{at}] is {values[at]}: give finite numbers; leave the example out")

@@ -161,7 +161,7 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_whole("max_iter", self.max_iter, 0)
         check_whole("n_iter_no_change", self.n_iter_no_change, 1)
         check_number("tol", self.tol, 0.0, 1.0)
-        check_number("margin", self.margin, 0.0, np.inf)
+        check_number("margin", self.margin, 0.0, 1e100)
         check_number("validation_fraction", self.validation_fraction, 0.0, 1.0)
 
 

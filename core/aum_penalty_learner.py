@@ -18,7 +18,7 @@ from .aum_descent import (
     descend,
     scaling_of,
 )
-from .error_functions import ErrorFunctions
+from .error_functions import ErrorFunctions, as_indices
 from .errors import InputError, MissingPackageError
 from .estimator_settings import check_choice, check_number, check_whole
 from .events import FloatArray
@@ -169,8 +169,8 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
         if self.early_stopping is None:
             return [np.empty(0, np.int64)]
         if validation is not None:
-            held = np.unique(np.asarray(validation, np.int64))
-            if not (len(held) and 0 <= held[0] <= held[-1] < n and len(held) < n):
+            held = as_indices("validation", validation, n)
+            if not 0 < len(held) < n:
                 raise InputError(
                     f"validation holds out {len(held)} of {n} examples; give indices from 0 to {n - 1}, some "
                     "and not all, or early_stopping=None"
@@ -193,4 +193,4 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
         check_whole("cv", self.cv, 2)
         check_number("tol", self.tol, 0.0, 1.0)
         check_whole("n_splits", self.n_splits, 2)
-        check_number("margin", self.margin, 0.0, np.inf)
+        check_number("margin", self.margin, 0.0, 1e100)

@@ -14,10 +14,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .aum import Aum, Breakpoints, as_rates, aum_of_breakpoints, check_lengths, numbers_of, totals_of
+from .aum import (
+    Aum,
+    Breakpoints,
+    as_rates,
+    aum_of_breakpoints,
+    check_finite,
+    check_lengths,
+    numbers_of,
+    totals_of,
+)
 from .error_roc import ErrorRoc
 from .errors import InputError
-from .evaluator_inputs import as_binary, as_weights
+from .evaluator_inputs import as_array, as_binary, as_weights
 from .events import FloatArray, Int64Array
 
 
@@ -55,7 +64,7 @@ class ErrorFunctions:
         Raises InputError, which names the example: no examples, an index of none, what is not finite, FP or
         FN that is negative somewhere by more than rounding. O(B log B).
         """
-        e = np.atleast_1d(np.asarray(example))
+        e = as_array("example", example)
         if len(e) and e.dtype.kind not in "iu":
             raise InputError(f"example is of type {e.dtype}: give whole numbers, the indices of examples")
         v, dfp, dfn = (
@@ -147,7 +156,7 @@ class ErrorFunctions:
         labels   1/0, 1/-1 or booleans
         weights  above 0; 1 without
         """
-        y = as_binary(np.atleast_1d(np.asarray(labels)))
+        y = as_binary(as_array("labels", labels))
         w = np.ones(len(y)) if weights is None else as_weights(weights)
         check_lengths(labels=y, weights=w)
         if not len(y):
@@ -168,8 +177,8 @@ class ErrorFunctions:
         return float(self.fp_diff.sum()), 0.0 - float(self.fn_diff.sum())
 
     def take(self, examples: npt.ArrayLike) -> ErrorFunctions:
-        """Return the chosen examples, in the order given, each once. O(B)."""
-        chosen = np.atleast_1d(np.asarray(examples, np.int64))
+        """Return the chosen examples, by index, in the order given, each once. Raises InputError. O(B)."""
+        chosen = as_indices("examples", examples, len(self))
         place = np.full(len(self), -1)
         place[chosen] = np.arange(len(chosen))
         kept = np.flatnonzero(place[self.example] >= 0)
@@ -206,6 +215,7 @@ class ErrorFunctions:
         At a breakpoint the error is that above it, as a penalty's interval includes its upper end.
         """
         f = self.breakpoints(predictions).predictions
+        check_finite("predictions", f)
         above = self.breakpoint > f[self.example]
         missed = np.bincount(self.example, np.where(above, -self.fn_diff, self.fp_diff), len(self))
         return np.asarray(missed, np.float64)
@@ -242,6 +252,22 @@ class ErrorFunctions:
                         f"example {named!r}: {name} falls to {own.min():g} by its breakpoints, since it is 0 "
                         f"at {side}; errors are counts, never negative: check the signs of its differences"
                     )
+
+
+def as_indices(name: str, values: npt.ArrayLike, length: int) -> Int64Array:
+    """Return distinct indices below a length, in the order given. Raises InputError."""
+    array = as_array(name, values)
+    if array.ndim != 1 or (len(array) and array.dtype.kind not in "iu"):
+        raise InputError(f"{name} is of type {array.dtype} and shape {array.shape}: give whole numbers, (n,)")
+    outside = np.flatnonzero((array < 0) | (array >= length))
+    if len(outside):
+        raise InputError(
+            f"{name}[{outside[0]}] is {array[outside[0]]}: give indices from 0 to {length - 1:,}, each once"
+        )
+    found, counts = np.unique(array, return_counts=True)
+    if len(found) < len(array):
+        raise InputError(f"{name} has {found[counts > 1][0]} twice: give each index once")
+    return array.astype(np.int64)
 
 
 def _merged(

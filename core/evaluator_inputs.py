@@ -16,24 +16,33 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def as_numbers(scores: npt.ArrayLike) -> FloatArray:
-    """Return scores as numbers."""
+def as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return values as an array of whatever type, one dimension at the least."""
     try:
-        array = np.asarray(scores)
-        if array.dtype.kind != "c":
-            return np.asarray(array, np.float64)
+        return np.atleast_1d(np.asarray(values))
+    except ValueError:  # numpy speaks of setting an array element with a sequence
+        raise InputError(f"{name} are lists of unlike lengths: give one value each") from None
+
+
+def as_numbers(name: str, values: npt.ArrayLike) -> FloatArray:
+    """Return scores, or other values, as numbers."""
+    array = as_array(name, values)
+    if array.dtype.kind == "c":
+        raise InputError(f"{name} are complex: give finite numbers")
+    try:
+        return np.asarray(array, np.float64)
     except (TypeError, ValueError, OverflowError) as problem:
-        raise InputError(f"scores are not numbers: {problem}; a score is a finite number") from None
-    raise InputError("scores are complex; a score is a finite number")
+        raise InputError(f"{name} are not numbers: {problem}; give finite numbers") from None
 
 
 def as_weights(weights: npt.ArrayLike) -> FloatArray:
     """Return weights as finite numbers above 0."""
-    if np.iscomplexobj(weights):
+    given = as_array("weights", weights)
+    if np.iscomplexobj(given):
         raise InputError("weights are complex; a weight is a finite number above 0")
     try:
-        array = np.atleast_1d(np.asarray(weights, np.float64))
-    except (TypeError, ValueError) as problem:
+        array = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as problem:
         raise InputError(f"weights are not numbers: {problem}; a weight is a finite number above 0") from None
     bad = np.flatnonzero(~((array > 0) & np.isfinite(array)))
     if len(bad):
@@ -71,8 +80,8 @@ def as_binary(
 
 def checked_events(labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Array, FloatArray]:
     """Return 1/0 labels and finite scores, one of each per event; else raise InputError with the remedy."""
-    score_array = np.atleast_1d(as_numbers(scores))
-    label_array = np.atleast_1d(np.asarray(labels))
+    score_array = as_numbers("scores", scores)
+    label_array = as_array("labels", labels)
     if score_array.ndim != 1 or label_array.shape != score_array.shape:
         raise InputError(
             f"labels of shape {label_array.shape} and scores of shape {score_array.shape}: give one of each "

@@ -25,6 +25,8 @@ def framed_size(data: bytes, magic: bytes, version: int, what: str) -> int:
 
     Raises a `WireError` where they begin with none, or end within it. Its checksum is not looked at.
     """
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise ForeignBytesError(f"{type(data).__name__} is not {what}; give the bytes that rocsteady wrote")
     if data[:4] != magic:
         if data and magic.startswith(data):
             raise TruncatedBytesError(f"{what} ends after {len(data)} bytes, inside its head")

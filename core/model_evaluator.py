@@ -231,7 +231,7 @@ class ModelEvaluator:
 
         Raises InputError, and applies nothing, when a value cannot be used.
         """
-        score_array = np.atleast_1d(as_numbers(scores))
+        score_array = as_numbers("scores", scores)
         n = len(score_array)
         if score_array.ndim != 1:
             raise InputError(f"scores have {score_array.ndim} dimensions; give one score per event")

@@ -14,9 +14,9 @@ sums give bounds that hold whatever the scores.
 from __future__ import annotations
 
 import functools
-import math
 import numbers
 import struct
+import sys
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import ConfigError, CorruptBytesError, InputError
-from .evaluator_inputs import as_weights, checked_events
+from .evaluator_inputs import as_array, as_weights, checked_events
 from .events import FloatArray, Int8Array
 from .frames import framed, framed_size, unframed
 from .polynomial_sums import FRACTION_BITS, MOST_TERMS, add_chebyshev, mean_over_pairs
@@ -213,8 +213,8 @@ class PolynomialAuc:
 
     def _sums_of(self, labels: Any, scores: Any, weights: Any) -> _Sums:
         """Return the sums of events; else raise InputError with value and remedy."""
-        label_array, score_array = np.atleast_1d(np.asarray(labels)), np.atleast_1d(np.asarray(scores))
-        weight_array = None if weights is None else np.atleast_1d(np.asarray(weights))
+        label_array, score_array = as_array("labels", labels), as_array("scores", scores)
+        weight_array = None if weights is None else as_array("weights", weights)
         if weight_array is not None and weight_array.shape != score_array.shape:
             raise InputError(
                 f"weights of shape {weight_array.shape} for scores of shape {score_array.shape}: give one "
@@ -398,9 +398,9 @@ def _pairs(degree: int, fit: NearFit) -> tuple[FloatArray, FloatArray, FloatArra
 def _checked_interval(interval: Any) -> tuple[float, float]:
     ends = tuple(interval) if isinstance(interval, tuple | list | np.ndarray) else ()
     are_numbers = all(isinstance(end, numbers.Real) and not isinstance(end, bool | np.bool_) for end in ends)
-    if len(ends) == 2 and are_numbers:
+    if len(ends) == 2 and are_numbers and all(abs(end) <= sys.float_info.max for end in ends):
         low, high = float(ends[0]) + 0.0, float(ends[1]) + 0.0  # -0.0 is 0.0
-        if -math.inf < low < high < math.inf:
+        if low < high:
             return low, high
     raise ConfigError(
         f"interval={interval!r}: give the least and the greatest score there can be, two finite numbers, the "

@@ -36,7 +36,14 @@ def fit_scans(state: FitState, batches: Callable[[], Iterable[Batch]]) -> FitSta
     """
     while state.is_running:
         sums = state.new_sums()
-        for batch in batches():
+        scan = batches()
+        if not isinstance(scan, Iterable):
+            raise InputError(
+                f"batches() returned {scan!r}: give a function that returns an iterable of (X, y)"
+            )
+        for batch in scan:
+            if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
+                raise InputError(f"batches() gave {repr(batch)[:60]}: give (X, y) or (X, y, weights)")
             features, labels, weights = (*batch, None)[:3]
             sums.add(*checked_rows(features, labels, weights))
         state = state.after(sums)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InputError
+from .evaluator_inputs import as_array, as_numbers
 from .events import FloatArray
 from .feature_columns import check_size
 from .polynomial_series import chebyshev_values, widen_ranges
@@ -339,7 +340,7 @@ def checked_rows(features: Any, labels: npt.ArrayLike, weights: npt.ArrayLike | 
                 features = features.astype(np.float64)
         except (TypeError, ValueError) as problem:
             raise InputError(f"features are not numbers: {problem}; encode text as numbers before") from None
-    label_array = np.asarray(labels)
+    label_array = as_array("labels", labels)
     if features.ndim != 2 or label_array.ndim != 1 or features.shape[0] != len(label_array):
         raise InputError(
             f"features of shape {features.shape} and labels of shape {label_array.shape}: give (n, m), (n,)"
@@ -352,7 +353,7 @@ def checked_rows(features: Any, labels: npt.ArrayLike, weights: npt.ArrayLike | 
         )
     if weights is None:
         return features, label_array, None
-    weight_array = np.asarray(weights, np.float64)
+    weight_array = as_numbers("weights", weights)
     if weight_array.shape != label_array.shape:
         raise InputError(
             f"weights of shape {weight_array.shape}: give one for each of {len(label_array)} rows"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -197,11 +198,13 @@ def test_what_is_wrong_is_named(arguments: tuple[list[float], ...], words: str) 
         ([1, 0], [0.0], None, "scores has 1 values and labels has 2"),
         ([1, 0], [0.0, 1.0], [1.0, 0.0], r"weights\[1\] is 0"),
         ([1, 0], [0.0, 1.0], [1.0], "weights has 1 values"),
+        ([1, 0], [[0.0], [1.0, 2.0]], None, "scores are lists of unlike lengths: give one value each"),
+        ([1, 0], [0.0, 1.0], [1.0, 10**400], "weights are not numbers"),
         ([0, 1] * 4, [1.5e308, -1.5e308] * 4, None, "beyond what a float holds"),
     ],
 )
 def test_labels_that_are_wrong_are_named(
-    labels: list[int], scores: list[float], weights: list[float] | None, words: str
+    labels: list[int], scores: list[Any], weights: list[float] | None, words: str
 ) -> None:
     with pytest.raises(InputError, match=words):
         aum_of_labels(labels, scores, weights)

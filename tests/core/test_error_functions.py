@@ -115,11 +115,30 @@ def test_tables_that_are_wrong_are_named(changes: dict[str, Any], words: str) ->
         (([0, 0], [0.0, 1.0], [1, -2], [0, 0], ["x"]), "example 'x': FP falls to -1"),
         (([0, 0], [0.0, 1.0], [0, 0], [-2, 1], ["x"]), "example 'x': FN falls to -1"),
         (([0.5], [0.0], [1], [0], ["x"]), "example is of type float64"),
+        (([[0], [0, 0]], [0.0], [1], [0], ["x"]), "example are lists of unlike lengths: give one value each"),
     ],
 )
 def test_breakpoints_that_are_wrong_are_named(arguments: tuple[Any, ...], words: str) -> None:
     with pytest.raises(InputError, match=words):
         ErrorFunctions.of_breakpoints(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("examples", "words"),
+    [
+        ([0, 3], r"examples\[1\] is 3: give indices from 0 to 2, each once"),
+        ([-1], r"examples\[0\] is -1: give indices from 0 to 2"),
+        ([1, 0, 1], "examples has 1 twice: give each index once"),
+        ([0.5], r"examples is of type float64 and shape \(1,\): give whole numbers"),
+        ([[0, 1]], r"shape \(1, 2\): give whole numbers"),
+    ],
+)
+def test_examples_that_cannot_be_taken_are_named(examples: list[Any], words: str) -> None:
+    errors = ErrorFunctions.of_labels([0, 1, 0])
+    with pytest.raises(InputError, match=words):
+        errors.take(examples)
+    assert len(errors.take([])) == 0
+    assert errors.take([2, 0]).names == (2, 0)
 
 
 def test_labels_are_error_functions() -> None:
@@ -135,6 +154,8 @@ def test_labels_are_error_functions() -> None:
         ErrorFunctions.of_labels([])
     with pytest.raises(InputError, match="there are 3 predictions and 50 examples"):
         errors.aum([1.0, 2.0, 3.0])
+    with pytest.raises(InputError, match=r"predictions\[49\] is nan: give finite numbers"):
+        errors.errors(np.append(np.zeros(49), np.nan))
     roc = ErrorFunctions.of_labels(labels).roc(scores)
     assert roc.auc == pytest.approx(roc_auc_score(labels, scores))
     assert len(roc) == 51

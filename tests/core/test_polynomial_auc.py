@@ -404,6 +404,9 @@ def test_the_widest_interval_and_the_narrowest() -> None:
         ([0, 1], [0, 1], [1, 1e20], r"weights\[1\] is 1e\+20: give weights from 2\^-64 to 2\^64"),
         (1, 0, 1e-20, r"weights\[0\] is 1e-20: give weights from"),
         (1, 0, "x", "weights are not numbers"),
+        ([[0], [0, 1]], [0, 1], None, "labels are lists of unlike lengths: give one value each"),
+        ([0, 1], [[0], [0, 1]], None, "scores are lists of unlike lengths"),
+        ([0, 1], [0, 1], [[1], [1, 1]], "weights are lists of unlike lengths"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("doing", ["add", "remove"])
@@ -464,6 +467,7 @@ def test_settings_that_cannot_be_are_refused() -> None:
             PolynomialAuc(degree)
     for interval in (
         (1, 1), (1, 0), (0, math.inf), (math.nan, 1), (0, 1, 2), 1.0, "ab", (0, "1"), (False, True), None,
+        (0, 10**400),
     ):  # fmt: skip
         with pytest.raises(
             rs.ConfigError, match=r"interval=.*: give the least and the greatest score there c"
@@ -537,6 +541,8 @@ def test_each_kind_of_foreign_bytes_has_its_own_error() -> None:
     data = stored().to_bytes()
     with pytest.raises(rs.ForeignBytesError, match=r"start with b'RSST' are not a PolynomialAuc"):
         PolynomialAuc.from_bytes(rs.ModelEvaluator().to_bytes())
+    with pytest.raises(rs.WireError, match="str is not a PolynomialAuc; give the bytes that rocsteady wrote"):
+        PolynomialAuc.from_bytes("text")  # type: ignore[arg-type]
     with pytest.raises(rs.FutureVersionError, match="version 2: this rocsteady reads up to 1; upgrade it"):
         PolynomialAuc.from_bytes(data[:4] + b"\2\0" + data[6:])
     with pytest.raises(rs.CorruptBytesError, match="checksum"):

@@ -118,6 +118,14 @@ def test_batches_must_begin_anew_for_every_scan() -> None:
         PolynomialAucClassifier().fit_batches(lambda: once)
     with pytest.raises(InputError, match="there are no rows"):
         PolynomialAucClassifier().fit_batches(list)
+    with pytest.raises(
+        InputError, match=r"batches\(\) returned None: give a function that returns an iterable"
+    ):
+        PolynomialAucClassifier().fit_batches(lambda: None)  # type: ignore[arg-type, return-value]
+    with pytest.raises(InputError, match=r"batches\(\) gave array.*: give \(X, y\) or \(X, y, weights\)"):
+        PolynomialAucClassifier().fit_batches(lambda: [np.zeros(2)])  # type: ignore[arg-type, list-item]
+    with pytest.raises(InputError, match="labels are lists of unlike lengths"):
+        PolynomialAucClassifier().fit_batches(lambda: [(X[:2], [[0], [1, 2]])])
 
 
 def test_a_warm_start_goes_on() -> None:
