@@ -40,7 +40,7 @@ from .aum_kernels import (
     write_rows,
 )
 from .errors import InputError
-from .evaluator_inputs import as_array, as_binary, as_numbers, as_weights
+from .evaluator_inputs import OTHER_LABELS, as_array, as_binary, as_numbers, as_weights
 from .events import FloatArray, Int8Array, Int64Array
 
 _NO_WEIGHTS = np.empty(0)
@@ -198,7 +198,7 @@ def aum_of_labels(
     >>> aum_of_labels([1, 0, 1], [0.0, 1.0, 2.0], rate=True).value
     0.5
     """
-    y = as_binary(as_array("labels", labels))
+    y = as_binary(as_array("labels", labels), OTHER_LABELS)
     s = as_numbers("scores", scores) + 0.0  # -0.0 ties with 0.0
     w = _NO_WEIGHTS if weights is None else as_weights(weights)
     check_lengths(labels=y, scores=s, **({} if weights is None else {"weights": w}))

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .aum_descent import Criterion, DescentSettings, Design, Examples, LabelLoss, Line, descend, scaling_of
-from .errors import InputError, MissingPackageError
+from .errors import ConfigError, InputError, MissingPackageError
 from .estimator_settings import check_choice, check_number, check_whole
 from .events import FloatArray
 
@@ -155,6 +155,7 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _check(self) -> None:
+        check_choice("rate", self.rate, (True, False))
         check_choice("line_search", self.line_search, ("backtracking", "exact"))
         check_choice("early_stopping", self.early_stopping, (None, "aum", "auc"))
         check_choice("init", self.init, ("means", "random"))
@@ -163,6 +164,8 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_number("tol", self.tol, 0.0, 1.0)
         check_number("margin", self.margin, 0.0, 1e100)
         check_number("validation_fraction", self.validation_fraction, 0.0, 1.0)
+        if not self.validation_fraction:
+            raise ConfigError("validation_fraction=0 holds nothing out; give more, or early_stopping=None")
 
 
 def _split(

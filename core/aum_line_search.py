@@ -21,8 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .aum import Breakpoints, as_breakpoints, aum_of_breakpoints, numbers_of
-from .errors import InputError
+from .aum import Breakpoints, as_breakpoints, aum_of_breakpoints, check_finite, check_lengths, numbers_of
+from .estimator_settings import check_whole
 from .events import FloatArray
 from .kernels import entry
 
@@ -106,13 +106,10 @@ def aum_line_search(
     """
     given = as_breakpoints(predictions, example, breakpoint, fp_diff, fn_diff, rate)
     d = numbers_of("direction", direction)
-    if len(d) != len(given.predictions) or not np.isfinite(d).all():
-        raise InputError(
-            f"direction has {len(d):,} values for {len(given.predictions):,} predictions: give a finite "
-            "number for each"
-        )
-    if max_crossings is not None and max_crossings < 0:
-        raise InputError(f"max_crossings is {max_crossings}: give a whole number from 0")
+    check_lengths(predictions=given.predictions, direction=d)
+    check_finite("direction", d)
+    if max_crossings is not None:
+        check_whole("max_crossings", max_crossings, 0)
     return search_line(given, d, max_crossings)
 
 

@@ -185,6 +185,7 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
         return [np.flatnonzero(folds == fold) for fold in range(self.n_splits)]
 
     def _check(self) -> None:
+        check_choice("rate", self.rate, (True, False))
         check_choice("line_search", self.line_search, ("backtracking", "exact"))
         check_choice("early_stopping", self.early_stopping, (None, "aum", "auc"))
         check_choice("init", self.init, ("intervals", "random"))

@@ -26,7 +26,7 @@ from .aum import (
 )
 from .error_roc import ErrorRoc
 from .errors import InputError
-from .evaluator_inputs import as_array, as_binary, as_weights
+from .evaluator_inputs import OTHER_LABELS, as_array, as_binary, as_weights
 from .events import FloatArray, Int64Array
 
 
@@ -156,7 +156,7 @@ class ErrorFunctions:
         labels   1/0, 1/-1 or booleans
         weights  above 0; 1 without
         """
-        y = as_binary(as_array("labels", labels))
+        y = as_binary(as_array("labels", labels), OTHER_LABELS)
         w = np.ones(len(y)) if weights is None else as_weights(weights)
         check_lengths(labels=y, weights=w)
         if not len(y):

@@ -12,6 +12,8 @@ from .errors import InputError
 from .events import FloatArray, Int8Array, Int64Array, TextColumn
 from .settings import class_text
 
+OTHER_LABELS = "map other labels to 1 and 0 before"
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -21,7 +23,7 @@ def as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
     try:
         return np.atleast_1d(np.asarray(values))
     except ValueError:  # numpy speaks of setting an array element with a sequence
-        raise InputError(f"{name} are lists of unlike lengths: give one value each") from None
+        raise InputError(f"{name} are lists of unlike lengths: give all as many") from None
 
 
 def as_numbers(name: str, values: npt.ArrayLike) -> FloatArray:
@@ -92,7 +94,7 @@ def checked_events(labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Ar
         raise InputError(
             f"scores[{bad[0]}] is {score_array[bad[0]]}: a score is a finite number; leave the event out"
         )
-    return as_binary(label_array, "map other labels to 1 and 0 before"), score_array
+    return as_binary(label_array, OTHER_LABELS), score_array
 
 
 def as_times(times: npt.ArrayLike) -> Int64Array:

@@ -19,6 +19,8 @@ MOST = 1e150
 
 def columns_of(x: Mapping[str, Any]) -> list[tuple[Column, float]]:
     """Return columns and values of an instance, without what is missing. Raises InputError."""
+    if not isinstance(x, Mapping):
+        raise InputError(f"features are of type {type(x).__name__}: give a mapping of names to values")
     found: list[tuple[Column, float]] = []
     for name, value in x.items():
         if isinstance(value, str):

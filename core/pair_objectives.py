@@ -90,7 +90,9 @@ class PairObjective:
         if self.kind not in OBJECTIVES:
             raise ConfigError(f"objective={self.kind!r}: give one of {', '.join(OBJECTIVES)}")
         if self.fit not in PAIR_FITS:
-            raise ConfigError(f"fit={self.fit!r}: give one of {', '.join(PAIR_FITS)}")
+            raise ConfigError(f"step_fit={self.fit!r}: give one of {', '.join(PAIR_FITS)}")
+        if self.steepness is not None and not (is_number(self.steepness) and self.steepness > 0):
+            raise ConfigError(f"steepness={self.steepness!r}: give a number above 0, or None")
         _ = self.pairs
 
     @property

@@ -153,6 +153,8 @@ class PolynomialAucClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     @classmethod
     def of(cls, model: PolynomialAucModel) -> PolynomialAucClassifier:
         """Return the estimator of a model that was fitted elsewhere, as by `FitPolynomialAuc`."""
+        if not isinstance(model, PolynomialAucModel):
+            raise InputError(f"model is a {type(model).__name__}: give a PolynomialAucModel")
         return cls()._take(model)
 
     def decision_function(self, X: Any) -> FloatArray:

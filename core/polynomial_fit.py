@@ -28,6 +28,7 @@ from scipy.special import expit, log_expit
 
 from .errors import ConfigError, InputError
 from .estimator_settings import is_number
+from .evaluator_inputs import as_numbers
 from .events import FloatArray
 from .pair_objectives import Objective, PairFit, PairObjective
 from .polynomial_line import Iteration, Line
@@ -42,7 +43,7 @@ from .polynomial_passes import (
     Span,
     Sums,
 )
-from .standardised_rows import Slopes, Standardiser
+from .standardised_rows import Slopes, Standardiser, is_sparse
 from .step_polynomials import nodes_and_transform
 
 Direction = Literal["conjugate", "gradient"]
@@ -76,7 +77,7 @@ class FitSettings:
     def __post_init__(self) -> None:
         _ = self.pairs
         if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, int) or self.max_iter < 0:
-            raise ConfigError(f"max_iter={self.max_iter!r}: give a whole number, 0 or above; 30 is usual")
+            raise ConfigError(f"max_iter={self.max_iter!r}: give a whole number, 0 or above")
         if not is_number(self.tol) or not 0.0 <= self.tol < math.inf:
             raise ConfigError(f"tol={self.tol!r}: give a finite number, 0 or above; 1e-6 is usual")
         if self.direction not in DIRECTIONS:
@@ -118,7 +119,16 @@ class PolynomialAucModel:
         return len(self.history) - 1
 
     def scores(self, features: Any) -> FloatArray:
-        """Return the score of each row, (n, m), dense or sparse."""
+        """Return the score of each row, (n, m), dense or sparse, or of one, (m,); NaN where a feature is.
+
+        Raises InputError for rows of another number of features.
+        """
+        if not is_sparse(features):
+            features = as_numbers("features", features)
+        if features.shape[-1] != len(self.coef):
+            raise InputError(
+                f"features of shape {features.shape} for a model of {len(self.coef)}: give as many"
+            )
         scores: FloatArray = features @ self.coef + self.intercept
         return scores
 

@@ -335,7 +335,7 @@ def checked_rows(features: Any, labels: npt.ArrayLike, weights: npt.ArrayLike | 
         features = features.tocsr()
     else:
         try:
-            features = np.asarray(features)
+            features = as_array("features", features)
             if features.dtype.kind not in "biuf":
                 features = features.astype(np.float64)
         except (TypeError, ValueError) as problem:

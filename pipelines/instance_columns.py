@@ -25,10 +25,12 @@ class InstanceColumns(NamedTuple):
 
     fields   which columns are what: the features too, numbers apart from text
     classes  of the labels among its first records, sorted
+    doubts   sentences on columns taken for text though most of their values are numbers
     """
 
     fields: EventFields
     classes: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
 
 
 def instance_columns(
@@ -61,13 +63,15 @@ def instance_columns(
         )
     if not chosen:
         raise InputError(f"{source.name} has no columns beside the label, the time and the id to learn from")
-    text = [name for name in chosen if name in categories or not _is_number(head.column(name))]
+    words = {name: _first_text(head.column(name)) for name in chosen if name not in categories}
+    text = [name for name in chosen if name in categories or words[name] is not None]
     known = replace(
         fields,
         features=tuple(name for name in chosen if name not in text),
         slices=tuple((name,) for name in text),
     )
-    return InstanceColumns(known, _classes(source, head, known))
+    doubts = [_doubt(name, head.column(name), word) for name, word in words.items() if word is not None]
+    return InstanceColumns(known, _classes(source, head, known), tuple(filter(None, doubts)))
 
 
 def _head(source: SourceFile, fields: EventFields) -> pa.RecordBatch:
@@ -83,14 +87,31 @@ def _head(source: SourceFile, fields: EventFields) -> pa.RecordBatch:
     return first.batch
 
 
-def _is_number(column: pa.Array) -> bool:
-    """Tell whether every value that is there is a number, or NaN: that is a missing one."""
+def _first_text(column: pa.Array) -> int | None:
+    """Return the row of the first value that is no number, 0 in an empty column; None where all are numbers.
+
+    A missing value is of either kind, and so is NaN.
+    """
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_floating(kind) or pa.types.is_integer(kind):
-        return True
-    there = column.drop_null()
-    doubtful = np.flatnonzero(np.isnan(numbers(there))).tolist()
-    return len(there) > 0 and all(number(there[row].as_py()) is not None for row in doubtful)
+        return None
+    if column.null_count == len(column):
+        return 0
+    is_there = column.is_valid().to_numpy(zero_copy_only=False)
+    doubtful = np.flatnonzero(np.isnan(numbers(column)) & is_there).tolist()
+    return next((row for row in doubtful if number(column[row].as_py()) is None), None)
+
+
+def _doubt(name: str, column: pa.Array, row: int) -> str | None:
+    """Return a sentence where a column of text was meant to be one of numbers, by its looks."""
+    there = len(column) - column.null_count
+    are_numbers = int(np.count_nonzero(~np.isnan(numbers(column))))
+    if 2 * are_numbers <= there:
+        return None
+    return (
+        f"{name} is text to the learners: {are_numbers:,} of its first {there:,} values are numbers, and "
+        f"record {row + 1:,} has {column[row].as_py()!r}; mend it, or say --category {name} if that is meant"
+    )
 
 
 def _classes(source: SourceFile, head: pa.RecordBatch, fields: EventFields) -> tuple[str, ...]:

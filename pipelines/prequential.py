@@ -110,6 +110,8 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Prequent
         )
     sources = sources_of(options.sources)
     columns = instance_columns(sources[0], instance_fields(options), options.feature, options.category)
+    for doubt in columns.doubts:
+        print(f"rocsteady: {doubt}", file=sys.stderr)
     settings = prequential_settings(options, columns)
     cache_bytes = DEFAULT_CACHE_BYTES
     if options.cache_bytes is not None:

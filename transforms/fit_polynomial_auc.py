@@ -8,10 +8,12 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
+import numpy.typing as npt
 from apache_beam.pvalue import AsSingleton
 from apache_beam.transforms.window import GlobalWindows
 
 from ..core.errors import ConfigError, InputError
+from ..core.evaluator_inputs import as_array, as_numbers
 from ..core.events import FloatArray
 from ..core.pair_objectives import Objective, PairFit
 from ..core.polynomial_fit import Direction, FitSettings, FitState, PolynomialAucModel, begin
@@ -72,7 +74,7 @@ class FitPolynomialAuc(beam.PTransform[beam.PCollection[Any], beam.PCollection[P
             direction=direction,
             reach=reach,
         )
-        self._start = None if start is None else np.array(start, np.float64)
+        self._start = None if start is None else _checked_start(start)
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[PolynomialAucModel]:
         """Unroll the scans."""
@@ -119,7 +121,9 @@ class _ScanDoFn(beam.DoFn):
                 "weight); map rows to such before"
             )
         features, labels, weights = (*element, None)[:3]
-        if is_sparse(features) or np.ndim(features) == 2:
+        if not is_sparse(features):
+            features = as_array("features", features)
+        if is_sparse(features) or features.ndim == 2:
             self._add(features, labels, weights)
             return
         self._held.append((features, labels, 1.0 if weights is None else weights))
@@ -184,6 +188,13 @@ def _gone_on(state: FitState, sums: Sums | None) -> FitState:
 
 def _model(state: FitState) -> PolynomialAucModel:
     return state.model()
+
+
+def _checked_start(start: npt.ArrayLike) -> FloatArray:
+    found = as_numbers("start", start)
+    if found.ndim != 1 or not np.isfinite(found).all():
+        raise ConfigError(f"start={start!r}: give the coefficients of a model, (m,), finite numbers")
+    return found.copy()
 
 
 def _shown(element: Any) -> str:

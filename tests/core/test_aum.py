@@ -198,7 +198,7 @@ def test_what_is_wrong_is_named(arguments: tuple[list[float], ...], words: str) 
         ([1, 0], [0.0], None, "scores has 1 values and labels has 2"),
         ([1, 0], [0.0, 1.0], [1.0, 0.0], r"weights\[1\] is 0"),
         ([1, 0], [0.0, 1.0], [1.0], "weights has 1 values"),
-        ([1, 0], [[0.0], [1.0, 2.0]], None, "scores are lists of unlike lengths: give one value each"),
+        ([1, 0], [[0.0], [1.0, 2.0]], None, "scores are lists of unlike lengths: give all as many"),
         ([1, 0], [0.0, 1.0], [1.0, 10**400], "weights are not numbers"),
         ([0, 1] * 4, [1.5e308, -1.5e308] * 4, None, "beyond what a float holds"),
     ],

@@ -70,7 +70,22 @@ def test_before_the_first_step_there_is_no_opinion() -> None:
     assert learner.predict_one({"x": 1.0}) is None
     for i in range(10):
         learner.learn_one({"x": float(i)}, False)  # one class
-    assert learner.predict_proba_one({"x": 1.0}) == {False: 0.5, True: 0.5}
+    assert learner.predict_proba_one({"x": 1.0}) == pytest.approx({False: 11 / 12, True: 1 / 12})
+
+
+def test_one_class_so_far_is_the_probable_one() -> None:
+    learner = AumLearner(window=100, every=10)
+    for i in range(300):
+        learner.learn_one({"x": float(i % 7)}, False)
+    assert learner.predict_proba_one({"x": 1.0})[True] == pytest.approx(1 / 102)
+    for i in range(50):
+        learner.learn_one({"x": float(i % 7)}, i % 7 > 3)
+    low, high = (learner.predict_proba_one({"x": x})[True] for x in (0.0, 6.0))
+    assert low < 0.1 < high
+    for i in range(200):  # and once more: no positive is left in the window
+        learner.learn_one({"x": float(i % 7)}, False)
+    low, high = (learner.predict_proba_one({"x": x})[True] for x in (0.0, 6.0))
+    assert low < high < 0.5
 
 
 def test_classes_are_one_against_the_others() -> None:
@@ -125,6 +140,8 @@ def test_settings_that_are_wrong_are_named(settings: dict[str, Any], words: str)
 def test_features_that_are_wrong_are_named(value: Any) -> None:
     with pytest.raises(InputError, match=r"feature 'x' is .*; give a finite number, or text"):
         AumLearner().learn_one({"x": value}, True)
+    with pytest.raises(InputError, match="features are of type int: give a mapping of names to values"):
+        AumLearner().learn_one(5, True)  # type: ignore[arg-type]
 
 
 def test_classes_named_0_1_and_2_are_three() -> None:

@@ -177,6 +177,8 @@ def test_weights_are_repetitions(unbalanced: tuple[np.ndarray, np.ndarray]) -> N
         ({"margin": -1.0}, "margin=-1.0; give a number from 0 on"),
         ({"tol": 1.0}, "tol=1.0; give a number from 0 on, below 1"),
         ({"validation_fraction": "a"}, "validation_fraction='a'"),
+        ({"validation_fraction": 0.0}, "validation_fraction=0 holds nothing out"),
+        ({"rate": "x"}, "rate='x'; there are True, False"),
     ],
 )
 def test_settings_that_are_wrong_are_named(settings: dict[str, Any], words: str) -> None:

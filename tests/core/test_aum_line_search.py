@@ -10,7 +10,7 @@ from aum_oracle import as_arrays, random_functions
 from rocsteady.core.aum import aum, aum_of_labels
 from rocsteady.core.aum_line_search import LineSearch, aum_line_search
 from rocsteady.core.error_roc import roc_of_error_functions
-from rocsteady.core.errors import InputError
+from rocsteady.core.errors import ConfigError, InputError
 
 
 def crossings(
@@ -117,12 +117,13 @@ def test_a_plateau_is_entered_to_its_middle() -> None:
 
 def test_what_is_wrong_is_named() -> None:
     rows = ([0], [0.0], [1], [0])
-    with pytest.raises(InputError, match="direction has 2 values for 1 predictions"):
+    with pytest.raises(InputError, match="direction has 2 values and predictions has 1"):
         aum_line_search([0.0], [1.0, 2.0], *rows)
-    with pytest.raises(InputError, match="finite number for each"):
+    with pytest.raises(InputError, match=r"direction\[0\] is nan: give finite numbers"):
         aum_line_search([0.0], [np.nan], *rows)
-    with pytest.raises(InputError, match="max_crossings is -1"):
-        aum_line_search([0.0], [1.0], *rows, max_crossings=-1)
+    for most in (-1, "a", 1.5):
+        with pytest.raises(ConfigError, match=f"max_crossings={most!r}; give a whole number from 0 on"):
+            aum_line_search([0.0], [1.0], *rows, max_crossings=most)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="example 0: FP falls to -1"):
         aum_line_search([0.0], [1.0], [0], [0.0], [-1], [0])
     empty = aum_line_search([0.0], [1.0], [], [], [], [])

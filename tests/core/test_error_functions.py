@@ -115,7 +115,7 @@ def test_tables_that_are_wrong_are_named(changes: dict[str, Any], words: str) ->
         (([0, 0], [0.0, 1.0], [1, -2], [0, 0], ["x"]), "example 'x': FP falls to -1"),
         (([0, 0], [0.0, 1.0], [0, 0], [-2, 1], ["x"]), "example 'x': FN falls to -1"),
         (([0.5], [0.0], [1], [0], ["x"]), "example is of type float64"),
-        (([[0], [0, 0]], [0.0], [1], [0], ["x"]), "example are lists of unlike lengths: give one value each"),
+        (([[0], [0, 0]], [0.0], [1], [0], ["x"]), "example are lists of unlike lengths: give all as many"),
     ],
 )
 def test_breakpoints_that_are_wrong_are_named(arguments: tuple[Any, ...], words: str) -> None:

@@ -404,7 +404,7 @@ def test_the_widest_interval_and_the_narrowest() -> None:
         ([0, 1], [0, 1], [1, 1e20], r"weights\[1\] is 1e\+20: give weights from 2\^-64 to 2\^64"),
         (1, 0, 1e-20, r"weights\[0\] is 1e-20: give weights from"),
         (1, 0, "x", "weights are not numbers"),
-        ([[0], [0, 1]], [0, 1], None, "labels are lists of unlike lengths: give one value each"),
+        ([[0], [0, 1]], [0, 1], None, "labels are lists of unlike lengths: give all as many"),
         ([0, 1], [[0], [0, 1]], None, "scores are lists of unlike lengths"),
         ([0, 1], [0, 1], [[1], [1, 1]], "weights are lists of unlike lengths"),
     ],

@@ -195,8 +195,14 @@ def test_parameters_are_checked_when_fitting() -> None:
     X, y = data(100)
     with pytest.raises(ConfigError, match="degree=1: give a whole number"):
         PolynomialAucClassifier(1).fit(X, y)
+    with pytest.raises(ConfigError, match="steepness=-1: give a number above 0, or None"):
+        PolynomialAucClassifier(steepness=-1).fit(X, y)
+    with pytest.raises(ConfigError, match="step_fit='best': give one of damped"):
+        PolynomialAucClassifier(step_fit="best").fit(X, y)  # type: ignore[arg-type]
     with pytest.raises(NotFittedError):
         PolynomialAucClassifier().predict(X)
+    with pytest.raises(InputError, match="model is a str: give a PolynomialAucModel"):
+        PolynomialAucClassifier.of("x")  # type: ignore[arg-type]
 
 
 def test_without_scikit_learn_a_sentence_says_how_to_get_it() -> None:

@@ -345,6 +345,11 @@ def test_probabilities_agree_with_frequencies() -> None:
     assert np.corrcoef(found, odds)[0, 1] > 0.999
     np.testing.assert_allclose(model.scores(features), found)
     np.testing.assert_allclose(model.scores(sparse.csr_matrix(features)), found)
+    assert model.scores(features[0]) == pytest.approx(found[0])
+    with pytest.raises(InputError, match=r"features of shape \(2,\) for a model of"):
+        model.scores([1.0, 2.0])
+    with pytest.raises(InputError, match="features are not numbers"):
+        model.scores("text")
     assert np.polyfit(odds, found, 1) == pytest.approx([1, 0], abs=0.15)
 
 

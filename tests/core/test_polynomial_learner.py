@@ -183,7 +183,7 @@ def test_what_cannot_be_learnt_is_said(x: Any, y: Any, sentence: str) -> None:
         ({"step": 0.0}, "step=0.0: give a number above 0"),
         ({"max_features": 0}, "max_features=0: give a whole number, 1 or more"),
         ({"degree": 1}, "degree=1: give a whole number from 2 to 128"),
-        ({"step_fit": "upper"}, "fit='upper': give one of damped"),
+        ({"step_fit": "upper"}, "step_fit='upper': give one of damped"),
     ],
 )
 def test_a_setting_that_cannot_be_is_named(given: dict[str, Any], sentence: str) -> None:

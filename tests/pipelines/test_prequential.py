@@ -276,6 +276,21 @@ def test_missing_numbers_are_numbers(tmp_path):
     assert (found.features, found.slices) == (("x",), (("z",),))
 
 
+def test_one_word_among_numbers_is_named(capsys, tmp_path):
+    rows = [f"{'?' if i == 30 else i % 9},{'ab'[i % 2]}{i % 3},,{i % 2}\n" for i in range(60)]
+    (tmp_path / "a.csv").write_text("x,c,empty,label\n" + "".join(rows))
+    words = (str(tmp_path / "a.csv"), "--learner", "majority", "--folds", "2", "--every", "20", "--output")
+    ran = call(capsys, "prequential", *words, str(tmp_path / "o"))
+    assert ran.status == 0
+    said = "x is text to the learners: 59 of its first 60 values are numbers, and record 31 has '?'; mend it"
+    assert [line for line in ran.lines if "is text" in line] == [
+        f"rocsteady: {said}, or say --category x if that is meant"
+    ]
+    again = call(capsys, "prequential", *words, str(tmp_path / "p"), "--category", "x")
+    assert again.status == 0
+    assert not [line for line in again.lines if "is text" in line]
+
+
 def test_files_with_other_columns_and_columns_of_one_name(capsys, tmp_path):
     for name, text in (("a", "x,c,label\n1,u,0\n"), ("b", "x,label\n1,0\n"), ("twice", "x,x,label\n1,2,0\n")):
         (tmp_path / f"{name}.csv").write_text(text)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from apache_beam.transforms.window import FixedWindows
 from beam_runs import PROCESSES, Keep, kept, pipeline
-from rocsteady.core.errors import ConfigError
+from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.polynomial_classifier import PolynomialAucClassifier
 from rocsteady.core.polynomial_fit import FitSettings, PolynomialAucModel, begin
 from rocsteady.transforms.fit_polynomial_auc import FitPolynomialAuc, _MergeFn, _ScanDoFn
@@ -104,6 +104,7 @@ def test_bundles_merge_in_any_order_and_stay_what_they_are() -> None:
         ([(np.ones((5, 2)), LABELS[:5])], "every feature is constant, all 2 of them"),
         ([(ROWS[0], 0), (ROWS[0, :3], 1)], "rows of 3 features, and of 4: give all of them the same"),
         ([(ROWS[:2], [0, 1]), (ROWS[:2, :3], [0, 1])], "rows of . features, and of .: give all of them"),
+        ([([[1.0, 2.0], [1.0]], [0, 1])], "features are lists of unlike lengths: give all as many"),
         ([ROWS[0]], r"FitPolynomialAuc: array\(.*\) is no \(features, label\)"),
         ([(ROWS[:2], [0, 1], [1, -1])], r"weights\[1\] is -1.0: a weight is a finite number, 0 or above"),
     ],
@@ -129,3 +130,8 @@ def test_input_without_an_end_is_refused() -> None:
 def test_settings_are_checked_when_it_is_made() -> None:
     with pytest.raises(ConfigError, match="max_iter=-1: give a whole number"):
         FitPolynomialAuc(max_iter=-1)
+    for start in ([1.0, np.nan], [[1.0, 2.0]]):
+        with pytest.raises(ConfigError, match=r"start=.*: give the coefficients of a model, \(m,\), finite"):
+            FitPolynomialAuc(start=start)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="start are not numbers"):
+        FitPolynomialAuc(start="abc")  # type: ignore[arg-type]
