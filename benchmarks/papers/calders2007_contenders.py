@@ -39,7 +39,7 @@ class Rows:
 
 
 def data_of(name: str, seed: int, most: int) -> tuple[Rows, Rows]:
-    """Return two random halves of a data set, by class, of so many rows at most; constant coout."""
+    """Return two random halves of a data set, by class, of so many rows at most; constant columns are out."""
     given = _all(name)
     rng = np.random.default_rng(seed)
     halves: list[list[np.ndarray]] = [[], []]
