@@ -263,7 +263,7 @@ def growth(sizes: Sizes, folder: Path) -> str:
         f"paper**: O(maxiter d^2 |D|), so linear in |D|.\n- **Here**: over the last three sizes time grows "
         f"as |D| to the power {powers[OURS]:.2f} (the paper's form {powers[PAPER]:.2f}, logistic regression "
         f"{powers[LOGISTIC]:.2f}, SVM {powers[SVM]:.2f}): no "
-        f"more than linear {verdict(powers[OURS] < 1.25)}. Iterations vary with the rows, and what an iteration "
+        f"more than linear {verdict(powers[OURS] < 1.25)}. Iterations vary with the rows, and what one "
         "does with the sums does not grow. Sampling costs the same at every size.\n"
     )
 
