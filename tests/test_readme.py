@@ -45,6 +45,16 @@ def test_every_python_snippet_runs_as_written_and_prints_what_is_shown(
         assert capsys.readouterr().out == shown
 
 
+def test_every_page_and_picture_that_is_pointed_to_is_there():
+    links = [
+        (page, target)
+        for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text())
+    ]
+    assert len(links) > 100
+    assert [(page.name, target) for page, target in links if not (page.parent / target).exists()] == []
+
+
 def test_the_pipeline_prints_its_rows(capsys):
     pipeline = next(text for text in SNIPPETS if "EvaluateModels" in text)
     exec(compile(pipeline, "README.md", "exec"), {"__name__": "readme"})
