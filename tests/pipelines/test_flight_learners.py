@@ -251,9 +251,13 @@ def test_other_sources_data_or_extents_are_another_file(trained, monkeypatch, tm
         assert path.stem.split("-")[1] in names
 
 
-@pytest.mark.parametrize(("stream", "learners"), [("predictions", LEARNERS), ("labels", {})])
+@pytest.mark.parametrize(
+    ("stream", "learners"),
+    [("predictions", {}), ("labels", {}), pytest.param("predictions", LEARNERS, marks=pytest.mark.slow)],
+    ids=["predictions", "labels", "predictions of all learners"],
+)
 def test_a_damaged_cache_is_made_anew(trained, tmp_path, stream, learners, monkeypatch):
-    """By all learners once; where the labels are damaged, by the majority alone, which starts no process."""
+    """In a plain run by the majority alone, which starts no process: files of learners are tested above."""
     training, _ = trained
     if not learners:
         monkeypatch.setattr(flight_learners, "LEARNERS", learners)
@@ -341,6 +345,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow  # in a plain run test_demo.py interrupts a demo that trains
 @pytest.mark.skipif(os.name != "posix", reason="process groups and their signals are of POSIX")
 def test_ctrl_c_ends_the_processes_without_a_word(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
