@@ -118,13 +118,24 @@ def training(cache):
     return train(cache_folder=cache / "rocsteady", first=FEW)
 
 
+@pytest.fixture(scope="module")
+def flights(cache, tmp_path_factory):
+    """The folder that the demo of the first flights leaves."""
+    folder = tmp_path_factory.mktemp("demo") / "flights"
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("XDG_CACHE_HOME", str(cache))
+        assert demo.demo_command(str(folder), first=FEW) == 0
+    return folder
+
+
 def micros(table):
     return table["time"].cast(pa.int64()).to_pylist()
 
 
-def test_rows_are_those_of_the_stream_that_was_joined_beforehand_in_order_of_landing(capsys, training):
+def test_rows_are_those_of_the_stream_that_was_joined_beforehand_in_order_of_landing(
+    capsys, training, flights
+):
     """Joined by hand, by a dict, and evaluated by position."""
-    assert demo.demo_command("flights", first=FEW) == 0
     labels = pq.read_table(training.labels)
     came = dict(
         zip(
@@ -153,14 +164,11 @@ def test_rows_are_those_of_the_stream_that_was_joined_beforehand_in_order_of_lan
         words = [*JOINED, "--order", "position", *words, "--output", name]
         ran = call(capsys, "evaluate", "joined.parquet", *words)
         assert (ran.status, ran.counts[1:3]) == (0, (len(events), 0)), ran
-        rows, wanted = (
-            pq.read_table(path).sort_by(KEY).drop(["config"]) for path in (f"flights/{name}", name)
-        )
+        rows, wanted = (pq.read_table(path).sort_by(KEY).drop(["config"]) for path in (flights / name, name))
         assert rows.equals(wanted)
 
 
-def test_the_streams_in_another_order_of_arrival_give_the_same_rows(capsys, training):
-    assert demo.demo_command("flights", first=FEW) == 0
+def test_the_streams_in_another_order_of_arrival_give_the_same_rows(capsys, training, flights):
     for stream in ("predictions", "labels"):
         table = pq.read_table(getattr(training, stream))
         order = np.random.default_rng(1).permutation(table.num_rows)
@@ -172,11 +180,10 @@ def test_the_streams_in_another_order_of_arrival_give_the_same_rows(capsys, trai
     ):
         ran = call(capsys, "evaluate", "predictions.parquet", *words, *more, "--output", name)
         assert (ran.status, ran.counts[2]) == (0, 0), ran
-        assert pq.read_table(f"flights/{name}").equals(pq.read_table(name))
+        assert pq.read_table(flights / name).equals(pq.read_table(name))
 
 
-def test_a_flight_that_never_landed_is_unmatched_for_every_learner_with_how_long_it_waited(training):
-    assert demo.demo_command("flights", first=FEW) == 0
+def test_a_flight_that_never_landed_is_unmatched_for_every_learner_with_how_long_it_waited(training, flights):
     predictions, labels = pq.read_table(training.predictions), pq.read_table(training.labels)
     end = max(micros(predictions) + micros(labels))
     landed = set(labels["id"].to_pylist())
@@ -189,7 +196,7 @@ def test_a_flight_that_never_landed_is_unmatched_for_every_learner_with_how_long
             if waited >= 3 * days:
                 reason = "no label came within 3d"
             wanted.append((place, "unmatched", reason, str(training.predictions), moment, *one))
-    letters = pq.read_table("flights/dead_letters.parquet").sort_by("position")
+    letters = pq.read_table(flights / "dead_letters.parquet").sort_by("position")
     columns = (letters[name].to_pylist() for name in ("position", "kind", "reason", "source"))
     more = (letters[name].to_pylist() for name in ("model", "id"))
     carriers = [json.loads(raw)["carrier"] for raw in letters["raw"].to_pylist()]
@@ -200,9 +207,8 @@ def test_a_flight_that_never_landed_is_unmatched_for_every_learner_with_how_long
     assert len(reasons) > 5
 
 
-def test_numbers_that_do_not_add_up_fail_the_demo(training):
-    assert demo.demo_command("flights", first=FEW) == 0
-    rows, letters = (pq.read_table(f"flights/{name}.parquet") for name in ("rows", "dead_letters"))
+def test_numbers_that_do_not_add_up_fail_the_demo(training, flights):
+    rows, letters = (pq.read_table(flights / f"{name}.parquet") for name in ("rows", "dead_letters"))
     counts = {"labels_used": training.landed}
     sound = demo._accounts(training, rows, letters, counts)
     assert f"{training.landed:,}" in sound

@@ -332,6 +332,7 @@ def test_the_same_bytes_come_from_every_engine_and_number_of_shards(engine, one,
     assert Path("rows.parquet").read_bytes() == one[1]
 
 
+@pytest.mark.slow  # in a plain run test_write_parts.py has a job in worker processes
 def test_worker_processes_find_the_package_and_give_the_same_bytes(one):
     """Their own lines on stderr are Beam's."""
     workers = ("--direct_num_workers=2", "--direct_running_mode=multi_processing")

@@ -43,11 +43,13 @@ def curves(path="curves.parquet"):
     return found
 
 
-def drawn(capsys, *options, source="s.csv", **more):
-    rows = evaluated(capsys, source, *options, "--curves", "curves.parquet", **more)
-    found = curves()
-    said = call(capsys, "evaluate", source, *options, "--output", "r.csv", "--curves", "curves.csv").lines[0]
-    assert f", {len(found)} curve{'s' * (len(found) != 1)} in curves.csv (" in said
+def drawn(capsys, *options, source="s.csv"):
+    ran = call(capsys, "evaluate", source, *options, "--output", "rows.parquet", "--curves", "curves.parquet")
+    assert ran.status == 0, ran
+    rows, found = pq.read_table("rows.parquet").to_pylist(), curves()
+    read, applied, dead_letters, told = ran.counts
+    assert (read, dead_letters, told) == (applied, 0, len(rows))
+    assert f", {len(found)} curve{'s' * (len(found) != 1)} in curves.parquet (" in ran.lines[0]
     return rows, found
 
 
@@ -141,7 +143,13 @@ def test_a_thinned_curve_of_a_file_is_that_of_a_notebook(capsys):
     scores = rng.normal(events["label"].to_numpy())  # no ties: most points are dropped
     ev.update(events["label"].to_numpy(), scores)
     write("t.csv", {"score": scores, "label": events["label"].to_numpy()})
+    ran = call(capsys, "evaluate", "t.csv", "--window", "all", "--output", "r.csv", "--curves", "curves.csv")
+    assert ", 1 curve in curves.csv (" in ran.lines[0]
     (points,) = drawn(capsys, "--window", "all", source="t.csv")[1].values()
+    text = pa.csv.read_csv("curves.csv")
+    assert [text[name].to_pylist() for name in ("tp", "fp")] == [
+        [point[name] for point in points] for name in ("tp", "fp")
+    ]
     curve = ev.curve()
     assert len(curve) < N * 0.6
     assert [point["tp"] for point in points] == curve.tp.tolist()
@@ -175,6 +183,8 @@ def test_classes_have_curves_where_one_of_them_is_positive(capsys):
 def test_input_without_events_gives_an_empty_table_with_its_columns(capsys):
     Path("e.csv").write_text("score,label\n")
     assert drawn(capsys, source="e.csv") == ([], {})
+    said = call(capsys, "evaluate", "e.csv", "--output", "r.csv", "--curves", "curves.csv").lines[0]
+    assert ", 0 curves in curves.csv (" in said
     assert pq.read_table("curves.parquet").schema.equals(CURVE_SCHEMA)
     assert Path("curves.csv").read_text() == ",".join(CURVE_SCHEMA.names) + "\n"
 

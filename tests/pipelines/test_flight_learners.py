@@ -118,7 +118,7 @@ def test_labels_that_come_later_change_nothing_before(flights, learner):
 def test_learners_learn_and_repeat_themselves(year, learner):
     few = year.first(12_000)
     scores = scores_of(learner, few)
-    assert np.array_equal(scores, scores_of(learner, few))
+    assert np.array_equal(scores[:FEW], scores_of(learner, year.first(FEW)))
     assert ((scores >= 0) & (scores <= 1)).all()
     landed = (few.label >= 0) & (np.arange(len(few)) > 2000)
     assert roc_auc_score(few.label[landed], scores[landed]) > 0.6
@@ -251,9 +251,19 @@ def test_other_sources_data_or_extents_are_another_file(trained, monkeypatch, tm
         assert path.stem.split("-")[1] in names
 
 
-@pytest.mark.parametrize("stream", ["predictions", "labels"])
-def test_a_damaged_cache_is_made_anew(trained, tmp_path, stream):
+@pytest.mark.parametrize(
+    ("stream", "learners"),
+    [("predictions", {}), ("labels", {}), pytest.param("predictions", LEARNERS, marks=pytest.mark.slow)],
+    ids=["predictions", "labels", "predictions of all learners"],
+)
+def test_a_damaged_cache_is_made_anew(trained, tmp_path, stream, learners, monkeypatch):
+    """In a plain run by the majority alone, which starts no process: files of learners are tested above."""
     training, _ = trained
+    if not learners:
+        monkeypatch.setattr(flight_learners, "LEARNERS", learners)
+        training = train(cache_folder=tmp_path / "first", first=FEW)
+    tmp_path = tmp_path / "second"
+    tmp_path.mkdir()
     files = {"predictions": training.predictions, "labels": training.labels}
     whole = {path.name: path.read_bytes() for path in files.values()}
     name = training.labels.stem.partition("-labels")[0]
@@ -335,6 +345,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow  # in a plain run test_demo.py interrupts a demo that trains
 @pytest.mark.skipif(os.name != "posix", reason="process groups and their signals are of POSIX")
 def test_ctrl_c_ends_the_processes_without_a_word(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)

@@ -326,7 +326,9 @@ def test_an_alert_is_said_when_its_row_comes():
     assert (alert["state"], alert["row"], alert["value"]) == ("open", 1, 2)
 
 
-@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("rows.jsonl", marks=pytest.mark.slow), "rows.csv"]
+)  # of JSON lines others tell: on stdout, and where two signals end the job
 def test_a_row_is_in_its_file_within_a_second_of_its_line(name):
     with job("-", "--every", "1", output=name) as running:
         running.send(LINES[0])
@@ -347,7 +349,7 @@ def wait_for(condition, within):
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_signal_ends_the_input_and_what_is_in_the_pipe_still_counts(number):
     with job("-", "--every", "1000", "--window", "all", "--dead-letters", "dead.parquet") as running:
         running.send(json.dumps({"model": "c", "score": 1, "label": "?"}).encode() + b"\n")

@@ -217,22 +217,22 @@ def options(*more):
 
 
 @posix
-def test_an_evaluation_of_a_replay_is_that_of_the_file(capsys):
+def test_an_evaluation_of_a_replay_is_that_of_the_file(capsys, monkeypatch):
     Path("s.csv").write_text(csv(2_000))
     call(capsys, "evaluate", "s.csv", *options(), "--output", "file.jsonl")
     player = subprocess.Popen(
         [*COMMAND, "replay", "s.csv", "--time", "t", "--speed", "2000"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    job = subprocess.run(
-        [*COMMAND, "evaluate", "-", *options(), "--output", "live.jsonl"],
-        stdin=player.stdout, stderr=subprocess.PIPE, timeout=120, check=True,
-    )  # fmt: skip
+    with open(player.stdout.fileno(), closefd=False) as lines:
+        monkeypatch.setattr("sys.stdin", lines)
+        job = call(capsys, "evaluate", "-", *options(), "--output", "live.jsonl")
     player.stdout.close()
+    assert job.status == 0, job
     err = player.stderr.read().decode()
     player.stderr.close()
     assert player.wait() == 0, err
-    assert said(job.stderr.decode())[0].startswith("rocsteady: 2,000 events read = 2,000 applied")
+    assert job.lines[0].startswith("rocsteady: 2,000 events read = 2,000 applied")
     expected = Path("file.jsonl").read_text().splitlines()
     assert sorted(Path("live.jsonl").read_text().splitlines()) == sorted(expected)
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from contextlib import redirect_stderr
+from io import StringIO
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from command import run
+from command import Ran, run, said
 from kafka_topics import produce
 from requirements import servers
+from rocsteady.pipelines.cli import main
 
 RUNNERS = {
     "processes": ["--direct_running_mode=multi_processing", "--direct_num_workers=2"],
@@ -20,14 +23,25 @@ RUNNERS = {
 MINUTE = 60_000_000
 
 
+def ran_on(runner, *words):
+    """Run a command, in this process where its runner is; worker processes and servers are given one."""
+    if runner not in ((), RUNNERS["embedded"]):
+        return run(*words, *runner, patience=240)
+    with redirect_stderr(StringIO()) as err:
+        status = main([*words, *runner])
+    return Ran(status, "", said(err.getvalue()))
+
+
 def evaluate(words, runner=()):
     """Run `rocsteady evaluate` to its end; return what it says."""
-    ran = run("evaluate", *words, *runner, patience=240)
+    ran = ran_on(runner, "evaluate", *words)
     assert ran.status == 0, ran.lines[-30:]
     return "\n".join(ran.lines)
 
 
-@pytest.fixture(params=[*RUNNERS])
+@pytest.fixture(
+    params=[pytest.param(name, marks=[pytest.mark.slow] * (name == "processes")) for name in RUNNERS]
+)
 def runner(request):
     if request.param == "prism":
         servers("prism")
@@ -137,7 +151,7 @@ def instances(tmp_path_factory):
 
 def prequential(folder, output, runner=()):
     """Run `rocsteady prequential` to its end; return its tables."""
-    ran = run("prequential", str(folder / "*.jsonl"), *FOLDS, *runner, "--output", str(output), patience=240)
+    ran = ran_on(runner, "prequential", str(folder / "*.jsonl"), *FOLDS, "--output", str(output))
     assert ran.status == 0, ran.lines[-30:]
     names = ("rows", "comparisons", "means", "dead_letters")
     return {name: pq.read_table(output / f"{name}.parquet") for name in names}

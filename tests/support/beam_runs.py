@@ -8,6 +8,7 @@ retrying         BundleBasedDirectRunner: small bundles, TestStream, and four at
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import uuid
@@ -20,6 +21,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.transforms.window import GlobalWindow
+from thorough import THOROUGH
 
 _FN_API = "apache_beam.runners.portability.fn_api_runner.FnApiRunner"
 _BUNDLES = "apache_beam.runners.direct.direct_runner.BundleBasedDirectRunner"
@@ -42,6 +44,17 @@ COLD_AND_WARM = [
     pytest.param(0, id="rebuilt every time"),
 ]
 """Bytes of machines that a process keeps: all of them, none."""
+RUNNERS_AND_CACHES = [
+    pytest.param(
+        runner,
+        *cache.values,
+        id=f"{runner}-{cache.id}",
+        marks=PROCESSES.marks if runner == "processes" else (),
+    )
+    for runner, cache in itertools.product(RUNNERS, COLD_AND_WARM)
+    if THOROUGH or (runner, cache.id) not in (("portable", "warm"), ("retrying", "rebuilt every time"))
+]
+"""A test's runners with their caches: in a plain run those that deliver otherwise have one of both."""
 
 
 @contextmanager

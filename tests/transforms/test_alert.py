@@ -15,7 +15,7 @@ from apache_beam.coders import registry
 from apache_beam.metrics import MetricsFilter
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedValue
-from beam_runs import COLD_AND_WARM, EVERY_RUNNER, InOrder, Keep, kept, pipeline
+from beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
 from rocsteady.core.alert_rows import AlertRow, WatchedRows
 from rocsteady.core.alerts import AlertTable
 from rocsteady.core.errors import ConfigError, InputError
@@ -70,8 +70,7 @@ def alerts_in(directory: Path) -> list[tuple[Any, ...]]:
     return sorted((alert.value for alert in kept(directory, "alerts")), key=repr)
 
 
-@pytest.mark.parametrize("cache_bytes", COLD_AND_WARM)
-@pytest.mark.parametrize("runner", EVERY_RUNNER)
+@pytest.mark.parametrize(("runner", "cache_bytes"), RUNNERS_AND_CACHES)
 def test_alerts_of_shuffled_rows_are_equal_on_every_runner(
     runner: str, cache_bytes: int, tmp_path: Path
 ) -> None:

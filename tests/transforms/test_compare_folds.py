@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from beam_runs import COLD_AND_WARM, EVERY_RUNNER, InOrder, Keep, kept, pipeline
+from beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
 from fold_reports import SETTINGS, compared, reports_of
 from rocsteady.core.comparisons import ComparisonRow, FoldMean
 from rocsteady.transforms.compare_folds import CompareFolds
@@ -15,8 +15,7 @@ from rocsteady.transforms.comparison_tables import comparisons_to_arrow, means_t
 REPORTS = [report.pack() for report in reports_of(checkpoints=4, instances=60)]
 
 
-@pytest.mark.parametrize("cache_bytes", COLD_AND_WARM)
-@pytest.mark.parametrize("runner", EVERY_RUNNER)
+@pytest.mark.parametrize(("runner", "cache_bytes"), RUNNERS_AND_CACHES)
 def test_rows_are_those_of_the_machines_on_every_runner(runner, cache_bytes, tmp_path: Path):
     order = np.random.default_rng(8).permutation(len(REPORTS))
     given = [REPORTS[place] for place in order] + REPORTS[:3]

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampedValue
-from beam_runs import COLD_AND_WARM, EVERY_RUNNER, RUNNERS, InOrder, Keep, kept, pipeline
+from beam_runs import EVERY_RUNNER, RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.evaluator_table import EvaluatorTable
 from rocsteady.core.events import NO_TIME, EventBatch, IdColumn, TextColumn
@@ -29,6 +29,7 @@ from rocsteady.transforms.evaluate_shards import RowsCoder
 from rocsteady.transforms.validate import EventFields, records_to_batch, validate
 from rocsteady.transforms.write_curves import CURVE_ORDER, CURVE_SCHEMA, curves_to_arrow
 from rocsteady.transforms.write_rows import sorted_table
+from thorough import some
 
 SETTINGS = EvaluatorSettings(window=LastEvents(30), every=EveryEvents(20), cost=BetaCost(2, 3))
 SLICES = (("carrier",), ("carrier", "origin"))
@@ -108,15 +109,13 @@ def run(
     return ordered(row.value for row in kept(directory, "rows"))
 
 
-@pytest.mark.parametrize("cache_bytes", COLD_AND_WARM)
-@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize(("runner", "cache_bytes"), RUNNERS_AND_CACHES)
 def test_rows_are_equal_on_every_runner(runner: str, cache_bytes: int, tmp_path: Path) -> None:
     assert run(EVENTS, tmp_path, runner, cache_bytes=cache_bytes) == expected(EVENTS)
     assert kept(tmp_path, "dead") == []
 
 
-@pytest.mark.parametrize("cache_bytes", COLD_AND_WARM)
-@pytest.mark.parametrize("runner", EVERY_RUNNER)
+@pytest.mark.parametrize(("runner", "cache_bytes"), RUNNERS_AND_CACHES)
 def test_curves_are_equal_on_every_runner(
     runner: str, cache_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +181,7 @@ def test_dicts_named_tuples_beam_rows_and_packed_batches_are_the_same_events(
     assert kept(tmp_path, "dead") == []
 
 
-@pytest.mark.parametrize(("packet", "shards"), list(itertools.product([1, 7, 100, 10_000], [1, 64, None])))
+@pytest.mark.parametrize(("packet", "shards"), some(itertools.product([1, 7, 100, 10_000], [1, 64, None])))
 def test_rows_do_not_depend_on_how_events_are_cut_into_packets_and_shards(
     packet: int, shards: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,8 +189,11 @@ def test_rows_do_not_depend_on_how_events_are_cut_into_packets_and_shards(
     assert run(EVENTS, tmp_path, shards=shards) == expected(EVENTS)
 
 
-@pytest.mark.parametrize("runner", ["in process", "retrying"])
-@pytest.mark.parametrize("windows", [FixedWindows(100), SlidingWindows(100, 50)], ids=type)
+@pytest.mark.parametrize(
+    ("runner", "windows"),
+    some(itertools.product(["in process", "retrying"], [FixedWindows(100), SlidingWindows(100, 50)])),
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
 def test_every_pane_is_evaluated_by_itself(runner: str, windows: Any, tmp_path: Path) -> None:
     """Rows stay in their pane, at the time of their newest event, far outside of the pane's own times."""
     with pipeline(runner) as p:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from rocsteady.core.windows import EveryEvents
 from rocsteady.transforms import pack_records
 from rocsteady.transforms.dead_letters import DeadLetter
 from rocsteady.transforms.evaluate_models import EvaluateModels
+from thorough import some
 
 COLUMNS: dict[str, Any] = {"time": "when", "id": "key", "every": EveryEvents(5), "shards": 2}
 
@@ -41,8 +43,9 @@ def letters(directory: Path, name: str) -> list[DeadLetter]:
     return [DeadLetter(*letter.value) for letter in kept(directory, name)]
 
 
-@pytest.mark.parametrize("runner", ["in process", "retrying"])
-@pytest.mark.parametrize("cache_bytes", [1 << 30, 0], ids=["warm", "rebuilt every time"])
+@pytest.mark.parametrize(
+    ("runner", "cache_bytes"), some(itertools.product(["in process", "retrying"], [1 << 30, 0]))
+)
 def test_what_is_delivered_again_counts_once(
     runner: str, cache_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import rocsteady as rs
 from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedValue
-from beam_runs import COLD_AND_WARM, EVERY_RUNNER, InOrder, Keep, kept, pipeline
+from beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.events import EventBatch, IdColumn, TextColumn
 from rocsteady.core.folds import Folds
@@ -72,8 +72,7 @@ def expected():
     return sorted(rows)
 
 
-@pytest.mark.parametrize("cache_bytes", COLD_AND_WARM)
-@pytest.mark.parametrize("runner", EVERY_RUNNER)
+@pytest.mark.parametrize(("runner", "cache_bytes"), RUNNERS_AND_CACHES)
 def test_every_runner_gives_the_rows_of_the_machines(tmp_path, runner, cache_bytes):
     made = [record for record in instances() if record["id"] != "e7"]
     shuffled = [made[place] for place in np.random.default_rng(3).permutation(len(made))]

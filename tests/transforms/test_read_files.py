@@ -527,7 +527,7 @@ def test_parquet_of_many_types_and_only_what_is_needed(tmp_path):
 
 
 def test_a_file_that_breaks_off_is_named_with_the_place(tmp_path):
-    rows = "score,label,x\n" + "".join(f"{i},1,{(i * 7919) % 100_003}\n" for i in range(400_000))
+    rows = "score,label,x\n" + "".join(f"{i},1,{(i * 7919) % 100_003}\n" for i in range(150_000))
     for name, data in (
         ("a.csv.gz", rows.encode()),
         ("a.jsonl.gz", b'{"score": 1, "label": 1}\n' * 1_000 + rows.encode()),
@@ -538,8 +538,8 @@ def test_a_file_that_breaks_off_is_named_with_the_place(tmp_path):
             RocsteadyError, match=rf"{name} is damaged after record [\d,]+ .*restore the file"
         ):
             read(path, NAMED)
-    table = pa.table({"score": np.random.default_rng(0).random(300_000), "label": [1] * 300_000})
-    pq.write_table(table, tmp_path / "a.parquet", row_group_size=100_000, use_dictionary=False)
+    table = pa.table({"score": np.random.default_rng(0).random(60_000), "label": [1] * 60_000})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=20_000, use_dictionary=False)
     data = bytearray((tmp_path / "a.parquet").read_bytes())
     page = pq.ParquetFile(tmp_path / "a.parquet").metadata.row_group(1).column(0).data_page_offset
     data[page : page + 40] = b"\xff" * 40

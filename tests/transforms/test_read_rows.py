@@ -16,6 +16,7 @@ from rocsteady.transforms.read_rows import RowsOnce, distinct_rows, read_rows
 from rocsteady.transforms.table_kinds import ROWS
 from rocsteady.transforms.write_parts import PartFiles
 from rocsteady.transforms.write_table import write_table
+from thorough import THOROUGH, examples
 
 ALL_ROWS = some_rows(40)
 BATCH = rows_to_arrow(ALL_ROWS)
@@ -35,9 +36,9 @@ def write_bundles(folder, bundles, forms=("jsonl",)):
 bundle = st.tuples(st.integers(0, 39), st.integers(1, 15)).map(lambda b: (b[0], min(b[0] + b[1], 40)))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
-    st.lists(bundle, min_size=1, max_size=8),
+    st.lists(bundle, min_size=1, max_size=8 if THOROUGH else 4),
     st.sampled_from([("jsonl",), ("parquet",), ("jsonl", "parquet")]),
 )
 def test_any_repetition_of_bundles_gives_the_same_rows(bundles, forms):

@@ -14,7 +14,7 @@ import pytest
 from apache_beam.metrics import MetricsFilter
 from apache_beam.testing import test_stream
 from apache_beam.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampedValue
-from beam_runs import COLD_AND_WARM, EVERY_RUNNER, InOrder, Keep, kept, pipeline
+from beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
 from hash_chain import END as END_OF_INPUT
 from hash_chain import ChainFactory, ChainRow, events, undisturbed
 from rocsteady.core.errors import ConfigError
@@ -46,8 +46,7 @@ def rows_of(records: list[tuple[str, bytes]], pane: Pane | None = None) -> list[
     return sorted(rows)
 
 
-@pytest.mark.parametrize("cache_bytes", COLD_AND_WARM)
-@pytest.mark.parametrize("runner", EVERY_RUNNER)
+@pytest.mark.parametrize(("runner", "cache_bytes"), RUNNERS_AND_CACHES)
 def test_rows_are_equal_on_every_runner_and_the_last_ones_come_at_the_end(
     runner: str, cache_bytes: int, tmp_path: Path
 ) -> None:
