@@ -16,12 +16,12 @@ from rocsteady.core.adwin import CLOCK, FIRST_ROW, LARGEST_VALUE, LARGEST_WIDTH,
 from rocsteady.core.errors import ConfigError, CorruptBytesError, InputError
 from rocsteady.core.kernels import entry
 from rocsteady.core.score_window import ScoreWindow
-from thorough import examples
+from thorough import THOROUGH, examples
 
 from ..support.adaptive_oracle import AdwinTwin
 
 Generator = np.random.Generator
-N = 100_000
+N = 100_000 if THOROUGH else 40_000
 
 
 def placements(rng: Generator, n: int) -> Any:
@@ -131,7 +131,7 @@ def test_widths_are_rivers_at_any_confidence(name: str, delta: float) -> None:
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_widths_are_those_of_a_list_of_all_values(name: str) -> None:
-    values = stream(name, 20_000)
+    values = stream(name, 20_000 if THOROUGH else 8_000)
     for delta in (0.002, 0.2):
         adwin = Adwin(delta)
         assert adwin.update(values).tolist() == twin_widths(values, delta)

@@ -28,6 +28,7 @@ from rocsteady.core.errors import (
 from rocsteady.core.events import EventBatch, TextColumn
 from rocsteady.core.records import EndOfInput, EndOfPartition
 from rocsteady.core.rows import COLUMNS, MeasureRow
+from thorough import examples
 
 NOTHING = MeasureRow._make((None,) * len(COLUMNS))
 RULES = [
@@ -105,6 +106,7 @@ def moments(alerts: list[AlertRow], rule: rs.AlertRule) -> list[Moment]:
     ]
 
 
+@settings(max_examples=examples(100))
 @given(histories())
 def test_every_rule_opens_and_closes_where_a_slow_reading_of_the_rows_says(rows: list[MeasureRow]) -> None:
     alerts = alerts_of(rows)
@@ -122,7 +124,7 @@ def test_the_histories_open_and_close_alerts_of_every_rule() -> None:
     assert seen == {(str(rule), state) for rule in RULES for state in ("open", "closed")}
 
 
-@settings(deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(histories(), histories(), st.randoms(use_true_random=False))
 def test_order_repeats_and_restarts_change_nothing(
     one: list[MeasureRow], other: list[MeasureRow], chance: random.Random

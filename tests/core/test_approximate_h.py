@@ -18,7 +18,7 @@ from rocsteady.core.row_measures import h_measure
 from rocsteady.core.score_tree import ScoreTree
 from rocsteady.core.settings import BetaCost, Cost, EvaluatorSettings, SeverityCost, UniformCost
 from score_tree_oracle import Oracle, steepening, streams
-from thorough import examples
+from thorough import THOROUGH, examples
 
 EPSILONS = (0.01, 0.1, 0.5, 3.0)
 COSTS: list[tuple[Cost, Any]] = [
@@ -36,7 +36,7 @@ def all_streams(events: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     return {**found, "a hull as large as can be": steepening(events)}
 
 
-STREAMS = all_streams(160)
+STREAMS = all_streams(160 if THOROUGH else 100)
 
 
 def exact_h(oracle: Oracle, cost: Cost, priors: Any) -> float:

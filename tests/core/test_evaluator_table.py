@@ -8,7 +8,7 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from rocsteady.core.evaluator_table import EvaluatorTable
 from rocsteady.core.events import EventBatch, IdColumn, TextColumn
 from rocsteady.core.records import EndOfInput, EndOfPartition
 from rocsteady.core.settings import TableSettings, escape_slice
+from thorough import THOROUGH, few, some
 
 END = EndOfInput().pack()
 
@@ -236,7 +237,7 @@ def test_rows_depend_neither_on_packets_nor_on_the_order_in_which_they_come(orde
     if order == "time":
         applied = in_time(events)
     expected = expected_rows(settings, applied)
-    for turn in range(12):
+    for turn in few(5, range(12)):
         bodies, ends = partitions_of(events, BORDERS, rng)
         records = [*bodies, *ends, *rng.sample(bodies, 3), *rng.sample(ends, 1)]  # some come twice
         if turn:
@@ -268,7 +269,7 @@ def test_rows_by_time_do_not_depend_on_how_events_lie_in_partitions() -> None:
     events, rng = some_events(120), random.Random(6)
     settings = table_settings("time", curves=CURVES, slices=SLICES)
     expected = expected_rows(settings, in_time(events))
-    for _ in range(8):
+    for _ in few(4, range(8)):
         rng.shuffle(events)
         borders = [0, *sorted(rng.choices(range(121), k=rng.randint(0, 5))), 120]
         bodies, ends = partitions_of(events, borders, rng)
@@ -445,16 +446,17 @@ def test_the_size_counts_the_ends_of_many_partitions() -> None:
     assert table.snapshot_bytes() == pytest.approx(len(table.to_bytes()), rel=0.03)
 
 
-def test_ten_thousand_models_of_one_event_take_three_kilobytes_each() -> None:
-    batch = many_models(10_000).pack()
+def test_thousands_of_models_of_one_event_take_three_kilobytes_each() -> None:
+    models = 10_000 if THOROUGH else 3_000
+    batch = many_models(models).pack()
     table = EvaluatorTable(table_settings("arrival"))
     table.apply(batch)
     snapshot = table.to_bytes()
     table = EvaluatorTable.from_bytes(snapshot, table.settings)
     (rows,) = table.apply(END)
-    assert len(rows) == len(table) == 10_000
+    assert len(rows) == len(table) == models
     assert rows[0].reason is not None
-    assert table.live_bytes() < 30_000_000
+    assert table.live_bytes() < 3_000 * models
 
 
 def test_a_packet_of_a_partition_that_the_input_does_not_have_is_refused() -> None:
@@ -483,8 +485,7 @@ def small_models(n: int, models: int, seed: int = 3) -> list[Event]:
     return some_events(n, seed, [f"model {i}" for i in range(models)])
 
 
-@pytest.mark.parametrize("slices", [(), SLICES])
-@pytest.mark.parametrize("packet", [1, 7, 150])
+@pytest.mark.parametrize(("packet", "slices"), some(product([1, 7, 150], [(), SLICES])))
 def test_a_row_comes_out_with_the_record_that_holds_its_event(packet: int, slices: Any) -> None:
     settings = table_settings("arrival", k=4, every=3, slices=slices)
     events = small_models(300, 30)

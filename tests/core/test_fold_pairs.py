@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ from rocsteady.core.paired_fold import PairedFold
 from rocsteady.core.records import Clock, EndOfInput
 from rocsteady.core.rows import NUMBER_COLUMNS
 from rocsteady.core.windows import Adaptive, AllEvents, Fading, LastDuration, LastEvents
-from thorough import examples
+from thorough import THOROUGH, examples, some
 
 PAIRS = list(combinations(range(3), 2))
 
@@ -140,9 +140,10 @@ def oracle(reports, window):
                 yield (test, *pair, checkpoint), found[pair] | {"p_holm": p}
 
 
-@pytest.mark.parametrize("grid", [False, True])
 @pytest.mark.parametrize(
-    "window", [LastEvents(50), LastEvents(10_000), LastDuration("90m"), AllEvents()], ids=str
+    ("window", "grid"),
+    some(product([LastEvents(50), LastEvents(10_000), LastDuration("90m"), AllEvents()], [False, True])),
+    ids=str,
 )
 def test_tests_agree_with_loops_over_all_instances(window, grid):
     chosen = replace(SETTINGS, window=window)
@@ -523,7 +524,7 @@ def test_settings_are_checked(change, words):
 
 # ---- error rates under the null, with fixed seeds
 
-STREAMS, CHECKPOINTS, INSTANCES = 300, 45, 100
+STREAMS, CHECKPOINTS, INSTANCES = 300 if THOROUGH else 120, 45, 100
 
 
 def test_equal_learners_are_rejected_as_often_as_said():

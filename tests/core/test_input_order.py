@@ -29,7 +29,7 @@ from streams import (
     shuffled_within,
     some_events,
 )
-from thorough import examples
+from thorough import THOROUGH, examples
 
 END = EndOfInput().pack()
 WINDOWS: dict[str, Any] = {
@@ -67,7 +67,7 @@ def same(got: list[MeasureRow], expected: list[MeasureRow], window: str) -> None
 def test_rows_are_those_of_the_sorted_stream(window: str, every: str) -> None:
     rng = random.Random(f"{window} {every}")
     table = TableSettings(evaluator(window, every))
-    for turn in range(12):
+    for turn in range(12 if THOROUGH else 6):
         events = some_events(60, rng)
         expected = rows_in_time(table.evaluator, events)
         records = records_of(dealt(events, (1, 2, 4)[turn % 3], rng), rng)

@@ -198,4 +198,4 @@ def test_a_gap_of_many_packets_takes_no_more_than_their_number() -> None:
         assert order.clock == packets - 1
         return time.process_time() - start
 
-    assert min(seconds(20_000) / seconds(2_000) for _ in range(3)) < 40  # 10 where it is linear, 100 else
+    assert any(seconds(20_000) < 40 * seconds(2_000) for _ in range(3))  # 10 where it is linear, 100 else

@@ -9,7 +9,7 @@ import random
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ from rocsteady.core.window_scan import EXACT_EVENTS, auc_interval, rank_sums
 from sklearn import datasets, metrics
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
-from thorough import examples
+from thorough import examples, some
 
 WINDOWS = (1, 2, 3, 5, 10, None)
 Stream = tuple[list[int], list[float]]
@@ -107,8 +107,9 @@ def naive_of(name: str, k: int | None) -> NaiveEvaluator:
     return naive
 
 
-@pytest.mark.parametrize("name", STREAMS)
-@pytest.mark.parametrize("k", [*WINDOWS, 60])
+@pytest.mark.parametrize(
+    ("k", "name"), [*some(product(WINDOWS[:4], STREAMS)), *some(product([*WINDOWS[4:], 60], STREAMS))]
+)
 def test_every_measure_equals_its_oracle_at_every_prefix(name: str, k: int | None) -> None:
     labels, scores = STREAMS[name]
     if k == 60 and len(labels) < 60:
@@ -124,8 +125,7 @@ def test_every_measure_equals_its_oracle_at_every_prefix(name: str, k: int | Non
     assert list(ev.finish()) == []
 
 
-@pytest.mark.parametrize("name", ["random", "tied", "signed zeros"])
-@pytest.mark.parametrize("every", [1, 2, 7])
+@pytest.mark.parametrize(("every", "name"), some(product([1, 2, 7], ["random", "tied", "signed zeros"])))
 def test_rows_do_not_depend_on_how_a_stream_is_cut(name: str, every: int) -> None:
     labels, scores = STREAMS[name]
     times = [(i * 37 % 50) * 10**6 for i in range(len(labels))]
@@ -620,8 +620,9 @@ def multiclass_stream(n: int = 60) -> tuple[list[str], list[float], list[str]]:
     return labels, [rng.randrange(8) / 8 for _ in labels], predicted
 
 
-@pytest.mark.parametrize("positive", [None, "up", "gone", "unheard of"])
-@pytest.mark.parametrize("k", [1, 2, 5, 20, None])
+@pytest.mark.parametrize(
+    ("k", "positive"), some(product([1, 2, 5, 20, None], [None, "up", "gone", "unheard of"]))
+)
 def test_classes_give_the_multiclass_kappa_family(positive: str | None, k: int | None) -> None:
     labels, scores, predicted = multiclass_stream()
     naive = NaiveEvaluator(window=k, positive=positive)

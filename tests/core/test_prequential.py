@@ -25,6 +25,7 @@ from rocsteady.core.prequential_settings import PrequentialSettings, all_keys, p
 from rocsteady.core.records import EndOfInput, EndOfPartition
 from rocsteady.core.rejected import Rejected
 from rocsteady.core.rows import Rows
+from thorough import some
 
 N = 1_000
 
@@ -124,10 +125,11 @@ def test_a_fold_is_a_plain_loop_prediction_for_prediction(method, prequential):
     from river.preprocessing import OneHotEncoder
 
     learners = "m=learner_factories:mixed_bayes", "majority"
-    settings = settings_of(*learners, method=method, prequential=prequential)
-    batch = stream()
+    every = rs.EveryEvents(40)
+    settings = settings_of(*learners, method=method, prequential=prequential, every=every)
+    batch = stream(400)
     model = OneHotEncoder() | GaussianNB()
-    scores, expected = plain_loop(batch, settings.folds, 2, model, 100, settings.evaluator)
+    scores, expected = plain_loop(batch, settings.folds, 2, model, every.n, settings.evaluator)
     rows, reports, refused = run(settings, records(batch), fold=2)
     assert not refused
     np.testing.assert_array_equal(np.concatenate([report.scores for report in reports]), scores)
@@ -136,17 +138,16 @@ def test_a_fold_is_a_plain_loop_prediction_for_prediction(method, prequential):
         assert row._replace(config="") == other._replace(config="")
 
 
-@pytest.mark.parametrize("batch_size", [1, 7])
-@pytest.mark.parametrize("classes", [False, True])
+LEARNERS = "majority", "persistent", "m=naive-bayes", "m=hoeffding"
+FORESTS = [  # 9 s each
+    pytest.param("m=adaptive-forest", *case, marks=pytest.mark.slow)
+    for case in some(itertools.product([False, True], [1, 7]))
+]
+
+
 @pytest.mark.parametrize(
-    "learner",
-    [
-        "majority",
-        "persistent",
-        "m=naive-bayes",
-        "m=hoeffding",
-        pytest.param("m=adaptive-forest", marks=pytest.mark.slow),  # 9 s each
-    ],
+    ("learner", "classes", "batch_size"),
+    [*some(itertools.product(LEARNERS, [False, True], [1, 7]), each=2), *FORESTS],
 )
 def test_cuts_and_restarts_change_nothing(learner, classes, batch_size):
     settings = settings_of(learner, classes=classes, batch=batch_size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from rocsteady.core.settings import MEASURES
 from rocsteady.core.steps import ROW_DUE, sliding_steps
 from rocsteady.core.window_scan import EXACT_EVENTS
 from score_tree_oracle import streams
+from thorough import some
 
 NO_SCORES, NO_LABELS = np.empty(0), np.empty(0, np.int8)
 WINDOWS = [rs.LastEvents(1), rs.LastEvents(3), rs.LastEvents(60), rs.LastEvents(200), rs.AllEvents()]
@@ -52,8 +54,7 @@ def masked(settings: rs.EvaluatorSettings, numbers: np.ndarray) -> np.ndarray:
     return numbers[:, kept]
 
 
-@pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.parametrize(("window", "stream"), some(product(WINDOWS, STREAMS), each=2), ids=str)
 def test_scan_tree_and_evaluator_give_the_same_bits(
     stream: str, window: rs.LastEvents | rs.AllEvents
 ) -> None:
@@ -103,8 +104,7 @@ MADE_AT_ROWS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", MADE_AT_ROWS)
-@pytest.mark.parametrize("window", WINDOWS[1:], ids=str)
+@pytest.mark.parametrize(("window", "kind"), some(product(WINDOWS[1:], MADE_AT_ROWS)), ids=str)
 def test_what_is_made_at_a_row_has_the_same_bits_from_scan_and_tree(
     kind: str, window: rs.LastEvents | rs.AllEvents
 ) -> None:

@@ -115,7 +115,7 @@ def test_a_measure_of_scores_equals_its_oracle_at_every_prefix(make: Any, oracle
 @pytest.mark.parametrize("k", WINDOWS)
 @pytest.mark.parametrize("name", DECISIONS)
 def test_a_measure_of_classes_equals_its_oracle_at_every_prefix(name: str, k: int) -> None:
-    labels, predicted = classed(250)
+    labels, predicted = classed(250 if k == 100 else 120)
     hits = baseline_hits(labels, k, lambda _: False)
     metric = DECISIONS[name](k)
     for i, (label, prediction) in enumerate(zip(labels, predicted, strict=True)):

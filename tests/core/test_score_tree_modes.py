@@ -22,7 +22,7 @@ MODES = {
         {"ROCSTEADY_BUCKET_SLOTS": "8", "NUMBA_DISABLE_JIT": "1"},
         (
             "batches or bulk or removing or later or loaded or (random or special) and (10 or 60) or "
-            "fraction or infinit or survive or (magnitudes or falling) and (3 or 17)"
+            "fraction or infinit or survive or exact_in_both and (magnitudes or falling)"
         ),
     ),
 }

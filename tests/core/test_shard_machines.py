@@ -9,6 +9,7 @@ from broken_protocols import BROKEN
 from rocsteady.core.errors import CorruptBytesError
 from simulated_machines import Joins, Tables
 from simulator import Simulation, WrongRowsError
+from thorough import few
 
 MACHINES: dict[str, Any] = {"joins": Joins, "tables": Tables}
 FOUND_AT_ONCE = {
@@ -20,6 +21,13 @@ FOUND_AT_ONCE = {
         "put before the writes", "timers pass by", "log kept", "order of the bag trusted",
     ),
 }  # fmt: skip
+SEEN_AT = {
+    ("joins", "left in the cache"): 27, ("joins", "put before the writes"): 15,
+    ("joins", "logged and in the snapshot"): 73, ("tables", "absent token matches"): 7,
+    ("tables", "tokens are counts"): 12, ("tables", "put before the writes"): 14,
+}  # fmt: skip
+"""Seeds that showed a broken rule, to be tried before the others: another machine may need another seed."""
+
 FOUND_LATER = {
     "joins": ("left in the cache", "put before the writes", "logged and in the snapshot"),
     "tables": (),
@@ -28,7 +36,7 @@ FOUND_LATER = {
 
 @pytest.mark.parametrize("kind", MACHINES)
 def test_what_leaves_is_what_leaves_an_undisturbed_machine(kind: str) -> None:
-    for seed in range(15):
+    for seed in few(6, range(15)):
         Simulation(seed, machines=MACHINES[kind]).run()
 
 
@@ -36,7 +44,7 @@ def test_what_leaves_is_what_leaves_an_undisturbed_machine(kind: str) -> None:
 @pytest.mark.parametrize("begin", range(15, 165, 50))
 @pytest.mark.parametrize("kind", MACHINES)
 def test_it_is_for_many_more_seeds(kind: str, begin: int) -> None:
-    for seed in range(begin, begin + 50):
+    for seed in few(12, range(begin, begin + 50)):
         Simulation(seed, machines=MACHINES[kind]).run()
 
 
@@ -45,7 +53,7 @@ def pairs(rules: dict[str, tuple[str, ...]]) -> list[tuple[str, str]]:
 
 
 def finds(kind: str, rule: str, seeds: int) -> bool:
-    for seed in range(seeds):
+    for seed in (SEEN_AT.get((kind, rule), 0), *range(seeds)):
         try:
             Simulation(seed, *BROKEN[rule], machines=MACHINES[kind]).run()
         except (WrongRowsError, CorruptBytesError):

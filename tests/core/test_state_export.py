@@ -15,6 +15,7 @@ from rocsteady.core.join_batches import LabelBatch, PredictionBatch
 from rocsteady.core.label_join import JoinSettings
 from rocsteady.core.settings import TableSettings
 from streams import SECOND, Event, dealt, event_batch, shuffled_within, some_events
+from thorough import few
 
 MODELS = ("a", "b", "c", "ü")
 
@@ -60,12 +61,12 @@ def table_of(order: str, rng: random.Random, shards: int) -> TableSettings:
 
 
 @pytest.mark.parametrize("order", ["time", "position", "arrival"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", few(4, (3, 8, 10, 6, 0, 1, 2, 4, 5, 7, 9, 11)))
 def test_a_cut_anywhere_changes_no_row_and_loses_none(order: str, seed: int) -> None:
     rng = random.Random(f"{order} {seed}")
     shards, others = rng.choice([(1, 1), (3, 3), (2, 4), (4, 2), (3, 2)])
     table = table_of(order, rng, shards)
-    events = some_events(90, rng, MODELS)
+    events = some_events(60, rng, MODELS)
     if table.deduplicate is not None:  # some come again, by the same id
         events += [event._replace(time=event.time + rng.randint(0, 25) * SECOND) for event in events[::4]]
     partitions = dealt(
@@ -125,7 +126,7 @@ def joined_plans(rng: random.Random) -> list[Plan]:
     return plans
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", few(5, (13, 5, 14, 7, 6, 0, 1, 2, 3, 4, 8, 9, 10, 11, 12, 15)))
 def test_a_cut_passes_from_joins_to_evaluators(seed: int) -> None:
     rng = random.Random(f"join {seed}")
     (joins, tables), (other_joins, other_tables) = rng.choice(

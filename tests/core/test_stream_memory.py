@@ -1,4 +1,4 @@
-"""State is bounded by event time, not by the stream: ten million events, ids that never match, long ids."""
+"""State is bounded by event time, not by the stream: millions of events, ids that never match, long ids."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rocsteady.core.label_join import JoinSettings, LabelJoin
 from rocsteady.core.records import Heartbeat, unpack_record
 from rocsteady.core.rejected import Rejected
 from rocsteady.core.settings import TableSettings
+from thorough import THOROUGH
 
 MB = 1 << 20
 BATCH = 50_000
@@ -59,9 +60,9 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="i
 
 @needs_proc
 @pytest.mark.slow
-def test_ten_million_events_through_a_join_and_evaluators_take_what_a_ttl_of_them_takes() -> None:
+def test_millions_of_events_through_a_join_and_evaluators_take_what_a_ttl_of_them_takes() -> None:
     """One event a microsecond; a label follows within 100 ms, for nine of ten; a ttl of 200 ms is 200,000."""
-    n, ttl, chance = 10_000_000, 200_000, np.random.default_rng(1)
+    n, ttl, chance = 10_000_000 if THOROUGH else 4_000_000, 200_000, np.random.default_rng(1)
     join = LabelJoin(JoinSettings(ttl, 0, "first", 1, 1), 0)
     settings = TableSettings(
         rs.EvaluatorSettings(window=rs.LastDuration("50ms"), every=rs.EverySeconds("100ms"), order="time"),
@@ -98,7 +99,7 @@ def test_ten_million_events_through_a_join_and_evaluators_take_what_a_ttl_of_the
     assert counts["joined"] > 0.88 * n
     assert counts["joined"] + counts["unmatched"] > n - 3 * ttl
     assert table.counts()["events_applied"] > 0.88 * n
-    assert rows > 20 * 90
+    assert rows > 20 * 0.9 * n / 100_000
     assert join_watch.snapshot < 6 * MB, "some 60,000 predictions wait"
     assert join_watch.live < 30 * MB
     assert table_watch.live < 30 * MB
@@ -133,7 +134,7 @@ def test_ids_of_ten_kilobytes_go_when_they_have_matched(second: str) -> None:
     chance = np.random.default_rng(3)
     join, watch = LabelJoin(JoinSettings(100, 0, second, 1, 1), 0), Watch()
     label_of = dict(zip("aAbBéÉ", (0, 1, 0, 1, 0, 1), strict=True))
-    for sequence in range(600):
+    for sequence in range(200):
         stem = f"{sequence}".zfill(10_000)
         ids = IdColumn.of([stem + letter for letter in label_of])
         times = 50 * sequence + np.arange(6)
@@ -153,6 +154,6 @@ def test_ids_of_ten_kilobytes_go_when_they_have_matched(second: str) -> None:
                     found = zip(event.ids.to_list(), event.labels.tolist(), strict=True)
                     assert all(id_ is not None and label_of[id_[-1]] == label for id_, label in found)
         watch.look(join, False)
-    assert join.counts()["joined"] >= 6 * 590
+    assert join.counts()["joined"] >= 6 * 190
     assert watch.live < 12 * MB
     assert len(join.to_bytes()) < MB

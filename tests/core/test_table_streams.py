@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from rocsteady.core.settings import SLICE_CAP, TableSettings
 from rocsteady.core.snapshot import Snapshot, describe
 from rocsteady.core.time_order import in_time_order
 from rocsteady.core.windows import parse_window
+from thorough import few, some
 
 END = EndOfInput().pack()
 SLICES = (("carrier",), ("carrier", "origin"))
@@ -213,14 +214,14 @@ FEATURES: dict[str, dict[str, Any]] = {
 )
 @pytest.mark.parametrize("feature", FEATURES)
 def test_rows_are_those_of_the_definition_however_events_are_cut(feature: str, order: str) -> None:
-    for seed in range(6):
+    for seed in few(3, (0, 2, 3, 1, 4, 5)):
         rng = random.Random(seed)
         late = 0 if seed < 2 else 40
         events = some_events(90, seed, late)
         n = len(events)
         settings = settings_of(order, every=rng.choice((1, 3, 50)), **FEATURES[feature])
         wanted = expected(settings, events)
-        for turn in range(5):
+        for turn in few(3, range(5)):
             borders = (0, n) if order == "arrival" else (0, n // 3, n // 3, n)
             records = records_of(events, borders, rng)
             if turn and order != "arrival":
@@ -245,10 +246,10 @@ def test_the_definition_is_put_to_the_proof() -> None:
 # ---- silence
 
 
-@pytest.mark.parametrize(
-    "window", ["last:5", "last:20s", "fading:4", "fading:9s", "adaptive:0.5:error", "all"]
-)
-@pytest.mark.parametrize("weighted", [False, True])
+GRID_WINDOWS = ("last:5", "last:20s", "fading:4", "fading:9s", "adaptive:0.5:error", "all")
+
+
+@pytest.mark.parametrize(("weighted", "window"), some(product([False, True], GRID_WINDOWS)))
 def test_rows_on_a_grid_are_the_same_however_events_are_cut(window: str, weighted: bool) -> None:
     evaluator = rs.EvaluatorSettings(window=parse_window(window), every=rs.EverySeconds(7), order="time")
     settings = TableSettings(evaluator, slices=("carrier",), idle_ttl=25_000_000)

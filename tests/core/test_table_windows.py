@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,12 @@ from rocsteady.core.events import EventBatch, IdColumn, TextColumn
 from rocsteady.core.records import EndOfInput, EndOfPartition
 from rocsteady.core.settings import TableSettings
 from rocsteady.core.windows import parse_every, parse_window
+from thorough import some
 
 EVENTS = 240
 BORDERS = (0, 90, 90, EVENTS)
 END = EndOfInput().pack()
+ORDERS = ("arrival", "position", "time")
 WINDOWS = ("last:30", "last:40s", "fading:8", "fading:20s", "adaptive:0.5:error", "adaptive", "all")
 
 
@@ -68,48 +71,44 @@ def vars_of(batch: EventBatch) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "order",
-    [
-        pytest.param("arrival", marks=pytest.mark.slow),
-        "position",
-        pytest.param("time", marks=pytest.mark.slow),
-    ],
+    ("window", "order", "kind"),
+    some(
+        product(WINDOWS, ORDERS, ["1, weighted", "11s, weighted", "11s", "7, weighted, classes", "7"]),
+        each=4,
+    ),
 )
-@pytest.mark.parametrize("window", WINDOWS)
-def test_rows_are_those_of_each_model_alone(window: str, order: str) -> None:
+def test_rows_are_those_of_each_model_alone(window: str, order: str, kind: str) -> None:
     rng = random.Random(3)
-    for every, weighted, classes in (
-        ("1", True, False), ("11s", True, False), ("11s", False, False),
-        ("7", True, True), ("7", False, False),
-    ):  # fmt: skip
-        events = columns(weighted, classes)
-        evaluator = rs.EvaluatorSettings(
-            window=parse_window(window), every=parse_every(every), order=order,  # type: ignore[arg-type]
-            measures="all", positive="bad" if classes else None,  # type: ignore[arg-type]
-        )  # fmt: skip
-        settings = TableSettings(evaluator)
-        by_time = events.take(np.argsort(events.times, kind="stable"))
-        if order == "time":  # of events that share a time the table knows an order by id
-            ids = np.array([int(id_) for id_ in events.ids.encoded()])  # type: ignore[union-attr]
-            text = np.char.encode(ids.astype(str))
-            by_time = events.take(np.lexsort((text, events.times)))
-        expected = list(alone(evaluator, by_time if order == "time" else events))
-        for turn in range(3):
-            packets = records(events, rng)
-            if turn and order != "arrival":
-                rng.shuffle(packets)
-            table, rows = EvaluatorTable(settings), []
-            for packet in [*packets, END]:
-                for part in table.apply(packet):
-                    rows += part
-                if turn and rng.random() < 0.3:
-                    said, data = table.snapshot_bytes(), table.to_bytes()
-                    assert 0.9 * len(data) - 300 < said < 1.1 * len(data) + 300
-                    table = EvaluatorTable.from_bytes(data, settings)
-            rows.sort(key=lambda row: (row.model, row.row))
-            assert len(rows) == len(expected)
-            for row, other in zip(rows, expected, strict=True):
-                same = dict(zip(row._fields, other, strict=True))
-                assert differences(row, same, 1e-12, ("h", "cost_curve_area")) == [], (every, turn)
-                if not turn:
-                    assert row == other
+    every, *more = kind.split(", ")
+    weighted, classes = "weighted" in more, "classes" in more
+    events = columns(weighted, classes)
+    evaluator = rs.EvaluatorSettings(
+        window=parse_window(window), every=parse_every(every), order=order,  # type: ignore[arg-type]
+        measures="all", positive="bad" if classes else None,  # type: ignore[arg-type]
+    )  # fmt: skip
+    settings = TableSettings(evaluator)
+    by_time = events.take(np.argsort(events.times, kind="stable"))
+    if order == "time":  # of events that share a time the table knows an order by id
+        ids = np.array([int(id_) for id_ in events.ids.encoded()])  # type: ignore[union-attr]
+        text = np.char.encode(ids.astype(str))
+        by_time = events.take(np.lexsort((text, events.times)))
+    expected = list(alone(evaluator, by_time if order == "time" else events))
+    for turn in range(3):
+        packets = records(events, rng)
+        if turn and order != "arrival":
+            rng.shuffle(packets)
+        table, rows = EvaluatorTable(settings), []
+        for packet in [*packets, END]:
+            for part in table.apply(packet):
+                rows += part
+            if turn and rng.random() < 0.3:
+                said, data = table.snapshot_bytes(), table.to_bytes()
+                assert 0.9 * len(data) - 300 < said < 1.1 * len(data) + 300
+                table = EvaluatorTable.from_bytes(data, settings)
+        rows.sort(key=lambda row: (row.model, row.row))
+        assert len(rows) == len(expected)
+        for row, other in zip(rows, expected, strict=True):
+            same = dict(zip(row._fields, other, strict=True))
+            assert differences(row, same, 1e-12, ("h", "cost_curve_area")) == [], turn
+            if not turn:
+                assert row == other

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from rocsteady.core.weighted_measures import partial_auc
 from rocsteady.core.weighted_ranking import WeightedRanking, warm_up
 from rocsteady.core.weighted_tree import WeightedTree
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
+from thorough import some
 from weighted_oracle import WeightedOracle, finite_streams, weightings
 
 RANKING = MEASURES[: MEASURES.index("calibration_error") + 1]
@@ -74,8 +76,7 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("kind", SETTINGS)
-@pytest.mark.parametrize("window", [1, 2, 5, 30, 700])
+@pytest.mark.parametrize(("window", "kind"), some(product([1, 2, 5, 30, 700], SETTINGS)))
 def test_weights_of_one_make_the_rows_of_unit_weights(kind: str, window: int) -> None:
     settings = SETTINGS[kind]
     events = (1_500 if window == 700 else 60) if COMPILED else 20

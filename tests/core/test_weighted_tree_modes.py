@@ -17,7 +17,10 @@ MODES = {
     ),
     "leaves of 8, interpreted": (
         {"ROCSTEADY_BUCKET_SLOTS": "8", "NUMBA_DISABLE_JIT": "1"},
-        "not exact_fractions and not weights_of_one or sawtooth or 30-usual or 30-flipped",
+        (
+            "not exact_fractions and not weights_of_one or exact_fractions and (sawtooth or five) or "
+            "weights_of_one and (30 or flipped)"
+        ),
     ),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import rocsteady as rs
 from oracles import DECISIONS, RANKING, differences
 from rocsteady.core.evaluator_state import write_evaluator
 from sklearn.metrics import accuracy_score, average_precision_score, roc_auc_score
+from thorough import some
 from weighted_window_oracle import WeightedWindowOracle
 
 MICROS = 1_000_000
@@ -75,32 +77,34 @@ def wrong(row: Any, expected: dict[str, Any]) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("every", EMISSIONS)
-@pytest.mark.parametrize("window", WINDOWS)
-def test_rows_are_those_of_a_list_that_is_searched_anew(window: str, every: str) -> None:
-    events = 90
+KINDS = [f"{weighting}/{timing}" for weighting in WEIGHTS[:3] for timing in TIMES]
+
+
+@pytest.mark.parametrize(("window", "every", "kind"), some(product(WINDOWS, EMISSIONS, KINDS), each=6))
+def test_rows_are_those_of_a_list_that_is_searched_anew(window: str, every: str, kind: str) -> None:
+    events, number = 90, KINDS.index(kind)
     choices = {
         "window": WINDOWS[window][0], "every": EMISSIONS[every][0], "measures": "all", "probabilities": True,
     }  # fmt: skip
-    for number, kind in enumerate(f"{w}/{t}" for w in WEIGHTS[:3] for t in TIMES):
-        classes = "ones" if number == 4 else "zeros" if number == 6 else "both"
-        labels, scores, weights, times = stream(kind, events, number, classes)
-        oracle = WeightedWindowOracle(
-            **WINDOWS[window][1],
-            **EMISSIONS[every][1],
-            probabilities=True,
-            searched=11 if every == "1" else 3,
-        )
-        for event in zip(labels.tolist(), scores.tolist(), weights.tolist(), times.tolist(), strict=True):
-            oracle.apply(*event)
-        rows = rs.ModelEvaluator(**choices).update(labels, scores, times=times, weights=weights)
-        assert len(rows) == len(oracle.rows), kind
-        for row, expected in zip(rows, oracle.rows, strict=True):
-            assert wrong(row, expected) == [], (kind, row.row)
+    classes = "ones" if number == 4 else "zeros" if number == 6 else "both"
+    labels, scores, weights, times = stream(kind, events, number, classes)
+    oracle = WeightedWindowOracle(
+        **WINDOWS[window][1],
+        **EMISSIONS[every][1],
+        probabilities=True,
+        searched=11 if every == "1" else 3,
+    )
+    for event in zip(labels.tolist(), scores.tolist(), weights.tolist(), times.tolist(), strict=True):
+        oracle.apply(*event)
+    rows = rs.ModelEvaluator(**choices).update(labels, scores, times=times, weights=weights)
+    assert len(rows) == len(oracle.rows)
+    for row, expected in zip(rows, oracle.rows, strict=True):
+        assert wrong(row, expected) == [], row.row
 
 
-@pytest.mark.parametrize("positive", ["b", None])
-@pytest.mark.parametrize("window", ["last:5", "last:90s", "fading:15", "fading:2s"])
+@pytest.mark.parametrize(
+    ("window", "positive"), some(product(["last:5", "last:90s", "fading:15", "fading:2s"], ["b", None]))
+)
 def test_rows_of_classes_are_those_of_a_list(window: str, positive: str | None) -> None:
     rng = np.random.default_rng(4)
     for kind in ("random/late", "tied/ordered", "giants/backwards"):
@@ -124,8 +128,7 @@ def test_rows_of_classes_are_those_of_a_list(window: str, positive: str | None) 
             assert wrong(row, expected) == [], (kind, row.row)
 
 
-@pytest.mark.parametrize("every", ["7", "9s"])
-@pytest.mark.parametrize("signal", ["placement", "error", "brier"])
+@pytest.mark.parametrize(("signal", "every"), some(product(["placement", "error", "brier"], ["7", "9s"])))
 def test_an_adaptive_window_of_weights_is_that_of_a_list(signal: str, every: str) -> None:
     events, rng = 420, np.random.default_rng(3)
     labels, _, weights, times = stream("tied/ordered", events)
@@ -160,8 +163,7 @@ UNFADING = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", EMISSIONS)
-@pytest.mark.parametrize("window", UNFADING)
+@pytest.mark.parametrize(("window", "every"), some(product(UNFADING, EMISSIONS)))
 def test_weights_of_one_make_the_rows_of_no_weights(window: str, every: str) -> None:
     choices = {
         "window": UNFADING[window], "every": EMISSIONS[every][0], "measures": "all", "probabilities": True,
@@ -190,8 +192,7 @@ ALL_WINDOWS = {**{name: window for name, (window, _) in WINDOWS.items()}, **UNFA
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("every", EMISSIONS)
-@pytest.mark.parametrize("window", ALL_WINDOWS)
+@pytest.mark.parametrize(("window", "every"), some(product(ALL_WINDOWS, EMISSIONS)))
 def test_batches_change_no_bit_and_snapshots_nothing_beyond_rounding(window: str, every: str) -> None:
     choices = {
         "window": ALL_WINDOWS[window], "every": EMISSIONS[every][0], "measures": "all", "probabilities": True,
@@ -355,14 +356,14 @@ def test_the_scale_of_weights_changes_nothing_but_masses(window: str, scale: flo
 
 @pytest.mark.parametrize("window", ["last:40", "fading:15", "all"])
 def test_a_giant_that_came_and_went_leaves_nothing_behind(window: str) -> None:
-    labels, scores, weights, _ = stream("random/ordered", 3_000)
+    labels, scores, weights, _ = stream("random/ordered", 1_000)
     giants = weights.copy()
     giants[20], giants[25] = 1e300, 1e290
     for hour in (rs.EveryEvents(1_000), rs.EveryEvents(1)):
         choices = {"window": ALL_WINDOWS[window], "every": hour, "measures": "all"}
         plain = rs.ModelEvaluator(**choices).update(labels, scores, weights=weights)
         there = rs.ModelEvaluator(**choices).update(labels, scores, weights=giants)
-        if window == "fading:15":  # 1e300 is nothing after 1,050 half-lives: all of these events
+        if window == "fading:15":  # 1e300 is nothing after 1,050 half-lives: more than there are
             assert there[-1].weight > 1e200
         elif window == "all":
             assert there[-1].weight == pytest.approx(1e300)

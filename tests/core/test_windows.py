@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import rocsteady as rs
 from adaptive_oracle import AdaptiveOracle
 from oracles import NaiveEvaluator, differences
 from sklearn.metrics import roc_auc_score
+from thorough import some
 from window_oracle import WindowOracle
 
 MICROS = 1_000_000
@@ -58,9 +60,10 @@ def pieces(events: int, rng: np.random.Generator) -> Iterator[slice]:
     yield from (slice(a, b) for a, b in zip([0, *cuts], [*cuts, events], strict=True))
 
 
-@pytest.mark.parametrize("kind", ["ordered", "late", "backwards", "shuffled", "one"])
-@pytest.mark.parametrize("every", EMISSIONS)
-@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize(
+    ("window", "every", "kind"),
+    some(product(WINDOWS, EMISSIONS, ["ordered", "late", "backwards", "shuffled", "one"]), each=5),
+)
 def test_rows_are_those_of_a_list_that_is_searched_anew(window: str, every: str, kind: str) -> None:
     labels, scores, times = stream(kind)
     choices = {
@@ -157,8 +160,7 @@ def drifting(events: int, seed: int, share: float = 0.3) -> tuple[np.ndarray, np
     return labels, 1 / (1 + np.exp(-(rng.normal(size=events) + quality * (labels - 0.5)))).round(3)
 
 
-@pytest.mark.parametrize("signal", ["placement", "error", "brier"])
-@pytest.mark.parametrize("share", [0.5, 0.1])
+@pytest.mark.parametrize(("share", "signal"), some(product([0.5, 0.1], ["placement", "error", "brier"])))
 def test_an_adaptive_window_is_that_of_a_list(signal: str, share: float) -> None:
     labels, scores = drifting(3_000, 5, share)
     scores = np.clip(scores, 0, 1)
