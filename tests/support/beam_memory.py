@@ -2,7 +2,8 @@
 
 Half of the time of a small job is that: Beam asks for the signature of each method of a DoFn some hundred
 times, and makes an argparse parser for each look at its options. The answers are those of Beam itself, and
-depend on nothing but the function, or the class of options and its flags. A thorough run does without.
+depend on nothing but the function, or the class of options and its flags. A thorough run does without, and so
+does another Beam than the one whose inside this was written for.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import types
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import apache_beam
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.transforms import core
 
+_BEAM = "2.77."
 _work_out = core.get_function_args_defaults
 _parse = PipelineOptions.__init__
 _functions: WeakKeyDictionary[Any, tuple[list[str], list[Any]]] = WeakKeyDictionary()
@@ -24,6 +27,8 @@ _options: dict[tuple[type, tuple[str, ...]], Any] = {}
 
 def remember() -> None:
     """Let Beam remember, from now on, in this process."""
+    if not apache_beam.__version__.startswith(_BEAM):
+        return
     core.get_function_args_defaults = _arguments
     PipelineOptions.__init__ = _begin  # type: ignore[method-assign]
 
