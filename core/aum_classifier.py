@@ -7,9 +7,19 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .aum_descent import Criterion, DescentSettings, Design, Examples, LabelLoss, Line, descend, scaling_of
+from .aum_descent import (
+    Criterion,
+    DescentSettings,
+    Design,
+    Examples,
+    LabelLoss,
+    Line,
+    checked_settings,
+    descend,
+    scaling_of,
+)
 from .errors import ConfigError, InputError, MissingPackageError
-from .estimator_settings import check_choice, check_number, check_whole
+from .estimator_settings import check_choice, check_number
 from .events import FloatArray
 
 try:
@@ -89,7 +99,7 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: npt.ArrayLike | None = None,
     ) -> AumLinearClassifier:
         """Train on examples, (n, d) dense or sparse, of two classes. O((n log n + values) steps)."""
-        self._check()
+        settings = self._checked()
         features, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(labels)
         weights = None
@@ -124,9 +134,6 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             start = random.normal(size=len(start))
         _, spread = trained.loss.spread(trained.design.predictions(start))
         start = start / (spread or 1.0)
-        settings = DescentSettings(
-            self.line_search, self.max_iter, self.tol, self.early_stopping or "auc", self.n_iter_no_change
-        )
         self.descent_ = descend(trained, start, settings, None if valid is None else examples(valid))
         self.n_iter_ = max(self.descent_.n_iter, 1)
         self.converged_reason_ = self.descent_.reason
@@ -154,18 +161,12 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         return tags
 
-    def _check(self) -> None:
-        check_choice("rate", self.rate, (True, False))
-        check_choice("line_search", self.line_search, ("backtracking", "exact"))
-        check_choice("early_stopping", self.early_stopping, (None, "aum", "auc"))
+    def _checked(self) -> DescentSettings:
         check_choice("init", self.init, ("means", "random"))
-        check_whole("max_iter", self.max_iter, 0)
-        check_whole("n_iter_no_change", self.n_iter_no_change, 1)
-        check_number("tol", self.tol, 0.0, 1.0)
-        check_number("margin", self.margin, 0.0, 1e100)
         check_number("validation_fraction", self.validation_fraction, 0.0, 1.0)
         if not self.validation_fraction:
             raise ConfigError("validation_fraction=0 holds nothing out; give more, or early_stopping=None")
+        return checked_settings(self)
 
 
 def _split(

@@ -30,8 +30,9 @@ from .aum import Aum, aum_of_breakpoints, aum_of_classes
 from .aum_line_search import LineSearch, search_line
 from .error_functions import ErrorFunctions
 from .error_roc import ErrorRoc
+from .estimator_settings import check_choice, check_number, check_whole
 from .events import FloatArray, Int8Array
-from .feature_columns import check_size
+from .feature_columns import check_size, ranges_of, sparse_squares
 
 Line = Literal["backtracking", "exact"]
 Criterion = Literal["aum", "auc"]
@@ -53,18 +54,11 @@ def scaling_of(features: Any, weights: FloatArray | None = None) -> Scaling:
     Raises InputError for a feature whose squares are no finite numbers.
     """
     n = features.shape[0]
-    ends: tuple[Any, Any] = features.min(axis=0), features.max(axis=0)
-    low, high = (np.asarray(each.toarray() if hasattr(each, "toarray") else each).ravel() for each in ends)
-    check_size(low, high)
+    check_size(*ranges_of(features))
     w = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
     mean = np.asarray(features.T @ w).ravel()
     if sparse.issparse(features):
-        rows = features.tocsr()  # type: ignore[attr-defined]
-        of_entries = np.repeat(w, np.diff(rows.indptr))
-        apart = rows.data - mean[rows.indices]
-        present = np.bincount(rows.indices, of_entries, len(mean))
-        variance = np.bincount(rows.indices, of_entries * apart**2, len(mean))
-        variance += np.maximum(1.0 - present, 0.0) * mean**2
+        variance = sparse_squares(features.tocsr(), w, mean, 1.0)  # type: ignore[attr-defined]
     else:
         variance = np.einsum("ij,ij,i->j", features - mean, features - mean, w)
     square = variance + mean**2
@@ -190,6 +184,24 @@ class DescentSettings:
     tol: float = 1e-4
     criterion: Criterion = "auc"
     patience: int = 10
+
+
+def checked_settings(estimator: Any) -> DescentSettings:
+    """Return how an estimator is to descend. Raises ConfigError for a parameter that both estimators have."""
+    check_choice("rate", estimator.rate, (True, False))
+    check_choice("line_search", estimator.line_search, ("backtracking", "exact"))
+    check_choice("early_stopping", estimator.early_stopping, (None, "aum", "auc"))
+    check_whole("max_iter", estimator.max_iter, 0)
+    check_whole("n_iter_no_change", estimator.n_iter_no_change, 1)
+    check_number("tol", estimator.tol, 0.0, 1.0)
+    check_number("margin", estimator.margin, 0.0, 1e100)
+    return DescentSettings(
+        estimator.line_search,
+        estimator.max_iter,
+        estimator.tol,
+        estimator.early_stopping or "auc",
+        estimator.n_iter_no_change,
+    )
 
 
 @dataclass

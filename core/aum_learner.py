@@ -165,12 +165,11 @@ class AumLearner:
     def _move(self, model: _Model, matrix: Any, positive: Any) -> None:
         """Make one step along the gradient, and fit the probabilities anew."""
         mass = int(positive.sum())
+        scores = np.asarray(matrix @ model.weights)
         if not 0 < mass < len(positive):  # one class: AUM is 0 and says nothing, but how many there are does
-            scores = np.asarray(matrix @ model.weights)
             odds = math.log((mass + 1) / (len(positive) - mass + 1))
             model.offset = odds - model.slope * float(scores.mean())
             return
-        scores = np.asarray(matrix @ model.weights)
         shifted = scores - positive * MARGIN + 0.0
         loss = aum_of_classes(positive, shifted, _NO_WEIGHTS, rate=True, together=True)
         model.weights = model.weights - self.step * np.asarray(matrix.T @ loss.gradient)

@@ -15,12 +15,13 @@ from .aum_descent import (
     Examples,
     Line,
     Scaling,
+    checked_settings,
     descend,
     scaling_of,
 )
 from .error_functions import ErrorFunctions, as_indices
 from .errors import InputError, MissingPackageError
-from .estimator_settings import check_choice, check_number, check_whole
+from .estimator_settings import check_choice, check_whole
 from .events import FloatArray
 from .interval_regression import fit_by_cross_validation
 
@@ -104,7 +105,7 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
 
         Raises InputError, ConfigError.
         """
-        self._check()
+        settings = self._checked()
         if not isinstance(errors, ErrorFunctions):
             raise InputError(
                 f"errors is of type {type(errors).__name__}; make ErrorFunctions.of_penalties(...) of them"
@@ -123,9 +124,6 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
             trained, valid = (
                 Examples(Design(features[rows][:, kept], own), ErrorLoss(errors.take(rows), self.rate))
                 for rows in (train, held)
-            )
-            settings = DescentSettings(
-                self.line_search, self.max_iter, self.tol, self.early_stopping or "auc", self.n_iter_no_change
             )
             found = descend(trained, start[kept], settings, valid if len(held) else None)
             self.descents_.append(found)
@@ -184,14 +182,8 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
         folds = random.permutation(np.arange(n) % self.n_splits)
         return [np.flatnonzero(folds == fold) for fold in range(self.n_splits)]
 
-    def _check(self) -> None:
-        check_choice("rate", self.rate, (True, False))
-        check_choice("line_search", self.line_search, ("backtracking", "exact"))
-        check_choice("early_stopping", self.early_stopping, (None, "aum", "auc"))
+    def _checked(self) -> DescentSettings:
         check_choice("init", self.init, ("intervals", "random"))
-        check_whole("max_iter", self.max_iter, 0)
-        check_whole("n_iter_no_change", self.n_iter_no_change, 1)
         check_whole("cv", self.cv, 2)
-        check_number("tol", self.tol, 0.0, 1.0)
         check_whole("n_splits", self.n_splits, 2)
-        check_number("margin", self.margin, 0.0, 1e100)
+        return checked_settings(self)

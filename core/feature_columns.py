@@ -39,6 +39,27 @@ def columns_of(x: Mapping[str, Any]) -> list[tuple[Column, float]]:
     return found
 
 
+def ranges_of(features: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the greatest value of each column, (m,), of rows, dense or sparse. O(values)."""
+    ends = features.min(axis=0), features.max(axis=0)
+    low, high = (
+        np.asarray(each.toarray() if hasattr(each, "toarray") else each, np.float64).ravel() for each in ends
+    )
+    return low, high
+
+
+def sparse_squares(rows: Any, weights: FloatArray, mean: FloatArray, total: float) -> FloatArray:
+    """Return the weighted sums of squares around the mean of each column, (m,), of CSR rows.
+
+    total  of the weights; missing entries are 0. O(entries + columns).
+    """
+    of_entries = np.repeat(weights, np.diff(rows.indptr))
+    apart = rows.data - mean[rows.indices]
+    present = np.bincount(rows.indices, of_entries, len(mean))
+    squares = np.bincount(rows.indices, of_entries * apart * apart, len(mean))
+    return np.asarray(squares + np.maximum(0.0, total - present) * mean * mean, np.float64)
+
+
 def check_size(low: FloatArray, high: FloatArray) -> None:
     """Raise InputError where the least or the greatest value of a feature, (m,) each, is beyond `MOST`."""
     size = np.maximum(-low, high)

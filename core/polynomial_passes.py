@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .errors import InputError
 from .evaluator_inputs import as_array, as_numbers
 from .events import FloatArray
-from .feature_columns import check_size
+from .feature_columns import check_size, ranges_of, sparse_squares
 from .polynomial_series import chebyshev_values, widen_ranges
 from .standardised_rows import Block, Slopes, Standardiser, blocks_of, is_sparse
 from .step_polynomials import nodes_and_transform
@@ -69,19 +69,10 @@ class FeatureSums:
         if not chosen.any():
             return
         part, weights = block.features[chosen], block.weights[chosen]
-        if is_sparse(part):
-            low, high = _sparse_range(part)
-            self._include(low, high)
-            moments = _sparse_moments(part, weights)
-        else:
+        if not is_sparse(part):
             part = np.asarray(part, np.float64)
-            low, high = part.min(axis=0), part.max(axis=0)
-            self._include(low, high)
-            total = float(weights.sum())
-            mean = weights @ part / total
-            apart = part - mean
-            moments = ClassMoments(total, mean, weights @ (apart * apart))
-        self._merge_class(label, moments)
+        self._include(*ranges_of(part))
+        self._merge_class(label, _moments(part, weights))
 
     def _include(self, low: FloatArray, high: FloatArray) -> None:
         bad = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
@@ -119,23 +110,14 @@ class FeatureSums:
         self.rows += other.rows
 
 
-def _sparse_range(part: Any) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the greatest value of each feature, of rows whose missing entries are 0."""
-    low, high = (np.asarray(found.todense(), float).ravel() for found in (part.min(axis=0), part.max(axis=0)))
-    return low, high
-
-
-def _sparse_moments(part: Any, weights: FloatArray) -> ClassMoments:
-    """Return the moments of rows whose missing entries are 0. O(entries + features)."""
+def _moments(part: Any, weights: FloatArray) -> ClassMoments:
+    """Return the moments of rows, dense or CSR. O(values)."""
     total = float(weights.sum())
     mean = weights @ part / total
-    of_entries = np.repeat(weights, np.diff(part.indptr))
-    apart = part.data - mean[part.indices]
-    count = part.shape[1]
-    present = np.bincount(part.indices, of_entries, count)
-    squares = np.bincount(part.indices, of_entries * apart * apart, count)
-    absent = np.maximum(0.0, total - present)
-    return ClassMoments(total, mean, squares + absent * mean * mean)
+    if is_sparse(part):
+        return ClassMoments(total, mean, sparse_squares(part, weights, mean, total))
+    apart = part - mean
+    return ClassMoments(total, mean, weights @ (apart * apart))
 
 
 @dataclass(frozen=True, eq=False)
