@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from apache_beam.coders import RowCoder, registry
-from apache_beam.typehints.decorators import IOTypeHints
 
 from ..core.auc_sketch import DEFAULT_MAX_BYTES, AucSketch
 from ..core.evaluator_inputs import checked_events
@@ -65,6 +64,8 @@ class AucCombineFn(CombineEvents[AucSketch]):
     (0.75, 2, True)
     """
 
+    result = CombinedAuc
+
     def __init__(
         self,
         max_bytes: int = DEFAULT_MAX_BYTES,
@@ -74,11 +75,6 @@ class AucCombineFn(CombineEvents[AucSketch]):
     ) -> None:
         self._settings = EvaluatorSettings(cost=BetaCost() if cost is None else cost, priors=priors)
         super().__init__(AucSketch(max_bytes).to_bytes(), (-_LARGEST, _LARGEST))
-
-    def default_type_hints(self) -> IOTypeHints:
-        """See `beam.CombineFn`."""
-        hints = IOTypeHints.empty().with_input_types(Any)  # without them, Beam forgets the type of keys
-        return hints.with_output_types(CombinedAuc)
 
     def setup(self) -> None:
         """Compile kernels before the first bundle, where they are not on disk yet."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 import struct
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import apache_beam as beam
 import numpy as np
 import numpy.typing as npt
 from apache_beam.coders import BytesCoder
+from apache_beam.typehints.decorators import IOTypeHints
 
 from ..core.errors import InputError
 from ..core.events import FloatArray, Int8Array
@@ -55,9 +56,17 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
     interval  that scores lie in, as a check of single events that costs nothing
     """
 
+    result: ClassVar[type]
+    """What comes out of a group."""
+
     def __init__(self, empty: bytes, interval: tuple[float, float]) -> None:
         self._empty = empty
         self._low, self._high = interval
+
+    def default_type_hints(self) -> IOTypeHints:
+        """See `beam.CombineFn`."""
+        hints = IOTypeHints.empty().with_input_types(Any)  # without them, Beam forgets the type of keys
+        return hints.with_output_types(self.result)
 
     @abstractmethod
     def read(self, data: bytes) -> AnySummary:
@@ -95,14 +104,14 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
         name = type(self).__name__
         if not isinstance(element, tuple | list) or len(element) != 2:
             raise InputError(
-                f"{name}: {_shown(element)} is no (label, score) and no (labels, scores); map events to such "
+                f"{name}: {shown(element)} is no (label, score) and no (labels, scores); map events to such "
                 "pairs before"
             )
         try:
             labels, scores = self.checked(*element)
         except InputError as problem:
             raise InputError(
-                f"{name}: in {_shown(element)}, {problem}; a CombineFn has no dead letters, so filter such "
+                f"{name}: in {shown(element)}, {problem}; a CombineFn has no dead letters, so filter such "
                 "events before, or use EvaluateModels, which has"
             ) from None
         if len(scores) > WAITING:
@@ -148,6 +157,7 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
         return summary
 
 
-def _shown(element: Any) -> str:
+def shown(element: Any) -> str:
+    """Return an element for a sentence on it, its first 200 characters at the most."""
     text = repr(element)
     return text if len(text) <= 200 else f"{text[:200]}..."

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from apache_beam.coders import RowCoder, registry
-from apache_beam.typehints.decorators import IOTypeHints
 
 from ..core.events import FloatArray, Int8Array
 from ..core.polynomial_auc import (
@@ -61,6 +60,8 @@ class PolynomialAucCombineFn(CombineEvents[PolynomialAuc]):
     (0.78, True, 2)
     """
 
+    result = CombinedPolynomialAuc
+
     def __init__(
         self,
         degree: int = DEFAULT_DEGREE,
@@ -70,11 +71,6 @@ class PolynomialAucCombineFn(CombineEvents[PolynomialAuc]):
         none = PolynomialAuc(degree, interval, fit)
         self._interval = none.interval
         super().__init__(none.to_bytes(), none.interval)
-
-    def default_type_hints(self) -> IOTypeHints:
-        """See `beam.CombineFn`."""
-        hints = IOTypeHints.empty().with_input_types(Any)  # without them, Beam forgets the type of keys
-        return hints.with_output_types(CombinedPolynomialAuc)
 
     def setup(self) -> None:
         """Compile kernels before the first bundle, where they are not on disk yet."""

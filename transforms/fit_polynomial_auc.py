@@ -19,6 +19,7 @@ from ..core.pair_objectives import Objective, PairFit
 from ..core.polynomial_fit import Direction, FitSettings, FitState, PolynomialAucModel, begin
 from ..core.polynomial_passes import Sums, checked_rows
 from ..core.standardised_rows import is_sparse
+from .combine_events import shown
 
 DEFAULT_MAX_ITER = 15
 """Iterations: each is six steps of the pipeline, whether it is needed or not."""
@@ -117,7 +118,7 @@ class _ScanDoFn(beam.DoFn):
             self._sums = state.new_sums()
         if not isinstance(element, tuple | list) or len(element) not in (2, 3):
             raise InputError(
-                f"FitPolynomialAuc: {_shown(element)} is no (features, label) and no (features, label, "
+                f"FitPolynomialAuc: {shown(element)} is no (features, label) and no (features, label, "
                 "weight); map rows to such before"
             )
         features, labels, weights = (*element, None)[:3]
@@ -195,8 +196,3 @@ def _checked_start(start: npt.ArrayLike) -> FloatArray:
     if found.ndim != 1 or not np.isfinite(found).all():
         raise ConfigError(f"start={start!r}: give the coefficients of a model, (m,), finite numbers")
     return found.copy()
-
-
-def _shown(element: Any) -> str:
-    text = repr(element)
-    return text if len(text) <= 200 else f"{text[:200]}..."

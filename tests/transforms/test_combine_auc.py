@@ -24,6 +24,7 @@ from apache_beam.transforms.window import (
     TimestampedValue,
 )
 from beam_runs import PROCESSES, InOrder, Keep, kept, pipeline
+from combine_runs import grown_at_random
 from rocsteady.core.auc_sketch import AucSketch
 from rocsteady.transforms import combine_auc
 from rocsteady.transforms.combine_auc import AucCombineFn, CombinedAuc
@@ -190,21 +191,6 @@ def test_batches_are_as_single_events(tmp_path: Path) -> None:
     assert result.events == 9_000
     assert result.auc_low < roc_auc_score(labels, scores) < result.auc_high
     assert result.h_low < result.h < result.h_high
-
-
-def grown_at_random(combine: AucCombineFn, pairs: list[Any], rng: random.Random) -> bytes:
-    accumulators = [combine.create_accumulator() for _ in range(rng.randint(1, 6))]
-    for pair in pairs:
-        place = rng.randrange(len(accumulators))
-        accumulators[place] = combine.add_input(accumulators[place], pair)
-        if rng.random() < 0.01:
-            accumulators[place] = combine.compact(accumulators[place])
-        if rng.random() < 0.005:
-            some = [accumulators.pop() for _ in range(rng.randint(1, len(accumulators)))]
-            accumulators += [combine.merge_accumulators(iter(some)), combine.create_accumulator()]
-        assert all(type(accumulator) is bytes for accumulator in accumulators)
-    rng.shuffle(accumulators)
-    return combine.merge_accumulators(accumulators)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -15,6 +15,7 @@ import rocsteady as rs
 from apache_beam.coders import BytesCoder, RowCoder, registry
 from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedValue
 from beam_runs import PROCESSES, InOrder, Keep, kept, pipeline
+from combine_runs import grown_at_random
 from rocsteady.core.polynomial_auc import PolynomialAuc
 from rocsteady.transforms import combine_polynomial_auc
 from rocsteady.transforms.combine_polynomial_auc import CombinedPolynomialAuc, PolynomialAucCombineFn
@@ -96,20 +97,6 @@ def test_batches_are_as_single_events(tmp_path: Path) -> None:
         single | "kept" >> Keep(tmp_path, "single")
     ((batch, _, _),), ((single, _, _),) = kept(tmp_path, "batches"), kept(tmp_path, "single")
     assert batch == single == summary(labels, scores)
-
-
-def grown_at_random(combine: PolynomialAucCombineFn, pairs: list[Any], rng: random.Random) -> bytes:
-    accumulators = [combine.create_accumulator() for _ in range(rng.randint(1, 6))]
-    for pair in pairs:
-        place = rng.randrange(len(accumulators))
-        accumulators[place] = combine.add_input(accumulators[place], pair)
-        if rng.random() < 0.01:
-            accumulators[place] = combine.compact(accumulators[place])
-        if rng.random() < 0.005:
-            some = [accumulators.pop() for _ in range(rng.randint(1, len(accumulators)))]
-            accumulators += [combine.merge_accumulators(iter(some)), combine.create_accumulator()]
-    rng.shuffle(accumulators)
-    return combine.merge_accumulators(accumulators)
 
 
 @pytest.mark.parametrize("seed", range(4))
