@@ -63,15 +63,19 @@ def instance_columns(
         )
     if not chosen:
         raise InputError(f"{source.name} has no columns beside the label, the time and the id to learn from")
-    words = {name: _first_text(head.column(name)) for name in chosen if name not in categories}
+    words = {name: _word(head.column(name)) for name in chosen if name not in categories}
     text = [name for name in chosen if name in categories or words[name] is not None]
     known = replace(
         fields,
         features=tuple(name for name in chosen if name not in text),
         slices=tuple((name,) for name in text),
     )
-    doubts = [_doubt(name, head.column(name), word) for name, word in words.items() if word is not None]
-    return InstanceColumns(known, _classes(source, head, known), tuple(filter(None, doubts)))
+    doubts = tuple(
+        _doubt(name, head.column(name), word)
+        for name, word in words.items()
+        if word is not None and word.is_doubtful
+    )
+    return InstanceColumns(known, _classes(source, head, known), doubts)
 
 
 def _head(source: SourceFile, fields: EventFields) -> pa.RecordBatch:
@@ -87,30 +91,48 @@ def _head(source: SourceFile, fields: EventFields) -> pa.RecordBatch:
     return first.batch
 
 
-def _first_text(column: pa.Array) -> int | None:
-    """Return the row of the first value that is no number, 0 in an empty column; None where all are numbers.
+class _Word(NamedTuple):
+    """What makes a column one of text.
+
+    row      of the first value that is no number; 0 in an empty column
+    numbers  how many values are numbers
+    there    how many there are
+    """
+
+    row: int
+    numbers: int
+    there: int
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the column was meant to be one of numbers, by its looks."""
+        return 2 * self.numbers > self.there
+
+
+def _word(column: pa.Array) -> _Word | None:
+    """Return what makes a column one of text; None where all of its values are numbers.
 
     A missing value is of either kind, and so is NaN.
     """
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_floating(kind) or pa.types.is_integer(kind):
         return None
-    if column.null_count == len(column):
-        return 0
-    is_there = column.is_valid().to_numpy(zero_copy_only=False)
-    doubtful = np.flatnonzero(np.isnan(numbers(column)) & is_there).tolist()
-    return next((row for row in doubtful if number(column[row].as_py()) is None), None)
-
-
-def _doubt(name: str, column: pa.Array, row: int) -> str | None:
-    """Return a sentence where a column of text was meant to be one of numbers, by its looks."""
     there = len(column) - column.null_count
-    are_numbers = int(np.count_nonzero(~np.isnan(numbers(column))))
-    if 2 * are_numbers <= there:
-        return None
+    if not there:
+        return _Word(0, 0, 0)
+    is_number = ~np.isnan(numbers(column))
+    is_there = column.is_valid().to_numpy(zero_copy_only=False)
+    for row in np.flatnonzero(~is_number & is_there).tolist():
+        if number(column[row].as_py()) is None:
+            return _Word(row, int(np.count_nonzero(is_number)), there)
+    return None
+
+
+def _doubt(name: str, column: pa.Array, word: _Word) -> str:
     return (
-        f"{name} is text to the learners: {are_numbers:,} of its first {there:,} values are numbers, and "
-        f"record {row + 1:,} has {column[row].as_py()!r}; mend it, or say --category {name} if that is meant"
+        f"{name} is text to the learners: {word.numbers:,} of its first {word.there:,} values are numbers, "
+        f"and record {word.row + 1:,} has {column[word.row].as_py()!r}; mend it, or say --category {name} if "
+        "that is meant"
     )
 
 
