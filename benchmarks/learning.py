@@ -30,7 +30,7 @@ from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from .papers.data import examples
-from .papers.drawing import machine
+from .papers.drawing import machine, table
 
 TURNS = 9
 
@@ -87,9 +87,7 @@ def polynomial_auc() -> None:
         },
         "`np.sort(scores)`",
     )
-    print("| 10M scores of two classes | time / `np.sort` |\n|---|---|")
-    for name, ratio in ratios.items():
-        print(f"| {name} | {ratio} |")
+    print(table(("10M scores of two classes", "time / `np.sort`"), list(ratios.items())), end="")
     print("\n| memory of `PolynomialAuc(30).add` beyond the scores, MB | |\n|---|---|")
     for events in (100_000, 1_000_000, 10_000_000):
         peak = peak_bytes(lambda n=events: PolynomialAuc().add(labels[:n], scores[:n]))  # type: ignore[misc]
@@ -164,9 +162,7 @@ def aum_and_line_search() -> None:
         },
         "`np.argsort(thresholds)`",
     )
-    print("| 10^6 breakpoints | time / `np.argsort` |\n|---|---|")
-    for name, ratio in ratios.items():
-        print(f"| {name} | {ratio} |")
+    print(table(("10^6 breakpoints", "time / `np.argsort`"), list(ratios.items())), end="")
     print("\n| `aum_line_search`, as many crossings as breakpoints | time / `aum` |\n|---|---|")
     for n in (1_000, 10_000, 100_000):
         rows = (example[:n], zeros[:n], fp[:n], fn[:n])

@@ -6,6 +6,7 @@ import gzip
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -107,49 +108,47 @@ def test_what_is_not_there_is_said(folder: Path, cache: Path, monkeypatch: pytes
         data.load("tvnews")
 
 
+def written(
+    paper: str, folder: Path, output: Path, monkeypatch: pytest.MonkeyPatch, pictures: Sequence[str]
+) -> str:
+    """Return the page of a paper, whose pictures are there, and small."""
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install '.[bench]'")
+    monkeypatch.setenv("ROCSTEADY_DATA", str(folder))
+    made = run(paper, "--quick", "--output", str(output))
+    assert made.returncode == 0, made.stderr
+    text = (output / f"{paper}.md").read_text()
+    assert "nan" not in text
+    for name in pictures:
+        picture = output / f"{paper}-{name}.svg"
+        assert f"]({picture.name})" in text
+        assert ElementTree.parse(picture).getroot().tag.endswith("svg")
+        assert picture.stat().st_size < 100_000
+    return text
+
+
 @pytest.mark.slow
 def test_tatti2021_writes_tables_and_pictures(
     folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install '.[bench]'")
-    monkeypatch.setenv("ROCSTEADY_DATA", str(folder))
-    output = cache / "papers"
-    made = run("tatti2021", "--quick", "--output", str(output))
-    assert made.returncode == 0, made.stderr
-    text = (output / "tatti2021.md").read_text()
+    pictures = [f"fig{figure}" for figure in range(4, 9)]
+    text = written("tatti2021", folder, cache / "papers", monkeypatch, pictures)
     for title in ("Figure 4: AUC", "Figure 5: AUC", "Figure 6: H", "Figure 7: H", "Figure 8: H", "SubsetAlt"):
         assert f"{title}" in text
     assert text.count("The paper: ") == 6
     for stream in ("diabetes", "dota2", "aps", "covtype4"):
         assert text.count(f"| {stream} |") >= 10
-    assert "nan" not in text
-    for figure in range(4, 9):
-        picture = output / f"tatti2021-fig{figure}.svg"
-        assert f"]({picture.name})" in text
-        assert ElementTree.parse(picture).getroot().tag.endswith("svg")
-        assert picture.stat().st_size < 100_000
 
 
 @pytest.mark.slow
 def test_calders2007_writes_tables_and_pictures(
     folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib: pip install '.[bench]'")
-    monkeypatch.setenv("ROCSTEADY_DATA", str(folder))
-    output = cache / "papers"
-    made = run("calders2007", "--quick", "--output", str(output))
-    assert made.returncode == 0, made.stderr
-    text = (output / "calders2007.md").read_text()
+    pictures = ("accuracy", "growth", "skew", "scans")
+    text = written("calders2007", folder, cache / "papers", monkeypatch, pictures)
     for title in ("normal scores", "real scores", "Against others", "Growth", "Skewed", "Which", "Scans"):
         assert f"{title}" in text
     assert text.count("**The paper**: ") == 5
     assert text.count("**Here**: ") == 7
-    assert "nan" not in text
-    for name in ("accuracy", "growth", "skew", "scans"):
-        picture = output / f"calders2007-{name}.svg"
-        assert f"]({picture.name})" in text
-        assert ElementTree.parse(picture).getroot().tag.endswith("svg")
-        assert picture.stat().st_size < 100_000
 
 
 def test_pairs_that_are_drawn_teach_a_ranking() -> None:
