@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .core.beam_import import mend_beam_import
+
 if TYPE_CHECKING:
     from .core import river_metrics as river  # noqa: F401  handed on below
     from .core.alert_rows import AlertRow
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
         MissingPackageError,
         OtherConfigurationError,
         RocsteadyError,
+        TimeUnitWarning,
         TruncatedBytesError,
         WireError,
     )
@@ -77,6 +80,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+mend_beam_import()
+
 _HOMES = {
     "core.alert_rows": ("AlertRow",),
     "core.alert_rules": ("AlertRule", "parse_alert"),
@@ -84,7 +89,7 @@ _HOMES = {
     "core.errors": (
         "ConfigError", "CorruptBytesError", "ForeignBytesError", "FutureVersionError", "InputError",
         "MissingPackageError", "OtherConfigurationError", "RocsteadyError",
-        "TruncatedBytesError", "WireError",
+        "TimeUnitWarning", "TruncatedBytesError", "WireError",
     ),
     "core.evaluator_table": ("EvaluatorTable",),
     "core.events": ("EventBatch", "IdColumn", "TextColumn"),
@@ -143,12 +148,12 @@ __all__ = [
     "IdColumn", "InputError", "JoinLabels", "JoinedLabels", "LastDuration", "LastEvents", "LineSearch",
     "McnemarEvidence", "MeasureRow", "Measures", "MissingPackageError", "ModelEvaluator",
     "OtherConfigurationError", "PolynomialAuc", "PolynomialAucCombineFn", "PolynomialAucLearner",
-    "PolynomialAucModel", "PolynomialEstimate", "Prequential", "Prequentials", "RocCurve", "RocsteadyError",
-    "Rows", "ScoreTree", "SeverityCost", "Shards", "SortedMasses", "TableSettings", "TextColumn",
-    "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve", "WireError", "WriteKafka",
-    "approximate_cost_curve_area", "approximate_h", "aum", "aum_line_search", "aum_of_labels", "delong_test",
-    "estimate_auc", "friedman_nemenyi", "holm", "mcnemar", "parse_alert", "read_rows",
-    "roc_of_error_functions", "sign_test", "sum_of_min", "wilcoxon",
+    "PolynomialAucModel", "PolynomialEstimate", "Prequential", "Prequentials", "RocCurve",
+    "RocsteadyError", "Rows", "ScoreTree", "SeverityCost", "Shards", "SortedMasses", "TableSettings",
+    "TextColumn", "TimeUnitWarning", "TruncatedBytesError", "UniformCost", "WeightedTree", "WindowCurve",
+    "WireError", "WriteKafka", "approximate_cost_curve_area", "approximate_h", "aum", "aum_line_search",
+    "aum_of_labels", "delong_test", "estimate_auc", "friedman_nemenyi", "holm", "mcnemar", "parse_alert",
+    "read_rows", "roc_of_error_functions", "sign_test", "sum_of_min", "wilcoxon",
 ]  # fmt: skip
 
 _OPTIONAL = ["AumLinearClassifier", "AumPenaltyLearner", "PolynomialAucClassifier", "river"]

@@ -88,7 +88,7 @@ def rows_of(setting: Setting, rows: int, after: float, seed: int) -> rs.Rows:
         measures=("auc",),
         model=str(seed),
     )
-    return evaluator.update(labels, rng.normal(distances * labels), times=np.arange(events) * SECOND)
+    return evaluator.update(labels, rng.normal(distances * labels), times=np.arange(events).astype("M8[s]"))
 
 
 def watched(

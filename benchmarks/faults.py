@@ -24,6 +24,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from . import large_shards
 from .cluster_jobs import (
     ClusterJob,
     Events,
@@ -391,7 +392,17 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--folder", type=Path, help="for servers and logs, and for what was done before [a temporary one]"
     )
+    parser.add_argument(
+        "--large",
+        type=int,
+        nargs="+",
+        metavar="MB",
+        help="only shards whose state is so large: a table of them",
+    )
     options = parser.parse_args(words)
+    if options.large is not None:
+        print(large_shards.report(options.large))
+        return 0
     if options.only is None:
         options.only = [*FAULTS]
         options.output = options.output or ROOT / "docs" / "faults.md"

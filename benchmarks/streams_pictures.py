@@ -183,7 +183,7 @@ def lateness() -> Picture:
         late = dict(
             zip(
                 letters.batch.column("position").to_pylist(),
-                letters.batch.column("reason").to_pylist(),
+                letters.batch.column("detail").to_pylist(),
                 strict=True,
             )
         )

@@ -29,9 +29,10 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from .errors import ConfigError, CorruptBytesError, InputError
+from .errors import ConfigError, InputError
 from .evaluator_state import Reader
 from .events import FloatArray, Int64Array
+from .json_bytes import reading
 from .kernels import entry, inlined, kernel
 
 CLOCK = 32
@@ -306,12 +307,8 @@ class Adwin:
     @classmethod
     def from_bytes(cls, data: bytes) -> Adwin:
         """Return the Adwin that wrote a snapshot; CorruptBytesError for any other bytes."""
-        try:
+        with reading("a snapshot of an adaptive window"):
             return cls._read(Reader(memoryview(data)))
-        except ValueError as damage:
-            raise CorruptBytesError(
-                f"{len(data)} bytes are no snapshot of an adaptive window: {damage}; go on from another one"
-            ) from damage
 
     @classmethod
     def _read(cls, reader: Reader) -> Adwin:
@@ -326,7 +323,7 @@ class Adwin:
         width = int(counts @ (1 << np.arange(rows)))
         fits = rows <= ROWS and (not rows or 1 <= counts[-1] <= MOST_BUCKETS)
         if not (fits and ((counts[:-1] == 4) | (counts[:-1] == 5)).all() and width <= ticks):
-            raise ValueError(f"buckets {counts.tolist()} of {ticks} values cannot be")
+            raise ValueError(f"buckets {counts[:8].tolist()} of {ticks} values cannot be")
         if not np.isfinite([total, squares, *sums[0], *sums[1]]).all():
             raise ValueError("a sum is not finite")
         adwin = cls(cast(float, delta))

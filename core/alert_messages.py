@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .alert_rules import AlertRule, Change
+from .console import name_text
 from .display import figure
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def closing_message(alert: AlertRow, rule: AlertRule, streak: int) -> str:
 
 
 def _place(alert: AlertRow, did: str) -> str:
-    name = f"{alert.model} [{alert.slice}]" if alert.slice else alert.model
+    name = name_text(alert.model) + (f" [{name_text(alert.slice)}]" if alert.slice else "")
     return f"{name}: alert {did} at row {alert.row:,}{_when(alert.time)}"
 
 

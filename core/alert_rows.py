@@ -21,6 +21,7 @@ from .errors import CorruptBytesError
 from .evaluator_state import Reader, packed_text
 from .events import NO_TIME, FloatArray, Int32Array, Int64Array
 from .frames import framed, unframed
+from .json_bytes import reading
 from .rows import COUNT_COLUMNS, INTEGER_COLUMNS, MeasureRow, Rows
 from .window_differences import comparable_half_width
 
@@ -143,7 +144,7 @@ class WatchedRows(NamedTuple):
     def unpack(cls, data: bytes) -> WatchedRows:
         """Read the wire form. Raises a `WireError` where the bytes are none."""
         reader = Reader(unframed(data, MAGIC, VERSION, "a record of watched rows"))
-        try:
+        with reading("a record of watched rows"):
             columns = tuple(reader.text() for _ in range(reader.number("<I")))
             keys = tuple((reader.text(), reader.text()) for _ in range(reader.number("<I")))
             n = reader.number("<I")
@@ -151,8 +152,6 @@ class WatchedRows(NamedTuple):
             integers = reader.array("<i8", n * len(INTEGER_COLUMNS)).reshape(n, len(INTEGER_COLUMNS))
             numbers = reader.array("<f8", n * len(columns)).reshape(n, len(columns))
             reader.end()
-        except (struct.error, ValueError) as damage:
-            raise CorruptBytesError(f"a record of watched rows contradicts itself: {damage}") from damage
         if n and not 0 <= codes.min() <= codes.max() < len(keys):
             raise CorruptBytesError(f"a record of watched rows has rows of more keys than its {len(keys)}")
         return cls(columns, keys, codes, integers, numbers)

@@ -21,7 +21,6 @@ What the words mean stands at `AlertTable`, which applies them to rows.
 
 from __future__ import annotations
 
-import difflib
 import math
 import numbers
 import operator
@@ -31,6 +30,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NoReturn, get_args
 
 from .errors import ConfigError
+from .near_names import near_names
 from .rows import COUNT_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
 from .windows import duration_text, is_count, microseconds
 
@@ -71,7 +71,7 @@ def _check_column(name: Any) -> None:
             f"{name!r} is a time, and a rule speaks of numbers; name a measure, or hold a condition "
             "for a duration"
         )
-    near = difflib.get_close_matches(str(name), RULE_COLUMNS, 2)
+    near = near_names(str(name), RULE_COLUMNS, 2)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(RULE_COLUMNS)}"
     raise ConfigError(f"{name!r} is no number of a row; {hint}")
 
@@ -380,7 +380,7 @@ class _Words:
 
     @staticmethod
     def _refuse(word: str, where: str, known: list[str]) -> NoReturn:
-        near = difflib.get_close_matches(word, known, 1)
+        near = near_names(word, known)
         hint = f"did you mean {near[0]!r}?" if near else f"a rule is {_EXAMPLES.removeprefix('such as ')}"
         raise ConfigError(f"{word!r} is not {where}; {hint}")
 

@@ -58,10 +58,12 @@ from .alert_messages import closing_message, opening_message
 from .alert_rows import HALF_WIDTH, AlertRow, WatchedRows, watched_columns
 from .alert_rules import AlertRule, Change, Limit, parse_alert
 from .alert_watch import REFERENCE_BYTES, STATE_BYTES, Reference, Watch, WatchedRow
+from .console import lines_text
 from .errors import ConfigError, CorruptBytesError, ForeignBytesError, OtherConfigurationError
 from .evaluator_state import Reader, packed_text
 from .events import NO_TIME
 from .frames import HEAD_BYTES, framed, unframed
+from .json_bytes import reading
 from .records import MAGIC as WORD_MAGIC
 from .records import EndOfInput, unpack_record
 from .rows import INTEGER_COLUMNS, MeasureRow, Rows
@@ -279,7 +281,7 @@ class AlertTable:
     def describe(self) -> str:
         """Put the state into words, for people."""
         waiting = sum(len(series.waiting) for series in self._series.values())
-        return "\n".join(
+        return lines_text(
             [
                 f"rocsteady alerts, version {VERSION}",
                 *(f"rule: {text}" for text in self._texts),
@@ -306,7 +308,7 @@ class AlertTable:
         Raises OtherConfigurationError where it was made under other rules, a `WireError` for other bytes.
         """
         reader = Reader(unframed(data, MAGIC, VERSION, "a snapshot of alerts"))
-        try:
+        with reading("a snapshot of alerts"):
             texts = [reader.text() for _ in range(reader.number("<I"))]
             table = cls([parse_alert(text) for text in texts])
             if texts != table._texts:
@@ -316,8 +318,6 @@ class AlertTable:
             for _ in range(reader.number("<I")):
                 table._read_series(reader)
             reader.end()
-        except (struct.error, ValueError) as damage:
-            raise CorruptBytesError(f"a snapshot of alerts contradicts itself: {damage}") from damage
         if rules is not None and list(rules) != list(table.rules):
             raise OtherConfigurationError(
                 f"the state was made under other rules: they were {texts} and are now {[*map(str, rules)]}. "

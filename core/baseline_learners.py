@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from .decisions import LABELS, LAST_SEEN, majority_class
+from .evaluator_state import Reader
 from .events import Int64Array
 from .instances import Bits, Instances, Outcome, Task, outcome_of
+from .json_bytes import reading, text_of, whole
 from .learner_wire import check_head, contradiction, pack_learner, unpack_learner
 from .text_columns import TextColumn
 
@@ -74,13 +76,15 @@ class BaselineLearner:
         """Go on from what `to_bytes` gave."""
         head, body = unpack_learner(data)
         check_head(self._name, head, self._settings())
-        try:
-            names, held = [str(name) for name in head["classes"]], int(head["held"])
-            masses = np.frombuffer(body, "<i8", 2 * len(names)).reshape(2, -1)
-            codes = np.frombuffer(body, "<i4", held, 16 * len(names)).tolist()
-            self._seq = int(head["seq"])
-        except (KeyError, TypeError, ValueError) as damage:
-            raise contradiction(str(damage)) from damage
+        with reading("the state of a learner"):
+            names, held = [text_of(name) for name in head["classes"]], whole(head["held"], 0)
+            reader = Reader(memoryview(body))
+            masses = reader.array("<i8", 2 * len(names)).reshape(2, -1)
+            codes = reader.array("<i4", held).tolist()
+            reader.end()
+            self._seq = whole(head["seq"], 0)
+            if len(set(names)) < len(names) or (masses < 0).any():
+                raise ValueError("a class is there twice, or has less than no events")
         if codes and not 0 <= min(codes) <= max(codes) < len(names):
             raise contradiction("a label of no class")
         for name in names:

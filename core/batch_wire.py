@@ -24,6 +24,7 @@ from .errors import (
     InputError,
     TruncatedBytesError,
 )
+from .json_bytes import reading
 from .text_columns import IdColumn, TextColumn
 
 NO_TIME = int(np.iinfo(np.int64).min)
@@ -134,10 +135,8 @@ def read_batch(data: bytes, magic: bytes, what: str, make: Callable[[dict[str, A
                 f"{article} {what} ends after {len(data)} bytes, before its {count} columns do"
             )
         raise CorruptBytesError(f"{article} {what} fails its checksum; it was damaged on the way")
-    try:
+    with reading(f"{article} {what}"):
         return make(_read_fields(body, count, rows), rows)
-    except (struct.error, ValueError, OverflowError, KeyError, TypeError) as damage:
-        raise CorruptBytesError(f"{article} {what} contradicts itself: {damage}") from damage
 
 
 def _read_fields(body: memoryview, count: int, rows: int) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .comparisons import check_level, check_measure
-from .errors import ConfigError, CorruptBytesError, check_settings
+from .errors import ConfigError, check_settings
+from .json_bytes import read_object
 from .windows import WINDOWS, AllEvents, LastDuration, LastEvents, Window
 
 MOST_INSTANCES = 1_000_000
@@ -89,9 +90,7 @@ class ComparisonSettings:
 
     def check(self, stored: str) -> None:
         """Raise OtherConfigurationError, naming every difference, unless a state's text is that of these."""
-        there = json.loads(stored)
-        if not isinstance(there, dict):
-            raise CorruptBytesError(f"the state of a comparison has the settings {stored[:200]}")
+        there = read_object(stored, "the settings of a comparison")
         check_settings(self._meaning(), there)
 
 

@@ -179,6 +179,28 @@ def found_since(found: Iterable[tuple[_Comparison, int, str]]) -> dict[_Comparis
     return {comparison: checkpoint for comparison, (checkpoint, _) in since.items()}
 
 
+def last_usable(folds: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
+    """Return the last checkpoint with enough folds for tests, and how many folds it has.
+
+    folds  (checkpoint, folds with a value of those who are compared), of any number of tests
+
+    Folds that end before others leave a last checkpoint with few folds or none, at which no test can show a
+    difference. Enough are FEW_FOLDS, or the most folds of any checkpoint where those are fewer. None where no
+    checkpoint has two folds. O(n).
+
+    >>> last_usable([(0, 8), (1, 8), (2, 3), (3, 0)]), last_usable([(0, 4), (1, 4)]), last_usable([(0, 1)])
+    ((1, 8), (1, 4), None)
+    """
+    most: dict[int, int] = {}
+    for checkpoint, number in folds:
+        most[checkpoint] = max(most.get(checkpoint, 0), number)
+    enough = min(FEW_FOLDS, max(most.values(), default=0))
+    if enough < 2:
+        return None
+    last = max(checkpoint for checkpoint, number in most.items() if number >= enough)
+    return last, most[last]
+
+
 def check_level(alpha: float) -> None:
     """Raise ConfigError unless alpha is a level."""
     if not 0 < alpha < 1:

@@ -96,6 +96,19 @@ def write_ratio(
         measures[measure] = top / bottom
 
 
+@inlined
+def correlation(gain: float, spread: float, other: float) -> float:
+    """Return gain / sqrt(spread * other), of a gain that is no larger than that; NaN where either is 0.
+
+    Of equal spreads the root is a spread itself: sqrt(s) * sqrt(s) is not s, and made a perfect classifier's
+    MCC 0.9999999999999998.
+    """
+    if (spread == 0.0) | (other == 0.0):
+        return np.nan
+    root = spread if spread == other else np.sqrt(spread) * np.sqrt(other)
+    return min(1.0, max(-1.0, gain / root)) if root > 0.0 else np.nan
+
+
 @scanning
 def write_binary(
     tp: float, fp: float, fn: float, tn: float, measures: FloatArray, reasons: Int8Array
@@ -170,8 +183,10 @@ def _write_agreement(
         correct - of_persistent, events - of_persistent, _KAPPA_PER, PERSISTENT_IS_RIGHT,
         measures, reasons,
     )  # fmt: skip
-    spread = np.sqrt(square - label_squares) * np.sqrt(square - prediction_squares)
-    write_ratio(correct * events - chance, spread, _MCC, EMPTY_MARGIN, measures, reasons)
+    mcc = correlation(correct * events - chance, square - label_squares, square - prediction_squares)
+    measures[_MCC] = mcc
+    if np.isnan(mcc):
+        reasons[_MCC] = EMPTY_MARGIN
     write_recall_means(classes, count, measures, reasons)
     if positive < 0:
         refuse_binary(reasons)

@@ -26,11 +26,13 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .errors import CorruptBytesError, InputError
+from .errors import InputError
 from .evaluator_state import Reader
 from .events import NO_TIME, EventBatch, IdColumn, Int64Array, TextColumn
 from .hash128 import hash128
-from .rejected import Rejected, in_words
+from .json_bytes import reading
+from .rejected import Rejected, details_of, in_words
+from .rejection_reasons import Reason
 from .remembered_ids import (
     CLOCK,
     COUNT,
@@ -50,7 +52,6 @@ from .rings import unrolled
 _FARTHEST = 2**61
 _FOR_EVER = 2**62
 _HEAD = struct.Struct("<qBqQI")
-_AGAIN = "its model and id came before"
 
 
 class Deduplicator:
@@ -129,12 +130,13 @@ class Deduplicator:
             )
         keep, kept_times = self.take(events.models, events.ids, events.times)
         if keep.all():
-            return events, Rejected("duplicate", events.part(0, 0), TextColumn.of([]), _AGAIN)
+            return events, Rejected("duplicate", events.part(0, 0), Reason.SECOND_EVENT, TextColumn.of([]))
         again = np.flatnonzero(~keep)
-        reasons: list[str | None] = [
-            _in_words(apart) for apart in (events.times - kept_times)[again].tolist()
-        ]
-        refused = Rejected("duplicate", events.take(again), TextColumn.of(reasons), _AGAIN)
+        apart = (events.times - kept_times)[again]
+        refused = Rejected(
+            "duplicate", events.take(again), Reason.SECOND_EVENT, details_of(apart, _in_words), np.abs(apart),
+            self.horizon,
+        )  # fmt: skip
         return events.take(np.flatnonzero(keep)), refused
 
     @classmethod
@@ -195,12 +197,8 @@ class Deduplicator:
     @classmethod
     def from_bytes(cls, data: bytes) -> Deduplicator:
         """Return the deduplicator that wrote a snapshot; CorruptBytesError for any other bytes."""
-        try:
+        with reading("a snapshot of a deduplicator"):
             return cls._read(Reader(memoryview(data)))
-        except ValueError as damage:
-            raise CorruptBytesError(
-                f"{len(data)} bytes are no snapshot of a deduplicator: {damage}; go on from another one"
-            ) from damage
 
     @classmethod
     def _read(cls, reader: Reader) -> Deduplicator:

@@ -1,8 +1,9 @@
 """How measures, rows and evaluators look in a console and in a notebook.
 
 Numbers are rounded for the eye alone: fields stay exact. Nulls are left out, and the reason says why they
-are null. Nothing here applies an event, or raises in any state of what it shows. Names are other people's:
-consoles get them as literals, notebooks escaped.
+are null. Nothing here applies an event, or raises in any state of what it shows. Names come from outside:
+`name_text` makes them visible and short in tables of consoles and in notebooks, which get HTML's escapes too;
+lines of one record show them as literals of Python.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from .console import name_text
 from .errors import RocsteadyError
+from .row_reasons import reason_clauses, reasons_by_measure
 
 if TYPE_CHECKING:
     from .model_evaluator import ModelEvaluator
@@ -77,18 +80,14 @@ def _figures(record: Measures | MeasureRow, names: Iterable[str]) -> list[tuple[
     return found
 
 
-def _reasons(reason: str | None, names: Sequence[str] | None = None) -> str:
-    """Return a row's reason with every cause said once; of some measures alone, if they are named.
+def _reasons_of(names: Sequence[str], reason: str | None) -> str | None:
+    """Return the part of a row's reason that is about some measures.
 
-    >>> _reasons("auc: one class in window; h: one class in window; kappa: chance agreement is certain")
-    'auc, h: one class in window; kappa: chance agreement is certain'
+    >>> _reasons_of(("auc", "kappa"), "auc, h: one class in window; kappa: chance agreement is certain")
+    'auc: one class in window; kappa: chance agreement is certain'
     """
-    causes: dict[str, list[str]] = {}
-    for part in (reason or "").split("; "):
-        name, _, cause = part.partition(": ")
-        if cause and (names is None or name in names):
-            causes.setdefault(cause, []).append(name)
-    return "; ".join(f"{', '.join(measures)}: {cause}" for cause, measures in causes.items())
+    why = reasons_by_measure(reason)
+    return reason_clauses({name: why[name] for name in names if name in why})
 
 
 def measures_text(measures: Measures) -> str:
@@ -98,7 +97,7 @@ def measures_text(measures: Measures) -> str:
     said = "   ".join(f"{name} {text}".replace(" ", "\0") for name, text in _figures(measures, names))
     lines += _folded(said)
     if measures.reason is not None:
-        lines += _folded(_reasons(measures.reason))
+        lines += _folded(measures.reason)
     return "\n".join(lines) + ">"
 
 
@@ -114,7 +113,7 @@ def row_text(row: MeasureRow) -> str:
     names = [name for name in row._fields if name not in ("model", "slice", "reason", "config")]
     parts += [f"{name}={text}" for name, text in _figures(row, names)]
     if row.reason is not None:
-        parts.append(f"reason={_reasons(row.reason)!r}")
+        parts.append(f"reason={row.reason!r}")
     return f"MeasureRow({', '.join(parts)})"
 
 
@@ -122,10 +121,10 @@ def record_html(record: Measures | MeasureRow) -> str:
     """Return measures, or a row, as a table of names and figures."""
     names = [name for name in record._fields if name not in ("model", "slice", "reason", "config")]
     cells = [
-        (name, getattr(record, name)) for name in ("model", "slice") if getattr(record, name, "")
+        (name, name_text(getattr(record, name))) for name in ("model", "slice") if getattr(record, name, "")
     ] + _figures(record, names)
     if record.reason is not None:
-        cells.append(("reason", _reasons(record.reason)))
+        cells.append(("reason", record.reason))
     body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in cells)
     return f"<table>{body}</table>"
 
@@ -142,7 +141,10 @@ def _preview(rows: Rows) -> tuple[list[str], list[list[str]], int]:
     names = [name for name in ("seq", "time", "window_events", *_HEADLINES) if any(name in f for f in found)]
     titles = [name for name in ("model", "slice") if any(getattr(row, name) for row in records)]
     cells = [
-        [*(getattr(row, name) for name in titles), *(figures.get(name, "") for name in names)]
+        [
+            *(name_text(getattr(row, name), _NAME_WIDTH) for name in titles),
+            *(figures.get(name, "") for name in names),
+        ]
         for row, figures in zip(records, found, strict=True)
     ]
     return [*titles, *names], cells, n - len(records)
@@ -159,17 +161,11 @@ def rows_text(rows: Rows) -> str:
     if not cells:
         return f"<{_title(rows)}>"
     texts = sum(name in ("model", "slice") for name in names)
-    cells = [[*map(_short, line[:texts]), *line[texts:]] for line in cells]
     widths = [max(len(line[i]) for line in [names, *cells]) for i in range(len(names))]
     lines = [_aligned(line, widths, texts) for line in [names, *cells]]
     if between:
         lines.insert(1 + _ENDS, f"  ... {between:,} rows ...")
     return "\n".join([f"<{_title(rows)}", *lines]) + ">"
-
-
-def _short(text: str) -> str:
-    literal = repr(text)[1:-1]
-    return literal if len(literal) <= _NAME_WIDTH else literal[: _NAME_WIDTH - 3] + "..."
 
 
 def _aligned(line: Sequence[str], widths: Sequence[int], texts: int) -> str:
@@ -212,13 +208,13 @@ def evaluator_text(evaluator: ModelEvaluator) -> str:
     parts = [f"<ModelEvaluator{' of ' + ', '.join(names) if names else ''}: {said}"]
     if measures is not None:
         parts += [f"{name} {text}" for name, text in _figures(measures, _HEADLINES)]
-        parts += filter(None, [_reasons(measures.reason, _HEADLINES)])
+        parts += filter(None, [_reasons_of(_HEADLINES, measures.reason)])
     return "; ".join(parts) + ">"
 
 
 def evaluator_html(evaluator: ModelEvaluator) -> str:
     """Return the same, with every measure in a table."""
-    name = escape(", ".join(part for part in (evaluator.model, evaluator.slice) if part))
+    name = escape(", ".join(name_text(part) for part in (evaluator.model, evaluator.slice) if part))
     said, measures = _state_of(evaluator)
     table = "" if measures is None else record_html(measures)
     return f"<div><p><b>ModelEvaluator{' of ' + name if name else ''}</b>: {escape(said)}</p>{table}</div>"

@@ -22,6 +22,10 @@ class InputError(RocsteadyError, ValueError):
     """Input that is found wrong before it is evaluated: a missing file, column or value."""
 
 
+class TimeUnitWarning(UserWarning):
+    """Times that are numbers look as if they counted another unit than they are read in."""
+
+
 class MissingPackageError(InputError, ImportError):
     """Something was called that needs a package which is not installed."""
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import warnings
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InputError
-from .events import FloatArray, Int8Array, Int64Array, TextColumn
+from .errors import InputError, TimeUnitWarning
+from .events import NO_TIME, FloatArray, Int8Array, Int64Array, TextColumn
 from .settings import class_text
+from .time_units import EPOCH, Doubt, from_float_ticks, from_ticks, likely_form, likely_unit
 
 OTHER_LABELS = "map other labels to 1 and 0 before"
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_LARGEST = 2**63 - 1
 
 
 def as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -97,20 +99,66 @@ def checked_events(labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Ar
     return as_binary(label_array, OTHER_LABELS), score_array
 
 
-def as_times(times: npt.ArrayLike) -> Int64Array:
-    """Return microseconds from datetime64, datetimes (no zone = UTC) or whole microseconds."""
+def as_times(times: npt.ArrayLike, unit: str = "s") -> tuple[Int64Array, bool]:
+    """Return times as microseconds, and whether they were numbers of the unit.
+
+    Times are numbers, datetime64, datetimes (no zone = UTC) or dates; the last three ignore the unit. Raises
+    InputError where one is missing, of another kind, or not of the years 1 to 9999.
+    """
     array = np.atleast_1d(np.asarray(times))
-    if array.dtype.kind == "O" and all(isinstance(time, datetime) for time in array):  # so pandas gives zones
+    kind = array.dtype.kind
+    if kind == "O" and all(isinstance(time, date) for time in array):  # so pandas gives zones
         if any(time != time for time in array):  # NaT of pandas is a datetime
             raise InputError("times hold NaT; leave events without a time out")
-        moments = [time if time.tzinfo else time.replace(tzinfo=UTC) for time in array]
-        return np.array([(moment - _EPOCH) // _MICROSECOND for moment in moments], np.int64)
-    if array.dtype.kind == "M":
+        return np.array([(_moment(time) - EPOCH) // _MICROSECOND for time in array], np.int64), False
+    if kind == "M":
         if np.isnat(array).any():
             raise InputError("times hold NaT; leave events without a time out")
-        return array.astype("datetime64[us]").astype(np.int64)
-    if array.dtype.kind not in "iu" and len(array):
+        return array.astype("datetime64[us]").astype(np.int64), False
+    if kind not in "iuf" and len(array):
         raise InputError(
-            f"times are of type {array.dtype}: give datetime64, datetimes or whole microseconds since 1970"
+            f"times are of type {array.dtype}: give numbers in time_unit=, datetime64 or datetimes "
+            "(pandas.to_datetime reads texts)"
         )
-    return array.astype(np.int64)
+    if kind == "u" and len(array) and array.max() > _LARGEST:
+        array = array.astype(np.float64)
+    if array.dtype.kind == "f":
+        micros = from_float_ticks(array.astype(np.float64, copy=False), unit)
+    else:
+        micros = from_ticks(array.astype(np.int64, copy=False), unit)
+    if len(micros) and micros.min() == NO_TIME:
+        place = int(micros.argmin())
+        value = array[place].item()
+        if value != value:
+            raise InputError(f"times[{place}] is nan; leave events without a time out")
+        raise InputError(
+            f"times[{place}] is {value!r}: in {unit} that is not within the years 1 to 9999; "
+            f"{_unit_for(value, unit)}"
+        )
+    return micros, True
+
+
+def _moment(time: date) -> datetime:
+    if not isinstance(time, datetime):
+        return datetime(time.year, time.month, time.day, tzinfo=UTC)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _unit_for(value: float, unit: str) -> str:
+    """Return the remedy for a number that is no time in a unit."""
+    number = int(value) if abs(value) < _LARGEST else 0
+    if other := likely_unit(number, unit):
+        return f'give time_unit="{other}"'
+    if form := likely_form(number):
+        return f'give dates, such as those of pandas.to_datetime(times, format="{form}")'
+    return "give another time_unit=, or datetime64"
+
+
+def warn_of(doubt: Doubt, stacklevel: int) -> None:
+    """Warn that the times of an evaluator look as if they counted another unit."""
+    remedy = "give another time_unit=, or datetime64, if that is not meant"
+    if doubt.other:
+        remedy = f'give time_unit="{doubt.other}"'
+    elif doubt.form:
+        remedy = f'give dates, such as those of pandas.to_datetime(times, format="{doubt.form}")'
+    warnings.warn(f"times: {doubt.finding}; {remedy}", TimeUnitWarning, stacklevel=stacklevel + 1)

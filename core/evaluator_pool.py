@@ -108,7 +108,7 @@ class EvaluatorPool:
         evaluator = self._evaluators.pop(number)
         self._forget_size(evaluator)
         self._dues[number] = END_OF_TIME
-        rows = [] if deadline is None else [evaluator.advance(deadline + 1)]
+        rows = [] if deadline is None else [evaluator.advance_to(deadline + 1)]
         return [*rows, evaluator.finish()], evaluator.remains()
 
     def states(self) -> list[EvaluatorState]:
@@ -132,7 +132,7 @@ class EvaluatorPool:
         for number in overdue.tolist():
             evaluator = self._evaluators[number]
             self._forget_size(evaluator)
-            yield evaluator.advance(clock)
+            yield evaluator.advance_to(clock)
             self._note_size(evaluator)
             self._dues[number] = evaluator.next_due
 
@@ -141,7 +141,7 @@ class EvaluatorPool:
         yield from self.apply_pending(None)
         for evaluator in sorted(self._evaluators.values(), key=lambda each: (each.model, each.slice)):
             if greatest != NO_TIME:
-                yield evaluator.advance(greatest + 1)
+                yield evaluator.advance_to(greatest + 1)
             yield evaluator.finish()
 
     # ---- events

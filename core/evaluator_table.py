@@ -28,6 +28,7 @@ from .events import NO_TIME, EventBatch, IdColumn, Int64Array, TextColumn
 from .idle_models import IdleModels
 from .input_order import ArrivalOrder, order_of
 from .join_batches import LabelBatch, PredictionBatch
+from .json_bytes import reading
 from .model_evaluator import warm_up as evaluator_warm_up
 from .pending_events import PendingEvents
 from .records import Record, StateMarker, unpack_record
@@ -240,21 +241,15 @@ class EvaluatorTable:
             self._pool.load(self._number_of(state), evaluator, state)
         self._take_beside(snapshot.beside)
         if snapshot.progress or snapshot.held or (len(self) and isinstance(self._order, ArrivalOrder)):
-            try:
+            with reading("the progress of a snapshot"):
                 self._order.go_on_from(snapshot.progress, snapshot.held)
-            except (TypeError, ValueError, OverflowError, KeyError) as damage:
-                raise CorruptBytesError(
-                    f"the progress of a snapshot contradicts itself: {damage}"
-                ) from damage
         return self
 
     def _number_of(self, named: EvaluatorState | Remains) -> int:
         """Return a number for what a snapshot has of a (model, slice)."""
         number = self._pool.next_number()
-        try:
+        with reading("a snapshot"):
             is_new = self._slices.add(named.model, named.slice, number)
-        except ValueError as damage:
-            raise CorruptBytesError(f"a snapshot contradicts itself: {damage}") from damage
         if not is_new:
             raise CorruptBytesError(f"a snapshot holds {named.model!r} [{named.slice}] twice")
         return number
@@ -267,10 +262,8 @@ class EvaluatorTable:
         if self._deduplicator is not None:
             self._deduplicator = Deduplicator.from_bytes(beside[DEDUPLICATOR])
         if self._idle is not None:
-            try:
+            with reading("a snapshot"):
                 left = self._idle.read(beside[IDLE], len(self._pool))
-            except ValueError as damage:
-                raise CorruptBytesError(f"a snapshot contradicts itself: {damage}") from damage
             for remains in left:
                 self._idle.note_left(self._number_of(remains), remains)
 

@@ -21,12 +21,13 @@ import numpy as np
 
 from .comparison_settings import MOST_INSTANCES, ComparisonSettings, too_many_instances
 from .comparisons import Checkpoint, ComparisonRow, blank_row, corrected
-from .errors import CorruptBytesError, InputError, RocsteadyError
+from .errors import InputError
 from .evaluator_state import Reader, packed_text
 from .events import NO_TIME, FloatArray, Int8Array, Int64Array
 from .fold_report import Bits, FoldReport
 from .frames import framed, unframed
 from .gathering import Gathering
+from .json_bytes import reading
 from .paired_fold import PairedFold
 from .records import MAGIC as WORD_MAGIC
 from .records import unpack_record
@@ -218,15 +219,9 @@ class FoldPairs:
         """
         reader = Reader(unframed(data, MAGIC, VERSION, "the state of a fold's comparisons"))
         self = cls(settings, fold)
-        try:
+        with reading("the state of a fold's comparisons"):
             settings.check(reader.text())
             self._read(reader)
-        except RocsteadyError:
-            raise
-        except (struct.error, ValueError) as damage:
-            raise CorruptBytesError(
-                f"the state of a fold's comparisons contradicts itself: {damage}"
-            ) from damage
         return self
 
     def _read(self, reader: Reader) -> None:

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .errors import CorruptBytesError
 from .evaluator_state import Reader
 from .events import FloatArray, Int8Array, Int64Array
 from .frames import framed, unframed
+from .json_bytes import reading
 from .rows import in_columns
 
 MAGIC = b"RSFR"
@@ -86,10 +86,8 @@ class FoldReport:
     def unpack(cls, data: bytes) -> FoldReport:
         """Read the wire form. Raises one of the four `WireError`s where the bytes are anything else."""
         reader = Reader(unframed(data, MAGIC, VERSION, "the report of a fold"))
-        try:
+        with reading("the report of a fold"):
             return cls._read(reader)
-        except (struct.error, ValueError, OverflowError, MemoryError) as damage:
-            raise CorruptBytesError(f"the report of a fold contradicts itself: {damage}") from damage
 
     @classmethod
     def _read(cls, reader: Reader) -> FoldReport:

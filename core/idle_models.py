@@ -23,6 +23,7 @@ import numpy as np
 from .errors import InputError
 from .evaluator_state import Reader, Remains
 from .events import NO_TIME, Int64Array
+from .json_bytes import reading
 from .kernels import entry
 
 _FARTHEST = 2**61
@@ -233,13 +234,14 @@ class IdleState(NamedTuple):
 
     @classmethod
     def unpack(cls, data: bytes) -> IdleState:
-        """Read the wire form; ValueError where it contradicts itself."""
-        reader = Reader(memoryview(data))
-        clock, here, left = reader.numbers(_HEAD.format)
-        active = reader.array("<i8", here)
-        remains = [Remains.read(reader) for _ in range(left)]
-        reader.end()
-        return cls(clock, active, remains)
+        """Read the wire form; CorruptBytesError where it contradicts itself."""
+        with reading("what is kept of idle models"):
+            reader = Reader(memoryview(data))
+            clock, here, left = reader.numbers(_HEAD.format)
+            active = reader.array("<i8", here)
+            remains = [Remains.read(reader) for _ in range(left)]
+            reader.end()
+            return cls(clock, active, remains)
 
 
 def count_left(data: bytes) -> int:

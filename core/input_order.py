@@ -23,13 +23,11 @@ from .records import EndOfInput, EndOfPartition, Heartbeat, Record, StateMarker
 from .rejected import Rejected
 from .reorder_buffer import ReorderBuffer
 from .source_partitions import END_OF_TIME, SourcePartitions, StreamClock, check_packet, packets_lost
-from .text_columns import TextColumn
 from .time_order import in_time_order
 
 Held = tuple[int, int, bytes]
 """A packet that waits, in a snapshot: (partition, sequence, bytes)."""
 
-_LATE = "behind what was applied"
 RUNNER = -1
 """The "partition" of packets that waited for the clock, in a snapshot."""
 
@@ -448,8 +446,7 @@ class TimeOrder:
         late = batch.times < self._clock.moment
         if late.any():
             behind = batch.take(np.flatnonzero(late))
-            words = [self._clock.behind(time, "what was applied") for time in batch.times[late].tolist()]
-            yield Rejected("late", behind, TextColumn.of([*words]), _LATE)
+            yield self._clock.late(behind, "what was applied")
             batch = batch.take(np.flatnonzero(~late))
         self._buffer.add(batch, size)
 

@@ -29,6 +29,7 @@ from .deduplicator import Deduplicator
 from .errors import ConfigError, CorruptBytesError, InputError, check_settings
 from .events import NO_TIME, EventBatch
 from .join_batches import LabelBatch, LabelRows, PredictionBatch
+from .json_bytes import read_object, reading
 from .label_join_state import JoinState
 from .label_matching import (
     LONGEST_TTL,
@@ -42,7 +43,8 @@ from .label_matching import (
     LabelMatcher,
 )
 from .records import EndOfPartition, Heartbeat, Record, StateMarker, unpack_record
-from .rejected import Rejected, in_words
+from .rejected import Rejected, details_of, in_words
+from .rejection_reasons import Reason
 from .reorder_buffer import ReorderBuffer
 from .row_store import RowStore
 from .sharding import shard_key, split_by_shard
@@ -227,12 +229,8 @@ class LabelJoin:
     def _late(self, batch: PredictionBatch | LabelBatch) -> Rejected:
         is_label = isinstance(batch, LabelBatch)
         self._counts["labels_late" if is_label else "late"] += len(batch)
-        times = [] if batch.times is None else batch.times.tolist()
-        words = [self._clock.behind(time, "the clock of the join") for time in times]
         records = batch if isinstance(batch, LabelBatch) else batch.events
-        return Rejected(
-            "late", records, TextColumn.of([*words]), "behind the clock of the join", not is_label
-        )
+        return self._clock.late(records, "the clock of the join", unlabelled=not is_label)
 
     # ---- exports (state_export.py)
 
@@ -347,8 +345,40 @@ class LabelJoin:
         if records is None:
             return
         self._counts["unmatched"] += len(records)
-        reasons = _waited(left.unmatched_ages, self.settings.ttl, "no label came within", "no label had come")
-        yield Rejected("unmatched", records, reasons, "no label came within ttl", unlabelled=True)
+        waits = left.unmatched_ages
+        yield from self._given_up(records, waits, self.settings.ttl, unlabelled=True)
+
+    def _given_up(
+        self, records: EventBatch | LabelBatch, waits: Int64Array, whole: int, *, unlabelled: bool = False
+    ) -> Iterator[Rejected]:
+        """Yield what found no partner: what waited `whole`, all of its time, and what the end cut short.
+
+        A partner that lies beyond ttl may have come: the join has forgotten it, so no reason denies it.
+        """
+        words = self._partner(unlabelled)
+        for at_end, reason in enumerate(_ALONE[unlabelled]):
+            rows = np.flatnonzero((waits < whole) == bool(at_end))
+            if len(rows):
+                gaps = waits[rows]
+                yield Rejected(
+                    "unmatched", records.take(rows), reason,
+                    details_of(gaps, lambda gap: f"{words}; the input ended {in_words(gap)} after it")
+                    if at_end
+                    else _all(len(rows), words),
+                    gaps, self.settings.ttl, unlabelled,
+                )  # fmt: skip
+
+    def _partner(self, of_prediction: bool) -> str:
+        """Say of a prediction, or a label, which partner it did not find."""
+        ttl, lead = self.settings.ttl, self.settings.lead
+        far, near = ("after", "before") if of_prediction else ("before", "after")
+        what = "label" if of_prediction else "prediction"
+        where = f"{duration_text(ttl)} {far} it"
+        if lead is None or lead == ttl:
+            where = f"{duration_text(ttl)} of it"
+        elif lead:
+            where += f" or {duration_text(lead)} {near} it"
+        return f"no {what} of this id lies within {where}"
 
     def _label_fates(self, left: Departures) -> Iterator[Rejected]:
         self._counts["labels_used"] += int(np.count_nonzero(left.fates == USED))
@@ -356,20 +386,17 @@ class LabelJoin:
         orphans = left.fates == ORPHAN
         if (records := self._labels.take(left.gone[orphans])) is not None:
             self._counts["labels_unmatched"] += len(records)
-            none = "no prediction of this id within ttl of it, and none came within"
-            reasons = _waited(left.ages[orphans], lead, none, "no prediction of this id had come")
-            yield Rejected("unmatched", records, reasons, "a label without a prediction within ttl")
+            yield from self._given_up(records, left.ages[orphans], lead)
         if (records := self._labels.take(left.gone[left.fates == REPEAT])) is not None:
             self._counts["labels_duplicate"] += len(records)
             same = "the same label of this id, at the same time, came before"
-            yield Rejected("duplicate", records, _all(len(records), same), "the same label again")
+            yield Rejected("duplicate", records, Reason.SAME_LABEL, _all(len(records), same))
         if (records := self._labels.take(left.gone[left.fates == SECOND])) is not None:
             mistake = self.settings.second == "dead-letter"
             self._counts["labels_second" if mistake else "labels_duplicate"] += len(records)
-            which = "a later" if self.settings.second == "last" else "an earlier"
-            reasons = _all(len(records), f"{which} label of this id counts")
-            kind = "invalid" if mistake else "duplicate"
-            yield Rejected(kind, records, reasons, "a second label of an id")  # type: ignore[arg-type]
+            which = "last" if self.settings.second == "last" else "first"
+            details = _all(len(records), f"the {which} of several labels of this id counts")
+            yield Rejected("invalid" if mistake else "duplicate", records, Reason.SECOND_LABEL, details)
 
     def _words(self, clock: int) -> Iterator[Packet]:
         """Tell the evaluators how far the joined events are settled."""
@@ -443,8 +470,16 @@ class LabelJoin:
         Raises OtherConfigurationError where that one had other settings, a `WireError` for other bytes.
         """
         state, meaning = JoinState.unpack(data)
-        check_settings(settings.meaning(), json.loads(meaning))
+        check_settings(settings.meaning(), read_object(meaning, "the settings of a label join"))
         self = cls(settings, number)
+        with reading("the state of a label join"):
+            self._go_on_from(state)
+        return self
+
+    def _go_on_from(self, state: JoinState) -> None:
+        """Take over a state. Raises ValueError and the like where it contradicts itself."""
+        if len(state.sent) != self.settings.evaluator_shards:
+            raise ValueError(f"packets are counted for {len(state.sent)} shards of evaluators")
         self._clock.moment = state.clock
         self._greatest, self._greatest_joined = state.greatest, state.greatest_joined
         self._sent = list(state.sent)
@@ -465,7 +500,6 @@ class LabelJoin:
             self._coming[0].add(EventBatch.unpack(packet), len(packet))
         for packet in state.coming_labels:
             self._coming[1].add(LabelBatch.unpack(packet), len(packet))
-        return self
 
     def counts(self) -> dict[str, int]:
         """Return what became of predictions and labels since the join was made or loaded: COUNTED."""
@@ -513,20 +547,15 @@ def _ties(labels: LabelBatch) -> Int64Array:
     return np.frombuffer(digests, "<i8").astype(np.int64)[classes.codes]
 
 
-def _all(count: int, reason: str) -> TextColumn:
-    return TextColumn(np.zeros(count, np.int32), (reason,))
+_ALONE = {
+    True: (Reason.NO_LABEL, Reason.NO_LABEL_AT_END),
+    False: (Reason.NO_PREDICTION, Reason.NO_PREDICTION_AT_END),
+}
+"""Reasons of a prediction (True) and of a label that has no partner: its time is over, or the input ended."""
 
 
-def _waited(ages: Int64Array, whole: int, expired: str, ended: str) -> TextColumn:
-    """Say of records how long they waited: all the time there was, or until the input ended."""
-    kinds, which = np.unique(ages, return_inverse=True)
-    said = [
-        f"{expired} {duration_text(whole)}"
-        if age >= whole
-        else f"{ended} when the input ended, {in_words(age)} later"
-        for age in kinds.tolist()
-    ]
-    return TextColumn(which.astype(np.int32), tuple(said))
+def _all(count: int, detail: str) -> TextColumn:
+    return TextColumn(np.zeros(count, np.int32), (detail,))
 
 
 def warm_up(settings: JoinSettings) -> None:

@@ -14,13 +14,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import CorruptBytesError
+from .console import lines_text
 from .evaluator_state import Reader, packed_text
 from .events import EventBatch
 from .frames import framed, unframed
 from .join_batches import LabelRows
+from .json_bytes import read_json, read_object, reading, whole
 from .label_matching import LabelMatcher
-from .source_partitions import clock_in_words
+from .source_partitions import SourcePartitions, clock_in_words
 
 MAGIC = b"RSJN"
 VERSION = 1
@@ -67,15 +68,17 @@ class JoinState:
     def unpack(cls, data: bytes) -> tuple[JoinState, str]:
         """Read the bytes; return with it the settings in words. Raises a `WireError` for any others."""
         payload = unframed(data, MAGIC, VERSION, "the state of a label join")
-        try:
+        with reading("the state of a label join"):
             return cls._read(Reader(payload))
-        except (struct.error, ValueError, KeyError, TypeError, OverflowError, IndexError) as damage:
-            raise CorruptBytesError(f"the state of a label join contradicts itself: {damage}") from damage
 
     @classmethod
     def _read(cls, reader: Reader) -> tuple[JoinState, str]:
         meaning = reader.text()
-        clock, greatest, greatest_joined, sent, sources, seen = json.loads(reader.text())
+        read_object(meaning, "the settings of a label join")
+        progress = read_json(reader.text(), "the progress of a label join")
+        clock, greatest, greatest_joined, sent, sources, seen = progress
+        if sources is not None:
+            SourcePartitions.of_progress(sources)
         matcher, predictions, labels, deduplicator = (
             bytes(reader.take(reader.number("<Q"))) for _ in range(4)
         )
@@ -84,17 +87,17 @@ class JoinState:
         ]
         reader.end()
         state = cls(
-            int(clock),
-            int(greatest),
-            int(greatest_joined),
-            [int(number) for number in sent],
+            whole(clock),
+            whole(greatest),
+            whole(greatest_joined),
+            [whole(number, 0) for number in sent],
             sources,
             matcher,
             EventBatch.unpack(predictions) if predictions else None,
             LabelRows.unpack(labels) if labels else None,
             coming[0],
             coming[1],
-            (int(seen[0]), int(seen[1])),
+            (whole(seen[0], 0), whole(seen[1], 0)),
             deduplicator,
         )
         return state, meaning
@@ -102,10 +105,11 @@ class JoinState:
 
 def describe_join(state: JoinState, meaning: str) -> str:
     """Put the state of a join into words, for people."""
-    settings = ", ".join(f"{name} {value}" for name, value in json.loads(meaning).items())
+    content = read_object(meaning, "the settings of a label join")
+    settings = ", ".join(f"{name} {value}" for name, value in content.items())
     matcher = LabelMatcher.from_bytes(state.matcher)
     coming = len(state.coming_predictions) + len(state.coming_labels)
-    return "\n".join(
+    return lines_text(
         [
             f"rocsteady label join, version {VERSION}",
             settings,

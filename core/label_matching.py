@@ -40,9 +40,10 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from .errors import ConfigError, CorruptBytesError, InputError
+from .errors import ConfigError, InputError
 from .events import IdColumn, Int64Array
 from .id_index import MOST_IDS, IdIndex, grown, hash64_of_ids
+from .json_bytes import reading
 from .label_matching_state import (
     COURSE,
     EARLIEST,
@@ -344,11 +345,9 @@ class LabelMatcher:
     @classmethod
     def from_bytes(cls, data: bytes) -> LabelMatcher:
         """Read the state. Raises CorruptBytesError where the bytes cannot be one."""
-        held = unpack(data)
-        try:
+        with reading("the state of a join"):
+            held = unpack(data)
             matcher = cls(held.ttl, held.lead, get_args(Second)[held.second])
-        except (ConfigError, IndexError) as damage:
-            raise CorruptBytesError(f"the state of a join was never made: {damage}") from damage
         matcher.clock, matcher._ids = held.clock, IdIndex.of(held.ids)
         state = matcher._empty_state(0, 0, len(held.ids))
         mark_new(state.marks, 0, len(held.ids))
@@ -370,7 +369,7 @@ def _int64(column: Any) -> Int64Array:
 
 def _ages(times: Int64Array, most: int, end: int) -> Int64Array:
     """How long from times to the end, at most so long."""
-    return end - np.maximum(times, end - most)
+    return end - np.maximum(times, max(end - most, EARLIEST))  # an input without any event ends at NO_TIME
 
 
 def _with_room(records: Any, used: int, more: int) -> Any:

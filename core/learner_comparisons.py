@@ -9,18 +9,18 @@ Learners are tested over folds by `compare_learners`; a measure's mean is over t
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 
 import numpy as np
 
 from .comparison_settings import ComparisonSettings
 from .comparisons import Checkpoint, ComparisonRow, FoldMean, compare_learners
-from .errors import CorruptBytesError, InputError, RocsteadyError
+from .errors import InputError
 from .evaluator_state import Reader, packed_text
 from .events import FloatArray, Int64Array
 from .frames import framed, unframed
 from .gathering import Gathering
+from .json_bytes import reading
 from .paired_fold import PairedFold
 from .records import MAGIC as WORD_MAGIC
 from .records import unpack_record
@@ -103,16 +103,10 @@ class LearnerComparisons:
         """
         reader = Reader(unframed(data, MAGIC, VERSION, "the state of a comparison over folds"))
         self = cls(settings)
-        try:
+        with reading("the state of a comparison over folds"):
             settings.check(reader.text())
             self._folds = Gathering.read(reader, settings.folds)
             reader.end()
-        except RocsteadyError:
-            raise
-        except (struct.error, ValueError) as damage:
-            raise CorruptBytesError(
-                f"the state of a comparison over folds contradicts itself: {damage}"
-            ) from damage
         return self
 
     def snapshot_bytes(self) -> int:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import pickle
-import struct
 from typing import Any
 
+from . import json_bytes
 from .errors import (
     ConfigError,
     CorruptBytesError,
@@ -21,11 +21,14 @@ from .errors import (
 )
 from .evaluator_state import Reader, packed_text
 from .frames import framed, unframed
+from .json_bytes import read_object, reading
 
 MAGIC = b"RSLN"
 VERSION = 1
 MAX_BYTES = 256 << 20
 """Of a learner in one fold."""
+
+_STATE = "the state of a learner"
 
 
 def pack_learner(name: str, head: dict[str, Any], body: bytes) -> bytes:
@@ -40,17 +43,15 @@ def pack_learner(name: str, head: dict[str, Any], body: bytes) -> bytes:
 
 def unpack_learner(data: bytes) -> tuple[dict[str, Any], bytes]:
     """Return head and body. Raises one of the four `WireError`s where the bytes are anything else."""
-    reader = Reader(unframed(data, MAGIC, VERSION, "the state of a learner"))
-    try:
-        head = dict(json.loads(reader.text()))
-    except (struct.error, ValueError, TypeError) as damage:
-        raise contradiction(str(damage)) from damage
+    reader = Reader(unframed(data, MAGIC, VERSION, _STATE))
+    with reading(_STATE):
+        head = read_object(reader.text(), _STATE)
     return head, bytes(reader.payload[reader.at :])
 
 
 def contradiction(why: str) -> CorruptBytesError:
     """Return the error for bytes that say what cannot be."""
-    return CorruptBytesError(f"the state of a learner contradicts itself: {why}")
+    return json_bytes.contradiction(_STATE, why)
 
 
 def check_head(name: str, head: dict[str, Any], wanted: dict[str, Any]) -> None:

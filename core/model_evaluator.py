@@ -17,7 +17,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, NoReturn
+from datetime import date
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +46,7 @@ from .decisions import (
     majority_class,
 )
 from .errors import InputError
-from .evaluator_inputs import as_binary, as_classes, as_numbers, as_times, as_weights
+from .evaluator_inputs import as_binary, as_classes, as_numbers, as_times, as_weights, warn_of
 from .evaluator_state import Codes, EvaluatorState, Remains, evaluator_bytes, packed_text
 from .events import NO_TIME, FloatArray, Int8Array, Int64Array, TextColumn
 from .ranking import (
@@ -83,6 +84,7 @@ from .steps import (
     plan_steps,
     window_rule,
 )
+from .time_units import checked_unit, doubt_in
 from .weighted_decisions import WeightedRing
 from .weighted_window import WeightedWindow
 from .window_scan import EXACT_EVENTS
@@ -192,6 +194,7 @@ class ModelEvaluator:
         self._weighted: WeightedWindow | None = None
         self._fades = isinstance(settings.window, Fading)
         self._is_whole = True
+        self._doubted = False
         curves = settings.curves
         self._curve_stride = curves.n if isinstance(curves, EveryEvents) else 0
         self._draws = curves is not None
@@ -217,6 +220,7 @@ class ModelEvaluator:
         scores: npt.ArrayLike,
         *,
         times: npt.ArrayLike | None = None,
+        time_unit: Literal["s", "ms", "us", "ns"] = "s",
         weights: npt.ArrayLike | None = None,
         predicted: Sequence[str] | npt.ArrayLike | None = None,
     ) -> Rows:
@@ -225,11 +229,14 @@ class ModelEvaluator:
         labels     n labels: 1/0, 1/-1 or booleans; with `predicted`, or with `positive` in the settings,
                    classes of any kind
         scores     n finite numbers, higher for more likely positive
-        times      n times: microseconds since 1970 UTC, datetime64 or datetimes (no zone = UTC)
+        times      n times: numbers since 1970 UTC in `time_unit`, datetime64, datetimes (no zone = UTC) or
+                   dates
+        time_unit  "s", "ms", "us" or "ns": the unit of times that are numbers; other times ignore it
         weights    n finite numbers above 0, what each event counts; all are 1 by default
         predicted  n predicted classes; then the kappa family is multi-class
 
-        Raises InputError, and applies nothing, when a value cannot be used.
+        Raises InputError, and applies nothing, when a value cannot be used. Warns once, by `TimeUnitWarning`,
+        of numbers that look as if they counted another unit (see time_units.py).
         """
         score_array = as_numbers("scores", scores)
         n = len(score_array)
@@ -244,7 +251,7 @@ class ModelEvaluator:
             raise InputError(
                 "scores lie outside [0, 1], and probabilities=True says that they are probabilities"
             )
-        time_array = None if times is None else as_times(times)
+        time_array = None if times is None else self._read_times(times, time_unit)
         weight_array = None if weights is None else as_weights(weights)
         label_list = np.atleast_1d(np.asarray(labels))
         for name, column in (
@@ -264,6 +271,14 @@ class ModelEvaluator:
             return self.apply(score_array, binary, time_array, weights=weight_array)
         predictions = as_classes("predicted", np.atleast_1d(np.asarray(predicted)))
         return self.apply(score_array, binary, time_array, classes, predictions, weight_array)
+
+    def _read_times(self, times: npt.ArrayLike, unit: str) -> Int64Array:
+        """Return times as microseconds, and warn once of a unit that looks wrong; `update` calls it."""
+        micros, are_numbers = as_times(times, checked_unit(unit))
+        if are_numbers and not self._doubted and (doubt := doubt_in(micros, unit)) is not None:
+            self._doubted = True
+            warn_of(doubt, stacklevel=3)
+        return micros
 
     def apply(
         self,
@@ -371,11 +386,20 @@ class ModelEvaluator:
                 f"{needs}: a time lies more than 70,000 years from 1970; check the unit of the times"
             )
 
-    def advance(self, clock: int) -> Rows:
-        """Let time go on to a moment, microseconds UTC; return the rows of the grid points before it.
+    def advance(
+        self, clock: float | date | np.datetime64, *, time_unit: Literal["s", "ms", "us", "ns"] = "s"
+    ) -> Rows:
+        """Let time go on to a moment; return the rows of the grid points before it.
+
+        clock  a time, as `update` takes times
 
         For rows on a grid of times alone: for all others it does nothing.
         """
+        moments = self._read_times(np.array([clock]), time_unit)
+        return self.advance_to(int(moments[0]))
+
+    def advance_to(self, clock: int) -> Rows:
+        """Let time go on to a moment, microseconds UTC; return what `advance` returns."""
         self._refuse_broken()
         if not self._rule.grid or not self.seq:
             return self._no_rows

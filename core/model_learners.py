@@ -228,7 +228,12 @@ class BySteps(_ModelLearner):
         return pickle.dumps((self._place, self._waiting), pickle.HIGHEST_PROTOCOL)
 
     def _wait_for(self, data: bytes) -> None:
-        self._place, self._waiting = pickle.loads(data)
+        try:
+            self._place, self._waiting = pickle.loads(data)
+        except MemoryError:
+            raise
+        except Exception as damage:
+            raise contradiction(error_text(damage)) from damage
 
 
 def _by_completeness(instances: Instances, rows: Int64Array) -> tuple[Int64Array, Int64Array]:

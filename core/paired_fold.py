@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .comparisons import Checkpoint
-from .errors import CorruptBytesError
 from .evaluator_state import Reader
 from .events import NO_TIME, FloatArray, Int64Array
 from .fold_report import FoldReport
 from .frames import framed, unframed
+from .json_bytes import reading
 from .rows import NUMBER_COLUMNS, in_columns
 
 MAGIC = b"RSPF"
@@ -68,11 +68,9 @@ class PairedFold:
     def unpack(cls, data: bytes) -> PairedFold:
         """Read the wire form. Raises one of the four `WireError`s where the bytes are anything else."""
         reader = Reader(unframed(data, MAGIC, VERSION, "a checkpoint of a fold"))
-        try:
+        with reading("a checkpoint of a fold"):
             fold, checkpoint, seq, learners, columns, time, due = reader.numbers(_HEAD.format)
             failures = reader.array("<u8", learners).astype(np.int64)
             measures = in_columns(reader.array("<f8", learners * columns).reshape(learners, columns))
             reader.end()
-        except (struct.error, ValueError, OverflowError, MemoryError) as damage:
-            raise CorruptBytesError(f"a checkpoint of a fold contradicts itself: {damage}") from damage
         return cls(fold, checkpoint, seq, time, due, measures, failures)

@@ -23,10 +23,11 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
-from .errors import ConfigError, CorruptBytesError, InputError
+from .errors import ConfigError, InputError
 from .evaluator_inputs import as_array, as_weights, checked_events
 from .events import FloatArray, Int8Array
 from .frames import framed, framed_size, unframed
+from .json_bytes import reading
 from .polynomial_sums import FRACTION_BITS, MOST_TERMS, add_chebyshev, mean_over_pairs
 from .step_polynomials import checked_degree, pair_coefficients, step_polynomial
 
@@ -42,6 +43,9 @@ _FIELDS = struct.Struct("<HBddH")
 
 _WEIGHT_BITS = 64
 """Weights lie from 2^-64 to 2^64; sums are kept in units of 2^-64 of the unit of sums of weight 1."""
+
+_MOST_BITS = 1024
+"""Of a stored sum: 2^62 events of the greatest weight need fewer than 300."""
 
 _CHUNK = 1 << 16
 """Events that are checked and summed at a time: their copies stay in the cache, and memory constant."""
@@ -173,14 +177,10 @@ class PolynomialAuc:
     def from_bytes(cls, data: bytes) -> PolynomialAuc:
         """Read it. Raises a `WireError` that says what was found where the bytes are anything else."""
         payload = unframed(data, MAGIC, VERSION, _NAME)
-        try:
+        with reading(_NAME):
             read = cls._read(payload)
-        except (struct.error, ValueError) as damage:
-            raise CorruptBytesError(f"a PolynomialAuc contradicts itself: {damage}") from damage
-        if (wrong := read._sums.contradiction()) or read.to_bytes() != data:
-            raise CorruptBytesError(
-                f"a PolynomialAuc contradicts itself: {wrong or 'its numbers are not as they are written'}"
-            )
+            if (wrong := read._sums.contradiction()) or read.to_bytes() != data:
+                raise ValueError(wrong or "its numbers are not as they are written")
         return read
 
     @classmethod
@@ -193,6 +193,8 @@ class PolynomialAuc:
         negatives, positives, *sums = _read_whole(payload[_FIELDS.size :])
         if len(sums) != 2 * (degree + 1):
             raise ValueError(f"{len(sums)} sums of degree {degree}")
+        if shift + max(value.bit_length() for value in (negatives, positives, *sums)) > _MOST_BITS:
+            raise ValueError("a sum is greater than events can make it")
         whole = np.array([value << shift for value in sums], object).reshape(2, -1)
         read._sums = _Sums((negatives, positives), whole)
         return read

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import CorruptBytesError, InputError, RocsteadyError, check_settings
+from .errors import CorruptBytesError, InputError, check_settings
 from .evaluator_state import Reader, packed_text
 from .events import NO_TIME, EventBatch, FloatArray, Int8Array, Int64Array, TextColumn
 from .fold_report import Bits, FoldReport
@@ -31,16 +31,20 @@ from .hashed_chances import HashArray
 from .id_index import hash64_of_ids
 from .input_order import order_of
 from .join_batches import LabelBatch, PredictionBatch
+from .json_bytes import read_json, read_object, reading, whole
 from .learners import Instances, seed_of
 from .model_evaluator import ModelEvaluator
 from .prequential_settings import PrequentialSettings
 from .records import Record, unpack_record
 from .rejected import Rejected
+from .rejection_reasons import Reason
 from .rows import Rows
 from .windows import EveryEvents
 
 MAGIC = b"RSLF"
 VERSION = 1
+
+_STATE = "the state of a fold"
 _SHARED = b"RSZR"
 
 COUNTED = ("instances_tested", "instances_learnt", "learner_failures", "late")
@@ -271,13 +275,13 @@ class PrequentialFold:
         self._counts["learner_failures"] += len(rows)
         name = TextColumn(np.zeros(len(rows), np.int32), (self._spec.name,))
         fold = self._place[1]
-        reasons = TextColumn.of([f"fold {fold} of the learner: {words[row]}" for row in rows.tolist()])
-        return Rejected("invalid", batch.take(rows, name), reasons, f"the learner {self._spec.name} failed")
+        details = TextColumn.of([f"fold {fold} of the learner: {words[row]}" for row in rows.tolist()])
+        return Rejected("invalid", batch.take(rows, name), Reason.LEARNER_FAILED, details)
 
     def _check(self, due: int) -> Iterator[Rows | FoldReport | Rejected]:
         """Give the row and the report of a checkpoint."""
         if due != NO_TIME:
-            rows = self._evaluator.advance(due + 1)
+            rows = self._evaluator.advance_to(due + 1)
             if len(rows):
                 yield self._noted(rows)
         elif self._evaluator.seq != self._reported:
@@ -290,7 +294,7 @@ class PrequentialFold:
     def _end(self) -> Iterator[Rows | FoldReport | Rejected]:
         """Give the last row and report, unless the stream ended at a checkpoint."""
         if self._grid and self._order.greatest != NO_TIME:
-            rows = self._evaluator.advance(self._order.greatest)
+            rows = self._evaluator.advance_to(self._order.greatest)
             if len(rows):
                 yield self._noted(rows)
         if self._seq != self._checked:
@@ -365,25 +369,24 @@ class PrequentialFold:
         The bytes are those of a job's own state: a learner is unpickled. Raises OtherConfigurationError where
         the settings were others, a `WireError` for other bytes.
         """
-        reader = Reader(unframed(data, MAGIC, VERSION, "the state of a fold"))
+        reader = Reader(unframed(data, MAGIC, VERSION, _STATE))
         self = cls(settings, learner, fold)
-        try:
-            check_settings(settings.meaning(), json.loads(reader.text()))
-            self._load(reader)
-        except RocsteadyError:
-            raise
-        except (ValueError, TypeError, KeyError, IndexError, OverflowError, struct.error) as damage:
-            raise CorruptBytesError(f"the state of a fold contradicts itself: {damage}") from damage
+        with reading(_STATE):
+            check_settings(settings.meaning(), read_object(reader.text(), "the settings of a fold"))
+            learner_state = self._load(reader)
+        self._learner = self._spec.load(learner_state, settings.task, self._seed, settings.window_events)
+        self._learner_bytes = len(learner_state)
         return self
 
-    def _load(self, reader: Reader) -> None:
-        learner, fold, *numbers = map(int, json.loads(reader.text()))
+    def _load(self, reader: Reader) -> bytes:
+        """Take over all but the learner; return its state, which is unpickled when all else is sound."""
+        learner, fold, *numbers = map(whole, read_json(reader.text(), _STATE))
         if (learner, fold) != self._place:
             raise ValueError(f"it is of fold {fold} of learner {learner}")
         self._seq, self._checked, self._checkpoint, self._reported, *numbers = numbers
         self._failures, self._digest, self._greatest, is_done = numbers
         self._is_done = bool(is_done)
-        progress = json.loads(reader.text())
+        progress = read_object(reader.text(), "the progress of a fold")
         held = []
         for _ in range(reader.number("<I")):
             partition, sequence, size = reader.numbers("<iqQ")
@@ -392,15 +395,13 @@ class PrequentialFold:
             self._order.go_on_from(progress, held)
         state, evaluator, tested = (bytes(reader.take(reader.number("<Q"))) for _ in range(3))
         reader.end()
-        settings = self.settings
-        self._learner = self._spec.load(state, settings.task, self._seed, settings.window_events)
-        self._learner_bytes = len(state)
-        self._evaluator = ModelEvaluator.from_bytes(evaluator, settings.of_folds)
+        self._evaluator = ModelEvaluator.from_bytes(evaluator, self.settings.of_folds)
         report = FoldReport.unpack(tested)
         self._measures = report.measures
         if len(report):
             missing = ~report.answered
             self._tested = [_Tested(report.wrong, missing, report.labels, report.scores, report.times)]
+        return state
 
 
 _NO_BITS = np.empty(0, np.bool_)

@@ -20,6 +20,7 @@ from .errors import CorruptBytesError, ForeignBytesError, FutureVersionError, Tr
 from .events import MAGIC as BATCH_MAGIC
 from .events import NO_TIME, EventBatch
 from .join_batches import LABELS_MAGIC, PREDICTIONS_MAGIC, LabelBatch, PredictionBatch
+from .json_bytes import read_json, reading, text_of, whole
 
 MAGIC = b"RSCT"
 VERSION = 2
@@ -130,7 +131,10 @@ class StateMarker:
 
 @dataclass(frozen=True)
 class StateImport:
-    """The state with which a shard that awaits one begins: a snapshot, of the export of this id."""
+    """The state with which a shard that awaits one begins: a snapshot, of the export of this id.
+
+    With an empty snapshot it says that the state is there; who hosts the shard reads the state then.
+    """
 
     id: str
     snapshot: bytes
@@ -140,6 +144,18 @@ class StateImport:
         name = self.id.encode("utf-8", "surrogatepass")
         body = b"".join((_ID_LENGTH.pack(len(name)), name, self.snapshot))
         return _HEAD.pack(MAGIC, 2, _IMPORT, zlib.crc32(body)) + body
+
+
+_BRINGS = _HEAD.pack(MAGIC, 2, _IMPORT, 0)[: -struct.calcsize("<I")]
+
+
+def brings_state(record: bytes) -> bool:
+    """Whether a record is a `StateImport`; it is not read.
+
+    >>> brings_state(StateImport("monday", b"").pack()), brings_state(Clock(7).pack())
+    (True, False)
+    """
+    return record.startswith(_BRINGS)
 
 
 Batch = EventBatch | PredictionBatch | LabelBatch
@@ -195,14 +211,12 @@ def unpack_record(data: bytes) -> Record:
 
 def _content(body: bytes, what: str, sizes: tuple[int, ...], *, named: bool = True) -> list[Any]:
     """Read [source (if it is named), partition, partitions, packets, a time (or none)]."""
-    try:
-        content = json.loads(body)
+    with reading(what):
+        content = read_json(body, what)
         numbers = content[1:] if named else content
-    except (ValueError, TypeError, RecursionError) as damage:
-        raise CorruptBytesError(f"{what} contradicts itself: {damage}") from damage
-    whole = type(content) is list and len(content) in sizes and all(type(each) is int for each in numbers)
+    is_sound = type(content) is list and len(content) in sizes and all(type(each) is int for each in numbers)
     if (
-        not whole
+        not is_sound
         or (named and (type(content[0]) is not str or min(numbers[:3]) < 0))
         or not all(-(2**63) <= number < 2**63 for number in numbers)
     ):
@@ -211,20 +225,22 @@ def _content(body: bytes, what: str, sizes: tuple[int, ...], *, named: bool = Tr
 
 
 def _marker(body: bytes) -> StateMarker:
-    try:
-        return _marker_of(json.loads(body))
-    except (ValueError, TypeError, RecursionError) as damage:
-        raise CorruptBytesError(f"the marker of an export contradicts itself: {damage}") from damage
+    what = "the marker of an export"
+    with reading(what):
+        return _marker_of(read_json(body, what))
 
 
 def _marker_of(content: Any) -> StateMarker:
     source, *numbers, name, folder, position = content
     partition, partitions, sequence, stops, settled, high_water = numbers
     texts = (source, name, folder, position)
-    sound = all(type(text) is str for text in texts) and all(type(number) is int for number in numbers)
-    if not sound or min(numbers[:4]) < 0 or stops > 1 or partition >= partitions:
+    for text in texts:
+        text_of(text)
+    for number in numbers:
+        whole(number)
+    if min(numbers[:4]) < 0 or stops > 1 or partition >= partitions:
         raise ValueError(f"{numbers}")
-    json.loads(position)
+    read_json(position, "the position of a reader")
     return StateMarker(
         source, partition, partitions, sequence, name, folder, position, bool(stops), settled, high_water
     )

@@ -1,37 +1,49 @@
-"""Records that do not count, though nothing is wrong with them: late, unmatched, duplicate ones."""
+"""Records that do not count, as a machine puts them out: late, unmatched, duplicate and some invalid ones."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
-from .events import EventBatch
+import numpy as np
+
+from .events import EventBatch, Int64Array
 from .join_batches import LabelBatch
+from .rejection_reasons import Reason, RejectedKind
 from .text_columns import TextColumn
 from .windows import duration_text
-
-RejectedKind = Literal["late", "unmatched", "duplicate", "invalid"]
 
 
 @dataclass(frozen=True, eq=False)
 class Rejected:
-    """n records of one kind that a machine put out unused.
+    """n records of one kind and reason that a machine put out unused.
 
-    kind      "late", "unmatched", "duplicate"; "invalid" for a second label where that is a mistake
+    kind      of `reason.kinds`
     records   the events or labels themselves; predictions as events whose labels mean nothing
-    reasons   why, in words, one per record
-    category  of all these reasons, by which like ones are counted: the reason without the values in it
+    reason    why, of all of them
+    details   why, in a sentence with the values in it, one per record
+    gaps      int64[n] microseconds: how late, how long waited or how far apart each is, as its reason says;
+              negative: not known. None: of no record
+    limit     microseconds: what `gaps` was held against; None: nothing
     unlabelled  the records are predictions
     """
 
     kind: RejectedKind
     records: EventBatch | LabelBatch
-    reasons: TextColumn
-    category: str
+    reason: Reason
+    details: TextColumn
+    gaps: Int64Array | None = None
+    limit: int | None = None
     unlabelled: bool = False
 
     def __len__(self) -> int:
         return len(self.records)
+
+
+def details_of(gaps: Int64Array, sentence: Callable[[int], str]) -> TextColumn:
+    """Return the sentence of each gap; it is made once of each distinct gap. O(n log n)."""
+    distinct, which = np.unique(gaps, return_inverse=True)
+    return TextColumn(which.astype(np.int32), tuple(map(sentence, distinct.tolist())))
 
 
 def in_words(micros: int) -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .errors import ConfigError
+from .json_bytes import read_object
 from .shards import Shards
 from .windows import (
     EMISSIONS,
@@ -559,7 +560,7 @@ class TableSettings:
     @classmethod
     def from_json(cls, text: str) -> TableSettings:
         """Read what `to_json` wrote."""
-        content = json.loads(text)
+        content = read_object(text, "the settings of a state")
         choices = content["evaluator"]
         choices["window"] = parse_window(choices["window"])
         choices["every"] = parse_every(choices["every"])

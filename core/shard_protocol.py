@@ -1,12 +1,15 @@
 """The state protocol of a shard: how a live machine and the state that a runner commits stay one.
 
-A runner keeps three cells for every (step, Beam window, key) and commits them with the bundle that
+A runner keeps these cells for every (step, Beam window, key) and commits them with the bundle that
 changed them, or throws the changes away and tries the bundle again, here or on another worker:
 
-    snapshot    the machine's bytes as of some moment
+    snapshot    the machine's bytes as of some moment; where they are many, an index of their parts
     log         the records applied since, each behind its number 0, 1, 2, ..., 4 bytes little-endian
                 (no runner promises the order of a bag)
     token       16 random bytes that name the committed state
+
+and, where the runner has them, numbered cells for a shard that is large: each holds a part of the snapshot,
+and the records of the log that `log` has no room for (`snapshot_parts`).
 
 Reading all of them for every bundle would cost as much as the state is large. So the live machine stays
 in a cache of the process, and the token says whether it is the one that was committed: a warm shard
@@ -28,24 +31,47 @@ simulator in the tests finds wrong rows when any of the first four is broken.
 
 from __future__ import annotations
 
-import logging
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Generic, Protocol
 
-from .errors import CorruptBytesError
+from .console import logger
+from .errors import ConfigError, CorruptBytesError
+from .records import brings_state
+from .snapshot_parts import (
+    PART_BYTES,
+    PARTS,
+    Index,
+    bytes_in_cell,
+    is_index,
+    is_part,
+    is_small,
+    joined,
+    split,
+)
 from .state_machine import MachineFactory, Output, Pane, StateMachine
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 DEFAULT_CACHE_BYTES = 1 << 30
 """Live machines that a process keeps between bundles: 1 GiB, or 1,600 models of 10,000 events each."""
 
+_MOST_LOG_BYTES = 1 << 30
+"""Records of a log, at the most: each numbered cell gets 32 MB of them."""
+
 LARGE_SNAPSHOT_BYTES = 64 << 20
-"""A shard whose snapshot is larger than this asks for more shards: it is read and written whole."""
+"""A shard whose snapshot is larger than this asks for more shards: a worker reads all of it to go on."""
+
+LOG_BYTES = PART_BYTES
+"""Records that the cell `log` holds; those behind them go into the numbered cells in turn.
+
+A later version may take less, and not more: a log that holds less is taken for all of it."""
+
+TURN_BYTES = 1 << 20
+"""Records that go into one numbered cell before the next one has its turn."""
 
 TOKEN_BYTES = 16
 
@@ -81,13 +107,27 @@ class LogCell(Protocol):
         ...
 
 
+class NumberedCells(Protocol):
+    """The numbered cells of a key: bags, each reached only when it is asked for.
+
+    largest  bytes of a message that the runner carries surely; None = no message carries a value
+    """
+
+    largest: int | None
+
+    def cell(self, number: int) -> LogCell:
+        """Return the bag of a number from 0 to `PARTS` - 1; what is written to it counts at once."""
+        ...
+
+
 @dataclass(frozen=True)
 class ShardCells:
-    """The three cells of one (step, Beam window, key)."""
+    """The cells of one (step, Beam window, key); numbered None: the runner has none, and values are whole."""
 
     snapshot: ValueCell
     log: LogCell
     token: ValueCell
+    numbered: NumberedCells | None = None
 
 
 @dataclass
@@ -97,12 +137,14 @@ class LiveMachine(Generic[Output]):
     token        the committed state that it equals, if the bundle that left it was committed
     log_records  how many records that state's log holds, and
     log_bytes    how many bytes of records they are
+    filled       the numbers of the cells that hold anything
     """
 
     machine: StateMachine[Output]
     token: bytes | None = None
     log_records: int = 0
     log_bytes: int = 0
+    filled: set[int] = field(default_factory=set)
 
 
 class MachineCache:
@@ -225,15 +267,15 @@ class ShardProtocol(Generic[Output]):
 
     def _rebuild(self, cells: ShardCells, place: Place, committed: bytes | None) -> LiveMachine[Output]:
         """Return the machine that snapshot and log describe; what it puts out again is dropped."""
-        snapshot = cells.snapshot.read()
-        log = sorted((int.from_bytes(entry[:4], "little"), entry[4:]) for entry in cells.log.read())
+        _, pane, key = place
+        snapshot, entries, filled = self._read(cells, key)
+        log = sorted((int.from_bytes(entry[:4], "little"), entry[4:]) for entry in entries)
         if [number for number, _ in log] != list(range(len(log))):
             raise CorruptBytesError(
                 f"the log of a shard holds the records {[number for number, _ in log][:20]} where it "
                 f"should hold 0 to {len(log) - 1}, each once: its state was damaged or put together "
                 "from two jobs; restore a checkpoint or start afresh"
             )
-        _, pane, key = place
         if snapshot is None:
             machine = self._factory.new(pane, key)
         else:
@@ -242,7 +284,27 @@ class ShardProtocol(Generic[Output]):
             machine.apply(record)
         if snapshot is not None or log:
             self._count("rebuilds", 1)
-        return LiveMachine(machine, committed, len(log), sum(len(record) for _, record in log))
+        return LiveMachine(machine, committed, len(log), sum(len(record) for _, record in log), filled)
+
+    def _read(self, cells: ShardCells, key: str) -> tuple[bytes | None, list[bytes], set[int]]:
+        """Return the snapshot, the entries of the log, and the numbers of the cells that hold anything."""
+        snapshot, entries = cells.snapshot.read(), [*cells.log.read()]
+        index = Index.unpack(snapshot) if snapshot is not None and is_index(snapshot) else None
+        is_full = sum(len(entry) - 4 for entry in entries) >= LOG_BYTES
+        wanted = PARTS if is_full else 0 if index is None else index.cells
+        if cells.numbered is None:
+            if index is not None:
+                raise ConfigError(
+                    f"the snapshot of shard {key!r} is in {index.parts} parts, and this runner gives no "
+                    "access to their cells; go on with the runner and the version of Beam that wrote them"
+                )
+            return snapshot, entries, set()
+        filled, parts = set[int](), list[bytes]()
+        for number in range(wanted):
+            for entry in cells.numbered.cell(number).read():
+                filled.add(number)
+                (parts if is_part(entry) else entries).append(entry)
+        return (snapshot if index is None else joined(index, parts, key)), entries, filled
 
     def _write(self, key: str, live: LiveMachine[Output], cells: ShardCells, record: bytes) -> None:
         """Log the record, or replace snapshot and log by a new snapshot (rule 4).
@@ -257,25 +319,58 @@ class ShardProtocol(Generic[Output]):
         Measuring by the snapshot that is there (a log may grow to its size) writes 2.7b under a growing
         window, whose every snapshot is twice the last.
         """
-        entry = live.log_records.to_bytes(4, "little") + record
         size = live.machine.snapshot_bytes()
         if size > LARGE_SNAPSHOT_BYTES and key not in self._warned:
             self._warned.add(key)
             _logger.warning(
-                "the state of shard %r takes %d MB, and is read and written whole: give the job more "
-                "shards (it then starts from an empty state)",
+                "the state of shard %r takes %d MB, and a worker reads all of it to go on: more shards are "
+                "quicker (rocsteady state export, then state import --shards N, keeps the state)",
                 key,
                 size >> 20,
             )
         self.held = {**live.machine.gauges(), "state_bytes": size}
-        if live.log_bytes + len(record) < size:
+        if not brings_state(record) and live.log_bytes + len(record) < min(size, _MOST_LOG_BYTES):
+            self._add_to_log(live, cells, record)
+        else:
+            self._write_snapshot(key, live, cells)
+
+    def _add_to_log(self, live: LiveMachine[Output], cells: ShardCells, record: bytes) -> None:
+        entry = live.log_records.to_bytes(4, "little") + record
+        beyond = live.log_bytes - LOG_BYTES
+        if beyond < 0 or cells.numbered is None:
             cells.log.add(entry)
-            live.log_records += 1
-            live.log_bytes += len(record)
-            self._count("log_bytes", len(entry))
-            return
+        else:
+            number = beyond // TURN_BYTES % PARTS
+            cells.numbered.cell(number).add(entry)
+            live.filled.add(number)
+        live.log_records += 1
+        live.log_bytes += len(record)
+        self._count("log_bytes", len(entry))
+
+    def _write_snapshot(self, key: str, live: LiveMachine[Output], cells: ShardCells) -> None:
         snapshot = live.machine.to_bytes()
-        cells.snapshot.write(snapshot)
+        numbered, filled = cells.numbered, live.filled
+        live.filled = set()
+        if numbered is None or is_small(snapshot):
+            cells.snapshot.write(snapshot)
+        else:
+            if numbered.largest is not None and bytes_in_cell(len(snapshot)) > numbered.largest:
+                raise ConfigError(
+                    f"the state of shard {key!r} takes {len(snapshot):,} bytes, and this runner carries "
+                    f"{PARTS * numbered.largest:,} of a shard: give the job more shards (of an export: "
+                    "rocsteady state import --shards N), or a shorter window"
+                )
+            index, parts = split(snapshot)
+            for number, part in parts:
+                cell = numbered.cell(number)
+                if number in filled - live.filled:
+                    cell.clear()
+                cell.add(part)
+                live.filled.add(number)
+            cells.snapshot.write(index.pack())
+        if numbered is not None:
+            for number in filled - live.filled:
+                numbered.cell(number).clear()
         if live.log_records:
             cells.log.clear()
         live.log_records = live.log_bytes = 0

@@ -13,6 +13,7 @@ import zlib
 import numpy as np
 
 from .errors import CorruptBytesError, ForeignBytesError, FutureVersionError, TruncatedBytesError
+from .json_bytes import reading
 from .score_cells import (
     EXACT,
     LEAST_CELL_BYTES,
@@ -92,10 +93,8 @@ def unpack(data: bytes) -> tuple[int, int, Cells]:
     payload = memoryview(data)[_HEAD.size :]
     if zlib.crc32(payload) != _HEAD.unpack_from(data)[4]:
         raise CorruptBytesError("a sketch fails its checksum; it was damaged after it was written")
-    try:
+    with reading("a sketch"):
         return _read(payload)
-    except (struct.error, ValueError) as damage:
-        raise CorruptBytesError(f"a sketch contradicts itself: {damage}") from damage
 
 
 def _read(payload: memoryview) -> tuple[int, int, Cells]:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .console import lines_text, name_text
 from .deduplicator import Deduplicator
 from .errors import (
     CorruptBytesError,
@@ -37,9 +38,10 @@ from .errors import (
 from .evaluator_state import EvaluatorState, Reader, packed_text, read_evaluator, write_evaluator
 from .events import NO_TIME
 from .idle_models import count_left
+from .json_bytes import read_object, reading
 from .model_evaluator import ModelEvaluator
 from .settings import ADDED_SINCE, EvaluatorSettings, TableSettings
-from .source_partitions import END_OF_TIME, clock_in_words
+from .source_partitions import END_OF_TIME, check_progress, clock_in_words
 from .windows import AllEvents, EveryEvents, LastEvents, duration_text
 
 if TYPE_CHECKING:
@@ -89,10 +91,8 @@ class Snapshot:
     @staticmethod
     def rebuilt(state: EvaluatorState, settings: EvaluatorSettings) -> ModelEvaluator:
         """Return the evaluator of a state; CorruptBytesError where its numbers cannot be an evaluator's."""
-        try:
+        with reading(f"{state.model!r} in a snapshot"):
             return ModelEvaluator.from_state(settings, state)
-        except (ValueError, IndexError, OverflowError) as damage:
-            raise CorruptBytesError(f"{state.model!r} contradicts itself in a snapshot: {damage}") from damage
 
     def check(self, wanted: TableSettings) -> None:
         """Raise OtherConfigurationError, naming every difference, unless the state was made for `wanted`."""
@@ -154,12 +154,8 @@ class Snapshot:
             raise TruncatedBytesError(f"a snapshot ends after {len(data)} of {_HEAD.size + size} bytes")
         if len(payload) > size or zlib.crc32(payload) != crc:
             raise CorruptBytesError("a snapshot fails its checksum; it was damaged after it was written")
-        try:
+        with reading("a snapshot"):
             snapshot = cls._read(Reader(payload), version)
-        except (
-            struct.error, ValueError, KeyError, TypeError, OverflowError, IndexError, AttributeError,
-        ) as damage:  # fmt: skip
-            raise CorruptBytesError(f"a snapshot contradicts itself: {damage}") from damage
         if version != snapshot.version:
             raise CorruptBytesError(f"a snapshot says version {version} and is one of {snapshot.version}")
         if snapshot.settings.fingerprint() != fingerprint:
@@ -169,7 +165,7 @@ class Snapshot:
     @classmethod
     def _read(cls, reader: Reader, version: int) -> Snapshot:
         settings = TableSettings.from_json(reader.text())
-        progress = json.loads(reader.text())
+        progress = read_object(reader.text(), "the progress of a snapshot")
         held = []
         for _ in range(reader.number("<I")):
             partition, sequence, size = reader.numbers("<iqI")
@@ -180,6 +176,7 @@ class Snapshot:
             name = reader.text()
             beside[name] = bytes(reader.take(reader.number("<Q")))
         reader.end()
+        check_progress(progress, settings.evaluator)
         return cls(settings, progress, held, evaluators, beside)
 
 
@@ -210,7 +207,7 @@ def describe(snapshot: Snapshot) -> str:
     held = sum(len(state.scores) for state in snapshot.evaluators)
     lines.append(f"evaluators: {len(snapshot.evaluators):,}, events held: {held:,}")
     for state in sorted(snapshot.evaluators, key=lambda state: (state.model, state.slice)):
-        name = state.model + (f" [{state.slice}]" if state.slice else "")
+        name = name_text(state.model) + (f" [{name_text(state.slice)}]" if state.slice else "")
         last = "" if state.greatest_time == NO_TIME else f", up to {_iso(state.greatest_time)}"
         lines.append(
             f"  {name}: {len(state.scores):,} events held of {state.seq:,} applied, "
@@ -222,7 +219,7 @@ def describe(snapshot: Snapshot) -> str:
     if settings.deduplicate is not None:
         remembered = len(Deduplicator.from_bytes(snapshot.beside[DEDUPLICATOR]))
         lines.append(f"ids remembered for {duration_text(settings.deduplicate)}: {remembered:,}")
-    return "\n".join(lines)
+    return lines_text(lines)
 
 
 def _clock_lines(progress: dict[str, Any]) -> list[str]:

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .errors import InputError
-from .events import NO_TIME, UNORDERED
+from .events import NO_TIME, UNORDERED, EventBatch
+from .join_batches import LabelBatch
+from .json_bytes import reading, text_of, whole
 from .records import Batch, Clock, EndOfInput, EndOfPartition, Heartbeat, Record, StateMarker
-from .rejected import in_words
+from .rejected import Rejected, details_of, in_words
+from .rejection_reasons import Reason
+
+if TYPE_CHECKING:
+    from .settings import EvaluatorSettings
 
 END_OF_TIME = 2**63 - 1
 """The clock of an input that has ended."""
@@ -228,29 +234,58 @@ class SourcePartitions:
 
     @classmethod
     def of_progress(cls, progress: dict[str, Any]) -> SourcePartitions:
-        """Return what `progress` gave; raises ValueError, TypeError or KeyError where it is damaged."""
+        """Return what `progress` gave. Raises CorruptBytesError where it is damaged."""
         self = cls()
-        self.count = None if progress["count"] is None else int(progress["count"])
-        self.clock, self.greatest = int(progress["clock"]), int(progress["greatest"])
-        for number, source, received, ahead, packets, words, settled, *idle in progress["parts"]:
-            if min(int(number), int(received)) < 0:
-                raise ValueError("a number below 0")
-            part = _Partition(
-                str(source),
-                int(received),
-                {int(each) for each in ahead},
-                None if packets is None else int(packets),
-                [(int(sent), int(moment)) for sent, moment in words],
-                int(settled),
-                is_idle=bool(idle),
-            )
-            part.sent = max([part.received, *(number + 1 for number in part.ahead)])
-            self._add(int(number), part)
+        with reading("what the partitions of an input have said"):
+            self.count = _count(progress["count"])
+            self.clock, self.greatest = whole(progress["clock"]), whole(progress["greatest"])
+            for number, source, received, ahead, packets, words, settled, *idle in progress["parts"]:
+                part = _Partition(
+                    text_of(source),
+                    whole(received, 0),
+                    {whole(each, 0) for each in ahead},
+                    _count(packets),
+                    [(whole(sent, 0), whole(moment)) for sent, moment in words],
+                    whole(settled),
+                    is_idle=bool(idle),
+                )
+                part.sent = max([part.received, *(number + 1 for number in part.ahead)])
+                if part.received in part.ahead or (part.packets is not None and part.sent > part.packets):
+                    raise ValueError(f"{part.sent} packets of partition {number}, which has {part.packets}")
+                self._add(whole(number, 0), part)
         return self
 
     def snapshot_bytes(self) -> int:
         """Return about how long `progress` is as JSON. O(1)."""
         return self._bytes + self._waiting_bytes
+
+
+def _count(value: object) -> int | None:
+    return None if value is None else whole(value, 0)
+
+
+def check_progress(progress: dict[str, Any], settings: EvaluatorSettings) -> None:
+    """Raise CorruptBytesError where no table of these settings writes the progress of a snapshot."""
+    with reading("the progress of a snapshot"):
+        if not progress:
+            return
+        if settings.order == "arrival":
+            SourcePartitions.of_progress(progress["sources"])
+            return
+        if "clock" in progress:
+            whole(progress["clock"])
+        if settings.by_time and "ends" not in progress:
+            whole(progress["clock"])
+            if "sources" in progress:
+                SourcePartitions.of_progress(progress["sources"])
+            return
+        for name in ("turn", "expected"):
+            whole(progress[name], 0)
+        _count(progress["partitions"])
+        for number, packets, source in progress["ends"]:
+            _ = whole(number, 0), whole(packets, 0), text_of(source)
+        for number, packets in progress.get("bases", ()):
+            _ = whole(number), whole(packets, 0)
 
 
 def check_packet(
@@ -324,8 +359,13 @@ class StreamClock:
             return END_OF_TIME
         return max(self.moment, self.partitions.clock)
 
-    def behind(self, time: int, whose: str) -> str:
-        """Say how far a time is behind the clock."""
+    def late(self, records: EventBatch | LabelBatch, whose: str, *, unlabelled: bool = False) -> Rejected:
+        """Return records that came behind this clock as refused; `whose` clock it is, in words."""
+        times = np.empty(0, np.int64) if records.times is None else records.times
         if self.moment == END_OF_TIME:
-            return "its input had ended"
-        return f"{in_words(self.moment - time)} behind {whose}"
+            gaps = np.full(len(times), -1)
+            details = details_of(gaps, lambda _: "its input had ended")
+        else:
+            gaps = self.moment - times
+            details = details_of(gaps, lambda gap: f"{in_words(gap)} behind {whose}")
+        return Rejected("late", records, Reason.BEHIND_THE_CLOCK, details, gaps, unlabelled=unlabelled)

@@ -27,11 +27,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from .errors import CorruptBytesError
 from .evaluator_state import Reader, packed_text
 from .events import UNORDERED, EventBatch
 from .frames import framed, unframed
 from .join_batches import LabelBatch, PredictionBatch
+from .json_bytes import read_json, read_object, reading, text_of, whole
 from .records import (
     EndOfInput,
     EndOfPartition,
@@ -126,22 +126,22 @@ class ShardState:
     def unpack(cls, data: bytes) -> ShardState:
         """Read the bytes. Raises a `WireError` for any others."""
         payload = unframed(data, STATE_MAGIC, VERSION, "the exported state of a shard")
-        try:
+        with reading("the exported state of a shard"):
             return cls._read(payload)
-        except (ValueError, KeyError, TypeError, struct.error, RecursionError) as damage:
-            raise CorruptBytesError(f"the exported state of a shard contradicts itself: {damage}") from damage
 
     @classmethod
     def _read(cls, payload: memoryview) -> ShardState:
         reader = Reader(payload)
-        head = json.loads(reader.text())
+        head = read_object(reader.text(), "the exported state of a shard")
         positions = {
-            int(number): (str(source), str(position)) for number, source, position in head["positions"]
+            whole(number, 0): (text_of(source), text_of(position))
+            for number, source, position in head["positions"]
         }
-        names = {name: str(head[name]) for name in ("id", "folder", "step")}
-        shard, shards = int(head["shard"]), int(head["shards"])
-        if not 0 <= shard < shards:
-            raise ValueError(f"shard {shard} of {shards}")
+        for _, position in positions.values():
+            read_json(position, "the position of a reader")
+        names = {name: text_of(head[name]) for name in ("id", "folder", "step")}
+        shards = whole(head["shards"], 1)
+        shard = whole(head["shard"], 0, shards - 1)
         snapshot = bytes(payload[reader.at :])
         return cls(**names, shard=shard, shards=shards, positions=positions, snapshot=snapshot)
 
@@ -152,9 +152,13 @@ _PASSED_ON = "cut"
 def cut_of(positions: dict[int, tuple[str, str]]) -> str:
     """Return a cut in words (JSON): what the markers of the input said, also where a step passed them on."""
     said = {position for _, position in positions.values()}
-    if len(said) == 1 and isinstance(passed := json.loads(next(iter(said))), dict) and _PASSED_ON in passed:
+    if len(said) == 1 and isinstance(passed := _position(next(iter(said))), dict) and _PASSED_ON in passed:
         return json.dumps(passed)
     return json.dumps({_PASSED_ON: [[number, *each] for number, each in sorted(positions.items())]})
+
+
+def _position(text: str) -> Any:
+    return read_json(text, "the position of a reader")
 
 
 Waiting = tuple[int, int, bytes]
@@ -419,16 +423,12 @@ class WaitingState:
     def unpack(cls, data: bytes) -> WaitingState:
         """Read the bytes. Raises a `WireError` for any others."""
         payload = unframed(data, WAITING_MAGIC, VERSION, "the state of a shard in an export")
-        try:
+        with reading("the state of a shard in an export"):
             return cls._read(Reader(payload))
-        except (ValueError, KeyError, TypeError, struct.error, RecursionError) as damage:
-            raise CorruptBytesError(
-                f"the state of a shard in an export contradicts itself: {damage}"
-            ) from damage
 
     @classmethod
     def _read(cls, reader: Reader) -> WaitingState:
-        head: dict[str, Any] = json.loads(reader.text())
+        head = read_object(reader.text(), "the state of a shard in an export")
         markers = [unpack_record(bytes.fromhex(marker)) for marker in head["markers"]]
         snapshot = bytes(reader.take(reader.number("<Q")))
         records = []
@@ -439,7 +439,8 @@ class WaitingState:
         cut = [marker for marker in markers if isinstance(marker, StateMarker)]
         if len(cut) < len(markers):
             raise ValueError("a marker that is none")
-        return cls(bool(head["awaits"]), bool(head["stopped"]), str(head["export"]), cut, snapshot, records)
+        export = text_of(head["export"])
+        return cls(bool(head["awaits"]), bool(head["stopped"]), export, cut, snapshot, records)
 
 
 def _by_arrival(waiting: Waiting) -> int:

@@ -20,6 +20,7 @@ import numpy as np
 from .errors import OtherConfigurationError
 from .evaluator_state import EvaluatorState
 from .events import MAGIC, NO_TIME
+from .json_bytes import read_object
 from .label_join import JoinSettings
 from .label_join_state import JoinState
 from .settings import ADDED_SINCE, TableSettings
@@ -28,7 +29,7 @@ from .windows import Adaptive, EveryEvents, LastDuration, LastEvents, parse_ever
 
 _FREE = (
     "cost", "priors", "confidence", "at_fpr", "false_positive_cost", "flip_if_below_half",
-    "partial_fpr", "shards",
+    "partial_fpr", "shards", "own_shards",
 )  # fmt: skip
 """Settings of a row, not of what is held; and the shards, over which states are spread anew."""
 
@@ -45,7 +46,7 @@ def taken_up(data: bytes, settings: TableSettings) -> bytes:
 def join_taken_up(data: bytes, settings: JoinSettings) -> bytes:
     """Return the state of a join as one that a job with these settings can begin with; see `taken_up`."""
     state, meaning = JoinState.unpack(data)
-    check_join(json.loads(meaning), settings)
+    check_join(read_object(meaning, "the settings of a label join"), settings)
     return join_as_begun(state, settings.evaluator_shards).pack(json.dumps(settings.meaning()))
 
 
@@ -54,7 +55,7 @@ def check_join(there: dict[str, Any], settings: JoinSettings) -> None:
     refusals = [
         f"{name} was {there.get(name)!r} and is now {value!r}"
         for name, value in settings.meaning().items()
-        if there.get(name) != value and name not in ("shards", "evaluator_shards")
+        if there.get(name) != value and name not in ("shards", "evaluator_shards", "own_shards")
     ]
     _refuse(refusals)
 

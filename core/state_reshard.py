@@ -5,6 +5,9 @@ names its model, or its id, goes where it belongs. What is remembered of ids tha
 hash that names neither. Of a shard s of N it can only belong to the shards t of M with s = t modulo their
 greatest common divisor: each of these gets a copy. With M a multiple or a divisor of N that is as little as
 can be; copies that belong elsewhere are never met, and are forgotten when their time has come.
+
+A model may get a shard of its own, or lose it (`Shards`). What is remembered goes with the model, as a copy:
+from the shard that held it before to the one that holds it then.
 """
 
 from __future__ import annotations
@@ -25,9 +28,11 @@ from .id_index import hash64_of_ids
 from .idle_models import IdleState
 from .input_order import RUNNER
 from .join_batches import LabelBatch, LabelRows, PredictionBatch
+from .json_bytes import read_object
 from .label_join_state import JoinState
 from .label_matching_wire import Held, pack, unpack
 from .sharding import shard_of, split_by_shard, split_records
+from .shards import Shards
 from .snapshot import DEDUPLICATOR, IDLE, Snapshot
 from .state_import import as_begun, join_as_begun
 from .text_columns import IdColumn
@@ -36,8 +41,15 @@ from .text_columns import IdColumn
 def resharded(snapshots: Sequence[Snapshot], shards: int) -> list[Snapshot]:
     """Return the states of all shards of tables as those of another number of shards. O(all of them).
 
-    Their partitions have said nothing yet (`state_import`). Raises InputError where they are not of one cut.
+    shards  also which models have one of their own
+    Their partitions have said nothing yet (`state_import`). Raises InputError where they are not of one cut,
+    or not as many as their settings say.
     """
+    stated = Shards.of(snapshots[0].settings.shards or 1)
+    if len(snapshots) != int(stated):
+        raise InputError(
+            f"the state has {len(snapshots)} shards, and its settings say {int(stated)}; export again"
+        )
     begun = [as_begun(snapshot) for snapshot in snapshots]
     clocks = {snapshot.progress.get("clock") for snapshot in begun if snapshot.settings.evaluator.by_time}
     if len(clocks) > 1:
@@ -57,7 +69,7 @@ def resharded(snapshots: Sequence[Snapshot], shards: int) -> list[Snapshot]:
             beside[shard][IDLE] = part
     if settings.deduplicate is not None:
         kept = [snapshot.beside[DEDUPLICATOR] for snapshot in begun]
-        for shard, part in enumerate(_remembered(kept, shards)):
+        for shard, part in enumerate(_remembered(kept, stated, Shards.of(shards))):
             beside[shard][DEDUPLICATOR] = part
     progress = [dict(_latest(begun)) for _ in range(shards)]
     for shard, packets in enumerate(bases):
@@ -130,12 +142,17 @@ def _idle(
         yield IdleState(clock, moments, sorted(left)).pack()
 
 
-def _remembered(kept: Sequence[bytes], shards: int) -> Iterable[bytes]:
+def _remembered(kept: Sequence[bytes], before: Shards, after: Shards) -> Iterable[bytes]:
     """Yield for each shard what can be its own of all that is remembered."""
     parts = [Deduplicator.from_bytes(data) for data in kept]
-    common = math.gcd(len(kept), shards)
-    for shard in range(shards):
-        yield Deduplicator.merged(parts[shard % common :: common]).to_bytes()
+    common = math.gcd(before.shared, after.shared)
+    sources = [[*range(shard % common, before.shared, common)] for shard in range(after.shared)]
+    for model, shard in zip(before.own, range(before.shared, before), strict=True):
+        if model not in after.own:
+            sources[int(shard_of((model,), after)[0])].append(shard)
+    sources += [[int(shard_of((model,), before)[0])] for model in after.own]
+    for found in sources:
+        yield Deduplicator.merged([parts[number] for number in found]).to_bytes()
 
 
 # ---- joins
@@ -148,7 +165,7 @@ def resharded_joins(states: Sequence[JoinState], settings: str, shards: int) -> 
     """
     if len({state.clock for state in states}) > 1:
         raise InputError("the shards of the state are not of one cut: their clocks differ; export again")
-    meaning = json.loads(settings) | {"shards": shards}
+    meaning = read_object(settings, "the settings of a label join") | {"shards": shards}
     begun = [join_as_begun(state, int(meaning["evaluator_shards"])) for state in states]
     matchers = [unpack(state.matcher) for state in begun]
     of_ids = [_shards_of(matcher.ids, shards) for matcher in matchers]
@@ -157,7 +174,9 @@ def resharded_joins(states: Sequence[JoinState], settings: str, shards: int) -> 
     rows, size = (sum(state.seen[which] for state in begun) for which in (0, 1))
     first = begun[0]
     memories = (
-        list(_remembered([state.deduplicator for state in begun], shards)) if first.deduplicator else []
+        list(_remembered([state.deduplicator for state in begun], Shards.of(len(states)), Shards.of(shards)))
+        if first.deduplicator
+        else []
     )
     result = []
     for shard in range(shards):

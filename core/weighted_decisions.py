@@ -33,6 +33,7 @@ from .decisions import (
     PREDICTIONS,
     SEQ,
     baseline_hits,
+    correlation,
     refuse_binary,
     write_binary,
     write_ratio,
@@ -181,6 +182,8 @@ def _write_agreement(
     rest, right = np.zeros(SUM_CHUNKS, np.int64), np.zeros(SUM_CHUNKS, np.int64)
     of_classes = np.zeros((3, count))
     gain = disagreement = label_spread = predicted_spread = 0.0  # by chance, but the first
+    # Two terms have one sum in either order. Of more, codes give the order, and cuts of the stream the codes.
+    sums = np.zeros((4, SUM_CHUNKS if count > 2 else 0), np.int64)
     labels = predictions = 0
     for code in range(count):
         labels += classes[LABELS, code] > 0
@@ -189,17 +192,28 @@ def _write_agreement(
         tp, fp, fn, tn = confusion(masses, code, rest)
         of_classes[LABELS, code], of_classes[CORRECT, code] = tp + fn, tp
         tp, fp, fn, tn = tp / total, fp / total, fn / total, tn / total
+        if count > 2:
+            add(sums[0], tp * tn - fp * fn, 1)
+            add(sums[1], (tp + fn) * (tn + fn), 1)
+            add(sums[2], (tp + fn) * (tn + fp), 1)
+            add(sums[3], (tp + fp) * (tn + fn), 1)
+            continue
         gain += tp * tn - fp * fn
         disagreement += (tp + fn) * (tn + fn)
         label_spread += (tp + fn) * (tn + fp)
         predicted_spread += (tp + fp) * (tn + fn)
+    if count > 2:
+        gain, disagreement = rounded(sums[0]), rounded(sums[1])
+        label_spread, predicted_spread = rounded(sums[2]), rounded(sums[3])
+    gain = min(gain, disagreement)
     measures[_ACCURACY] = rounded(right) / total
     is_certain = labels == 1 and predictions == 1 and disagreement == 0.0
     reason = CHANCE_IS_CERTAIN if is_certain else OUT_OF_RANGE
     write_ratio(gain, disagreement, _KAPPA, reason, measures, reasons)
     reason = EMPTY_MARGIN if labels == 1 or predictions == 1 else OUT_OF_RANGE
-    spread = np.sqrt(label_spread) * np.sqrt(predicted_spread)
-    write_ratio(gain, spread, _MCC, reason, measures, reasons)
+    measures[_MCC] = correlation(gain, label_spread, predicted_spread)
+    if np.isnan(measures[_MCC]):
+        reasons[_MCC] = reason
     for measure, hits, reason in (
         (_KAPPA_M, RIGHT_MAJORITY, MAJORITY_IS_RIGHT),
         (_KAPPA_PER, RIGHT_PERSISTENT, PERSISTENT_IS_RIGHT),

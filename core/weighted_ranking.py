@@ -40,6 +40,8 @@ _NO_FLOATS: FloatArray = np.empty(0)
 _NO_EVENTS = Batch(np.empty(0, np.int8), np.empty(0), np.empty(0), np.empty(0, np.int8))
 _AT_ENTRIES = frozenset(("average_precision", "calibration_error", "partial_auc", "partial_auc_mcclish"))
 _POLYNOMIAL = frozenset(("polynomial_auc", "polynomial_auc_bound"))
+BELOW_HALF = 0.5 - 2.0**-44
+"""An AUC below it is below one half, and no rounded one half."""
 _OF_ENTRIES = _AT_ENTRIES | _POLYNOMIAL | {"brier", "log_loss"}
 
 
@@ -172,7 +174,7 @@ class WeightedRanking:
         if self._run(_NO_EVENTS, plan, _NO_FLOATS).needs_rebuild:
             return False
         if self._python and len(self.tree):
-            self._write_in_python(numbers[_MEASURE:], reasons)
+            return self._write_in_python(numbers[_MEASURE:], reasons)
         return True
 
     @property
@@ -205,17 +207,23 @@ class WeightedRanking:
             )
         return Progress(done, int(course[1]), code == NEEDS_REBUILD)
 
-    def _write_in_python(self, measures: FloatArray, reasons: Int8Array) -> None:
-        """Write what needs the entries one by one, and H of costs that are no polynomials."""
+    def _write_in_python(self, measures: FloatArray, reasons: Int8Array) -> bool:
+        """Write what needs the entries one by one, and H of costs that are no polynomials.
+
+        False, with nothing written, where rounding would decide whether scores are flipped.
+        """
+        flips = self._settings.flip_if_below_half and not self.tree.is_built
+        if flips and abs(float(measures[_AUC]) - BELOW_HALF) < 2.0**-46:
+            return False
         entries = self.to_entries() if self._asked & _OF_ENTRIES else Scaled(*[_NO_FLOATS] * 3)
         if self._asked & {"brier", "log_loss"}:
             measures[_BRIER], measures[_LOG_LOSS] = probability_losses(*entries)
         if math.isnan(measures[_AUC]):
-            return
+            return True
         _, n, p = self.tree.held_hull()
         n, p = self.tree.in_one_scale(n, p)
         in_range = min(n.sum(), p.sum()) >= RAREST
-        if "h" in self._asked and (n_and_p := self._edges_of_h(measures[_AUC] < 0.5)) is not None:
+        if "h" in self._asked and (n_and_p := self._edges_of_h(measures[_AUC] < BELOW_HALF)) is not None:
             self._write(measures, reasons, "h", h_measure(*n_and_p, self._settings))
         if "h" in self._asked and not in_range and self._ask.prior < 0.0:
             self._write(measures, reasons, "h", math.nan)
@@ -234,6 +242,7 @@ class WeightedRanking:
         elif not in_range:
             for name in _POLYNOMIAL:
                 self._write(measures, reasons, name, math.nan)
+        return True
 
     def _edges_of_h(self, below_half: bool) -> tuple[FloatArray, FloatArray] | None:
         """Return the hull's edges (negatives, positives) that H is to be summed over; None: it was."""

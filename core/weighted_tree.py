@@ -137,7 +137,7 @@ class WeightedTree:
     def from_sorted(cls, entries: WeightedEntries) -> Self:
         """Build from what `to_sorted` returned. O(k), some 30 ns an entry."""
         scores = as_finite_scores(entries.scores, len(entries.scores))
-        if (np.diff(scores) <= 0.0).any():
+        if (scores[1:] <= scores[:-1]).any():
             raise InputError("from_sorted: scores are not ascending and distinct; sort and group")
         columns = [np.asarray(column, np.float64) for column in entries[1:]]
         if any(column.shape != scores.shape or (column < 0).any() for column in columns):
@@ -190,8 +190,9 @@ class WeightedTree:
         exponents = [_even_exponent(w[y == label]) for label in (0, 1)]
         entries = empty_records(max(1, len(y)), ENTRY)
         factors = [math.ldexp(1.0, -(exponent >> 1)) for exponent in exponents]
-        count = group_events(y, s, w, factors[0], factors[1], entries)
-        self._load(entries[:count], exponents)
+        units = np.zeros(2)
+        count = group_events(y, s, w, factors[0], factors[1], entries, units)
+        self._load(entries[:count], exponents, units)
 
     def apply(
         self,
@@ -443,6 +444,11 @@ class WeightedTree:
         return int(negative), int(positive)
 
     @property
+    def is_built(self) -> bool:
+        """Whether no event came or went since the tree was built of its events: it has no history."""
+        return int(self._state["changes"]) == 0
+
+    @property
     def _root(self) -> Any:
         runs = self._forest.node_runs if self._state["height"] else self._forest.leaf_runs
         return runs[int(self._state["root"])]
@@ -487,7 +493,10 @@ class WeightedTree:
             np.zeros((1, len(MEASURES)), np.int8),
         )  # fmt: skip
         nothing = Batch(np.empty(0, np.int8), np.empty(0), np.empty(0), np.empty(0, np.int8))
+        changes = int(self._state["changes"])
+        self._state["changes"] = 0  # nobody has the events: what rounding may have decided, it does
         self.run(nothing, ask, plan, _NO_FLOATS, np.zeros(2, np.int64))
+        self._state["changes"] = changes
         measures: FloatArray = numbers[0, len(NUMBER_COLUMNS) - len(MEASURES) :]
         return measures
 
@@ -500,8 +509,8 @@ class WeightedTree:
         self._state["exponent"][label] = exponent
         self._state["factor"][label] = math.ldexp(1.0, -(exponent >> 1))
 
-    def _load(self, entries: Any, exponents: list[int]) -> None:
-        """Make all arrays anew and fill them."""
+    def _load(self, entries: Any, exponents: list[int], units: FloatArray | None = None) -> None:
+        """Make all arrays anew and fill them; units as `group_events` finds them."""
         count = len(entries)
         leaves = leaves_needed(count) * 5 // 4 + 4
         nodes = nodes_needed(leaves) + ROOM_AHEAD
@@ -510,6 +519,7 @@ class WeightedTree:
         self._forest = forest
         for label in (0, 1):
             self._set_exponent(label, exponents[label])
+            self._state["unit"][label] = 0.0 if units is None else units[label]
 
     def _rescale(self, label: int, exponent: int) -> None:
         """Hold one class in another scale, for a weight beyond the present one. O(k)."""
@@ -523,7 +533,8 @@ class WeightedTree:
         exponents, old = list(self._exponents), self._state
         exponents[label] = exponent
         self._load(entries, exponents)
-        for name, power in (("lost", 1), ("lost_squares", 2)):
+        self._state["changes"] = old["changes"]
+        for name, power in (("lost", 1), ("lost_squares", 2), ("unit", 1)):
             for c in (0, 1):
                 lost = float(old[name][c])
                 self._state[name][c] = math.ldexp(lost, power * down) if c == label else lost

@@ -17,6 +17,8 @@ from .weighted_tree_layout import (
     SMALLEST,
     Forest,
     add_to,
+    common_unit,
+    square_of,
     take_leaf,
     take_node,
 )
@@ -38,13 +40,15 @@ def nodes_needed(leaves: int) -> int:
 
 @entry
 def group_events(
-    labels: Any, scores: Any, weights: Any, factor_n: float, factor_p: float, entries: Any
+    labels: Any, scores: Any, weights: Any, factor_n: float, factor_p: float, entries: Any, units: Any
 ) -> int:
     """Fill entries from events sorted by score; return how many there are.
 
     Masses are weight * factor * factor of the class; at an entry they are summed in twice the precision.
+    units float64[2]: filled with a mass of each class of which all are whole multiples, or 0.0.
     """
     count = whole(0)
+    units[0] = units[1] = -1.0
     for i in range(len(scores)):
         score = scores[at(i)]
         if count == 0 or entries[at(count - 1)].key != score:
@@ -62,12 +66,19 @@ def group_events(
         factor = factor_p if label != 0 else factor_n
         mass = max(weights[at(i)] * factor * factor, SMALLEST)
         total, rest = add_to(one.mass[at(label)], one.rest[at(label)], mass)
-        squares, squares_rest = add_to(one.squares[at(label)], one.squares_rest[at(label)], mass * mass)
+        if units[at(label)] < 0.0:
+            units[at(label)] = mass
+        elif (units[at(label)] != 0.0) & (units[at(label)] != mass):
+            units[at(label)] = common_unit(units[at(label)], mass)
+        square, square_rest = square_of(mass)
+        squares, squares_rest = add_to(one.squares[at(label)], one.squares_rest[at(label)], square)
+        squares, squares_rest = add_to(squares, squares_rest, square_rest)
         one.mass[at(label)] = total
         one.rest[at(label)] = rest
         one.squares[at(label)] = squares
         one.squares_rest[at(label)] = squares_rest
         one.events[at(label)] += 1
+    units[0], units[1] = max(units[0], 0.0), max(units[1], 0.0)
     return count
 
 
@@ -156,8 +167,9 @@ def list_entries(tree: Forest, entries: Any) -> int:
                 one.mass[c] = mass
                 if tied == NONE:
                     one.rest[c] = 0.0
-                    one.squares[c] = mass * mass
-                    one.squares_rest[c] = 0.0
+                    square, square_rest = square_of(mass)
+                    one.squares[c] = square
+                    one.squares_rest[c] = square_rest
                     one.events[c] = 1 if mass > 0.0 else 0
                 else:
                     tie = tree.tied[at(tied)]

@@ -83,7 +83,7 @@ def check_leaf(tree: Forest, place: int, low: float, high: float, seen: Seen) ->
     count = int(leaf["count"])
     keys = leaf["key"][:count]
     assert np.isinf(leaf["key"][count:]).all(), "keys beyond the last entry are infinite"
-    assert (np.diff(keys) > 0.0).all(), "entries ascend by score"
+    assert (keys[1:] > keys[:-1]).all(), "entries ascend by score"
     assert count == 0 or (low <= keys[0] and keys[-1] < high), "scores lie where they are looked for"
     entries: list[Entry] = []
     for slot in range(count):
@@ -141,12 +141,14 @@ def check_sums(run: Any, entries: list[Entry], n: float, p: float) -> None:
         assert close(float(run["spread"][c]), spread, size * 1e-15), "spreads are those of the placements"
         squares = math.fsum(e[5 + c] for e in entries)
         assert close(float(run["squares"][c]), squares), "squares are those of the weights"
-    reach_n = sum(  # not math.fsum, which will not hear of infinity
-        e[1] * (e[0] - low) for e in entries if e[1] > 0.0
-    )
-    reach_p = sum(e[2] * (high - e[0]) for e in entries if e[2] > 0.0)
-    assert close(float(run["reach"][0]), reach_n), "negatives reach from the lowest score"
-    assert close(float(run["reach"][1]), reach_p), "positives reach to the highest score"
+        cross = (Fraction(mass) ** 2 - sum(Fraction(e[5 + c]) for e in entries)) / 2
+        found = float(run["cross"][c])
+        assert close(found, float(cross), mass * mass * 1e-3), "cross masses are those of pairs"
+    reach_n = sum((Fraction(e[1]) * (Fraction(e[0]) - Fraction(low)) for e in entries), Fraction(0))
+    reach_p = sum((Fraction(e[2]) * (Fraction(high) - Fraction(e[0])) for e in entries), Fraction(0))
+    for c, reach, end in ((0, reach_n, "from the lowest"), (1, reach_p, "to the highest")):
+        held = Fraction(float(run["reach"][c])) * Fraction(2) ** int(run["reach_power"][c])
+        assert abs(held - reach) <= Fraction(CLOSE) * reach + Fraction(0.5) ** 1500, f"a class reaches {end}"
 
 
 def check_hull(tree: Forest, run: Any, entries: list[Entry], n: float, p: float) -> None:

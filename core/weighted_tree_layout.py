@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .kernels import inlined
+from .kernels import inlined, kernel
 from .score_tree_layout import SLOTS as SLOTS_OF_COUNTS
 from .score_tree_layout import at, empty_records, whole, zero_record
 
@@ -52,8 +52,12 @@ FRESH, MASSES, STALE = 0, 1, 2
 """What a node knows of its run: all; masses alone; nothing."""
 
 SMALLEST = 5e-324
-FAINT = 2.0**-1000
-"""A mass below it has lost digits, down to SMALLEST: its score is there, what it weighs is not."""
+FAINT = 2.0**-900
+"""Beside the largest weights of its class, a mass below it has lost digits, or may have: what it weighs is
+not known."""
+FAINT_ANYWHERE = 2.0**-830
+"""A run says of a mass below it that it may be faint: the scale of a tree with a history is up to 2^64 lower
+than that of a tree built from its events."""
 LARGEST = 2.0**64
 """No mass of one event is held larger; a class is brought to another scale, O(k), before. Products of three
 masses would have room for 2^300, a mass times a score near 1e300 has not."""
@@ -71,6 +75,18 @@ LOSS_ALLOWED = 1e-13
 """Share of a class that tied entries may have lost before they want to be summed anew."""
 SQUARES_ALLOWED = 1e-12
 """The same of its squared weights."""
+
+NEAR = 2.0**-34
+"""Two slopes that differ by less are not told apart by rounded sums and pooled hulls, which have a history.
+It is 2^12 times the difference at which hulls pool (FLAT), since pooled edges drift."""
+REACH_LEAST = 2.0**-700
+"""A reach below it is held 2^REACH_POWER times as large, one beyond floats 2^REACH_POWER times as small:
+scores may be 1e308 and 5e-324."""
+REACH_POWER = 600
+LARGEST_FLOAT = 1.7976931348623157e308
+MOST_COUNTS = 2.0**20
+"""Masses of so many units are read as whole numbers, without a doubt."""
+MOST_PARTS = 16
 
 _LEAF_FIELDS: list[Any] = [
     ("key", "f8", (SLOTS,)),  # ascending; +inf beyond count
@@ -104,13 +120,15 @@ _RUN_FIELDS: list[Any] = [
     ("pairs", "f8"),  # mass of pairs ranked right, ties half
     ("spread", "f8", (2,)),
     ("squares", "f8", (2,)),
-    ("reach", "f8", (2,)),
+    ("cross", "f8", (2,)),  # of the weights of a class, the sum of w_i w_j over pairs of events
+    ("reach", "f8", (2,)),  # times 2^reach_power
+    ("reach_power", "i8", (2,)),
     ("low", "f8"),  # its first and its last score
     ("high", "f8"),
     ("edges", "i8"),  # its hull: first in the pool,
     ("edge_count", "i4"),  # how many,
     ("edge_room", "i4"),  # and room there
-    ("faint", "i8"),  # 1: some mass of an entry is
+    ("faint", "i8"),  # 1: some mass of an entry may be
     ("state", "i8"),  # FRESH, MASSES or STALE; a node is never fresher than its children
 ]
 RUN = np.dtype(_RUN_FIELDS)
@@ -141,6 +159,8 @@ _STATE_FIELDS: list[Any] = [
     ("factor", "f8", (2,)),  # 2^-(exponent / 2), applied twice
     ("lost", "f8", (2,)),  # bounds on what tied entries lost to rounding, of mass
     ("lost_squares", "f8", (2,)),  # and of squared weights
+    ("unit", "f8", (2,)),  # masses of events are whole multiples of it; 0.0: no such mass is known
+    ("changes", "i8"),  # events that came and went since the tree was built: 0, and it has no history
 ]
 STATE = np.dtype(_STATE_FIELDS)
 
@@ -193,15 +213,52 @@ def add_to(total: float, rest: float, value: float) -> tuple[float, float]:
 
 
 @inlined
+def square_of(value: float) -> tuple[float, float]:
+    """Return a square in twice the precision: rounded, and the rest (Dekker 1971)."""
+    part = 134217729.0 * value
+    high = part - (part - value)
+    low = value - high
+    square = value * value
+    return square, ((high * high - square) + 2.0 * (high * low)) + low * low
+
+
+@inlined
+def is_multiple(ratio: float) -> bool:
+    """Whether a rounded quotient is a whole number that `MOST_COUNTS` allows."""
+    count = np.rint(ratio)
+    return (count >= 1.0) & (count < MOST_COUNTS) & (abs(ratio - count) <= 2.0**-50 * ratio)
+
+
+@kernel
+def common_unit(unit: float, mass: float) -> float:
+    """Return a mass of which a unit and the mass of an event are whole multiples; 0.0 if none is found."""
+    if is_multiple(mass / unit):
+        return unit
+    if is_multiple(unit / mass):
+        return mass
+    for parts in range(2, MOST_PARTS + 1):
+        if is_multiple(mass / unit * parts):
+            return unit / parts
+    return 0.0
+
+
+@kernel
+def are_counts(tree: Forest) -> bool:
+    """Whether all masses are whole multiples of a unit of their class, few enough to be read off sums.
+
+    Rounded sums then tell which slopes are equal, whatever the history. Needs fresh masses.
+    """
+    state, run = tree.state[0], root_run(tree)
+    return (run.mass[0] < MOST_COUNTS * state.unit[0]) & (run.mass[1] < MOST_COUNTS * state.unit[1])
+
+
+@inlined
 def is_steeper(n: float, p: float, other_n: float, other_p: float) -> bool:
     """Whether an edge (n, p) rises more steeply than another, by more than rounding (FLAT)."""
     here, there = p * other_n, other_p * n
-    if there < FLAT * here:
-        return True
     if (here < UNDERFLOW) & (p > 0.0) & (other_n > 0.0):
         here, there = (p * AWAY) * (other_n * AWAY), (other_p * AWAY) * (n * AWAY)
-        return there < FLAT * here
-    return False
+    return there < FLAT * here
 
 
 @inlined

@@ -14,7 +14,25 @@ import numpy as np
 
 from .kernels import inlined, kernel
 from .score_tree_layout import at, whole
-from .weighted_tree_layout import FLAT, NONE, Forest, child_of, is_steeper, root_run, slot_of
+from .weighted_tree_layout import (
+    FLAT,
+    LARGEST_FLOAT,
+    NEAR,
+    NONE,
+    REACH_LEAST,
+    REACH_POWER,
+    UNDERFLOW,
+    Forest,
+    are_counts,
+    child_of,
+    is_steeper,
+    root_run,
+    slot_of,
+)
+from .weighted_tree_sums import in_units, moved
+
+SLIGHT = 2.0**-48
+"""A bound on how rounded sums of one window differ, as its tree has another shape: some 30 additions."""
 
 
 @kernel
@@ -64,16 +82,17 @@ def placement(tree: Forest, label: int, score: float) -> float:
 
 
 @kernel
-def point_of_roc(tree: Forest, share: float, of: int) -> float:
+def point_of_roc(tree: Forest, share: float, of: int) -> tuple[float, bool]:
     """Return the TPR at a FPR (of = 0), or the FPR at a TPR (of = 1), of a window with both classes.
 
+    And whether that is in doubt: rounding may have chosen the point, or decide 1e-13 of it.
     Linear between ROC points. At a FPR: the upper end of a vertical step; at a TPR: the left end.
     """
     state = tree.state[0]
     root = root_run(tree)
     whole_of, whole_other = root.mass[at(of)], root.mass[at(1 - of)]
     if (of == 1) & (share <= 0.0):
-        return 0.0
+        return 0.0, False
     reached = other = 0.0
     place = state.root
     for level in range(state.height, 0, -1):
@@ -93,10 +112,15 @@ def point_of_roc(tree: Forest, share: float, of: int) -> float:
         mass = leaf.mass[at(of), at(slot)]
         if is_beyond((reached + mass) / whole_of, share, of) and mass > 0.0:
             part = min(1.0, max(0.0, (share * whole_of - reached) / mass))
-            return min(1.0, (other + part * leaf.mass[at(1 - of), at(slot)]) / whole_other)
+            rise = leaf.mass[at(1 - of), at(slot)]
+            doubt = is_beyond(reached * (1.0 + SLIGHT) / whole_of, share, of)
+            doubt |= not is_beyond((reached + mass) * (1.0 - SLIGHT) / whole_of, share, of)
+            # A slope so steep that the rounding of the share read is a difference in what is read.
+            doubt |= (SLIGHT * whole_of) * rise > (1e-13 * mass) * whole_other
+            return min(1.0, (other + part * rise) / whole_other), doubt
         reached += mass
         other += leaf.mass[at(1 - of), at(slot)]
-    return min(1.0, other / whole_other)
+    return min(1.0, other / whole_other), reached * FLAT * (1.0 + SLIGHT) > share * whole_of
 
 
 @inlined
@@ -107,7 +131,7 @@ def is_beyond(value: float, share: float, of: int) -> bool:
 
 @inlined
 def best_advantage(pool: Any, run: Any, tp: float, fp: float, n: float, p: float) -> float:
-    """Return the greatest TP N - FP P of thresholds at vertices of a run, with tp and fp above it."""
+    """Return the greatest TP n - FP p of thresholds at vertices of a run, with tp and fp above it."""
     best = -np.inf
     for i in range(whole(run.edge_count) - 1, -1, -1):
         edge = pool[at(run.edges + i)]
@@ -118,11 +142,14 @@ def best_advantage(pool: Any, run: Any, tp: float, fp: float, n: float, p: float
 
 
 @kernel
-def last_on_chord(tree: Forest) -> float:
-    """Return the largest score at which TPR = FPR, of a window whose hull is its chord: there KS is 0."""
+def last_on_chord(tree: Forest, equal: float) -> float:
+    """Return the largest score at which TPR >= FPR * equal, of a window whose hull is its chord.
+
+    The difference allowed is a share of FPR: then a vertex of a run's hull passes where any point of it does.
+    With a fixed difference light events above a heavy one passed, and no vertex did.
+    """
     state = tree.state[0]
-    n, p = root_run(tree).mass[0], root_run(tree).mass[1]
-    enough = (FLAT - 1.0) * n * p
+    n, p = root_run(tree).mass[0], root_run(tree).mass[1] * equal
     tp = fp = 0.0
     place = state.root
     for level in range(state.height, 0, -1):
@@ -131,7 +158,7 @@ def last_on_chord(tree: Forest) -> float:
         index = whole(node.count) - 1
         while index > 0:
             child = runs[at(node.child[at(index)])]
-            if best_advantage(tree.pool, child, tp, fp, n, p) >= enough:
+            if best_advantage(tree.pool, child, tp, fp, n, p) >= 0.0:
                 break
             tp += child.mass[1]
             fp += child.mass[0]
@@ -141,43 +168,79 @@ def last_on_chord(tree: Forest) -> float:
     for slot in range(whole(leaf.count) - 1, 0, -1):
         tp += leaf.mass[1, at(slot)]
         fp += leaf.mass[0, at(slot)]
-        if tp * n - fp * p >= enough:
+        if tp * n - fp * p >= 0.0:
             return leaf.key[at(slot)]
     return leaf.key[0]
 
 
 @kernel
-def kolmogorov_smirnov(tree: Forest) -> tuple[float, float]:
-    """Return the greatest TPR - FPR, at least 0, and the largest score that attains it. Fresh sums."""
+def is_steeper_than_chord(tree: Forest, edge: Any) -> tuple[bool, bool]:
+    """Return whether an edge rises more steeply than the chord, and whether rounding may have decided that.
+
+    Where all masses are counts of a unit, whole numbers decide.
+    """
+    run = root_run(tree)
+    edge_n, edge_p, n, p = edge.mass[0], edge.mass[1], run.mass[0], run.mass[1]
+    if is_steeper(edge_n * (1.0 + NEAR), edge_p, n, p):
+        return True, False
+    if not is_steeper(edge_n, edge_p * (1.0 + NEAR), n, p):
+        return False, False
+    if are_counts(tree):
+        unit = tree.state[0].unit
+        here = np.rint(edge_p / unit[1]) * np.rint(n / unit[0])  # below 2^40: floats are exact
+        return here > np.rint(p / unit[1]) * np.rint(edge_n / unit[0]), False
+    return is_steeper(edge_n, edge_p, n, p), True
+
+
+@kernel
+def kolmogorov_smirnov(tree: Forest) -> tuple[float, float, bool]:
+    """Return the greatest TPR - FPR, at least 0, the largest score that attains it, and if that is in doubt.
+
+    In doubt: rounding may have chosen the score, or hulls that pool what differs by less than FLAT. Needs
+    fresh sums.
+    """
     run = root_run(tree)
     n, p = run.mass[0], run.mass[1]
     tp = fp = 0.0
     threshold = np.nan
+    doubt = False
     for i in range(whole(run.edge_count) - 1, -1, -1):
         edge = tree.pool[at(run.edges + i)]
-        if not is_steeper(edge.mass[0], edge.mass[1], n, p):
+        if i == 0:  # the curve ends where TPR = FPR: the last edge rises no more steeply than the chord
             break
+        here, there = edge.mass[1] * n, p * edge.mass[0]
+        if (there >= here * (1.0 - NEAR)) | (here < UNDERFLOW):
+            steeper, unsure = is_steeper_than_chord(tree, edge)
+            doubt |= unsure
+            if not steeper:
+                break
         tp += edge.mass[1]
         fp += edge.mass[0]
         threshold = edge.key
     if np.isnan(threshold):
-        return 0.0, last_on_chord(tree)
-    return min(1.0, tp / p - fp / n), threshold
+        if not are_counts(tree):  # does the chord hide a point that is hardly off it?
+            doubt |= last_on_chord(tree, 1.0 - NEAR) != run.low
+        return 0.0, last_on_chord(tree, FLAT), doubt
+    return min(1.0, tp / p - fp / n), threshold, doubt
 
 
 @kernel
-def cost_threshold(tree: Forest, cost: float, scale_n: float, scale_p: float) -> float:
-    """Return the smallest score whose calibrated probability reaches a cost, else +inf.
+def cost_threshold(tree: Forest, cost: float, scale_n: float, scale_p: float) -> tuple[float, bool]:
+    """Return the smallest score whose calibrated probability reaches a cost, else +inf, and if in doubt.
 
     scale_n, scale_p: what brings the masses of both classes to one scale.
     """
     run = root_run(tree)
+    doubt = False
     for i in range(whole(run.edge_count)):
         edge = tree.pool[at(run.edges + i)]
         n, p = edge.mass[0] * scale_n, edge.mass[1] * scale_p
-        if p >= FLAT * (cost * (n + p)):
-            return edge.key
-    return np.inf
+        enough = cost * (n + p)
+        if p >= (1.0 - NEAR) * enough:
+            doubt |= (p < (1.0 + NEAR) * enough) and not are_counts(tree)
+            if p >= FLAT * enough:
+                return edge.key, doubt
+    return np.inf, doubt
 
 
 @kernel
@@ -218,13 +281,9 @@ def crossing(tree: Forest, scale_n: float, scale_p: float) -> float:
 
 
 @kernel
-def area_under_min(tree: Forest, scale_n: float, scale_p: float) -> float:
-    """Return AUM, the area under min(FP, FN) over thresholds (Hocking & Hillman 2021). Fresh sums.
-
-    The curves cross at one score: positives below it add their distance, negatives above it theirs.
-    """
+def areas(tree: Forest, middle: float, power: int) -> tuple[float, float]:
+    """Return what negatives above a score and positives below it add to AUM, in units of 2^power."""
     state = tree.state[0]
-    middle = crossing(tree, scale_n, scale_p)
     area_n = area_p = 0.0
     place = state.root
     for level in range(state.height, 0, -1):
@@ -234,22 +293,39 @@ def area_under_min(tree: Forest, scale_n: float, scale_p: float) -> float:
         for i in range(node.count):
             child = runs[at(node.child[i])]
             if i < index:
-                area_p += child.reach[1]
-                if child.mass[1] > 0.0:
-                    area_p += child.mass[1] * (middle - child.high)
+                area_p += in_units(child.reach[1], child.reach_power[1], power)
+                area_p += moved(child.mass[1], child.high, middle, power)
             elif i > index:
-                area_n += child.reach[0]
-                if child.mass[0] > 0.0:
-                    area_n += child.mass[0] * (child.low - middle)
+                area_n += in_units(child.reach[0], child.reach_power[0], power)
+                area_n += moved(child.mass[0], middle, child.low, power)
         place = whole(node.child[at(index)])
     leaf = tree.leaves[at(place)]
     for slot in range(leaf.count):
-        distance = leaf.key[slot] - middle
-        if distance < 0.0 and leaf.mass[1, slot] > 0.0:
-            area_p -= leaf.mass[1, slot] * distance
-        elif distance > 0.0 and leaf.mass[0, slot] > 0.0:
-            area_n += leaf.mass[0, slot] * distance
-    return area_n * scale_n + area_p * scale_p
+        key = leaf.key[slot]
+        if key < middle:
+            area_p += moved(leaf.mass[1, slot], key, middle, power)
+        else:
+            area_n += moved(leaf.mass[0, slot], middle, key, power)
+    return area_n, area_p
+
+
+@kernel
+def area_under_min(tree: Forest, scale_n: float, scale_p: float) -> tuple[float, int]:
+    """Return AUM, the area under min(FP, FN) over thresholds (Hocking & Hillman 2021). Fresh sums.
+
+    The curves cross at one score: positives below it add their distance, negatives above it theirs. AUM is
+    the first number * 2^(the second): scores may lie so far apart, or so near, that AUM is no float in the
+    scale of the masses, and is one in that of the row.
+    """
+    middle = crossing(tree, scale_n, scale_p)
+    power = whole(0)
+    area_n, area_p = areas(tree, middle, power)
+    area = area_n * scale_n + area_p * scale_p
+    if not ((area >= REACH_LEAST) & (area <= LARGEST_FLOAT)):
+        power = whole(REACH_POWER) if area > LARGEST_FLOAT else whole(-REACH_POWER)
+        area_n, area_p = areas(tree, middle, power)
+        area = area_n * scale_n + area_p * scale_p
+    return area, power
 
 
 @kernel

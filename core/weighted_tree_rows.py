@@ -18,6 +18,7 @@ from .rows import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
 from .score_tree_layout import at, whole
 from .settings import MEASURES
 from .weighted_tree_layout import (
+    FAINT,
     FRESH,
     LOSS_ALLOWED,
     MASSES,
@@ -60,8 +61,10 @@ RAREST = 2.0**-900
 """A class of a smaller share of the window has no mass left beside the other one."""
 STEADY = 2.0**-90
 """A relative variance of placements below it is rounding: they are all the same."""
-ONE_EVENT = 1.0 + 1e-9
-"""An effective size up to it is that of one event; sums of squares tell no finer."""
+ONE_EVENT = 1e-9
+"""An effective size that is no more than that above 1 is that of one event."""
+END = 2.0**-40
+"""A number nearer to the largest float, as a share of it, is null or not by rounding."""
 
 
 class RowAsk(NamedTuple):
@@ -143,32 +146,44 @@ def edge_loss(n: float, p: float, curvature: float) -> float:
 
 
 @kernel
-def write_interval(tree: Forest, z: float, measures: Any, reasons: Any) -> None:
+def write_interval(tree: Forest, z: float, measures: Any, reasons: Any) -> bool:
     """Write the AUC and DeLong's interval, by effective sample sizes (MATH: weights are no counts).
 
-    The variance is sum over classes of spread / (mass others^2) / (size - 1), size = mass^2 / squares.
+    The variance is sum over classes of spread / (mass others^2) / (size - 1), size = mass^2 / squares, and
+    size - 1 = 2 cross / squares. Returns whether rounding may have decided what is null or degenerate.
     """
     run = root_run(tree)
     n, p = run.mass[0], run.mass[1]
     auc = min(1.0, run.pairs / n / p)
+    if tree.state[0].entries == 1:
+        auc = 0.5
+    elif run.edge_count == 2:
+        low, high = tree.pool[at(run.edges)], tree.pool[at(run.edges + 1)]
+        if (low.mass[1] == 0.0) & (high.mass[0] == 0.0):
+            auc = 1.0
     measures[_AUC] = auc
-    size_n, size_p = n * n / run.squares[0], p * p / run.squares[1]
-    if (size_n <= ONE_EVENT) | (size_p <= ONE_EVENT):
+    beyond_n, beyond_p = 2.0 * run.cross[0] / run.squares[0], 2.0 * run.cross[1] / run.squares[1]
+    beyond = min(beyond_n, beyond_p)
+    doubt = abs(beyond - ONE_EVENT) < 1e-6 * ONE_EVENT
+    if beyond <= ONE_EVENT:
         reasons[_AUC_LOW] = TOO_FEW
         reasons[_AUC_HIGH] = TOO_FEW
-        return
+        return doubt
     share_p = run.spread[1] / p / n / n
     share_n = run.spread[0] / n / p / p
+    for share in (share_p, share_n):
+        doubt |= (share > STEADY / 16.0) & (share < STEADY * 16.0)
     variance = 0.0
     if share_p > STEADY:
-        variance += share_p / (size_p - 1.0)
+        variance += share_p / beyond_p
     if share_n > STEADY:
-        variance += share_n / (size_n - 1.0)
+        variance += share_n / beyond_n
     half_width = z * math.sqrt(variance)
     measures[_AUC_LOW] = max(0.0, auc - half_width)
     measures[_AUC_HIGH] = min(1.0, auc + half_width)
     if variance == 0.0:
         reasons[_AUC_LOW] = DEGENERATE
+    return doubt
 
 
 @kernel
@@ -192,16 +207,63 @@ def write_hull_measures(tree: Forest, ask: RowAsk, scale_n: float, scale_p: floa
 
 
 @kernel
+def has_lost(tree: Forest) -> bool:
+    """Whether tied entries have lost so much that effective sizes near 1 are not known. Fresh sums."""
+    state, run = tree.state[0], root_run(tree)
+    for c in range(2):
+        lost = state.lost_squares[c] + 2.0 * run.mass[c] * state.lost[c]
+        if lost > LOSS_ALLOWED * max(2.0 * run.cross[c], 0.1 * ONE_EVENT * run.squares[c]):
+            return state.events[c] > 1
+    return False
+
+
+@kernel
+def is_faint(tree: Forest) -> bool:
+    """Whether a mass is so small that its digits are not known; O(k), of a tree without a history."""
+    for leaf in range(len(tree.leaves)):
+        for slot in range(tree.leaves[leaf].count):
+            for c in range(2):
+                mass = tree.leaves[leaf].mass[c, slot]
+                if (mass > 0.0) & (mass < FAINT):
+                    return True
+    return False
+
+
+@inlined
+def is_at_the_end(value: float, exponent: int) -> bool:
+    """Whether value * 2^exponent is so near the largest float that rounding decides on which side it lies."""
+    return np.isfinite(times_power(value * (1.0 - END), exponent)) & np.isinf(
+        times_power(value * (1.0 + END), exponent)
+    )
+
+
+@kernel
 def write_row(tree: Forest, ask: RowAsk, scale: float, exponent: int, numbers: Any, reasons: Any) -> int:
     """Write masses and ranking measures; DONE, or what is needed first.
 
+    Where rounding may have decided what is null, or which score is a threshold, the tree is built from the
+    events anew (NEEDS_REBUILD) and decides again: it is then a function of the window alone.
     Not written: what needs scores one by one, and H of other costs (`WeightedRanking`).
     """
     code = refresh(tree, FRESH)
     if code != DONE:
         return code
-    if wants_rebuild(tree):
+    if wants_rebuild(tree) or has_lost(tree):
         return NEEDS_REBUILD
+    measures = numbers[_MEASURE:]
+    if write_measures(tree, ask, scale, exponent, numbers, reasons) and tree.state[0].changes != 0:
+        numbers[:_MEASURE] = np.nan
+        measures[:_RANKING_MEASURES] = np.nan
+        reasons[:_RANKING_MEASURES] = 0
+        return NEEDS_REBUILD
+    return DONE
+
+
+@kernel
+def write_measures(
+    tree: Forest, ask: RowAsk, scale: float, exponent: int, numbers: Any, reasons: Any
+) -> bool:
+    """Write masses and ranking measures of fresh sums; return whether rounding may have decided any."""
     state = tree.state[0]
     run = root_run(tree)
     top = common_exponent(tree)
@@ -211,41 +273,54 @@ def write_row(tree: Forest, ask: RowAsk, scale: float, exponent: int, numbers: A
     numbers[_WEIGHT] = times_power((n + p) * scale, top + exponent)
     numbers[_POSITIVES] = times_power(run.mass[1] * scale, state.exponent[1] + exponent)
     numbers[_NEGATIVES] = times_power(run.mass[0] * scale, state.exponent[0] + exponent)
+    doubt = False
+    if not numbers[_WEIGHT] < 1e308:
+        doubt |= is_at_the_end((n + p) * scale, top + exponent)
+        doubt |= is_at_the_end(run.mass[1] * scale, state.exponent[1] + exponent)
+        doubt |= is_at_the_end(run.mass[0] * scale, state.exponent[0] + exponent)
     for i in range(_PREVALENCE):
         if np.isinf(numbers[i]):
             numbers[i] = np.nan
     if state.entries == 0:
-        return DONE
+        return doubt
     numbers[_PREVALENCE] = p / (n + p)
     if (state.events[0] == 0) | (state.events[1] == 0):
         for measure in range(_RANKING_MEASURES):
             if measure not in (_BRIER, _LOG_LOSS):
                 reasons[measure] = ONE_CLASS
-        return DONE
+        return doubt
     measures = numbers[_MEASURE:]
-    write_interval(tree, ask.z, measures, reasons)
+    doubt |= write_interval(tree, ask.z, measures, reasons)
     write_hull_measures(tree, ask, scale_n, scale_p, measures)
-    ks, threshold = kolmogorov_smirnov(tree)
+    ks, threshold, in_doubt = kolmogorov_smirnov(tree)
+    doubt |= in_doubt
     measures[_KS] = ks
     measures[_KS_THRESHOLD] = threshold
-    measures[_TPR_AT_FPR] = point_of_roc(tree, ask.fpr, 0)
+    measures[_TPR_AT_FPR], in_doubt = point_of_roc(tree, ask.fpr, 0)
+    doubt |= in_doubt
+    doubt |= abs(min(n, p) - RAREST) < 1e-6 * RAREST
     if min(n, p) < RAREST:
         if ask.prior < 0.0:
             measures[_H] = np.nan
             reasons[_H] = OUT_OF_RANGE
         reasons[_COST_THRESHOLD] = OUT_OF_RANGE
         reasons[_AUM] = OUT_OF_RANGE
-        return DONE
-    if run.faint != 0:  # nobody knows the share of positives among what has no mass left
+        return doubt
+    doubt |= run.faint != 0
+    if (run.faint != 0) and is_faint(tree):  # nobody knows the share of positives among what has no mass left
         reasons[_COST_THRESHOLD] = OUT_OF_RANGE
     else:
-        measures[_COST_THRESHOLD] = cost_threshold(tree, ask.cost, scale_n, scale_p)
-    aum = times_power(area_under_min(tree, scale_n, scale_p) * scale, top + exponent)
+        measures[_COST_THRESHOLD], in_doubt = cost_threshold(tree, ask.cost, scale_n, scale_p)
+        doubt |= in_doubt
+    area, power = area_under_min(tree, scale_n, scale_p)
+    aum = times_power(area * scale, top + exponent + power)
+    if not aum < 1e308:
+        doubt |= is_at_the_end(area * scale, top + exponent + power)
     if np.isfinite(aum):
         measures[_AUM] = aum
     else:
         reasons[_AUM] = OUT_OF_RANGE
-    return DONE
+    return doubt
 
 
 @entry
@@ -302,15 +377,16 @@ def answer(tree: Forest, question: int, values: Any, out: Any) -> int:
     if question == ASK_AUC:
         out[0] = min(1.0, run.pairs / run.mass[0] / run.mass[1])
     elif question == ASK_KS:
-        out[0], out[1] = kolmogorov_smirnov(tree)
+        out[0], out[1], _ = kolmogorov_smirnov(tree)
     elif question == ASK_AUM:
-        out[0] = times_power(area_under_min(tree, scale_n, scale_p), top)
+        area, power = area_under_min(tree, scale_n, scale_p)
+        out[0] = times_power(area, top + power)
     else:
         for i in range(len(values)):
             if question == ASK_COST:
-                out[i] = cost_threshold(tree, values[i], scale_n, scale_p)
+                out[i], _ = cost_threshold(tree, values[i], scale_n, scale_p)
             else:
-                out[i] = point_of_roc(tree, values[i], whole(1) if question == ASK_FPR else whole(0))
+                out[i], _ = point_of_roc(tree, values[i], whole(1) if question == ASK_FPR else whole(0))
     return DONE
 
 

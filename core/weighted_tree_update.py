@@ -30,9 +30,11 @@ from .weighted_tree_layout import (
     Forest,
     add_to,
     child_of,
+    common_unit,
     free_leaf,
     free_node,
     slot_of,
+    square_of,
     take_leaf,
     take_node,
 )
@@ -61,6 +63,7 @@ def set_exponent(tree: Forest, label: int, exponent: int) -> None:
     state.factor[label] = math.ldexp(1.0, int(-(exponent >> 1)))
     state.lost[label] = 0.0
     state.lost_squares[label] = 0.0
+    state.unit[label] = 0.0
 
 
 @inlined
@@ -295,11 +298,14 @@ def join_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> Non
             held = leaf.mass[c, at(slot)]
             fresh.events[c] = 1 if held > 0.0 else 0
             fresh.rest[c] = 0.0
-            fresh.squares[c] = held * held
-            fresh.squares_rest[c] = 0.0
+            square, rest = square_of(held)
+            fresh.squares[c] = square
+            fresh.squares_rest[c] = rest
     tie = tree.tied[at(index)]
     total, rest = add_to(leaf.mass[at(label), at(slot)], tie.rest[at(label)], mass)
-    squares, squares_rest = add_to(tie.squares[at(label)], tie.squares_rest[at(label)], mass * mass)
+    square, square_rest = square_of(mass)
+    squares, squares_rest = add_to(tie.squares[at(label)], tie.squares_rest[at(label)], square)
+    squares, squares_rest = add_to(squares, squares_rest, square_rest)
     leaf.mass[at(label), at(slot)] = total
     tie.rest[at(label)] = rest
     tie.squares[at(label)] = squares
@@ -326,7 +332,9 @@ def leave_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> No
         state.lost[at(label)] += TIE_ROUNDING * leaf.mass[at(label), at(slot)]
         state.lost_squares[at(label)] += TIE_ROUNDING * tie.squares[at(label)]
         total, rest = add_to(leaf.mass[at(label), at(slot)], tie.rest[at(label)], -mass)
-        squares, squares_rest = add_to(tie.squares[at(label)], tie.squares_rest[at(label)], -mass * mass)
+        square, square_rest = square_of(mass)
+        squares, squares_rest = add_to(tie.squares[at(label)], tie.squares_rest[at(label)], -square)
+        squares, squares_rest = add_to(squares, squares_rest, -square_rest)
         leaf.mass[at(label), at(slot)] = max(total, SMALLEST)
         tie.rest[at(label)] = rest
         tie.squares[at(label)] = max(squares, 0.0)
@@ -352,6 +360,12 @@ def insert(tree: Forest, label: int, score: float, weight: float) -> int:
     if mass > LARGEST:
         return NEEDS_SCALE
     mass = max(mass, SMALLEST)
+    unit = state.unit[at(label)]
+    if state.events[at(label)] == 0:
+        state.unit[at(label)] = mass
+    elif (unit != 0.0) & (unit != mass):
+        state.unit[at(label)] = common_unit(unit, mass)
+    state.changes += 1
     index = descend(tree, score)
     leaf = tree.leaves[at(index)]
     slot = slot_of(leaf, score)
@@ -376,6 +390,7 @@ def insert(tree: Forest, label: int, score: float, weight: float) -> int:
 def remove(tree: Forest, label: int, score: float, weight: float) -> int:
     """Take out an event of this label and score, with the weight it came with; DONE or MISSING."""
     state = tree.state[0]
+    state.changes += 1
     index = descend(tree, score)
     leaf = tree.leaves[at(index)]
     slot = slot_of(leaf, score)

@@ -59,6 +59,8 @@ def microseconds(duration: Duration, what: str) -> int:
     elif isinstance(duration, str):
         found = _DURATION.fullmatch(duration.strip())
         if found is None:
+            if duration.strip().replace(".", "", 1).isdecimal():
+                remedy += f"; {duration.strip()} seconds are '{duration.strip()}s'"
             raise ConfigError(f"{what}: {duration!r} is no duration; {remedy}")
         micros = int(Decimal(found[1]) * _UNITS[found[2]])
     elif is_positive(duration) and float(duration) < LONGEST:

@@ -1,19 +1,20 @@
 """The command line: words in, one command run, an exit status out.
 
 Exit status: 0 done (dead letters included); 2 bad arguments, or input found wrong before the job starts;
-1 the job failed later; 130 interrupted, 143 terminated. What a user can cause is one sentence on stderr,
-never a traceback. Beam is imported only by the commands that run a job, so that `--help` is instant.
+1 the job failed later; 3 nothing was evaluated; 4 by --fail-if; 130 interrupted, 143 terminated. What a user
+can cause is one sentence on stderr, never a traceback. Beam is imported only by the commands that run a job,
+so that `--help` is instant.
 """
 
 from __future__ import annotations
 
 import argparse
-import difflib
 import logging
 import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,10 +23,14 @@ from typing import Any, NoReturn
 
 from rocsteady import __version__
 
+from ..core.console import ConsoleFormatter, say, show_error, show_warning
 from ..core.errors import ConfigError, InputError, RocsteadyError
-from .evaluate_parser import EVALUATE_EPILOG, RUNNERS, add_evaluate, add_kafka_option
+from ..core.near_names import near_names
+from ..core.option_parser import OptionParser
+from ..core.standard_streams import flush_out, open_closed_streams
+from .evaluate_parser import EVALUATE_EPILOG, RUNNERS, add_csv_safe, add_evaluate, add_kafka_option
 from .prequential_parser import PREQUENTIAL_EPILOG, add_prequential
-from .stopping import MainThreadOnly
+from .stopping import MainThreadOnly, end_at_once
 
 COMMANDS = (
     "demo", "evaluate", "prequential", "compare", "report", "replay", "rows", "inspect", "state", "doctor",
@@ -107,7 +112,7 @@ _STATE_EPILOG = """examples:
     rocsteady state import monday --shards 128 --output monday-128"""
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(OptionParser):
     """An argument parser whose errors are one sentence."""
 
     def error(self, message: str) -> NoReturn:
@@ -232,7 +237,7 @@ def _add_state(parser: argparse.ArgumentParser, shape: dict[str, Any]) -> None:
     add = export.add_argument
     add("--control", required=True, metavar="PATH", help="the file that the job was given with --control")
     add("--output", required=True, metavar="DIR", help="a new folder, which the job sees too")
-    add("--timeout", default="60s", metavar="60s", help="wait so long for it [60s]")
+    add("--timeout", default="60s", metavar="60s", help="wait so long for each next shard [60s]")
     bring = actions.add_parser(
         "import", help="check an export, and spread it over other shards", epilog=_STATE_EPILOG, **shape
     )
@@ -240,6 +245,10 @@ def _add_state(parser: argparse.ArgumentParser, shape: dict[str, Any]) -> None:
     add("folder", metavar="DIR", help="the folder of an export")
     add("--output", required=True, metavar="DIR", help="a new folder, for --import-state")
     add("--shards", metavar="N", help="of the evaluators [as many as there are]")
+    add("--own-shard", action="append", default=[], metavar="MODEL",
+        help="gets a shard of its own; repeatable")  # fmt: skip
+    add("--no-own-shard", action="append", default=[], metavar="MODEL",
+        help="loses its own shard, and goes where the hash of its name says; repeatable")  # fmt: skip
     add("--join-shards", metavar="N", help="of the join of labels [as many as there are]")
 
 
@@ -248,6 +257,12 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     add("sources", nargs="+", metavar="SOURCE", help="files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz")
     add("--time", required=True, metavar="COL", help="RFC 3339, dates, or numbers in --time-unit")
     add("--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="of numeric times [s]")
+    add(
+        "--time-format",
+        metavar="FORMAT",
+        help="of times that are texts, or numbers such as 20240102, as Python's strptime reads it, such as "
+        "'%%d/%%m/%%Y %%H:%%M' [RFC 3339, dates, or numbers]",
+    )
     add("--speed", default="1", help="seconds of event time in a second: 60 or 60x; max: no waiting [1]")
     add(
         "--output",
@@ -325,6 +340,7 @@ def _add_rows(parser: argparse.ArgumentParser) -> None:
         help="kafka://host:port/topic, a folder such as rows/, or files",
     )
     add("-o", "--output", required=True, metavar="PATH", help=".parquet .csv .csv.gz .jsonl .jsonl.gz")
+    add_csv_safe(add)
     add_kafka_option(add)
 
 
@@ -345,15 +361,17 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
     )
     add("--measure", action="append", default=[], metavar="NAME", help="such as h; repeatable [auc]")
     add("--alpha", metavar="P", help="the level at which one is said to be better [0.05]")
+    add_csv_safe(add)
     add_kafka_option(add)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return the exit status. Without `argv` the process is the command's own."""
-    _open_closed_streams()
+    open_closed_streams()
     if argv is not None:
-        return _main(argv)
-    status = _main(sys.argv[1:])
+        return _main(argv, ends_process=False)
+    sys.excepthook = show_error
+    status = _main(sys.argv[1:], ends_process=True)
     _silence_what_is_torn_down()
     if status > 128 and any(not thread.daemon for thread in threading.enumerate()[1:]):
         sys.stderr.flush()
@@ -368,13 +386,12 @@ def _silence_what_is_torn_down() -> None:
     sys.stderr = MainThreadOnly(sys.stderr)
 
 
-def _main(arguments: Sequence[str]) -> int:
-    with _Interruptible() as interruption, _quiet_libraries():
+def _main(arguments: Sequence[str], *, ends_process: bool) -> int:
+    with _Interruptible(ends_process=ends_process) as interruption, _quiet_libraries():
         try:
             status = _run([*arguments])
-            sys.stdout.flush()
+            flush_out()
         except BrokenPipeError:  # the reader of our output went away: nobody is left to tell
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except (KeyboardInterrupt, Exception) as error:
             if interruption.signal is not None or isinstance(error, KeyboardInterrupt):
@@ -393,11 +410,13 @@ class _Interruptible:
     """While it is entered, SIGINT and SIGTERM raise KeyboardInterrupt in the main thread.
 
     It remembers which, because an engine may make another error of the exception: where one of them came,
-    any error is its consequence.
+    any error is its consequence. The second one ends the process at once where that is the command's own:
+    raised in the middle of an engine's own end, it left a traceback of gRPC, or a process that never ended.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, ends_process: bool) -> None:
         self.signal: signal.Signals | None = None
+        self._ends_process = ends_process
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> _Interruptible:
@@ -412,6 +431,8 @@ class _Interruptible:
             signal.signal(number, handler)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG002
+        if self.signal is not None and self._ends_process:
+            end_at_once(number)
         self.signal = signal.Signals(number)
         raise KeyboardInterrupt
 
@@ -422,31 +443,26 @@ class _Interruptible:
         return _say("interrupted; no unfinished output is left", 128 + signal.SIGINT)
 
 
-def _open_closed_streams() -> None:
-    """Send to nowhere what is written to a stream that the caller closed, before a file takes its number."""
-    for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: PTH123, SIM115
-
-
 @contextmanager
 def _quiet_libraries() -> Iterator[None]:
     """Let nobody but us log: Beam remarks on its optional parts, and buries an error in tracebacks."""
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("rocsteady: %(message)s"))
+    handler.setFormatter(ConsoleFormatter("rocsteady: %(message)s"))
     handler.addFilter(lambda record: record.name.startswith("rocsteady"))
     root = logging.getLogger()
     before, root.handlers[:] = root.handlers[:], [handler]
-    stderr = sys.stderr
+    stderr, showwarning = sys.stderr, warnings.showwarning
+    warnings.showwarning = show_warning
     try:
         yield
     finally:
         root.handlers[:] = before
+        warnings.showwarning = showwarning
         sys.stderr = stderr  # an interruption keeps it from Beam's threads
 
 
 def _say(message: object, status: int) -> int:
-    print(f"rocsteady: {message}", file=sys.stderr)
+    say(message)
     return status
 
 
@@ -507,7 +523,7 @@ def _refuse_unknown_command(arguments: Sequence[str]) -> None:
     if arguments[0].startswith("-") or arguments[0] in COMMANDS:
         return
     name = arguments[0]
-    near = difflib.get_close_matches(name, COMMANDS, 1)
+    near = near_names(name, COMMANDS)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"
     raise ConfigError(f"command {name!r} is not known; {hint}")
 

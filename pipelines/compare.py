@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ..core.comparisons import COMPARED, Checkpoint, ComparisonRow, compare_learners, found_since
+from ..core.comparisons import COMPARED, Checkpoint, ComparisonRow, compare_learners, found_since, last_usable
+from ..core.console import say
 from ..core.errors import ConfigError, InputError
 from ..core.events import FloatArray
 from ..core.rows import MeasureRow
@@ -20,7 +20,7 @@ from ..core.settings import parse_slice
 from ..transforms.comparison_tables import comparisons_to_arrow
 from ..transforms.read_rows import distinct_rows, row_files, row_values
 from ..transforms.write_table import check_output, write_table
-from .outputs import check_outputs
+from .outputs import check_csv_safe, check_outputs
 from .report_text import counted
 
 _SHOWN = 20
@@ -43,6 +43,7 @@ class _Table(NamedTuple):
 def compare_command(options: argparse.Namespace) -> int:
     """Run the command with parsed options."""
     started = time.monotonic()
+    check_csv_safe(options.csv_safe, [options.output])
     check_outputs((("--output", options.output, "comparisons", check_output),), row_files(options.sources))
     alpha = level(options.alpha)
     measures = tuple(dict.fromkeys(options.measure or ["auc"]))
@@ -65,24 +66,44 @@ def compare_command(options: argparse.Namespace) -> int:
             of_one_stream=options.over == "fold",
         )
     ]
-    write_table(comparisons_to_arrow(rows), options.output)
-    for line in summary(rows, found.moments[-1].checkpoint):
-        print(f"rocsteady: {line}", file=sys.stderr)
-    print(
-        f"rocsteady: {counted(len(rows), 'comparison')} of {counted(len(found.learners), 'model')} over "
+    write_table(comparisons_to_arrow(rows), options.output, csv_safe=options.csv_safe)
+    for line in summary(rows):
+        say(line)
+    say(
+        f"{counted(len(rows), 'comparison')} of {counted(len(found.learners), 'model')} over "
         f"{counted(len(found.folds), 'fold')} at {counted(len(found.moments), 'checkpoint')} in "
-        f"{options.output} ({time.monotonic() - started:.1f} s)",
-        file=sys.stderr,
+        f"{options.output} ({time.monotonic() - started:.1f} s)"
     )
     return 0
 
 
-def summary(rows: Sequence[ComparisonRow], checkpoint: int) -> Iterator[str]:
-    """Yield who is better than whom at a checkpoint, by which test and since when."""
+def summary(rows: Sequence[ComparisonRow]) -> Iterator[str]:
+    """Yield who is better than whom, by which test and since when.
+
+    Each measure is read at its `last_usable` checkpoint; a sentence says so where that is not the last one.
+    """
+    used: dict[str, int] = {}
+    early: dict[int, None] = {}
+    for measure in dict.fromkeys(row.measure for row in rows):
+        folds = [(row.checkpoint, row.folds) for row in rows if row.measure == measure]
+        last = max(folds)
+        if (usable := last_usable(folds)) is None:
+            yield f"by {measure} nothing can be tested: no checkpoint has two folds with values of two models"
+            continue
+        used[measure] = usable[0]
+        if usable[0] < last[0]:
+            early[usable[0]] = None
+            yield (
+                f"by {measure} models are compared at checkpoint {usable[0]}, which has {usable[1]} folds: "
+                f"the last checkpoint, {last[0]}, has {last[1]}"
+            )
+    if not used:
+        return
+    rows = [row for row in rows if row.checkpoint <= used.get(row.measure, -1)]
     since = found_since((_identity(row), row.checkpoint, row.better) for row in rows)
     said = 0
     for row in rows:
-        if row.checkpoint != checkpoint or not row.better:
+        if row.checkpoint != used[row.measure] or not row.better:
             continue
         said += 1
         if said > _SHOWN:
@@ -92,9 +113,10 @@ def summary(rows: Sequence[ComparisonRow], checkpoint: int) -> Iterator[str]:
         test = f"{row.measure}, {row.test} test ({how})"
         yield f"{row.better} is better than {worse} by {test}, since checkpoint {since[_identity(row)]}"
     if not said:
-        tested = [row for row in rows if row.checkpoint == checkpoint and row.p_holm is not None]
+        tested = [row for row in rows if row.checkpoint == used[row.measure] and row.p_holm is not None]
         why = "".join(f" ({reason})" for reason in sorted({row.reason for row in tested if row.reason}))
-        yield f"no model is shown to be better than another at the last checkpoint{why}"
+        where = " or ".join(f"checkpoint {each}" for each in early) or "the last checkpoint"
+        yield f"no model is shown to be better than another at {where}{why}"
     elif said > _SHOWN:
         yield f"and {said - _SHOWN:,} more, in the table"
 

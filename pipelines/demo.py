@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from ..core.console import redraw, say, show
 from ..core.errors import InputError, RocsteadyError
 from ..core.label_join import JoinSettings
 from ..core.settings import EvaluatorSettings, TableSettings
@@ -102,10 +103,10 @@ def demo_command(output: str, *, first: int | None = None) -> int:
         )
         counts = evaluate_and_report(job).counts
     evaluated, changing = parquet.read_table(rows), parquet.read_table(adaptive)
-    print(f"rocsteady: in the window {ADAPTIVE}: {changing.num_rows:,} rows in {adaptive}", file=sys.stderr)
-    print(_report(evaluated, changing, training.models))
-    print(_accounts(training, evaluated, parquet.read_table(dead_letters), counts))
-    print(f"\nThe year in charts, and when each learner ranked worse: open {page} in a browser")
+    say(f"in the window {ADAPTIVE}: {changing.num_rows:,} rows in {adaptive}")
+    show(*_report(evaluated, changing, training.models).split("\n"))
+    show(*_accounts(training, evaluated, parquet.read_table(dead_letters), counts).split("\n"))
+    show("", f"The year in charts, and when each learner ranked worse: open {page} in a browser")
     return 0
 
 
@@ -138,16 +139,16 @@ def _training_line() -> Iterator[Any]:
     def report(share: float, text: str) -> None:
         nonlocal last
         if terminal:
-            print(f"\r\033[K{share:4.0%} {text}", end="", file=sys.stderr, flush=True)
+            redraw(f"{share:4.0%} {text}")
         elif time.monotonic() - last > 10.0:
             last = time.monotonic()
-            print(f"rocsteady: {share:.0%} {text}", file=sys.stderr, flush=True)
+            say(f"{share:.0%} {text}")
 
     try:
         yield report
     finally:
         if terminal:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+            redraw("")
 
 
 def _note(training: Training) -> str:
@@ -165,14 +166,13 @@ def _note(training: Training) -> str:
 
 def _tell(training: Training) -> None:
     source = "kept by an earlier run" if training.from_cache else "trained now"
-    print(
-        f"rocsteady: {training.flights:,} scheduled departures from New York in 2013 = {training.landed:,} "
+    say(
+        f"{training.flights:,} scheduled departures from New York in 2013 = {training.landed:,} "
         f"landed + {training.unlabelled:,} cancelled or diverted, whose labels never come; each predicted by "
-        f"{len(training.models)} learners, {source}",
-        file=sys.stderr,
+        f"{len(training.models)} learners, {source}"
     )
     if training.note:
-        print(f"rocsteady: {training.note}", file=sys.stderr)
+        say(training.note)
 
 
 def _report(rows: pa.Table, adaptive: pa.Table, models: Sequence[str]) -> str:

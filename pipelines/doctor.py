@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
+from ..core.console import say, show
 from ..core.kernels import CACHE_FOLDER
 from ..core.warm_starts import compile_all, compiled
 from ..runners.preflight import Finding, findings, probe
@@ -16,8 +16,8 @@ def doctor_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> in
     """Say what a runner needs; return 0 if all of it is there, 1 if not."""
     runner = runner_of(options, beam_flags)
     if options.compile:
-        compile_all(lambda what: print(f"compiling: {what}", file=sys.stderr))
-    print(f"runner {options.runner}")
+        compile_all(lambda what: say(f"compiling: {what}"))
+    show(f"runner {options.runner}")
     good = True
     for found in (_kernels(), *findings(runner)):
         good &= _say(found)
@@ -26,7 +26,7 @@ def doctor_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> in
     if options.no_job or runner.kind == "dataflow":
         return 0 if good else 1
     if not good:
-        print("  -   a job: not tried while something is missing")
+        show("  -   a job: not tried while something is missing")
         return 1
     return 0 if _say(probe(runner)) else 1
 
@@ -46,5 +46,5 @@ def _kernels() -> Finding:
 
 
 def _say(found: Finding) -> bool:
-    print(f"  {'ok ' if found.good else 'NOT'} {found.what}: {found.said}", flush=True)
+    show(f"  {'ok ' if found.good else 'NOT'} {found.what}: {found.said}")
     return found.good

@@ -5,22 +5,24 @@ See `outputs` for what a job that fails leaves behind: nothing.
 
 from __future__ import annotations
 
-import shutil
-import sys
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
 
-from ..core.errors import ConfigError, RocsteadyError
+from ..core.errors import ConfigError
 from ..core.label_join import JoinSettings
 from ..core.ranking import stride_of
+from ..core.rejection_reasons import Reason
 from ..core.settings import TableSettings
+from ..core.standard_streams import write_out
+from ..core.temporary_folders import temporary_folder
+from ..transforms import time_doubts
 from ..transforms.evaluate_shards import EvaluateShards
 from ..transforms.event_fields import Role
 from ..transforms.file_formats import CHUNK_ROWS, SourceFile
@@ -29,10 +31,11 @@ from ..transforms.join_labels import JoinShards
 from ..transforms.read_files import EventFiles, ReadEventFiles, ReadFiles
 from ..transforms.read_stream import ReadStream
 from ..transforms.sinks import is_streamed, write_batches
+from ..transforms.stateful_machine import Brings
 from ..transforms.table_kinds import CURVES, DEAD_LETTERS
 from ..transforms.validate import EventFields
 from ..transforms.write_curves import curve_batches
-from ..transforms.write_states import ReadStates, WriteStates
+from ..transforms.write_states import ReadStates, WriteStates, brought_state, step_of
 from .alerts import read_messages, watch_rows
 from .evaluation import Beside, Evaluation, Outcome
 from .outputs import STDOUT, staged
@@ -44,6 +47,9 @@ _EVENTS_AT_ONCE = 1_000_000
 """Of Parquet, at the most. 10M events of 100,000 models took 36 s of processor time by this, 48 s by 400,000
 and 81 s by 100,000."""
 
+_BYTES_AT_ONCE = 1 << 20
+"""Of a file of rows, to stdout."""
+
 _ROWS_AT_ONCE = 50_000
 """Rows, of whole models, that may come of what is read at once: 20 MB of them."""
 
@@ -52,7 +58,7 @@ def evaluate_and_report(job: Evaluation) -> Outcome:
     """Run a job, with a line of progress, and say what became of it. Rows that go to stdout are printed."""
     sources = [*job.sources, *(job.join.labels if job.join is not None else ())]
     total = sum(source.size for source in sources)
-    with tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
+    with temporary_folder() as folder:
         rows = str(Path(folder) / "rows.jsonl") if job.output == STDOUT else job.output
         with ProgressLine(enabled=job.runner.in_process, total_bytes=total, total_files=len(sources)):
             outcome = run_evaluation(replace(job, output=rows))
@@ -63,19 +69,10 @@ def evaluate_and_report(job: Evaluation) -> Outcome:
 
 
 def _print_file(path: Path) -> None:
-    """Copy a file to stdout, also where stdout is not one of bytes, as in a notebook."""
-    try:
-        if (binary := getattr(sys.stdout, "buffer", None)) is None:
-            sys.stdout.write(path.read_text("utf-8"))
-            return
-        sys.stdout.flush()
-        with path.open("rb") as lines:
-            shutil.copyfileobj(lines, binary)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise RocsteadyError(f"stdout cannot be written to: {error.strerror or error}") from None
+    """Copy a file of lines to stdout, some MB at a time."""
+    with path.open("rb") as lines:
+        while part := lines.readlines(_BYTES_AT_ONCE):
+            write_out(b"".join(part))
 
 
 def run_evaluation(job: Evaluation) -> Outcome:
@@ -88,7 +85,7 @@ def run_evaluation(job: Evaluation) -> Outcome:
     wanted = (job.output, job.dead_letters, job.curves, job.report, told, job.export)
     paths = [*(path for path in wanted if path is not None), *(other.output for other in job.beside)]
     paths = [path for path in paths if not is_streamed(path)]
-    with staged(paths, job.runner.here) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
+    with staged(paths, job.runner.here) as places, temporary_folder() as folder:
         place_of = dict(zip(paths, places, strict=True))
         output, dead_letters, curves, report, alerts, export = (
             path and place_of.get(path, path) for path in wanted
@@ -107,7 +104,7 @@ def run_evaluation(job: Evaluation) -> Outcome:
         if alerts and not told:
             outcome = replace(outcome, messages=read_messages(alerts))
         if report:
-            report_on(hidden, outcome, report, warnings_of(outcome, job))
+            report_on(hidden, outcome, report, [*time_doubts.told(), *warnings_of(outcome, job)])
     return replace(outcome, seconds=time.monotonic() - started)
 
 
@@ -115,13 +112,12 @@ def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int
     """Return (kind, why, how many) of the events, or predictions, that were not applied."""
     if job.join is None:
         return tuple((kind, reason, count) for kind, reason, count, _ in outcome.letters)
-    whys = (
-        ("invalid", "no prediction", "dead_letters"),
-        ("late", "too far behind their source", "late"),
-        ("unmatched", "no label came within ttl", "unmatched"),
-        ("duplicate", "model and id came before", "duplicate"),
+    whys = (("invalid", "no prediction", "dead_letters"), ("late", Reason.LATE.value, "late"))
+    of_predictions = (Reason.NO_LABEL, Reason.NO_LABEL_AT_END, Reason.SECOND_EVENT)
+    return (
+        *((kind, why, outcome.counts[name]) for kind, why, name in whys if outcome.counts[name]),
+        *((kind, why, count) for kind, why, count, _ in outcome.letters if why in of_predictions),
     )
-    return tuple((kind, why, outcome.counts[name]) for kind, why, name in whys if outcome.counts[name])
 
 
 def report_on(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[str]) -> None:
@@ -171,12 +167,15 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     awaits = job.begins_with is not None
     if job.join is not None:
         shards = JoinShards(
-            job.join.settings, job.fields, job.join.label_time, job.cache_bytes, awaits=awaits
-        )
+            job.join.settings, job.fields, job.join.label_time, job.cache_bytes, awaits=awaits,
+            brings=_brings(job, job.join.settings),
+        )  # fmt: skip
         packets, unmatched, join_states = _with_states(packets, job, job.join.settings) | "Join" >> shards
         letters.append(unmatched)
         states.append(join_states)
-    evaluate = EvaluateShards(job.settings, job.fields, job.cache_bytes, awaits=awaits)
+    evaluate = EvaluateShards(
+        job.settings, job.fields, job.cache_bytes, awaits=awaits, brings=_brings(job, job.settings)
+    )
     rows, refused, evaluator_states = _with_states(packets, job, job.settings) | "Evaluate" >> evaluate
     if job.export is not None or (job.streams is not None and job.streams.gives_state):
         all_states = [*states, evaluator_states] | "All states" >> beam.Flatten()
@@ -202,10 +201,15 @@ def _with_states(
     """Return the packets for a step, and the states with which its shards begin."""
     if job.begins_with is None:
         return packets
-    kind = "join" if isinstance(settings, JoinSettings) else "evaluators"
-    states = packets.pipeline | f"States of the {kind}" >> ReadStates(job.begins_with, settings)
+    kind = step_of(settings)
+    states = packets.pipeline | f"States of the {kind}" >> ReadStates(job.begins_with, kind)
     both: beam.PCollection[tuple[str, bytes]] = (packets, states) | f"With the {kind}" >> beam.Flatten()
     return both
+
+
+def _brings(job: Evaluation, settings: TableSettings | JoinSettings) -> Brings | None:
+    """Return what reads the state of a shard, where the job begins with an export."""
+    return None if job.begins_with is None else partial(brought_state, job.begins_with, settings)
 
 
 def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from apache_beam.options.pipeline_options import StandardOptions
 
+from ..core.console import ConsoleFormatter
 from ..core.errors import ConfigError
 from ..core.settings import TableSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
@@ -32,6 +33,7 @@ from .evaluate_options import (
     whole_number,
 )
 from .evaluation import Evaluation, Output, Streams
+from .exit_status import parse_fail_rule, status_of
 from .live import (
     LiveSource,
     evaluate_live,
@@ -40,9 +42,11 @@ from .live import (
     on_a_stream,
     refuse_outputs_in,
 )
-from .outputs import check_outputs, is_text
+from .outputs import check_csv_safe, check_outputs, is_text
+from .progress import goes_on
 from .prometheus import served
 from .runner_log import RunnerLog
+from .savepoint import check_savepoint
 from .state import state_taken_up
 from .stream_input import Topics, followed_on, refuse_outputs_to, streams_of, topics_of
 
@@ -127,10 +131,11 @@ def _asked(
     join = join_of(options, fields, settings)
     if join is not None:  # which tells predictions that came again by their own times
         settings = replace(settings, deduplicate=None)
-    sinks = SinkOptions(tuple(options.kafka_option), options.parts)
+    sinks = SinkOptions(tuple(options.kafka_option), options.parts, options.csv_safe)
+    fail_if = tuple(map(parse_fail_rule, options.fail_if))
     return Evaluation(
         sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
-        options.report, options.title, join=join, alerts=alerts, sinks=sinks,
+        options.report, options.title, join=join, alerts=alerts, sinks=sinks, fail_if=fail_if,
     )  # fmt: skip
 
 
@@ -146,6 +151,7 @@ def _refuse_report_of_stream(job: Evaluation) -> None:
 def _check_files(job: Evaluation) -> None:
     """See that outputs can be written and are no inputs, and that inputs have the columns."""
     labels = () if job.join is None else job.join.labels
+    check_csv_safe(job.sinks.csv_safe, [output.path for output in job.outputs()])
     check_outputs(
         [(*output, _check_of(output, job.sinks)) for output in job.outputs()], (*job.sources, *labels)
     )
@@ -209,9 +215,11 @@ def _evaluate_on_beam(job: Evaluation) -> int:
     """Run a job on its runner, if that has what it needs."""
     if (missing := problem(job.runner)) is not None:
         raise ConfigError(f"runner {job.runner.name}: {missing}")
+    check_savepoint(job)
     if not job.runner.here:  # its runner's words, all of them, but the same ones rarely
         handler = logging.StreamHandler()
+        handler.setFormatter(ConsoleFormatter())
         handler.addFilter(RunnerLog())
         logging.getLogger().handlers[:] = [handler]
-    evaluate_and_report(job)
-    return 0
+    outcome = evaluate_and_report(job)
+    return status_of(outcome.counts, job.fail_if, goes_on=goes_on(job))

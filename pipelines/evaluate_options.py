@@ -33,6 +33,7 @@ from ..runners.presets import Runner, RunnerError, choose_runner
 from ..transforms.file_formats import SourceFile
 from ..transforms.kafka_topic import is_kafka
 from ..transforms.list_files import list_sources
+from ..transforms.time_formats import checked_format
 from ..transforms.validate import EventFields, Timing
 from .evaluation import Join
 from .outputs import is_text
@@ -53,12 +54,29 @@ def fields_of(options: argparse.Namespace) -> EventFields:
         model_name=options.model_name,
         time=options.time,
         time_unit=options.time_unit,
+        time_format=time_format_of(options),
         id=options.id,
         weight=options.weight,
         predicted=options.predicted,
         slices=tuple(_columns(names) for names in options.slice),
         probabilities=options.probabilities,
     )
+
+
+def time_format_of(options: argparse.Namespace) -> str | None:
+    """Return the format of times that is named, if any. Raises ConfigError where it cannot be."""
+    form: str | None = options.time_format
+    if form is None:
+        return None
+    checked_format(form, "--time-format")
+    if options.time is None:
+        raise ConfigError(f"--time-format {form} needs times; name their column with --time COL")
+    if options.time_unit != "s":
+        raise ConfigError(
+            f"--time-format {form} with --time-unit {options.time_unit}: numbers are read in the format, as "
+            "texts; leave one of them out"
+        )
+    return form
 
 
 def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:

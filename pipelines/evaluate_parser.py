@@ -27,6 +27,9 @@ EVALUATE_EPILOG = """examples:
     rocsteady evaluate s.csv --time sent --every 1h --output rows.parquet --alerts alerts.csv \\
         --alert 'auc_high < 0.8 for 3 rows' --alert 'auc drops by 0.02 against 7d'
 
+Exit status 0: done; 3: records came and none was applied; 4: a rule of --fail-if holds; 2: arguments or input
+were found wrong before the job; 1: the job failed later. With 3 and 4 all outputs are written.
+
 Every other option is handed to Beam. Positions of dead letters count the records of a source from 0.
 A stream is never sorted as a whole: of stdin, and with --follow, --order time is time:0s."""
 
@@ -69,6 +72,28 @@ def add_kafka_option(add: Callable[..., object]) -> None:
     )
 
 
+def add_csv_safe(add: Callable[..., object]) -> None:
+    """Add --csv-safe to a parser, or a group of one, by its `add_argument`."""
+    add(
+        "--csv-safe",
+        action="store_true",
+        help="in outputs that are CSV: an apostrophe before text that begins with = + - @, a tab or a line "
+        "break, which a spreadsheet may run as a formula [as it is]",
+    )
+
+
+def add_fail_if(add: Callable[..., object]) -> None:
+    """Add --fail-if to a parser, or a group of one, by its `add_argument`."""
+    add(
+        "--fail-if",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="end with exit status 4 where a counter of the job is so: 'dead_letters > 1%%' (of the events "
+        "read), 'late >= 5', 'applied < 1000'; outputs are written all the same; repeatable",
+    )
+
+
 def _add_columns(parser: argparse.ArgumentParser) -> None:
     columns = parser.add_argument_group("columns")
     add = columns.add_argument
@@ -85,6 +110,12 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
         "order of --id, then of their own content, not of their place in the file",
     )
     add("--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="of numeric times [s]")
+    add(
+        "--time-format",
+        metavar="FORMAT",
+        help="of times that are texts, or numbers such as 20240102, as Python's strptime reads it, such as "
+        "'%%d/%%m/%%Y %%H:%%M' [RFC 3339, dates, or numbers]",
+    )
     add("--weight", metavar="COL", help="what an event counts, a number > 0 [each counts 1]")
     add("--id", metavar="COL", help="orders events of one time; without it their order is arbitrary")
     add(
@@ -229,6 +260,7 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
         default="jsonl",
         help="format of the files in an output that is a folder [jsonl]",
     )
+    add_csv_safe(add)
     add_kafka_option(add)
     add("--report", metavar="PATH", help="one self-contained page about it all, such as report.html [none]")
     add("--title", metavar="TEXT", help="stands above the page of --report")
@@ -259,7 +291,8 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
     add(
         "--prometheus",
         metavar="[HOST]:PORT",
-        help="serve counters for Prometheus there while the job runs in this process, such as :9100 [none]",
+        help="serve counters for Prometheus there while the job runs in this process: :9100 is for this "
+        "machine alone, 0.0.0.0:9100 for all that reach it [none]",
     )
     add(
         "--prometheus-models",
@@ -289,4 +322,5 @@ def _add_job(parser: argparse.ArgumentParser) -> None:
         "repeatable",
     )
     add("--cache-bytes", metavar="N", help="memory for live state in a worker")
+    add_fail_if(add)
     add("--runner", default="local", help=RUNNERS)

@@ -18,6 +18,7 @@ from ..transforms.state_folder import Export, Step, new_id
 from ..transforms.stream_reader import StreamInput
 from ..transforms.validate import ANY_TIME, EventFields, Timing
 from .alerts import Alerts
+from .exit_status import FailRule
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Evaluation:
     events under other settings, shown on the same page. alerts are the rules that watch the rows, if there
     are any. sinks says how topics and folders are written. streams are what is read instead of sources.
     export is the folder that the state goes to behind the last event, instead of last rows; begins_with the
-    state that it begins with.
+    state that it begins with. fail_if are rules by which its exit status is 4.
     """
 
     sources: Sequence[SourceFile]
@@ -113,6 +114,7 @@ class Evaluation:
     streams: Streams | None = None
     export: str | None = None
     begins_with: Export | None = None
+    fail_if: Sequence[FailRule] = ()
 
     def outputs(self) -> Iterator[Output]:
         """Yield what it was asked to write: its tables, and at last the page about them."""
@@ -145,10 +147,11 @@ class Outcome:
     """What a finished job counted.
 
     counts        by the names of Beam metrics
-    letters       per kind and kind of reason: how many, and the lowest position of one; most frequent first
+    letters       per kind and reason: how many, and the lowest position of one; most frequent first
     times         the least and the greatest event time, seconds since 1970; None without times
     seconds       that the job took
     messages      of alerts that have no file, in order of time
+    restarted     when the runner last began the job again after a failure (RFC 3339); empty: it did not
     """
 
     counts: Counter[str]
@@ -156,3 +159,4 @@ class Outcome:
     times: tuple[int, int] | None
     seconds: float = 0.0
     messages: Sequence[str] = ()
+    restarted: str = ""

@@ -26,7 +26,6 @@ import importlib.metadata
 import multiprocessing
 import os
 import re
-import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -42,6 +41,7 @@ from pyarrow import parquet
 
 from ..core.errors import InputError, RocsteadyError
 from ..core.events import FloatArray
+from ..core.temporary_folders import temporary_folder
 from . import flight_models, flight_streams
 from . import flights as flights_module
 from .flight_models import LEARNERS, Learner
@@ -112,8 +112,9 @@ def train(
             f"The predictions could not be kept in {folder} ({problem.strerror or problem}), so "
             "the next run trains again; set XDG_CACHE_HOME to a folder that can be written."
         )
-        folder = Path(tempfile.mkdtemp(prefix="rocsteady-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        until_the_end = contextlib.ExitStack()
+        atexit.register(until_the_end.close)
+        folder = Path(until_the_end.enter_context(temporary_folder()))
         training = _write(tables, folder, name)
     report(1.0, "trained")
     return replace(training, note=note)

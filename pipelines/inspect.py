@@ -9,12 +9,15 @@ from typing import TypeVar
 
 from ..core.alerts import MAGIC as ALERTS_MAGIC
 from ..core.alerts import AlertTable
+from ..core.console import name_text, show
 from ..core.errors import InputError
 from ..core.evaluator_state import EvaluatorState, evaluator_bytes
+from ..core.frames import framed_size
+from ..core.json_bytes import read_json
 from ..core.label_join_state import MAGIC as JOIN_MAGIC
 from ..core.label_join_state import JoinState, describe_join
 from ..core.snapshot import Snapshot, describe
-from ..core.state_export import STATE_MAGIC, WAITING_MAGIC, ShardState, WaitingState
+from ..core.state_export import STATE_MAGIC, VERSION, WAITING_MAGIC, ShardState, WaitingState
 from ..transforms.file_formats import has_scheme
 from ..transforms.state_folder import Export, read_export
 
@@ -25,7 +28,7 @@ _LARGEST = 10
 def inspect_command(path: str) -> int:
     """Print what the state in a file, or in the folder of an export, holds; errors name the file."""
     if has_scheme(path) or Path(path).is_dir():
-        print(describe_export(read_export(path)))
+        show(*describe_export(read_export(path)))
         return 0
     try:
         data = Path(path).read_bytes()
@@ -34,20 +37,25 @@ def inspect_command(path: str) -> int:
             f"{path}: {error.strerror or error}; give a file with the bytes of a snapshot"
         ) from None
     try:
-        print(_described(data))
+        show(*_described(data))
     except ValueError as damage:
         raise InputError(f"{path}: {damage}") from None
     return 0
 
 
-def _described(data: bytes) -> str:
+def _described(data: bytes) -> list[str]:
     if data[:4] == STATE_MAGIC:
+        size = framed_size(data, STATE_MAGIC, VERSION, "the exported state of a shard")
+        if size < len(data):  # several, packed one after another
+            return [*_described(data[:size]), *_described(data[size:])]
         state = ShardState.unpack(data)
         lines = [
             f"shard {state.shard} of {state.shards} of the {state.step}, in the export {state.id}",
-            *_position_lines({n: (source, json.loads(at)) for n, (source, at) in state.positions.items()}),
+            *_position_lines(
+                {n: (source, read_json(at, "a position")) for n, (source, at) in state.positions.items()}
+            ),
         ]
-        return "\n".join([*lines, _described(state.snapshot)])
+        return [*lines, *_described(state.snapshot)]
     if data[:4] == WAITING_MAGIC:
         waiting = WaitingState.unpack(data)
         lines = []
@@ -59,26 +67,26 @@ def _described(data: bytes) -> str:
             lines.append(f"the export {waiting.export} has passed {len(waiting.markers)} of its partitions")
         size = sum(len(record) for *_, record in waiting.records)
         lines.append(f"records that wait for that: {len(waiting.records):,} ({size:,} bytes)")
-        return "\n".join([*lines, *([_described(waiting.snapshot)] if waiting.snapshot else [])])
+        return [*lines, *(_described(waiting.snapshot) if waiting.snapshot else [])]
     if data[:4] == JOIN_MAGIC:
-        return describe_join(*JoinState.unpack(data))
+        return describe_join(*JoinState.unpack(data)).split("\n")
     if data[:4] == ALERTS_MAGIC:
-        return AlertTable.from_bytes(data).describe()
-    return describe(Snapshot.unpack(data))
+        return AlertTable.from_bytes(data).describe().split("\n")
+    return describe(Snapshot.unpack(data)).split("\n")
 
 
-def describe_export(export: Export) -> str:
+def describe_export(export: Export) -> list[str]:
     """Put an export into words. Reads all of its files, one by one. Raises InputError for damage."""
     lines = [
         f"export {export.id}, written {export.time} by rocsteady {export.rocsteady}",
         *_position_lines(export.positions),
     ]
     for step in export.steps:
-        sizes = sum(size for (name, _), (_, size, _) in export.files.items() if name == step.name)
+        sizes = sum(place.bytes for (name, _), place in export.files.items() if name == step.name)
         lines.append(f"{step.name}: {step.shards} shards, {sizes:,} bytes")
         lines.append("  " + ", ".join(f"{name} {value}" for name, value in step.settings.items()))
         lines += _join_lines(export) if step.name == "join" else _evaluator_lines(export)
-    return "\n".join(lines)
+    return lines
 
 
 def _position_lines(positions: dict[int, tuple[str, object]]) -> list[str]:
@@ -102,7 +110,7 @@ def _evaluator_lines(export: Export) -> list[str]:
     if waiting:
         lines.append(f"  events that wait for their turn: {waiting:,} bytes")
     largest = sorted(models.items(), key=lambda each: (-each[1], each[0]))[:_LARGEST]
-    return [*lines, *(f"    {model}: {size:,} bytes" for model, size in largest)]
+    return [*lines, *(f"    {name_text(model)}: {size:,} bytes" for model, size in largest)]
 
 
 def _join_lines(export: Export) -> list[str]:

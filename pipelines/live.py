@@ -15,7 +15,6 @@ import argparse
 import os
 import stat
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,6 +25,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ..core.alerts import AlertTable
+from ..core.console import say
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.evaluator_table import warm_up
 from ..core.events import NO_TIME, EventBatch
@@ -36,8 +36,9 @@ from ..core.rows_arrow import rows_to_arrow
 from ..core.sharding import shard_key
 from ..core.state_export import ShardState
 from ..core.state_import import taken_up
+from ..core.temporary_folders import temporary_folder
 from ..core.windows import microseconds
-from ..transforms import metrics, progress
+from ..transforms import metrics, progress, time_doubts
 from ..transforms.append_table import STDOUT, TableSink, is_appendable
 from ..transforms.control import ControlFile
 from ..transforms.dead_letters import DeadLetters
@@ -53,6 +54,7 @@ from ..transforms.sinks import is_streamed, open_sink
 from ..transforms.state_folder import write_state
 from ..transforms.stream_reader import Step, StreamReader
 from ..transforms.table_kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS
+from ..transforms.time_doubts import tell_ahead
 from ..transforms.validate import time_span, validate_as
 from ..transforms.write_alerts import alerts_to_arrow
 from ..transforms.write_curves import curve_batches
@@ -60,6 +62,7 @@ from ..transforms.write_parts import is_folder
 from ..transforms.write_rows import row_schema
 from .evaluate import report_on
 from .evaluation import Evaluation, Outcome, Streams
+from .exit_status import status_of
 from .outputs import staged
 from .progress import ProgressLine, remedy_of, summarise, warnings_of
 from .row_columns import held_in
@@ -185,9 +188,7 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
                 else:
                     reader = source.open(job.fields)
                     if source.folder is None and sys.stdin.isatty():
-                        print(
-                            "rocsteady: JSON lines are read from the terminal, up to Ctrl-D", file=sys.stderr
-                        )
+                        say("JSON lines are read from the terminal, up to Ctrl-D")
                     control = None if source.control is None else ControlFile(source.control)
                     _drive(live, reader, stop, outputs.tend, control)
                     unread = reader.unread
@@ -195,16 +196,14 @@ def evaluate_live(job: Evaluation, source: LiveSource) -> int:
             outcome = live.outcome(time.monotonic() - started)
             outputs.report(outcome)
     except KeyboardInterrupt:
-        print(
-            "rocsteady: interrupted; the last rows are missing, and files that are written at the end",
-            file=sys.stderr,
-        )
+        say("interrupted; the last rows are missing, and files that are written at the end")
         return 130
     summarise(outcome, job)
     if unread:
         what = "1 file, or a part of one," if unread == 1 else f"{unread} files, or parts of them,"
-        print(f"rocsteady: {what} could not be read: see the dead letters", file=sys.stderr)
-    return 1 if unread else 0
+        say(f"{what} could not be read: see the dead letters")
+    status = status_of(outcome.counts, job.fail_if)
+    return 1 if unread else status
 
 
 def on_a_stream(job: Evaluation) -> Evaluation:
@@ -335,13 +334,16 @@ class LiveEvaluation:
     def take_in(self, arrived: Arrived) -> None:
         """Evaluate some records."""
         chunk = arrived.chunk
-        if self._timing.ahead is not None:
-            self._timing = replace(self._timing, now=time.time_ns() // 1_000)
+        self._timing = timing = replace(self._timing, now=time.time_ns() // 1_000)
         located = self._job.settings.deduplicate is not None
         events, letters = validate_as(
-            "event", chunk, arrived.fields, arrived.source, arrived.partition, self._timing, located
+            "event", chunk, arrived.fields, arrived.source, arrived.partition, timing, located
         )
-        self._timing = self._timing.after(events)
+        if timing.ahead is None:
+            tell_ahead(
+                arrived.source, chunk, events, arrived.fields, timing.high_water, timing.lateness, timing.now
+            )
+        self._timing = timing.after(events)
         self._note_read(chunk.records, DeadLetters.concat([chunk.dead, letters]), time_span(events))
         if isinstance(events, EventBatch) and events.positions is not None:
             events = replace(events, sources=events.event_sources())
@@ -459,24 +461,19 @@ class LiveEvaluation:
         self._take("alerts", alerts_to_arrow(alerts))
         if self._job.alerts is not None and self._job.alerts.path is None:
             for alert in alerts:
-                print(f"rocsteady: {alert.message}", file=sys.stderr, flush=True)
+                say(alert.message)
 
     def _note(self, dead: DeadLetters) -> None:
-        self._counts.update(_COUNTERS[kind] for kind, _, _ in dead.kinds())
+        self._counts.update(_COUNTERS[kind] for kind, _, _ in dead.whys())
         self._note_reasons(dead)
         read = self.read
         if not self._told and read >= _TELLING and read == self._counts[_COUNTERS["invalid"]]:
             self._told = True
             _, often = max(self._reasons, key=lambda reason: self._reasons[reason][0])
-            print(
-                f"rocsteady: none of the first {read:,} events can be applied: "
-                f"{remedy_of(often, self._job.fields)}",
-                file=sys.stderr,
-                flush=True,
-            )
+            say(f"none of the first {read:,} events can be applied: {remedy_of(often, self._job.fields)}")
 
     def _note_reasons(self, letters: DeadLetters) -> None:
-        for kind, reason, position in letters.kinds():
+        for kind, reason, position in letters.whys():
             number, first = self._reasons.get((kind, reason), (0, position))
             self._reasons[kind, reason] = number + 1, min(first, position)
 
@@ -532,14 +529,15 @@ class _Outputs:
             copies = replace(
                 self._job, output=self._copies["rows"], curves=self._copies["curves"] if drawn else None
             )
-            report_on(copies, outcome, self._report, warnings_of(outcome, self._job))
+            warnings = [*time_doubts.told(), *warnings_of(outcome, self._job)]
+            report_on(copies, outcome, self._report, warnings)
 
 
 @contextmanager
 def _outputs(job: Evaluation) -> Iterator[_Outputs]:
     """Yield the sinks of a job; what is written at the end is there if the block succeeds."""
     whole = [path for _, path, _ in job.outputs() if not is_appendable(path) and not is_streamed(path)]
-    with staged(whole, True) as places, tempfile.TemporaryDirectory(prefix="rocsteady-") as folder:
+    with staged(whole, True) as places, temporary_folder() as folder:
         outputs = _Outputs(job, dict(zip(whole, places, strict=True)), folder)
         try:
             yield outputs

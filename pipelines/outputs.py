@@ -10,19 +10,29 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..transforms.file_formats import SourceFile, has_scheme
 from ..transforms.sinks import is_streamed
-from ..transforms.write_table import try_folder
+from ..transforms.write_table import is_csv, try_folder
+from .unfinished import renames_noted, tell_of_unfinished
 
 STDOUT = "-"
 
 _NAME = "rows"
 """Of an output until it is whole: its own name may leave no room for another around it."""
+
+
+def check_csv_safe(csv_safe: bool, outputs: Iterable[str]) -> None:
+    """Raise ConfigError where --csv-safe stands beside outputs of which none is a file of CSV."""
+    if csv_safe and not any(is_csv(path) and not is_streamed(path) for path in outputs):
+        raise ConfigError(
+            "--csv-safe is for CSV, and no output is CSV; name one that ends in .csv or .csv.gz, or leave "
+            "--csv-safe out"
+        )
 
 
 def check_outputs(
@@ -101,6 +111,7 @@ def staged(paths: Sequence[str], here: bool) -> Iterator[list[str]]:
     with ExitStack() as folders:
         places = []
         finals = [Path(os.path.realpath(path)) for path in paths]  # a link goes on pointing there
+        tell_of_unfinished(finals)
         for path, final in zip(paths, finals, strict=True):
             with _told(path):
                 folder = tempfile.TemporaryDirectory(
@@ -108,11 +119,12 @@ def staged(paths: Sequence[str], here: bool) -> Iterator[list[str]]:
                 )
             places.append(Path(folders.enter_context(folder)) / f"{_NAME}{_ending(path)}")
         yield list(map(str, places))
-        for place, path, final in zip(places, paths, finals, strict=True):
-            with _told(path):
-                if final.exists():
-                    place.chmod(stat.S_IMODE(final.stat().st_mode))
-                place.replace(final)
+        with _told(paths[0]) if paths else nullcontext(), renames_noted(list(places), finals):
+            for place, path, final in zip(places, paths, finals, strict=True):
+                with _told(path):
+                    if final.exists():
+                        place.chmod(stat.S_IMODE(final.stat().st_mode))
+                    place.replace(final)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ..core.comparisons import ComparisonRow
+from ..core.console import say
 from ..core.errors import ConfigError, InputError
 from ..core.prequential_settings import PrequentialSettings
 from ..core.rows import Rows
@@ -43,6 +44,7 @@ from ..transforms.validate import Timing
 from .compare import summary
 from .evaluate_options import runner_of, sources_of, timing_of, whole_number
 from .evaluation import Outcome
+from .exit_status import FailRule, parse_fail_rule, status_of
 from .instance_columns import instance_columns
 from .outputs import is_text, staged
 from .prequential_options import instance_fields, prequential_settings
@@ -72,6 +74,7 @@ class PrequentialJob:
     runner: Runner
     cache_bytes: int = DEFAULT_CACHE_BYTES
     title: str | None = None
+    fail_if: Sequence[FailRule] = ()
 
 
 def prequential_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
@@ -85,9 +88,9 @@ def prequential_command(options: argparse.Namespace, beam_flags: Sequence[str]) 
     with ProgressLine(job.runner.in_process, size, len(job.sources), partial(_reports_of, job.settings)):
         outcome = run_prequential(job)
     for line in _said(job, outcome):
-        print(f"rocsteady: {line}", file=sys.stderr)
-    print(f"rocsteady: {job.output}/ ({time.monotonic() - started:.1f} s)", file=sys.stderr)
-    return 0
+        say(line)
+    say(f"{job.output}/ ({time.monotonic() - started:.1f} s)")
+    return status_of(outcome.counts, job.fail_if, "instances_tested")
 
 
 def _reports_of(settings: PrequentialSettings, instances: int) -> int:
@@ -111,7 +114,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Prequent
     sources = sources_of(options.sources)
     columns = instance_columns(sources[0], instance_fields(options), options.feature, options.category)
     for doubt in columns.doubts:
-        print(f"rocsteady: {doubt}", file=sys.stderr)
+        say(doubt)
     settings = prequential_settings(options, columns)
     cache_bytes = DEFAULT_CACHE_BYTES
     if options.cache_bytes is not None:
@@ -121,7 +124,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Prequent
     return PrequentialJob(
         sources, columns.fields, settings,
         timing_of(options, settings.evaluator), _folder(options.output, sources), runner, cache_bytes,
-        options.title,
+        options.title, tuple(map(parse_fail_rule, options.fail_if)),
     )  # fmt: skip
 
 
@@ -261,9 +264,9 @@ def _said(job: PrequentialJob, outcome: Outcome) -> Iterator[str]:
 
 
 def _who_is_better(path: Path) -> Iterator[str]:
-    """Yield what Wilcoxon's test says at the last checkpoint."""
+    """Yield what Wilcoxon's test says at the last checkpoint that has enough folds."""
     table = pa.parquet.read_table(path)
     by_wilcoxon = table.filter(pc.equal(table.column("test"), "wilcoxon"))
     rows = [ComparisonRow(**row) for row in by_wilcoxon.to_pylist()]
     if rows:
-        yield from summary(rows, rows[-1].checkpoint)
+        yield from summary(rows)

@@ -13,7 +13,7 @@ from ..core.prequential_settings import PrequentialSettings
 from ..core.settings import EvaluatorSettings
 from ..transforms.event_fields import EventFields
 from .compare import level
-from .evaluate_options import evaluator_of, number, whole_number
+from .evaluate_options import evaluator_of, number, time_format_of, whole_number
 from .instance_columns import InstanceColumns
 
 
@@ -29,6 +29,7 @@ def instance_fields(options: argparse.Namespace) -> EventFields:
         model_name="instances",
         time=options.time,
         time_unit=options.time_unit,
+        time_format=time_format_of(options),
         id=options.id,
         classes=options.multiclass,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .evaluate_parser import RUNNERS, add_measures, add_windows
+from .evaluate_parser import RUNNERS, add_fail_if, add_measures, add_windows
 
 PREQUENTIAL_EPILOG = """examples:
   four learners, ten folds each, on the price of electricity:
@@ -70,6 +70,12 @@ def add_prequential(parser: argparse.ArgumentParser) -> None:
     columns("--multiclass", action="store_true", help="labels are classes, of which none is the positive one")
     columns("--time", metavar="COL", help="RFC 3339 (no zone = UTC), dates, or numbers in --time-unit")
     columns("--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="of numeric times [s]")
+    columns(
+        "--time-format",
+        metavar="FORMAT",
+        help="of times that are texts, or numbers such as 20240102, as Python's strptime reads it, such as "
+        "'%%d/%%m/%%Y %%H:%%M' [RFC 3339, dates, or numbers]",
+    )
     columns("--id", metavar="COL", help="deals an instance to folds [its file and place in it]")
     columns(
         "--feature",
@@ -100,5 +106,6 @@ def add_prequential(parser: argparse.ArgumentParser) -> None:
     job = parser.add_argument_group("the job").add_argument
     job("--title", metavar="TEXT", help="stands above the page")
     job("--cache-bytes", metavar="N", help="memory for live state in a worker")
+    add_fail_if(job)
     job("--runner", default="local", help=RUNNERS)
     parser.set_defaults(curves=None, curves_every=None, report=None, predicted=None)

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from numba.core import event
 
+from ..core.console import redraw, say, say_below
+from ..core.rejection_reasons import Reason
+from ..core.time_units import PER_SECOND
 from ..core.windows import duration_text
-from ..transforms import progress
+from ..transforms import progress, time_doubts
 from .alerts import said as alerts_said
 
 if TYPE_CHECKING:
@@ -23,13 +26,9 @@ _SECONDS_BETWEEN = {True: 0.2, False: 10.0}
 """A terminal's line is redrawn; in a log every line stays, so there are few of them."""
 
 _REASONS_SHOWN = 10
-_ROLES = ("score", "label", "model", "time", "predicted")
-"""What the reason of a dead letter begins with, where an option names its column."""
-
 _FEW_EVENTS = 100
 """With fewer it is no wonder that all scores are on one side of the threshold."""
 _DAY = 86_400
-_CLEAR = "\r\033[K"
 _COMPILING = (
     "compiling the kernels for this machine, which takes some 20 seconds; they are kept for the next time"
 )
@@ -89,7 +88,7 @@ class OnCompilation(event.Listener):
             if self._said:
                 return
             self._said = True
-            print(f"{_CLEAR * sys.stderr.isatty()}rocsteady: {_COMPILING}", file=sys.stderr, flush=True)
+            say(_COMPILING)
 
 
 class ProgressLine:
@@ -118,6 +117,7 @@ class ProgressLine:
 
     def __enter__(self) -> ProgressLine:
         progress.reset()
+        time_doubts.reset()
         event.register("numba:compile", self._listener)  # type: ignore[no-untyped-call]
         if self._enabled:
             self._thread.start()
@@ -135,15 +135,15 @@ class ProgressLine:
         if self._enabled:
             self._thread.join()
         if self._terminal:
-            print(_CLEAR, end="", file=sys.stderr, flush=True)
+            redraw("")
 
     def _tell(self) -> None:
         while not self._stop.wait(_SECONDS_BETWEEN[self._terminal]):
             line = self._line(progress.read(), time.monotonic() - self._started)
             if self._terminal:
-                print(f"{_CLEAR}{line}", end="", file=sys.stderr, flush=True)
+                redraw(line)
             else:
-                print(f"rocsteady: {line}", file=sys.stderr, flush=True)
+                say(line)
 
     def _line(self, read: progress.Progress, seconds: float) -> str:
         line = f"{_number(read.records, 'event' if self._reports is None else 'instance')} read"
@@ -190,38 +190,31 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
     where = "on stdout" if output == "-" else f"in {output}"
     curves = f", {_number(counts['curves_written'], 'curve')} in {job.curves}" if job.curves else ""
     report = f", all of it in {job.report}" if job.report else ""
-    print(
-        f"rocsteady: {sum_of_events(counts, 'event' if job.join is None else 'prediction')}; "
-        f"{_number(counts['rows_written'], 'row')} {where}{curves}{report} ({outcome.seconds:.1f} s)",
-        file=sys.stderr,
+    say(
+        f"{sum_of_events(counts, 'event' if job.join is None else 'prediction')}; "
+        f"{_number(counts['rows_written'], 'row')} {where}{curves}{report} ({outcome.seconds:.1f} s)"
     )
     if job.join is not None:
-        print(f"rocsteady: {sum_of_labels(counts)}", file=sys.stderr)
+        say(sum_of_labels(counts))
     if job.export is not None:
-        print(
-            f"rocsteady: the state is in {job.export}; the last rows come where a job goes on from it with "
-            f"--import-state {job.export}, and its input ends",
-            file=sys.stderr,
+        say(
+            f"the state is in {job.export}; the last rows come where a job goes on from it with "
+            f"--import-state {job.export}, and its input ends"
         )
     if left := counts["evaluators_retired"]:
-        print(
-            f"rocsteady: silent for longer than --idle-ttl {duration_text(job.settings.idle_ttl or 1)}: "
-            f"{_number(left, 'time')} a model or a slice of one gave a last row and left",
-            file=sys.stderr,
+        say(
+            f"silent for longer than --idle-ttl {duration_text(job.settings.idle_ttl or 1)}: "
+            f"{_number(left, 'time')} a model or a slice of one gave a last row and left"
         )
     if job.alerts is not None:
         for line in alerts_said(job.alerts, counts, outcome.messages):
-            print(line if line.startswith(" ") else f"rocsteady: {line}", file=sys.stderr)
+            (say_below if line.startswith(" ") else say)(line.lstrip(" "))
     if outcome.letters:
         _list_letters(outcome, job.dead_letters)
-    if waits := _waiting(counts, job):
-        print(
-            f"rocsteady: {_number(waits, 'record')} wait for their turn in the state of the job: a savepoint "
-            "has them",
-            file=sys.stderr,
-        )
+    if not outcome.restarted and (waits := _waiting(counts, job)):
+        say(f"{_number(waits, 'record')} wait for their turn in the state of the job: a savepoint has them")
     for warning in warnings_of(outcome, job):
-        print(f"rocsteady: {warning}", file=sys.stderr)
+        say(warning)
 
 
 def sum_of_events(counts: Mapping[str, int], noun: str) -> str:
@@ -262,7 +255,7 @@ _SUMS = (
 )
 
 
-def _goes_on(job: Evaluation) -> bool:
+def goes_on(job: Evaluation) -> bool:
     """Tell whether the job was stopped while its streams go on.
 
     Then counters have gaps: what waits in its state was read, and what a savepoint held was read before.
@@ -272,7 +265,7 @@ def _goes_on(job: Evaluation) -> bool:
 
 def _waiting(counts: Mapping[str, int], job: Evaluation) -> int:
     """Return how many events and labels wait in the state of a job that was stopped, not ended."""
-    if not _goes_on(job):
+    if not goes_on(job):
         return 0
     return sum(max(_missing(counts, read, first, kinds), 0) for read, first, kinds, _ in _SUMS)
 
@@ -281,7 +274,7 @@ def _gaps(counts: Mapping[str, int], job: Evaluation) -> Iterator[str]:
     """Yield a sentence for counters that do not add up."""
     for read, first, kinds, what in _SUMS:
         missing = _missing(counts, read, first, kinds)
-        if missing and not _goes_on(job):
+        if missing and not goes_on(job):
             yield (
                 f"the counters of {what} do not add up: {missing:+,} of those that were read. A runner that "
                 "tries a bundle again may count it twice; otherwise this is a defect of rocsteady: please "
@@ -291,13 +284,13 @@ def _gaps(counts: Mapping[str, int], job: Evaluation) -> Iterator[str]:
 
 def _list_letters(outcome: Outcome, path: str | None) -> None:
     where = f"in {path}" if path else "kept with --dead-letters PATH"
-    print(f"rocsteady: dead letters, {where}:", file=sys.stderr)
+    say(f"dead letters, {where}:")
     for kind, reason, number, position in outcome.letters[:_REASONS_SHOWN]:
         said = reason if kind == "invalid" else f"{kind}: {reason}"
         first = f" (the first at position {position:,})" if position >= 0 else ""
-        print(f"  {number:,} x {said}{first}", file=sys.stderr)
+        say_below(f"{number:,} x {said}{first}")
     if len(outcome.letters) > _REASONS_SHOWN:
-        print(f"  and {len(outcome.letters) - _REASONS_SHOWN} more kinds", file=sys.stderr)
+        say_below(f"and {len(outcome.letters) - _REASONS_SHOWN} more reasons")
 
 
 _MANY = 10
@@ -321,7 +314,7 @@ def _losses(counts: Mapping[str, int], job: Evaluation) -> Iterator[str]:
 
 
 _REMEDIES = {
-    "late": "all came behind others by more than --order allows; allow more, as in --order time:1h",
+    "late": "all came later than --order allows; allow more, as in --order time:1h",
     "unmatched": "no label came for any prediction; check --id, which both must have, --label-time and --ttl",
     "duplicate": "all have the id of another event of their model; check --id",
 }
@@ -330,7 +323,14 @@ _REMEDIES = {
 def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
     """Yield a sentence for every result that is rather a mistake in the options than one of the models."""
     counts, fields, settings = outcome.counts, job.fields, job.settings.evaluator
-    yield from _gaps(counts, job)
+    if outcome.restarted:
+        yield (
+            f"the job was begun again after a failure, last at {outcome.restarted}: its runner's counters "
+            "lose what was counted between the checkpoint and the failure, or have it twice, and need not "
+            "add up; rows and dead letters are not affected"
+        )
+    else:
+        yield from _gaps(counts, job)
     applied = counts["events_applied"]
     if not applied:
         if outcome.letters:
@@ -362,10 +362,11 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
             f"{_number(beyond, 'event')} of slices are in their slice of others: a model has more than "
             f"{job.settings.slice_cap:,} values of one; raise --slice-cap, or slice by what has fewer"
         )
-    if outcome.times is not None and outcome.times[0] >= 0 and outcome.times[1] < _DAY:
+    small = 10_000_000 / PER_SECOND[fields.time_unit]  # of larger numbers time_doubts tells at once
+    if outcome.times is not None and outcome.times[0] >= 0 and outcome.times[1] < min(_DAY, small):
         yield (
             f"every time lies on 1 January 1970: --time-unit {fields.time_unit} says that the numbers in "
-            f"{fields.time!r} are that long after it; give dates, or another unit"
+            f"{fields.time!r} are that long after it; give dates, another unit, or --time-format"
         )
     if fields.predicted is not None or applied < _FEW_EVENTS or not counts["rows_with_counts"]:
         return
@@ -377,17 +378,9 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
             )
 
 
-def remedy_of(kind: str, fields: EventFields) -> str:
-    """Say what would do, by the most frequent reason of a dead letter: by the first fault that it names."""
-    fault = kind.partition("; ")[0]
-    role, _, what = fault.partition(": ")
-    remedy = "keep the records with --dead-letters PATH and look at one"
-    if role == "label" and what != "missing":
-        remedy = "name the positive class with --positive, or check --label"
-    elif role == "score" and "probability" in what:
-        remedy = "leave out --probabilities, or check --score"
-    elif role == "time" and what != "missing":
-        remedy = "check --time and --time-unit"
-    elif role in _ROLES:
-        remedy = f"check --{role}, which names the column {(getattr(fields, role) or role)!r}"
-    return f"most often {fault}; {remedy}"
+def remedy_of(reason: str, fields: EventFields) -> str:
+    """Say what would do about the most frequent reason of invalid records."""
+    known = {each.value: each for each in Reason}[reason]
+    column = getattr(fields, known.option, None) or known.option
+    where = f" (in the column {column!r})" if column else ""
+    return f"most often {reason}{where}; {known.remedy}"

@@ -22,15 +22,17 @@ _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*):(\d{1,5})")
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Read host:port, or :port for every address of this machine. Raises ConfigError.
+    """Read host:port, or :port for this machine alone. Raises ConfigError.
 
-    >>> parse_address(":9100"), parse_address("127.0.0.1:9100")
-    (('0.0.0.0', 9100), ('127.0.0.1', 9100))
+    >>> parse_address(":9100"), parse_address("0.0.0.0:9100")
+    (('127.0.0.1', 9100), ('0.0.0.0', 9100))
     """
     found = _ADDRESS.fullmatch(text)
     if found is None or int(found[2]) > 65_535:
-        raise ConfigError(f"--prometheus {text!r}: give :port or host:port, such as :9100")
-    return found[1].strip("[]") or "0.0.0.0", int(found[2])
+        raise ConfigError(
+            f"--prometheus {text!r}: give :port or host:port, such as :9100 for this machine alone"
+        )
+    return found[1].strip("[]") or "127.0.0.1", int(found[2])
 
 
 @contextmanager

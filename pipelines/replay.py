@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -20,9 +19,12 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 import pyarrow as pa
 
+from ..core.console import say
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.events import NO_TIME
+from ..core.standard_streams import write_out
 from ..core.windows import microseconds
+from ..transforms import time_doubts
 from ..transforms.columns import instant
 from ..transforms.file_formats import SourceFile
 from ..transforms.folder_partition import END_FILE
@@ -32,6 +34,7 @@ from ..transforms.list_files import column_names, list_sources
 from ..transforms.text_forms import rfc3339
 from ..transforms.timed_lines import TimedFile, TimedLines, survey, timed_lines
 from ..transforms.write_kafka import DELIVERY_SECONDS
+from .evaluate_options import time_format_of
 from .stopping import StopOnSignal
 
 STDOUT = "-"
@@ -67,12 +70,7 @@ class StdoutSink:
 
     def put(self, lines: Sequence[str]) -> None:
         """Write lines; raises BrokenPipeError where nobody reads any more."""
-        text = "\n".join([*lines, ""])
-        if (binary := getattr(sys.stdout, "buffer", None)) is None:  # as in a notebook
-            sys.stdout.write(text)
-        else:
-            binary.write(text.encode())
-        sys.stdout.flush()
+        write_out("\n".join([*lines, ""]).encode())
 
     def tick(self) -> None:
         """Nothing is due by the clock."""
@@ -201,13 +199,15 @@ def replay_command(options: argparse.Namespace) -> int:
         start = found
     limit = _limit(options.limit)
     sink = _sink(options.output, options.file_every, options.kafka_option)
-    files = [survey(source, options.time, options.time_unit) for source in list_sources(options.sources)]
+    unit, form = options.time_unit, time_format_of(options)
+    time_doubts.reset()
+    files = [survey(source, options.time, unit, form) for source in list_sources(options.sources)]
     if not any(file.last >= max(start, NO_TIME + 1) for file in files):
         raise InputError("no record is to be played: the files have none, or --start is behind all of them")
     text = _text_columns(options.text, [file.source for file in files])
     _announce(files, speed)
     with StopOnSignal() as stop:
-        lines = timed_lines(files, options.time, options.time_unit, text, start)
+        lines = timed_lines(files, options.time, unit, text, start, form)
         try:
             played = play(lines, sink, speed, limit, stop)
             sink.close(complete=stop.signal is None)
@@ -294,7 +294,7 @@ def _clock(seconds: float) -> str:
 
 def _say(sentence: str) -> None:
     with suppress(BrokenPipeError):
-        print(f"rocsteady: {sentence}", file=sys.stderr, flush=True)
+        say(sentence)
 
 
 def _speed(text: str) -> float:

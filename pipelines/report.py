@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from .. import __version__
+from ..core.console import say
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.window_differences import FEWEST
 from ..transforms.comparison_tables import COMPARISON_SCHEMA, MEAN_SCHEMA
@@ -103,10 +103,9 @@ def report_command(options: argparse.Namespace) -> int:
         settings=rows_settings(options.rows),
         notes=[*notes, *note],
     )
-    print(
-        f"rocsteady: {counted(table.num_rows, 'row')} in {options.output} ({size / 1e6:.1f} MB, "
-        f"{time.monotonic() - started:.1f} s)",
-        file=sys.stderr,
+    say(
+        f"{counted(table.num_rows, 'row')} in {options.output} ({size / 1e6:.1f} MB, "
+        f"{time.monotonic() - started:.1f} s)"
     )
     return 0
 

@@ -1,4 +1,6 @@
-"""What tests and means over folds say at the last checkpoint, and since when: the facts that the page shows.
+"""What tests and means over folds say in the end, and since when: the facts that the page shows.
+
+The end is the last checkpoint with enough folds (`last_usable`).
 
 Tables may come in any order and hold a comparison twice (files that were given twice, a job that was
 restarted): the first one counts.
@@ -9,14 +11,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..core.comparisons import COMPARED, DESCRIPTIVE, LOWER_IS_BETTER, Checkpoint, found_since
+from ..core.comparisons import COMPARED, DESCRIPTIVE, LOWER_IS_BETTER, Checkpoint, found_since, last_usable
 from ..core.events import FloatArray, Int64Array
 from ..core.significance import alike
 from .report_rows import floats
@@ -111,7 +113,12 @@ class Leader(NamedTuple):
 
 @dataclass
 class Compared:
-    """One measure at its last checkpoint; `reasons`: what to know of its tests, and of how many of them."""
+    """One measure at the last checkpoint that has enough folds.
+
+    at, folds         that checkpoint, and how many folds it has
+    last, last_folds  the last checkpoint of all, which may have fewer
+    reasons           what to know of its tests, and of how many of them
+    """
 
     measure: str
     at: Checkpoint
@@ -121,6 +128,8 @@ class Compared:
     friedman: Friedman | None
     leader: Leader | None
     reasons: list[tuple[str, int]]
+    last: Checkpoint
+    last_folds: int
 
     @property
     def tests(self) -> list[str]:
@@ -140,19 +149,25 @@ def comparisons_of(table: pa.Table) -> list[Compared]:
     moments = _moments(table)
     names = ("measure", "slice", "test", "learner_a", "learner_b")
     keys = list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
-    found = zip(keys, table.column("checkpoint").to_pylist(), table.column("better").to_pylist(), strict=True)
-    since = found_since(found)
-    last = table.group_by("measure").aggregate([("checkpoint", "max")])
+    checkpoints = table.column("checkpoint").to_pylist()
+    folds: dict[str, list[tuple[int, int]]] = {}
+    for key, checkpoint, number in zip(keys, checkpoints, table.column("folds").to_pylist(), strict=True):
+        folds.setdefault(key[0], []).append((checkpoint, 0 if key[1] else number or 0))
+    ends = {measure: last_usable(each) or max(each) for measure, each in folds.items()}
+    found = zip(keys, checkpoints, table.column("better").to_pylist(), strict=True)
+    since = found_since(each for each in found if each[1] <= ends[each[0][0]][0])
     compared = []
-    for measure, checkpoint in sorted(
-        zip(last.column("measure").to_pylist(), last.column("checkpoint_max").to_pylist(), strict=True)
-    ):
+    for measure, (checkpoint, _) in sorted(ends.items()):
         here = pc.and_(
             pc.equal(table.column("measure"), measure), pc.equal(table.column("checkpoint"), checkpoint)
         )
         wanted = table.filter(here).drop_columns(["time", "seq"])
         rows = {tuple(row[name] for name in names): row for row in reversed(wanted.to_pylist())}
-        compared.append(_compared(measure, moments[checkpoint], list(rows.values())[::-1], since, moments))
+        last, last_folds = max(folds[measure])
+        one = _compared(measure, moments[checkpoint], list(rows.values())[::-1], since, moments)
+        compared.append(
+            one if last == checkpoint else replace(one, last=moments[last], last_folds=last_folds)
+        )
     return compared
 
 
@@ -195,15 +210,18 @@ def _compared(
     over = [row for row in rows if not row["slice"]]
     said = ((row["reason"] or "").removeprefix(DESCRIPTIVE).removeprefix("; ") for row in rows)
     reasons = Counter(reason for reason in said if reason)
+    folds = max((row["folds"] for row in over), default=len({row["slice"] for row in rows}))
     return Compared(
         measure,
         at,
         next((row["alpha"] for row in rows if _known(row["alpha"]) is not None), 0.05),
-        max((row["folds"] for row in over), default=len({row["slice"] for row in rows})),
+        folds,
         found,
         _friedman(over),
         _leader(found),
         reasons.most_common(),
+        at,
+        folds,
     )
 
 
@@ -283,15 +301,21 @@ class FoldMeans:
     values: FloatArray
     folds: Int64Array
 
+    def end(self, measure: int) -> int:
+        """Return the place of the last checkpoint at which every learner has enough folds (`last_usable`)."""
+        usable = last_usable(enumerate(self.folds[measure].min(axis=0).tolist()))
+        return len(self.moments) - 1 if usable is None else usable[0]
+
     def latest(self, measure: int, learner: int) -> tuple[float, float, int]:
-        """Return mean, standard deviation and folds at the last checkpoint."""
-        mean, deviation, _, _ = self.values[measure, learner, :, -1].tolist()
-        return mean, deviation, int(self.folds[measure, learner, -1])
+        """Return mean, standard deviation and folds at the end."""
+        end = self.end(measure)
+        mean, deviation, _, _ = self.values[measure, learner, :, end].tolist()
+        return mean, deviation, int(self.folds[measure, learner, end])
 
     def best(self, measure: int) -> list[int]:
-        """Return who has the best mean at the last checkpoint; nobody where no value is the better one."""
+        """Return who has the best mean at the end; nobody where no value is the better one."""
         name = self.measures[measure]
-        means = self.values[measure, :, 0, -1]
+        means = self.values[measure, :, 0, self.end(measure)]
         if name not in COMPARED or np.isnan(means).all():
             return []
         best = np.nanmin(means) if name in LOWER_IS_BETTER else np.nanmax(means)

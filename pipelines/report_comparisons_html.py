@@ -93,11 +93,12 @@ def _about(compared: Sequence[Compared], means: FoldMeans | None) -> str:
         return "Nothing was compared: the tables have their columns and nothing else."
     names = {name for one in compared for pair in one.pairs for name in (pair.learner_a, pair.learner_b)}
     names |= set(means.learners if means else ())
-    moments = [one.at for one in compared] + (means.moments[-1:] if means else [])
+    moments = [one.last for one in compared] + (means.moments[-1:] if means else [])
     last = max(moments, key=lambda at: at.checkpoint)
     folds = max([one.folds for one in compared] + ([int(means.folds.max())] if means else []))
+    where = "at" if all(one.at == one.last for one in compared) else "up to"
     return (
-        f"{counted(len(names), 'learner')} over {counted(folds, 'fold')}, at the last checkpoint "
+        f"{counted(len(names), 'learner')} over {counted(folds, 'fold')}, {where} the last checkpoint "
         f"({_moment_text(last)})."
     )
 
@@ -148,7 +149,7 @@ _TEXT_COLUMNS = ("Test", "Better, by which test and since when")
 
 def _means_html(means: FoldMeans) -> str:
     order = [means.measures.index(name) for name in _first(means.measures)]
-    held = [place for place in order if not np.isnan(means.values[place, :, 0, -1]).all()]
+    held = [place for place in order if not np.isnan(means.values[place, :, 0, means.end(place)]).all()]
     fit = [place for place in held if len(held) <= _COLUMNS or means.measures[place] in FIRST_MEASURES]
     first = (fit or held)[:_COLUMNS]
     head = ["Learner", *(escape(_label(means.measures[place])) for place in first)]
@@ -157,13 +158,17 @@ def _means_html(means: FoldMeans) -> str:
         f"{''.join(_mean_cell(means, place, learner) for place in first)}</tr>"
         for learner, name in enumerate(means.learners)
     )
-    folds = means.folds[held, :, -1]
+    ends = np.array([means.end(place) for place in held], np.int64)
+    folds = means.folds[held, :, ends]
     told = f"over {counted(int(folds.max(initial=0)), 'fold')}"
     if folds.size and folds.min() < folds.max():
         told += ", of a measure that is undefined in some over the others"
+    where = "the last checkpoint"
+    if ends.size and ends.min() < len(means.moments) - 1:
+        where += " with enough folds"
     shown = (
         '<h3 class="group-title">Means over folds</h3>'
-        f'<p class="about">Mean ± standard deviation {told}, in the window of the last checkpoint. The '
+        f'<p class="about">Mean ± standard deviation {told}, in the window of {where}. The '
         "best of a measure is bold, which is no test.</p>" + _table(head, lines, "Means over folds")
     )
     if len(held) > len(first):
@@ -233,6 +238,11 @@ def _verdict(one: Compared) -> str:
         return f"At {_moment_text(one.at)}, each fold by itself."
     differ = sum(any(found.better for found in pair.over.values()) for pair in over)
     told = f"At level {one.alpha:g}, over {counted(one.folds, 'fold')}: "
+    if one.at != one.last:
+        told = (
+            f"At level {one.alpha:g}, over {counted(one.folds, 'fold')} at {_moment_text(one.at)}, because "
+            f"the last checkpoint, {_moment_text(one.last)}, has {counted(one.last_folds, 'fold')}: "
+        )
     if one.leader is not None:
         told += f"{_ahead(one, one.leader)}, since {_moment_text(one.leader.since)}. "
     elif differ:

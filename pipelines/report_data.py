@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..core.events import Int64Array
+from ..core.row_reasons import reasons_by_measure
 from .report_measures import HEADLINES
 from .report_rows import ReportRows, floats
 from .report_text import counted
@@ -110,18 +111,10 @@ def row_blocks(rows: ReportRows) -> dict[str, str]:
 
 def null_reasons(rows: ReportRows, names: Iterable[str]) -> dict[str, str]:
     """Return of the columns that are null throughout why, as far as the rows say."""
-    said: dict[str, str] = {}
-    for name in names:
-        if not np.isnan(rows.columns[name]).all():
-            continue
-        found = (
-            part.partition(": ")[2]
-            for reason in rows.reasons
-            for part in reason.split("; ")
-            if part.startswith(f"{name}: ")
-        )
-        said[name] = next(found, "not asked for")
-    return said
+    first: dict[str, str] = {}
+    for text in rows.reasons:
+        first = reasons_by_measure(text) | first
+    return {name: first.get(name, "not asked for") for name in names if np.isnan(rows.columns[name]).all()}
 
 
 def curve_blocks(

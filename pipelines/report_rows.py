@@ -258,7 +258,7 @@ _VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<![\w.])[-+]?\d[\
 
 
 def count_dead_letters(table: pa.Table) -> EventCounters:
-    """Count dead letters by kind and reason, without the values: "score: ... is not a number"."""
+    """Count dead letters by kind and reason, where "..." stands for a value, as older versions wrote them."""
     counts: Counter[tuple[str, str]] = Counter()
     grouped = table.select(["kind", "reason"]).group_by(["kind", "reason"]).aggregate([([], "count_all")])
     for line in grouped.to_pylist():

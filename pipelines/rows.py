@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 
+from ..core.console import say
 from ..core.errors import InputError
 from ..transforms.read_rows import distinct_rows, row_files
 from ..transforms.write_rows import ROW_ORDER, sorted_table
 from ..transforms.write_table import check_output, write_table
-from .outputs import check_outputs
+from .outputs import check_csv_safe, check_outputs
 from .report_text import counted
 
 
 def rows_command(options: argparse.Namespace) -> int:
     """Run the command with parsed options."""
     started = time.monotonic()
+    check_csv_safe(options.csv_safe, [options.output])
     check_outputs((("--output", options.output, "rows", check_output),), row_files(options.sources))
     if options.output == "-":
         raise InputError("--output -: name a file, such as rows.parquet")
     table, repeats = distinct_rows(options.sources, options.kafka_option)
-    write_table(sorted_table(table.to_batches(), table.schema, ROW_ORDER), options.output)
-    print(
-        f"rocsteady: {counted(table.num_rows, 'row')} in {options.output}, {counted(repeats, 'repeat')} left "
-        f"out ({time.monotonic() - started:.1f} s)",
-        file=sys.stderr,
+    table_in_order = sorted_table(table.to_batches(), table.schema, ROW_ORDER)
+    write_table(table_in_order, options.output, csv_safe=options.csv_safe)
+    say(
+        f"{counted(table.num_rows, 'row')} in {options.output}, {counted(repeats, 'repeat')} left out "
+        f"({time.monotonic() - started:.1f} s)"
     )
     return 0

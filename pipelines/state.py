@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import tempfile
+import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from ..core.console import name_text, say
 from ..core.errors import ConfigError, InputError, OtherConfigurationError, RocsteadyError, WireError
 from ..core.label_join_state import JoinState
+from ..core.shards import Shards
 from ..core.snapshot import Snapshot
 from ..core.state_export import ShardState
 from ..core.state_import import check_join, check_table
 from ..core.state_reshard import resharded, resharded_joins
+from ..core.temporary_folders import temporary_folder
 from ..core.windows import microseconds
 from ..transforms.control import ControlFile, ExportRequest, ask, let_go
 from ..transforms.file_formats import everywhere, has_scheme
@@ -24,6 +27,7 @@ from ..transforms.state_folder import (
     Export,
     Step,
     check_new_folder,
+    count_states,
     is_whole,
     new_id,
     read_export,
@@ -34,6 +38,7 @@ from .evaluation import Evaluation
 from .stream_input import going_on
 
 _LOOK_SECONDS = 0.2
+_TELL_SECONDS = 10.0
 
 
 @contextmanager
@@ -61,18 +66,17 @@ def state_taken_up(job: Evaluation, options: argparse.Namespace) -> Iterator[Eva
     if job.streams is not None:
         job = replace(job, streams=going_on(job.streams, export, options.start))
         export = replace(export, folder=everywhere(export.folder))
-    wanted = {step.name: step.shards for step in job.steps()}
-    if all(wanted[step.name] == step.shards for step in export.steps):
+    wanted = {step.name: Shards.of(step.shards) for step in job.steps()}
+    if all(wanted[step.name] == shards_of(step) for step in export.steps):
         yield replace(job, begins_with=export)
         return
     if not job.runner.here:
-        shards = wanted["evaluators"]
         raise InputError(
-            f"--import-state {export.folder} is of another number of shards, and runner {job.runner.name!r} "
-            f"reads it elsewhere; spread it first: rocsteady state import {export.folder} --shards {shards} "
-            "--output DIR"
+            f"--import-state {export.folder} is of other shards, and runner {job.runner.name!r} reads it "
+            f"elsewhere; spread it first: rocsteady state import {export.folder} "
+            f"{_as_options(wanted, export)} --output DIR"
         )
-    with tempfile.TemporaryDirectory(prefix="rocsteady-") as temporary:
+    with temporary_folder() as temporary:
         yield replace(job, begins_with=reshard(export, wanted, str(Path(temporary) / "state")))
 
 
@@ -94,14 +98,34 @@ def check_fits(export: Export, job: Evaluation) -> None:
         raise InputError(f"--import-state {export.folder}: {problem}") from None
 
 
-def reshard(export: Export, shards: dict[str, int], folder: str) -> Export:
-    """Write an export over other numbers of shards, by step, to a folder; return it.
+def shards_of(step: Step) -> Shards:
+    """Return the shards of a step of an export, and which of them belong to one model each."""
+    own = step.settings.get("own_shards", []) if step.name == "evaluators" else []
+    return Shards(step.shards - len(own), own)
+
+
+def _as_options(wanted: Mapping[str, Shards], export: Export) -> str:
+    """Return the options of `state import` that spread an export over other shards."""
+    words = []
+    for step in export.steps:
+        before, after = shards_of(step), wanted[step.name]
+        if before.shared != after.shared:
+            words += ["--join-shards" if step.name == "join" else "--shards", str(after.shared)]
+        for option, models in (
+            ("--own-shard", [model for model in after.own if model not in before.own]),
+            ("--no-own-shard", [model for model in before.own if model not in after.own]),
+        ):
+            words += [word for model in models for word in (option, model)]
+    return shlex.join(words)
+
+
+def reshard(export: Export, shards: Mapping[str, Shards], folder: str) -> Export:
+    """Write an export over other shards, by step, to a folder; return it.
 
     All of the state is in memory meanwhile. Raises InputError for damage.
     """
     steps = tuple(
-        Step(step.name, shards[step.name], step.settings | {"shards": shards[step.name]})
-        for step in export.steps
+        Step(step.name, shards[step.name], _settings(step, shards[step.name])) for step in export.steps
     )
     name = new_id()
     for step in steps:
@@ -112,6 +136,15 @@ def reshard(export: Export, shards: dict[str, int], folder: str) -> Export:
             state = ShardState(name, folder, step.name, shard, step.shards, positions, snapshot)
             write_state(state.pack(), folder, steps)
     return read_export(folder)
+
+
+def _settings(step: Step, shards: Shards) -> dict[str, Any]:
+    """Return the settings of a step in words, with other shards."""
+    settings = step.settings | {"shards": int(shards)}
+    if step.name == "evaluators":
+        settings.pop("own_shards", None)
+        settings |= {"own_shards": [*shards.own]} if shards.own else {}
+    return settings
 
 
 def _spread(snapshots: list[bytes], step: Step) -> list[bytes]:
@@ -149,8 +182,18 @@ def export_command(options: argparse.Namespace) -> int:
     except OSError as error:
         raise InputError(f"--control {control} cannot be written: {error.strerror or error}") from None
     try:
+        shards, came, told = 0, started, started
         while not is_whole(folder):
-            if time.monotonic() - started > seconds:
+            now = time.monotonic()
+            if now - told > _TELL_SECONDS or now - came > seconds:
+                if (found := count_states(folder)) > shards:
+                    shards, came = found, now
+                say(
+                    f"{shards} shards are written after {now - started:.0f} s; a shard first applies what "
+                    "was read for it before the request"
+                )
+                told = now
+            if now - came > seconds:
                 if ControlFile(control).request() != request:
                     raise RocsteadyError(
                         f"no export was written to {folder} within {options.timeout}: another request took "
@@ -158,18 +201,16 @@ def export_command(options: argparse.Namespace) -> int:
                     )
                 raise RocsteadyError(
                     f"no export was written to {folder} within {options.timeout}: is a job running that was "
-                    f"given --control {control}, and sees both places? A partition without a reader holds it "
-                    "up; a longer wait is --timeout"
+                    f"given --control {control}, and sees both places? {shards} shards are there. A "
+                    "partition without a reader holds it up, and so does a backlog between readers and "
+                    "shards; a longer wait for the next shard is --timeout"
                 )
             time.sleep(_LOOK_SECONDS)
     finally:
         let_go(control, request, new_id())
     export = read_export(folder)
     said = ", ".join(f"{step.shards} shards of the {step.name}" for step in export.steps)
-    print(
-        f"rocsteady: the state is in {options.output}: {said} ({time.monotonic() - started:.1f} s)",
-        file=sys.stderr,
-    )
+    say(f"the state is in {options.output}: {said} ({time.monotonic() - started:.1f} s)")
     return 0
 
 
@@ -177,20 +218,42 @@ def import_command(options: argparse.Namespace) -> int:
     """Read all of an export, and write it for a job with other shards."""
     export = read_export(options.folder)
     check_new_folder("--output", options.output)
-    shards = {step.name: step.shards for step in export.steps}
+    shards = {step.name: shards_of(step) for step in export.steps}
+    shared = shards["evaluators"].shared
     if options.shards is not None:
-        shards["evaluators"] = whole_number("--shards", options.shards, 1)
+        shared = whole_number("--shards", options.shards, 1)
+    own = _own_after(shards["evaluators"].own, options.own_shard, options.no_own_shard, export.folder)
+    shards["evaluators"] = Shards(shared, own)
     if options.join_shards is not None:
         if "join" not in shards:
             raise ConfigError(
                 f"--join-shards {options.join_shards}: {export.folder} has no join of labels; leave it out"
             )
-        shards["join"] = whole_number("--join-shards", options.join_shards, 1)
+        shards["join"] = Shards(whole_number("--join-shards", options.join_shards, 1))
     try:
         spread = reshard(export, shards, options.output)
     except WireError as damage:
         raise InputError(f"{export.folder}: {damage}") from None
     for before, after in zip(export.steps, spread.steps, strict=True):
-        print(f"rocsteady: {after.name}: {before.shards} shards are {after.shards} in {spread.folder}",
-              file=sys.stderr)  # fmt: skip
+        say(f"{after.name}: {_in_words(before)} are {_in_words(after)} in {spread.folder}")
     return 0
+
+
+def _own_after(own: Sequence[str], given: Sequence[str], taken: Sequence[str], folder: str) -> list[str]:
+    """Return the models that have a shard of their own after some got one and some lost theirs."""
+    wrong_given = [model for model in given if model in own or given.count(model) > 1]
+    wrong_taken = [model for model in taken if model not in own or taken.count(model) > 1]
+    for option, wrong in (("--own-shard", wrong_given), ("--no-own-shard", wrong_taken)):
+        if wrong:
+            have = ", ".join(map(name_text, own)) or "none"
+            raise ConfigError(
+                f"{option} {wrong[0]}: a model gets or loses its own shard once; in {folder} these have one: "
+                f"{have}"
+            )
+    return [*(model for model in own if model not in taken), *given]
+
+
+def _in_words(step: Step) -> str:
+    shards = shards_of(step)
+    own = f" and {len(shards.own)} of one model each" if shards.own else ""
+    return f"{shards.shared} shards{own}"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
 import signal
-import sys
 import threading
+from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
+
+from ..core.console import say
 
 
 class StopOnSignal:
@@ -47,8 +51,18 @@ class StopOnSignal:
         if self.signal is not None and not self._said:
             self._said = True
             name = "Ctrl-C" if self.signal == signal.SIGINT else "SIGTERM"
-            print(f"rocsteady: {name}: {told}", file=sys.stderr, flush=True)
+            say(f"{name}: {told}")
         return self.signal is not None
+
+
+def end_at_once(number: int) -> NoReturn:
+    """End this process and those it started, such as Prism, with the status of a signal, and say so."""
+    say("interrupted once more; hidden files of unfinished outputs may be left")
+    for children in Path("/proc/self/task").glob("*/children"):  # on Linux; elsewhere a terminal tells them
+        with contextlib.suppress(OSError):
+            for child in children.read_text().split():
+                os.kill(int(child), signal.SIGTERM)
+    os._exit(128 + number)
 
 
 class MainThreadOnly(io.TextIOBase):

@@ -1,7 +1,7 @@
 """Streams as the input of `rocsteady evaluate`: what the options say, and what the brokers say to it.
 
-    SOURCE kafka://host:port/topic, and labels from --labels kafka://...; --start, --until, --kafka-option,
-    --partition-idle
+    SOURCE kafka://host:port/topic ..., and labels from --labels kafka://...; --start, --until,
+    --kafka-option, --partition-idle
 
 With --until a topic is read up to where it ends now, like a file. Without, it goes on for ever: in this
 process (--runner local), or on a runner that streams; there a folder that grows can be read as well
@@ -43,7 +43,7 @@ _SAMPLE_SECONDS = 3.0
 class Topics:
     """What the options name.
 
-    topics        (role, topic): of events; or of predictions and labels
+    topics        (role, topic), each once: of events; or of predictions and labels
     start, until  where to begin and to end; until None: never
     idle          see `StreamInput`
     """
@@ -74,15 +74,18 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
                 f"{what} {path} beside {streamed[0]}: files and topics are not read together; bring the file "
                 "into a topic, or the topic into a file"
             )
-    for what, paths in (("SOURCE", named), ("--labels", labels)):
-        if len(paths) > 1:
-            raise ConfigError(
-                f"{what} {paths[1][1]}: one topic is read, and {len(paths)} are given; leave the others out"
-            )
     if options.follow or options.until_idle is not None:
         raise ConfigError(f"--follow is for a folder, and {streamed[0]} is followed without it; leave it out")
-    roles: list[Role] = ["prediction", "label"] if labels else ["event"]
+    first: Role = "prediction" if labels else "event"
+    roles: list[Role] = [first for _ in named]
+    roles += ["label" for _ in labels]
     topics = [KafkaTopic.parse(path, options.kafka_option) for path in streamed]
+    for (what, path), topic, before in zip((*named, *labels), topics, _before(topics), strict=True):
+        if topic.name in before:
+            raise ConfigError(
+                f"{what} {path}: two topics are called {topic.name!r}, and a state knows the offsets of "
+                "partitions by the names of their topics; leave one out, or give it another name"
+            )
     if labels and options.until is None and options.runner == "local":
         raise ConfigError(
             f"--labels {labels[0][1]}: to join topics that have no end takes a runner that streams; say "
@@ -100,6 +103,11 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
         None if options.until is None else _end(options.until),
         None if idle is None else microseconds(idle, "--partition-idle") / 1e6,
     )
+
+
+def _before(topics: Sequence[KafkaTopic]) -> list[set[str]]:
+    """Return for each topic the names of those before it."""
+    return [{topic.name for topic in topics[:number]} for number in range(len(topics))]
 
 
 def refuse_outputs_to(topics: Topics, outputs: Iterable[Output]) -> None:
@@ -149,9 +157,8 @@ def streams_of(
         )
         for role, topic in topics.topics
     ]
-    for _, topic, offsets in found:
-        _check_order(topic, offsets, settings, is_bounded=topics.until is not None)
     total = sum(len(offsets) for _, _, offsets in found)
+    _check_order([topic.url for _, topic, _ in found], total, settings, is_bounded=topics.until is not None)
     inputs: list[StreamInput] = []
     for role, topic, offsets in found:
         partitions = [KafkaPartition(topic, each.partition, len(offsets), each.cluster) for each in offsets]
@@ -203,9 +210,9 @@ def followed_on(
 def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
     """Return the streams as an export left them: each partition that it names goes on from its offset.
 
-    Partitions that came later begin where they would have, as all do behind an export of files or of stdin.
-    Raises ConfigError where `start` is said as well, InputError where the export names others, or an offset
-    that is not there.
+    Others, of a topic that is new or that got more of them, begin where they would have, as all do behind an
+    export of files or of stdin. Raises ConfigError where `start` is said and there are no others, InputError
+    where the export names some that are not read, or an offset that is not there.
     """
     known = {source: position for source, position in export.positions.values() if isinstance(position, dict)}
     known = {source: position for source, position in known.items() if "offset" in position}
@@ -217,10 +224,10 @@ def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
             f"--import-state {export.folder} was read up to offsets of {', '.join(others[:5])}, and this job "
             f"reads {', '.join(sorted(names)[:5])}; name the same topics, or folder"
         )
-    if start is not None:
+    if start is not None and not names - known.keys():
         raise ConfigError(
-            f"--start {start}: --import-state {export.folder} goes on from the offsets that its readers had; "
-            "leave one of them out"
+            f"--start {start}: --import-state {export.folder} goes on from the offsets that its readers had "
+            "of all partitions; leave one of them out"
         )
     return replace(streams, inputs=[_from(known, source, export) for source in streams.inputs])
 
@@ -259,13 +266,12 @@ def _way_of(runner: Runner, *, is_bounded: bool) -> Way | Literal["live"]:
     return "impulse" if runner.kind == "flink" else "source"
 
 
-def _check_order(
-    topic: KafkaTopic, offsets: Sequence[Offsets], settings: TableSettings, *, is_bounded: bool
-) -> None:
-    if settings.evaluator.order == "position" and len(offsets) > 1 and not is_bounded:
+def _check_order(urls: Sequence[str], partitions: int, settings: TableSettings, *, is_bounded: bool) -> None:
+    if settings.evaluator.order == "position" and partitions > 1 and not is_bounded:
+        have = "has" if len(urls) == 1 else "have"
         raise ConfigError(
-            f"{topic.url} has {len(offsets)} partitions, and nothing says in which order their events apply; "
-            "name the column of times with --time, or say --order arrival, which is the order of the "
+            f"{', '.join(urls)} {have} {partitions} partitions, and nothing says in which order their events "
+            "apply; name the column of times with --time, or say --order arrival, which is the order of the "
             "partition where all events of a model are in one"
         )
 

@@ -1,4 +1,4 @@
-"""A job on a Flink cluster whose launcher is told to end.
+"""A job on a Flink cluster, while its launcher waits for it and when the launcher is told to end.
 
 Beam's own `PipelineResult.cancel` interrupts the thread of the job server that waits for the job, and the
 cluster never hears of it. So the cluster is asked.
@@ -6,7 +6,11 @@ cluster never hears of it. So the cluster is asked.
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from types import TracebackType
 
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, GoogleCloudOptions, PortableOptions
 
@@ -17,6 +21,68 @@ CANCEL_SECONDS = 30.0
 
 _ENDED = ("CANCELED", "FAILED", "FINISHED")
 _POLL_SECONDS = 0.2
+_WATCH_SECONDS = 2.0
+
+
+class JobWatch:
+    """While it is entered, a thread tells which job the cluster runs, where its page is, and each new state.
+
+    say  takes sentences. Of a job without a cluster of its own nothing is told.
+    """
+
+    def __init__(self, runner: Runner, say: Callable[[str], None]) -> None:
+        self._master = runner.options.view_as(FlinkRunnerOptions).flink_master.strip()
+        self._name = str(runner.options.view_as(GoogleCloudOptions).job_name)
+        self._say = say
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        if runner.kind == "flink" and cluster_host(self._master) is not None:
+            self._thread = threading.Thread(target=self._watch, name="job watch", daemon=True)
+
+    def __enter__(self) -> JobWatch:
+        if self._thread is not None:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+
+    def _watch(self) -> None:
+        identity = state = ""
+        while not self._ended.wait(_WATCH_SECONDS):
+            try:
+                jobs = [job for job in ask_cluster(self._master, "/jobs/overview")["jobs"]
+                        if job["name"] == self._name]  # fmt: skip
+                newest = max(jobs, key=lambda job: int(job["start-time"]), default=None)
+                now = ("", "") if newest is None else (str(newest["jid"]), str(newest["state"]))
+            except (OSError, ValueError, KeyError, TypeError):
+                continue  # it may be back in a moment
+            if self._ended.is_set() or newest is None:
+                continue
+            if now[0] != identity:
+                page = f"{cluster_url(self._master)}/#/job/running/{now[0]}/overview"
+                self._say(f"the job {self._name} is {now[0]} on the cluster; its page: {page}")
+            if now[1] != state and now[1] not in _ENDED:  # how it ended is said by who waits for it
+                self._say(f"the job {self._name}: {now[1]}")
+            identity, state = now
+
+
+def restarted(runner: Runner) -> str:
+    """Return when a cluster last began a job again after a failure (RFC 3339); empty: never, or unknown."""
+    master = runner.options.view_as(FlinkRunnerOptions).flink_master.strip()
+    name = runner.options.view_as(GoogleCloudOptions).job_name
+    if runner.kind != "flink" or cluster_host(master) is None:
+        return ""
+    try:
+        jobs = [job for job in ask_cluster(master, "/jobs/overview")["jobs"] if job["name"] == name]
+        newest = max(jobs, key=lambda job: int(job["start-time"]))
+        moments = ask_cluster(master, f"/jobs/{newest['jid']}")["timestamps"]
+        last = int(moments["RESTARTING"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return f"{datetime.fromtimestamp(last / 1_000, UTC):%Y-%m-%dT%H:%M:%SZ}" if last > 0 else ""
 
 
 def leave(runner: Runner) -> str | None:

@@ -32,9 +32,10 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.version import __version__ as beam_version
 
-from .presets import CLUSTER_SECONDS, THIS_MACHINE, Runner, ask_cluster, cluster_is_here, cluster_url
+from .listening import close_ports, on_this_machine
+from .presets import CLUSTER_SECONDS, Runner, ask_cluster, cluster_is_here, cluster_url
 from .servers.packages import COMMAND, FLINK_MINOR
-from .servers.processes import ServerError, java
+from .servers.processes import THIS_MACHINE, ServerError, java
 
 _PROBE_SECONDS = 120.0
 _PROBE_NAMESPACE = "rocsteady.probe"
@@ -222,9 +223,8 @@ class _Checks:
                 there,
                 f"a worker pool at {config}"
                 if there
-                else f"no worker pool answers at {config}: start `python -m "
-                f"apache_beam.runners.worker.worker_pool_main --service_port={port} --container_executable="
-                '"$(command -v rocsteady-worker)"` there, in the environment that has rocsteady',
+                else f"no worker pool answers at {config}: start "
+                f"`rocsteady-worker --pool {port}` there, in the environment that has rocsteady",
             )
         elif kind == "DOCKER":
             there = shutil.which("docker") is not None
@@ -334,9 +334,11 @@ def probe(runner: Runner, seconds: float = _PROBE_SECONDS) -> Finding:
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     try:
         pipeline = beam.Pipeline(runner=runner.engine, options=runner.options)
+        close_ports(runner.kind, pipeline.options)
         _ = pipeline | beam.Create([1]) | beam.Map(say_versions)
-        result = pipeline.run()
-        state = str(result.wait_until_finish(duration=int(seconds * 1000)))
+        with on_this_machine():
+            result = pipeline.run()
+            state = str(result.wait_until_finish(duration=int(seconds * 1000)))
         counters = result.metrics().query()["counters"]
     except Exception as error:
         return Finding("a job", False, _of_failure(error))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import io
 import json
 import urllib.parse
@@ -29,8 +28,9 @@ from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import create_runner
 
+from ..core.near_names import near_names
 from .servers.packages import FLINK_MINOR, job_server_jar, prism_path
-from .servers.processes import ServerError
+from .servers.processes import THIS_MACHINE, ServerError
 
 _LOCAL = ("local", "DirectRunner", "FnApiRunner")
 _BEAM_NAMES = {"prism": "PrismRunner", "flink": "FlinkRunner", "dataflow": "DataflowRunner"}
@@ -121,7 +121,7 @@ def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
     try:
         engine = create_runner(beam_name)
     except (ValueError, ImportError, AttributeError) as error:
-        near = difflib.get_close_matches(name, [*_LOCAL, *_BEAM_NAMES, *_BEAM_NAMES.values()], 1)
+        near = near_names(name, [*_LOCAL, *_BEAM_NAMES, *_BEAM_NAMES.values()])
         hint = f"did you mean {near[0]}? " if near else ""
         raise RunnerError(
             f"runner {name!r} cannot be had: {hint}There are local, prism, flink, dataflow, and what Beam "
@@ -212,9 +212,6 @@ def _fetched(path: Callable[[], Path]) -> str | None:
         return None
 
 
-THIS_MACHINE = ("localhost", "127.0.0.1", "::1", None)
-
-
 def cluster_host(master: str) -> str | None:
     """Return the host of a Flink cluster; None where the job server runs one of its own."""
     if master in ("[local]", "[auto]"):
@@ -231,7 +228,7 @@ def cluster_is_here(master: str, endpoint: str | None) -> bool:
     host = cluster_host(master)
     if host is None and endpoint:
         host = cluster_host(endpoint)
-    return host in THIS_MACHINE
+    return host is None or host in THIS_MACHINE
 
 
 def cluster_url(master: str) -> str:
@@ -249,8 +246,8 @@ def ask_cluster(master: str, path: str = "/overview", method: str = "GET") -> An
     try:
         with urllib.request.urlopen(request, timeout=CLUSTER_SECONDS) as answer:
             return json.loads(answer.read())
-    except InvalidURL as error:
-        raise OSError(str(error)) from None
+    except InvalidURL as error:  # which quotes what stands behind a colon, such as a password
+        raise OSError("its URL is not valid" if "@" in master else str(error)) from None
     except HTTPException:  # whose text may be the bytes that came
         raise OSError("what is there speaks no HTTP") from None
 
@@ -312,7 +309,7 @@ def refuse_unknown(flags: Sequence[str]) -> None:
 
 
 def _unknown(name: str, names: Sequence[str]) -> str:
-    near = difflib.get_close_matches(name, names, 1)
+    near = near_names(name, names)
     hint = f"; did you mean {near[0]}?" if near else ""
     return f"option {name} is neither rocsteady's nor Beam's{hint}"
 

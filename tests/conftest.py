@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from hypothesis import settings
 from thorough import THOROUGH
+
+# The first call of a kernel compiles it, so the time that an example takes says nothing about the code.
+settings.register_profile("rocsteady", deadline=None)
+settings.load_profile("rocsteady")
 
 
 def pytest_runtest_setup() -> None:

@@ -18,6 +18,7 @@ from rocsteady.core.rows import COLUMNS, TIME_COLUMNS
 from rocsteady.core.settings import MEASURES
 from rocsteady.core.windows import parse_every, parse_window
 from rocsteady.pipelines.cli import main
+from times import moment
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -172,7 +173,7 @@ def test_every_line_of_the_tables_of_windows_runs(
         )
         times = seconds.astype("datetime64[s]")
         alone += ev.update(labels, scores, times=times, weights=masses if weights else None)
-        alone += ev.advance(int(events["time"][-1]) * 1_000_000 + 1)
+        alone += ev.advance(moment(int(events["time"][-1]) * 1_000_000 + 1))
         alone += ev.finish()
     assert by_model(alone) == by_model(said)
     assert len(said) > 8

@@ -7,7 +7,6 @@ temporary folder.
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Sequence
 from typing import BinaryIO, Protocol, cast
@@ -15,8 +14,9 @@ from typing import BinaryIO, Protocol, cast
 import pyarrow as pa
 
 from ..core.errors import RocsteadyError
+from ..core.standard_streams import write_out
 from .write_rows import sorted_table
-from .write_table import csv_head, csv_lines, json_lines, without_nan, write_table
+from .write_table import csv_head, csv_lines, is_csv, json_lines, without_formulas, without_nan, write_table
 
 STDOUT = "-"
 
@@ -57,9 +57,10 @@ class AppendedTable:
     where it cannot be written, BrokenPipeError where nobody reads stdout any more.
     """
 
-    def __init__(self, path: str, schema: pa.Schema) -> None:
+    def __init__(self, path: str, schema: pa.Schema, *, csv_safe: bool = False) -> None:
         self._path = path
-        self._csv = path.lower().endswith(".csv")
+        self._csv = is_csv(path)
+        self._csv_safe = csv_safe and self._csv
         self._file: BinaryIO | None = None
         if path != STDOUT:
             try:
@@ -72,6 +73,8 @@ class AppendedTable:
     def write(self, batch: pa.RecordBatch) -> None:
         """Append the rows, whole lines at once. O(cells)."""
         table = without_nan(pa.Table.from_batches([batch]))
+        if self._csv_safe:
+            table = without_formulas(table)
         if table.num_rows:
             self._put(csv_lines(table) if self._csv else b"".join(json_lines(table)))
 
@@ -87,28 +90,19 @@ class AppendedTable:
             self._file.close()
 
     def _put(self, lines: bytes) -> None:
+        if self._file is None:
+            write_out(lines)
+            return
         try:
-            if self._file is not None:
-                self._file.write(lines)
-                self._file.flush()
-            elif (stdout := getattr(sys.stdout, "buffer", None)) is not None:
-                stdout.write(lines)
-                stdout.flush()
-            else:  # as in a notebook
-                sys.stdout.write(lines.decode())
-                sys.stdout.flush()
+            self._file.write(lines)
+            self._file.flush()
         except BrokenPipeError:
             raise
         except OSError as error:
             raise self._told(error) from None
 
     def _told(self, error: OSError) -> RocsteadyError:
-        what = (
-            "stdout cannot be written to"
-            if self._path == STDOUT
-            else f"output {self._path} cannot be written"
-        )
-        return RocsteadyError(f"{what}: {error.strerror or error}")
+        return RocsteadyError(f"output {self._path} cannot be written: {error.strerror or error}")
 
 
 _GATHERED = 10_000
@@ -118,8 +112,9 @@ _GATHERED = 10_000
 class TableAtEnd:
     """A file that is written by `finish`, whole and sorted by `order`; see `write_table`."""
 
-    def __init__(self, path: str, schema: pa.Schema, order: Sequence[str]) -> None:
+    def __init__(self, path: str, schema: pa.Schema, order: Sequence[str], *, csv_safe: bool = False) -> None:
         self._path = path
+        self._csv_safe = csv_safe
         self._schema = schema
         self._order = order
         self._gathered: list[pa.RecordBatch] = []
@@ -150,13 +145,15 @@ class TableAtEnd:
         self._spill.seek(0)
         with pa.ipc.open_stream(self._spill) as stream:
             table = sorted_table(stream, self._schema, self._order)
-        write_table(table, self._path)
+        write_table(table, self._path, csv_safe=self._csv_safe)
 
     def close(self) -> None:
         """Drop what was not written."""
         self._spill.close()
 
 
-def open_table(path: str, schema: pa.Schema, order: Sequence[str]) -> TableSink:
+def open_table(path: str, schema: pa.Schema, order: Sequence[str], *, csv_safe: bool = False) -> TableSink:
     """Return the sink for a file by its ending, or for stdout."""
-    return AppendedTable(path, schema) if is_appendable(path) else TableAtEnd(path, schema, order)
+    if is_appendable(path):
+        return AppendedTable(path, schema, csv_safe=csv_safe)
+    return TableAtEnd(path, schema, order, csv_safe=csv_safe)

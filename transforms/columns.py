@@ -26,14 +26,8 @@ import pyarrow.compute as pc
 
 from ..core import settings
 from ..core.events import NO_TIME, FloatArray, IdColumn, Int32Array, Int64Array, TextColumn
-
-PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-"""Ticks of a time unit in a second."""
-
-FIRST_TIME = -62_135_596_800_000_000
-"""0001-01-01T00:00:00Z in microseconds: RFC 3339 can write nothing earlier, and"""
-AFTER_LAST_TIME = 253_402_300_800_000_000
-"""nothing from 10000-01-01T00:00:00Z on."""
+from ..core.time_units import AFTER_LAST_TIME, FIRST_TIME, PER_SECOND, from_float_ticks, from_ticks
+from .time_formats import parse_moments
 
 EXACT = 1 << 53
 """Whole numbers below this are exact in a float64."""
@@ -87,7 +81,7 @@ def instant(value: object, unit: str = "s") -> int | None:
         moment = _scaled(value, unit)
     elif (ticks := number(value)) is not None:
         if abs(ticks) < AFTER_LAST_TIME * 1_000.0:
-            moment = int(_from_float_ticks(np.array([ticks]), unit)[0])
+            moment = int(from_float_ticks(np.array([ticks]), unit)[0])
     elif isinstance(value, str) and (match := _INSTANT.fullmatch(value.strip())):
         moment = _from_parts(match)
     return moment if moment is not None and FIRST_TIME <= moment < AFTER_LAST_TIME else None
@@ -261,10 +255,17 @@ def _each(array: pa.Array, read: Callable[[object], float | None]) -> FloatArray
     return np.fromiter((math.nan if x is None else x for x in found), np.float64, len(array))
 
 
-def instants(array: pa.Array, unit: str = "s") -> Int64Array:
-    """Read a column of moments, int64[n] microseconds UTC; NO_TIME where `instant` finds none."""
+def instants(array: pa.Array, unit: str = "s", form: str | None = None) -> Int64Array:
+    """Read a column of moments, int64[n] microseconds UTC; NO_TIME where `instant` finds none.
+
+    form  the format of texts and of numbers, which are then read as texts; it is for no other type
+    """
     array = plain(array)
     kind = array.type
+    if form is not None and not (pa.types.is_temporal(kind) or pa.types.is_null(kind)):
+        if not pa.types.is_string(kind):
+            array = pa.array(texts(array).to_list(), pa.string())
+        return parse_moments(array, form)
     if pa.types.is_timestamp(kind):
         return _from_ticks(array.cast(pa.int64()), kind.unit)
     if pa.types.is_date(kind):
@@ -272,7 +273,7 @@ def instants(array: pa.Array, unit: str = "s") -> Int64Array:
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
         return _from_ticks(array.cast(pa.int64()), unit)
     if pa.types.is_floating(kind):
-        return _from_float_ticks(numbers(array), unit)
+        return from_float_ticks(numbers(array), unit)
     if pa.types.is_string(kind) and (found := _from_texts(array, unit)) is not None:
         return found
     if pa.types.is_time(kind):  # of a day that nobody names
@@ -281,30 +282,9 @@ def instants(array: pa.Array, unit: str = "s") -> Int64Array:
     return np.fromiter((NO_TIME if x is None else x for x in read), np.int64, len(array))
 
 
-def _in_range(micros: Int64Array, known: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Int64Array:
-    known &= (micros >= FIRST_TIME) & (micros < AFTER_LAST_TIME)
-    return np.where(known, micros, NO_TIME)
-
-
 def _from_ticks(array: pa.Array, unit: str) -> Int64Array:
-    known = np.asarray(array.is_valid())
     ticks: Int64Array = np.asarray(array.fill_null(0)).astype(np.int64)
-    if unit == "ns":
-        return _in_range(ticks // 1_000, known)
-    factor = 1_000_000 // PER_SECOND[unit]
-    known &= (ticks >= FIRST_TIME // factor) & (ticks < AFTER_LAST_TIME // factor)
-    return _in_range(np.where(known, ticks, 0) * factor, known)
-
-
-def _from_float_ticks(ticks: FloatArray, unit: str) -> Int64Array:
-    per_tick = 1_000_000 / PER_SECOND[unit]
-    known = np.abs(ticks) < 1e18 / per_tick  # int64 holds it; False for NaN
-    ticks = np.where(known, ticks, 0.0)
-    if unit == "ns":
-        return _in_range(np.floor(ticks / 1_000).astype(np.int64), known)
-    whole = np.trunc(ticks)  # the fraction by itself: the product of a large number would round
-    rest = np.rint((ticks - whole) * per_tick)
-    return _in_range(whole.astype(np.int64) * int(per_tick) + rest.astype(np.int64), known)
+    return from_ticks(ticks, unit, np.array(array.is_valid()))
 
 
 def _from_texts(array: pa.Array, unit: str) -> Int64Array | None:
@@ -317,7 +297,7 @@ def _from_texts(array: pa.Array, unit: str) -> Int64Array | None:
             ticks = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
         except pa.ArrowInvalid:
             return None
-        return None if (np.abs(ticks) >= EXACT).any() else _from_float_ticks(ticks, unit)
+        return None if (np.abs(ticks) >= EXACT).any() else from_float_ticks(ticks, unit)
     for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
         try:
             known[:1].cast(kind)  # arrow makes an error for every text that it refuses: 470 ns each, of 15
@@ -325,6 +305,15 @@ def _from_texts(array: pa.Array, unit: str) -> Int64Array | None:
         except pa.ArrowInvalid:
             continue
     return None
+
+
+def holds_numbers(array: pa.Array) -> bool:
+    """Tell whether a column of moments counts a unit: whether it, or its first text, is a number."""
+    array = plain(array)
+    if pa.types.is_string(array.type):
+        row = pc.index(array.is_valid(), True).as_py()
+        return row >= 0 and number(array[row].as_py()) is not None
+    return bool(pa.types.is_integer(array.type) or pa.types.is_floating(array.type))
 
 
 def texts(array: pa.Array, read: Callable[[object], str | None] = text_of) -> TextColumn:

@@ -11,6 +11,7 @@ from apache_beam.coders import RowCoder, registry
 from ..core.auc_sketch import DEFAULT_MAX_BYTES, AucSketch
 from ..core.evaluator_inputs import checked_events
 from ..core.events import FloatArray, Int8Array
+from ..core.row_reasons import reason_clauses
 from ..core.rows import ONE_CLASS, OUT_OF_RANGE, REASONS
 from ..core.settings import PRIORS_OF_WINDOW, BetaCost, Cost, EvaluatorSettings
 from ..core.sketch_wire import packed_size
@@ -100,7 +101,7 @@ class AucCombineFn(CombineEvents[AucSketch]):
         auc, h = sketch.bounds(), sketch.h_bounds_by(self._settings)
         reason = None
         if auc.auc is None:
-            reason = f"auc: {REASONS[ONE_CLASS]}; h: {REASONS[ONE_CLASS]}"
+            reason = reason_clauses(dict.fromkeys(("auc", "h"), REASONS[ONE_CLASS]))
         elif h.h is None:
             reason = f"h: {REASONS[OUT_OF_RANGE]}"
         return CombinedAuc(

@@ -16,7 +16,6 @@ lets them go, takes its place: a cut that nobody writes down.
 from __future__ import annotations
 
 import json
-import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,10 +24,12 @@ from typing import NamedTuple
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
+from ..core.console import logger
+from ..core.json_bytes import read_json
 from .file_formats import has_scheme
 from .write_table import replaced
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 POLL_SECONDS = 1.0
 
@@ -73,7 +74,7 @@ class ControlFile:
         if not data:
             return None
         try:
-            asked = json.loads(data)["export"]
+            asked = read_json(data, "the control file")["export"]
             return ExportRequest(str(asked["id"]), str(asked["folder"]))
         except (ValueError, KeyError, TypeError):
             self._say(

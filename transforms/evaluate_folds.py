@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 from apache_beam.coders import Coder, registry
 
+from ..core.json_bytes import read_json, reading, whole
 from ..core.model_evaluator import warm_up
 from ..core.prequential import FoldOutput, PrequentialFold, shared_record
 from ..core.prequential_settings import PrequentialSettings, all_keys, place_of
@@ -38,13 +39,15 @@ class FoldOutputCoder(Coder):
 
     def decode(self, encoded: bytes) -> FoldOutput:
         """Return what `encode` was given."""
-        (length,) = self._LENGTH.unpack_from(encoded)
-        at = self._LENGTH.size + length
-        parts = []
-        for size in json.loads(encoded[self._LENGTH.size : at]):
-            parts.append(encoded[at : at + size])
-            at += size
-        return FoldOutput(RowsCoder().decode(parts[0]), tuple(parts[1:]))
+        what = "reports between two stages"
+        with reading(what):
+            (length,) = self._LENGTH.unpack_from(encoded)
+            at = self._LENGTH.size + length
+            parts = []
+            for size in read_json(encoded[self._LENGTH.size : at], what):
+                parts.append(encoded[at : at + whole(size, 0)])
+                at += size
+            return FoldOutput(RowsCoder().decode(parts[0]), tuple(parts[1:]))
 
     def is_deterministic(self) -> bool:
         """Equal outputs have equal bytes."""

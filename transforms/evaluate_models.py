@@ -81,7 +81,9 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
                  are made by a model's own events alone, as how often a watermark is seen is chance
     positive     the label of positive events; without it 1/0, 1/-1 and true/false are understood
     model_name   the one model that all events are of, instead of a column
-    time_unit    "s", "ms", "us" or "ns", for times that are numbers
+    time_unit    "s", "ms", "us" or "ns", for times that are numbers; the log warns where another looks right
+    time_format  the format, as of `datetime.strptime`, of times that are texts or numbers such as 20240102;
+                 without it texts are RFC 3339, dates, or numbers
     slices       columns, and tuples of columns (crosses), by whose values each model is evaluated besides
     shards       state is kept under so many keys, fixed for the life of the job: 64, or some 32 per worker
                  on a cluster; `Shards(64, own=["fraud"])` gives a model with most of the events its own.
@@ -128,6 +130,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         model_name: str | None = None,
         time: str | None = None,
         time_unit: Literal["s", "ms", "us", "ns"] = "s",
+        time_format: str | None = None,
         id: str | None = None,  # noqa: A002 - the word of the command line
         weight: str | None = None,
         predicted: str | None = None,
@@ -151,6 +154,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
             model_name=model_name,
             time=time,
             time_unit=time_unit,
+            time_format=time_format,
             id=id,
             weight=weight,
             predicted=predicted,

@@ -21,6 +21,7 @@ from apache_beam.coders import Coder, RowCoder, registry
 
 from ..core.errors import ConfigError, CorruptBytesError
 from ..core.evaluator_table import EvaluatorTable, warm_up
+from ..core.json_bytes import read_json, reading
 from ..core.rejected import Rejected
 from ..core.roc_curve import RocCurve, WindowCurve
 from ..core.rows import INTEGER_COLUMNS, NUMBER_COLUMNS, MeasureRow, Rows
@@ -31,7 +32,7 @@ from ..core.state_export import ExportingMachine
 from ..core.state_machine import Pane
 from .event_fields import EventFields
 from .rejected_letters import RejectedLetters
-from .stateful_machine import MachineOutputs, RunStateMachine
+from .stateful_machine import Brings, MachineOutputs, RunStateMachine
 
 
 class RowsCoder(Coder):
@@ -69,9 +70,13 @@ class RowsCoder(Coder):
 
     def decode(self, encoded: bytes) -> Rows:
         """Return the rows that `encode` was given."""
+        with reading("rows between two stages"):
+            return self._decoded(encoded)
+
+    def _decoded(self, encoded: bytes) -> Rows:
         length, n = self._HEAD.unpack_from(encoded)
         at = self._HEAD.size + length
-        keys, config, heads, failures = json.loads(encoded[self._HEAD.size : at])
+        keys, config, heads, failures = read_json(encoded[self._HEAD.size : at], "rows between two stages")
         arrays = []
         for dtype, width in (
             ("<i8", len(INTEGER_COLUMNS)),
@@ -174,6 +179,7 @@ class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machin
     cache_bytes  live tables that a process keeps between bundles
     lateness     see `RunStateMachine`
     awaits       every shard begins with the state that a `StateImport` brings
+    brings       see `RunStateMachine`
     """
 
     def __init__(
@@ -184,11 +190,12 @@ class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machin
         lateness: int | None = None,
         *,
         awaits: bool = False,
+        brings: Brings | None = None,
     ) -> None:
         super().__init__()
         letters = RejectedLetters(fields)
         factory = TableFactory(settings, awaits)
-        self._machines = RunStateMachine(factory, Rows, cache_bytes, letters, lateness)
+        self._machines = RunStateMachine(factory, Rows, cache_bytes, letters, lateness, brings)
 
     def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
         """Evaluate; raises ConfigError for windows that merge."""

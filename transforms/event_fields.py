@@ -8,7 +8,9 @@ from typing import Literal
 
 from ..core.errors import ConfigError
 from ..core.settings import checked_slices
-from .columns import PER_SECOND, class_text
+from ..core.time_units import checked_unit
+from .columns import class_text
+from .time_formats import checked_format
 
 OPTIONS = {
     "score": "--score", "label": "--label", "model": "--model", "time": "--time", "id": "--id",
@@ -48,6 +50,8 @@ class EventFields:
     model_name     the model of every event. Neither: the column "model" where there is one; if there
                    is none, the reader's own name for the source (a file's stem)
     time           column of event times; time_unit: what numbers in it count ("s", "ms", "us", "ns")
+    time_format    the format, as of `datetime.strptime`, of its texts and numbers. None: texts are RFC 3339,
+                   dates, or numbers
     id, weight     columns, or None
     predicted      column of predicted classes: labels are then classes too
     slices         each slice is the columns that it crosses: (("carrier",), ("carrier", "origin"))
@@ -65,6 +69,7 @@ class EventFields:
     model_name: str | None = None
     time: str | None = None
     time_unit: str = "s"
+    time_format: str | None = None
     id: str | None = None
     weight: str | None = None
     predicted: str | None = None
@@ -81,7 +86,7 @@ class EventFields:
             object.__setattr__(self, "positive", _valid("positive", text))
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name in ("slices", "probabilities", "positive", "features", "classes"):
+            if field.name in ("slices", "probabilities", "positive", "features", "classes", "time_format"):
                 continue
             if value is None and field.default is None:
                 continue
@@ -94,8 +99,18 @@ class EventFields:
                 f"model={self.model!r} and model_name={self.model_name!r}: give one of them, the column "
                 "with the models' names or the one name of them all"
             )
-        if self.time_unit not in PER_SECOND:
-            raise ConfigError(f"time_unit={self.time_unit!r}: give one of {', '.join(PER_SECOND)}")
+        checked_unit(self.time_unit)
+        if self.time_format is not None:
+            checked_format(self.time_format)
+            if self.time is None:
+                raise ConfigError(
+                    f"time_format={self.time_format!r} needs times; name their column with time= (--time)"
+                )
+            if self.time_unit != "s":
+                raise ConfigError(
+                    f"time_format={self.time_format!r} with time_unit={self.time_unit!r}: numbers are read "
+                    "in the format, as texts; leave one of them out"
+                )
         if not isinstance(self.probabilities, bool):
             raise ConfigError(f"probabilities={self.probabilities!r}: give True or False")
         object.__setattr__(self, "slices", self._checked_slices())

@@ -1,53 +1,89 @@
-"""What is wrong with the values of a record, in words, and the kinds by which like faults are counted."""
+"""What is wrong with the values of a record: the reason, the value, and a sentence."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from .columns import instant, number, plain
+from ..core.rejection_reasons import Reason
+from ..core.time_units import likely_form
+from .columns import instant, number, plain, valid_text
 
 BoolArray = npt.NDArray[np.bool_]
-Verdict = Callable[[object], str | None]
+Verdict = Callable[[object], tuple[Reason, str] | None]
 """Says what is wrong with one value, without the value: "is not a number"; None: it is missing."""
 
 
+class Fault(NamedTuple):
+    """What is wrong with a row.
+
+    reason   of the first column that is at fault, in the order in which columns are read
+    field    that column, by the user's name of it; None: the record is sound, but late
+    value    what it holds, as text; None: nothing
+    detail   all that is wrong with the row, in a sentence
+    """
+
+    reason: Reason
+    field: str | None
+    value: str | None
+    detail: str
+
+
+MISSING = {
+    "model": Reason.MODEL_MISSING,
+    "score": Reason.SCORE_MISSING,
+    "label": Reason.LABEL_MISSING,
+    "predicted": Reason.PREDICTED_MISSING,
+    "time": Reason.TIME_MISSING,
+    "id": Reason.ID_MISSING,
+    "weight": Reason.WEIGHT_MISSING,
+    "feature": Reason.FEATURE_MISSING,
+}
+"""The reason of a missing value, by what its column is."""
+
+
 class Faults:
-    """What is wrong with which rows. One event can have several faults; its reason tells them all."""
+    """What is wrong with which rows. A row can have several faults: it has the first one's reason."""
 
     def __init__(self) -> None:
-        self.reasons: dict[int, str] = {}
-        self.kinds: dict[int, str] = {}
+        self.by_row: dict[int, Fault] = {}
 
-    def add(self, bad: BoolArray, role: str, column: pa.Array, verdict: Verdict, missing: str = "") -> None:
-        """Note the rows where `bad` holds; `missing` is a remedy for a missing value."""
+    def add(
+        self, bad: BoolArray, role: str, field: str, column: pa.Array, verdict: Verdict, missing: str = ""
+    ) -> None:
+        """Note the rows where `bad` holds.
+
+        role     what the column is: a key of MISSING
+        field    the user's name of the column
+        missing  a remedy for a missing value
+        """
         rows = np.flatnonzero(bad)
         if not len(rows):
             return
-        none = f"{role}: missing{missing}"
-        words: dict[str, tuple[str, str]] = {}
+        subject = f"feature {field}" if role == "feature" else role
+        words: dict[str, Fault] = {}
         for row, value in zip(rows.tolist(), _values(column.take(pa.array(rows))), strict=True):
             known = value if isinstance(value, str) else ""
             said = words.get(known)
             if said is None:
                 wrong = None if value is None or value == "" else verdict(value)
-                said = (none, none)
-                if wrong is not None:
-                    said = f"{role}: {_shown(value)} {wrong}", f"{role}: ... {wrong}"
+                if wrong is None:
+                    said = Fault(MISSING[role], field, None, f"{subject}: missing{missing}")
+                else:
+                    reason, sentence = wrong
+                    said = Fault(reason, field, _text(value), f"{subject}: {_shown(value)} {sentence}")
                 if known and len(words) < 10_000:
                     words[known] = said
-            reason, kind = said
-            before = self.reasons.get(row)
-            # The kind of several faults is that of the first: all combinations would be too many to count.
-            self.reasons[row] = reason if before is None else f"{before}; {reason}"
-            self.kinds[row] = kind if before is None else f"{self.kinds[row].removesuffix(_MORE)}{_MORE}"
-
-
-_MORE = "; and more"
+            before = self.by_row.get(row)
+            # A reason for every combination of faults would be too many to group by.
+            self.by_row[row] = (
+                said if before is None else before._replace(detail=f"{before.detail}; {said.detail}")
+            )
 
 
 def _values(column: pa.Array) -> list[object]:
@@ -59,62 +95,86 @@ def _values(column: pa.Array) -> list[object]:
 
 
 def _shown(value: object) -> str:
+    """Return a value as a sentence shows it: text in quotes."""
+    return _cut(repr(value)) if isinstance(value, str) else _text(value)
+
+
+def _text(value: object) -> str:
+    """Return a value as text, which is valid Unicode and not long."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         value = int(value)  # the same number in a block of whole ones
-    text = repr(value)
+    return _cut(valid_text(value) if isinstance(value, str) else repr(value))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:60]}... ({len(text)} characters)"
 
 
-def number_verdict(value: object) -> str:
-    """Judge what is no finite number."""
-    return "is not a number" if number(value) is None else "is not finite"
+def _number_verdict(value: object, no_number: Reason, not_finite: Reason) -> tuple[Reason, str]:
+    if number(value) is None:
+        return no_number, "is not a number"
+    return not_finite, "is not finite"
 
 
-def score_verdict(value: object) -> str:
+def feature_verdict(value: object) -> tuple[Reason, str]:
+    """Judge what is no feature that is a number."""
+    return _number_verdict(value, Reason.FEATURE_NOT_A_NUMBER, Reason.FEATURE_NOT_FINITE)
+
+
+def score_verdict(value: object) -> tuple[Reason, str]:
     """Judge what is no score."""
     found = number(value)
     if found is not None and math.isfinite(found):
-        return "is no probability, which lies between 0 and 1"
-    return number_verdict(value)
+        return Reason.SCORE_NOT_A_PROBABILITY, "is no probability, which lies between 0 and 1"
+    return _number_verdict(value, Reason.SCORE_NOT_A_NUMBER, Reason.SCORE_NOT_FINITE)
 
 
-def weight_verdict(value: object) -> str:
+def weight_verdict(value: object) -> tuple[Reason, str]:
     """Judge what is no weight."""
     found = number(value)
     if found is not None and math.isfinite(found):
-        return "is not above 0"
-    return number_verdict(value)
+        return Reason.WEIGHT_NOT_POSITIVE, "is not above 0"
+    return _number_verdict(value, Reason.WEIGHT_NOT_A_NUMBER, Reason.WEIGHT_NOT_FINITE)
 
 
-def label_verdict(value: object) -> str | None:
+def label_verdict(value: object) -> tuple[Reason, str] | None:
     """Judge what is no label where no positive class is named."""
     if isinstance(value, float) and math.isnan(value):
         return None
-    return "is none of 1, 0, -1, true, false; name the positive class with positive= (--positive)"
+    return (
+        Reason.LABEL_UNKNOWN,
+        "is none of 1, 0, -1, true, false; name the positive class with positive= (--positive)",
+    )
 
 
 def class_verdict(_: object) -> None:
     """Judge what is no class or name: it can only be missing."""
 
 
-def time_verdict(unit: str) -> Verdict:
-    """Return the judge of times whose numbers count a unit."""
+def time_verdict(unit: str, form: str | None = None) -> Verdict:
+    """Return the judge of times whose numbers count a unit, or of those of a format."""
 
-    def verdict(value: object) -> str:
+    def verdict(value: object) -> tuple[Reason, str]:
+        if form is not None:
+            return Reason.TIME_UNFIT, f"does not fit the format {form!r} of time_format= (--time-format)"
         found = number(value)
         if found is None or not math.isfinite(found):
             likely = instant(str(value)[:10]) is not None
-            return "is not a time" + ("" if likely else f" (RFC 3339, a date, or a number in {unit})")
-        return (
-            f"in {unit} is not within the years 1 to 9999; set another unit of time with time_unit= "
-            "(--time-unit)"
-        )
+            forms = f" (RFC 3339, a date, or a number in {unit}, others by time_format=, --time-format)"
+            return Reason.TIME_UNREADABLE, "is not a time" + ("" if likely else forms)
+        remedy = "set another unit of time with time_unit= (--time-unit)"
+        if form_of_digits := likely_form(int(found)):
+            remedy = f"set time_format= (--time-format), such as {form_of_digits}"
+        return Reason.TIME_OUT_OF_RANGE, f"in {unit} is not within the years 1 to 9999; {remedy}"
 
     return verdict
 
 
-def ahead_verdict(_: object) -> str:
+def ahead_verdict(_: object) -> tuple[Reason, str]:
     """Judge a time that lies too far ahead of now."""
-    return "is further ahead of the clock on the wall than max_ahead= (--max-ahead) allows"
+    return (
+        Reason.TIME_TOO_FAR_AHEAD,
+        "is further ahead of the clock on the wall than max_ahead= (--max-ahead) allows",
+    )

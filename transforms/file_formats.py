@@ -35,6 +35,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from ..core.errors import InputError, RocsteadyError
 from ..core.events import Int64Array
+from ..core.rejection_reasons import Reason
 from .dead_letters import NO_LETTERS, DeadLetter, DeadLetters, RawRecords
 from .text_forms import json_objects
 
@@ -361,19 +362,19 @@ class _CsvBatches:
 def _misfits(source: SourceFile, refused: Sequence[_Misfit]) -> DeadLetters:
     delimiter = _delimiter(source)
     letters = (
-        DeadLetter(
-            "invalid",
-            f"{fields} field{'' if fields == 1 else 's'} where the header names {expected}",
+        DeadLetter.invalid(
+            Reason.WRONG_NUMBER_OF_FIELDS,
             source.name,
+            f"{fields} field{'' if fields == 1 else 's'} where the header names {expected}",
             position,
-            raw=json.dumps(
+            json.dumps(
                 next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), []),
                 ensure_ascii=False,
             ).replace(NO_TEXT, "\ufffd"),
         )
         for position, text, fields, expected in refused
     )
-    return DeadLetters.of(letters, ["more or fewer fields than the header names"] * len(refused))
+    return DeadLetters.of(letters)
 
 
 def _without_bad_text(source: SourceFile, chunk: Chunk) -> Chunk:
@@ -393,16 +394,17 @@ def _without_bad_text(source: SourceFile, chunk: Chunk) -> Chunk:
         positions = np.arange(chunk.first_position, chunk.first_position + batch.num_rows)
     raw = json_objects(batch.take(pa.array(rows))).to_pylist()
     letters = (
-        DeadLetter(
-            "invalid",
-            "; ".join(f"{name}: not UTF-8" for name in columns[row]),
+        DeadLetter.invalid(
+            Reason.NOT_UTF8,
             source.name,
+            "; ".join(f"{name}: not UTF-8" for name in columns[row]),
             int(positions[row]),
-            raw=text.replace(NO_TEXT, "\ufffd"),
+            text.replace(NO_TEXT, "\ufffd"),
+            columns[row][0],
         )
         for row, text in zip(rows, raw, strict=True)
     )
-    dead = DeadLetters.of(letters, ["not UTF-8"] * len(rows))
+    dead = DeadLetters.of(letters)
     keep = np.setdiff1d(np.arange(batch.num_rows), rows)
     return chunk._replace(
         batch=batch.take(pa.array(keep)),

@@ -124,7 +124,9 @@ class FilePartition:
         ends, least = [0], []
         for chunk in _time_chunks(self.source, column):
             place = chunk.batch.schema.get_field_index(column)
-            times = instants(chunk.batch.column(place), self.fields.time_unit) if place >= 0 else _NONE
+            times = _NONE
+            if place >= 0:
+                times = instants(chunk.batch.column(place), self.fields.time_unit, self.fields.time_format)
             times = times[times != NO_TIME]
             least.append(int(times.min()) if len(times) else END_OF_TIME)
             ends.append(chunk.first_position + chunk.records)

@@ -15,8 +15,8 @@ words. A file `_END` says that the folder is complete; other names that begin wi
 from __future__ import annotations
 
 import gzip
+import io
 import json
-import logging
 import os
 import threading
 import time
@@ -25,11 +25,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
-from ..core.errors import CorruptBytesError, RocsteadyError
+from ..core.console import logger
+from ..core.errors import RocsteadyError
+from ..core.json_bytes import read_json, reading, text_of, whole
 from ..core.rare_log import RareLog
 from .stream_partition import Fetched
+from .whole_lines import MOST_LINE_BYTES, SHOWN_BYTES, LongLine
 
-_logger = logging.getLogger("rocsteady.folders")
+_logger = logger("rocsteady.folders")
 _logger.addFilter(RareLog())
 
 END_FILE = "_END"
@@ -39,6 +42,9 @@ ENDINGS = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
 _POLL_SECONDS = 0.05
 _MOST_BYTES = 8 << 20
 """Of lines that are read at once, at the most."""
+
+_PIECE_BYTES = 1 << 16
+"""Of a line that is too long, which are in memory at once."""
 
 _SLOW_LISTING = 0.01
 _REST = 4
@@ -59,20 +65,23 @@ class _Place(NamedTuple):
     def of(cls, text: str) -> _Place:
         if not text:
             return cls("", 0, True)
-        try:
-            name, byte, whole = json.loads(text)
-            return cls(str(name), int(byte), bool(whole))
-        except (ValueError, TypeError) as damage:
-            raise CorruptBytesError(f"the place in a folder contradicts itself: {damage}") from None
+        what = "the place in a folder"
+        with reading(what):
+            name, byte, is_whole = read_json(text, what)
+            return cls(text_of(name), whole(byte, 0), bool(is_whole))
 
 
 class _Lines(NamedTuple):
-    """Lines, where they end, whether there are more now, and whether there will ever be."""
+    """Lines, where they end, whether there are more now, and whether there will ever be.
+
+    long  lines that are too long, by their places among `lines`, where they are None
+    """
 
     lines: list[bytes | None]
     place: _Place
     has_more: bool
     ended: bool
+    long: dict[int, LongLine]
 
 
 @dataclass(frozen=True)
@@ -98,16 +107,21 @@ class FolderPartition:
         cannot be read.
         """
         until = time.monotonic() + wait
+        at = _Place.of(place)
         while True:
-            found = _reader_of(self.folder).read(_Place.of(place), limit)
+            found = _reader_of(self.folder).read(at, limit)
+            at = found.place
             if found.lines or found.ended or time.monotonic() >= until:
                 break
-            time.sleep(_POLL_SECONDS)
+            if not found.has_more:  # else there were blank lines alone
+                time.sleep(_POLL_SECONDS)
         number = offset + len(found.lines)
-        said = json.dumps(found.place) if found.place.name else ""
+        said = json.dumps(at) if at.name else ""
+        long = {offset + place: line for place, line in found.long.items()}
         return Fetched(
-            range(offset, number), found.lines, number, not found.has_more, place=said, ended=found.ended
-        )
+            range(offset, number), found.lines, number, not found.has_more, place=said, ended=found.ended,
+            long=long,
+        )  # fmt: skip
 
     def end(self) -> int:
         """Return -1: how many lines there are nobody knows before they are read."""
@@ -144,6 +158,23 @@ def _is_packed(name: str) -> bool:
     return name.lower().endswith(".gz")
 
 
+def _rest_of_line(stream: BinaryIO) -> tuple[int, bool]:
+    """Read a line to its end, in bounded memory; return how many bytes, and whether a newline ends them."""
+    size = 0
+    while piece := stream.readline(_PIECE_BYTES):
+        size += len(piece)
+        if piece.endswith(b"\n"):
+            return size, True
+    return size, False
+
+
+def _blank_lines(stream: BinaryIO) -> int:
+    """Read the blank lines that are in the buffer of a stream; return how many bytes they have."""
+    ahead = cast(io.BufferedReader, stream).peek(1)
+    blank = len(ahead) - len(ahead.lstrip())
+    return len(stream.read(ahead.rfind(b"\n", 0, blank) + 1))
+
+
 def _became_shorter(path: Path, byte: int) -> RocsteadyError:
     return RocsteadyError(
         f"{path} was read up to byte {byte:,} and is shorter now: it was written anew; restore it, or begin "
@@ -174,7 +205,7 @@ class _Reader:
     folder: str
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _open: tuple[str, int, BinaryIO] | None = None
-    _stand: _Stand | None = None
+    _stand: tuple[_Stand, bool] | None = None
     _begun: set[str] | None = None
     _names: list[str] = field(default_factory=list)
     _next_look: float = 0.0
@@ -197,16 +228,20 @@ class _Reader:
                 "restore it, or begin anew"
             )
         lines: list[bytes | None] = []
+        long: dict[int, LongLine] = {}
         for number, name in enumerate(waiting):
             begun.add(name)
             is_done = complete or number + 1 < len(waiting)
             byte = place.byte if name == place.name else 0
             found, byte, has_more, whole = self._lines(name, byte, limit - len(lines), is_done=is_done)
-            lines += found
+            for line in found:
+                if isinstance(line, LongLine):
+                    long[len(lines)] = line
+                lines.append(None if isinstance(line, LongLine) else line)
             place = _Place(name, byte, whole)
             if has_more or len(lines) >= limit:
-                return _Lines(lines, place, True, False)
-        return _Lines(lines, place, False, complete)
+                return _Lines(lines, place, True, False, long)
+        return _Lines(lines, place, False, complete, long)
 
     def _look(self, place: _Place) -> tuple[list[str], bool]:
         """Return the names of files of lines, in order, and whether the folder is complete.
@@ -251,13 +286,13 @@ class _Reader:
 
     def _lines(
         self, name: str, byte: int, limit: int, *, is_done: bool
-    ) -> tuple[list[bytes | None], int, bool, bool]:
+    ) -> tuple[list[bytes | LongLine], int, bool, bool]:
         """Return whole lines of a file from a byte on, and the byte behind them.
 
         And whether there are more now; and whether what is there was read to its last byte.
         """
         path = Path(self.folder, name)
-        lines: list[bytes | None] = []
+        lines: list[bytes | LongLine] = []
         size, line, has_more = 0, b"", True
         try:
             found = path.stat()
@@ -265,18 +300,26 @@ class _Reader:
             if found.st_size < byte and not _is_packed(name):
                 self._let_go()
                 raise _became_shorter(path, byte)
-            if stand == self._stand and not is_done:
-                return [], byte, False, True
+            if self._stand is not None and stand == self._stand[0] and not is_done:
+                return [], byte, False, self._stand[1]
             stream = self._stream(path, name, byte)
             try:
                 while len(lines) < limit and size < _MOST_BYTES:
-                    line = stream.readline()
-                    if not line or (not line.endswith(b"\n") and not is_done):
+                    line = stream.readline(MOST_LINE_BYTES + 1)
+                    skipped, is_whole_line = 0, line.endswith(b"\n")
+                    if len(line) > MOST_LINE_BYTES and not is_whole_line:
+                        skipped, is_whole_line = _rest_of_line(stream)
+                    if not line or not (is_whole_line or is_done):
                         has_more = False
                         break
-                    size += len(line)
-                    if line.strip():
+                    if skipped or len(line) - is_whole_line > MOST_LINE_BYTES:
+                        length = len(line) + skipped - is_whole_line
+                        lines.append(LongLine(line[:SHOWN_BYTES], length, byte + size))
+                    elif line.strip():
                         lines.append(line.rstrip(b"\r\n"))
+                    else:
+                        skipped = _blank_lines(stream)
+                    size += len(line) + skipped
             except EOFError:  # of a packed file that is being written
                 if is_done:
                     raise
@@ -293,7 +336,7 @@ class _Reader:
             self._open = name, byte, stream
         else:
             self._let_go()
-            self._stand = stand._replace(byte=byte) if not line else None
+            self._stand = stand._replace(byte=byte), not line
         return lines, byte, has_more, not has_more and not line
 
     def _stream(self, path: Path, name: str, byte: int) -> BinaryIO:

@@ -29,7 +29,7 @@ from .dead_letters import DeadLetter
 from .event_fields import EventFields
 from .pack_records import DEAD_LETTERS, PackRecords, single_letters
 from .rejected_letters import RejectedLetters
-from .stateful_machine import MachineOutputs, RunStateMachine
+from .stateful_machine import Brings, MachineOutputs, RunStateMachine
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,7 @@ class JoinShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOut
     fields, label_time  how the user calls the columns of a prediction, and a label's time
     lateness            see `RunStateMachine`
     awaits              every shard begins with the state that a `StateImport` brings
+    brings              see `RunStateMachine`
     """
 
     def __init__(
@@ -92,11 +93,12 @@ class JoinShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOut
         lateness: int | None = None,
         *,
         awaits: bool = False,
+        brings: Brings | None = None,
     ) -> None:
         super().__init__()
         letters = RejectedLetters(fields, label_time)
         factory = JoinFactory(settings, awaits)
-        self._machines = RunStateMachine(factory, tuple[str, bytes], cache_bytes, letters, lateness)
+        self._machines = RunStateMachine(factory, tuple[str, bytes], cache_bytes, letters, lateness, brings)
 
     def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
         """Join; raises ConfigError for windows that merge."""
@@ -139,7 +141,7 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
                   first, and the others are dead letters
     lateness      how far records come behind Beam's watermark
     shards        state is kept under so many keys, fixed for the life of the job
-    The other arguments are those of `EvaluateModels`.
+    The other arguments are those of `EvaluateModels`; time_unit and time_format are for label_time, too.
 
     Both inputs must be in the global window, with event times as Beam timestamps: the clock is Beam's
     watermark, of both inputs. `order` is the order in which evaluators must then apply the events:
@@ -169,6 +171,7 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
         model: str | None = None,
         model_name: str | None = None,
         time_unit: Literal["s", "ms", "us", "ns"] = "s",
+        time_format: str | None = None,
         weight: str | None = None,
         predicted: str | None = None,
         slices: Iterable[str | tuple[str, ...]] = (),
@@ -191,6 +194,7 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
             model_name=model_name,
             time=time,
             time_unit=time_unit,
+            time_format=time_format,
             id=id,
             weight=weight,
             predicted=predicted,

@@ -4,7 +4,8 @@ Only the columns that are asked for are built: records may have any number of ot
 
 Invariant
     Every line that is not blank is in exactly one chunk, at its position: a row where it is an object,
-    otherwise a dead letter. No line ends the process, or the reading of the others.
+    otherwise a dead letter. No line ends the process, or the reading of the others. Memory is bounded,
+    however long a line is.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ import pyarrow.json
 
 from ..core.errors import InputError
 from ..core.events import Int64Array
+from ..core.rejection_reasons import Reason
 from .columns import EXACT, json_record
 from .dead_letters import NO_LETTERS, DeadLetter, DeadLetters
-from .file_formats import HEAD_BYTES, Chunk, SourceFile, arrow_buffer, text_head, unpacked
+from .file_formats import HEAD_BYTES, Chunk, SourceFile, arrow_buffer, unpacked
 from .record_batches import records_to_batch
+from .whole_lines import MOST_LINE_BYTES, LongLine, line_blocks, without_blank_lines
 
 _BLOCK_BYTES = 8 << 20
 _HEAD_BYTES = 1 << 16
-_NO_OBJECT = "not a JSON object"
 
 # pyarrow's JSON reader ends the process, or makes invalid arrays, for some nested values ([null, [1]], or
 # lists some thousands deep) and for a document `null`. So it gets flat objects only, one to a line.
@@ -36,9 +38,15 @@ _LONE_NULL = re.compile(rb"\}\s*null")
 
 
 def begun_lines(block: bytes) -> int | None:
-    """Return how many lines a block has; None where not each of them begins with "{"."""
+    r"""Return how many lines a block has; None where not each of them begins with "{".
+
+    >>> begun_lines(b'{"score": 1}\n{"score": 0}'), begun_lines(b'{"score": 1}\n[1]')
+    (2, None)
+    """
+    if not block.startswith(b"{"):
+        return None
     lines = block.count(b"\n") + (not block.endswith(b"\n"))
-    return lines if block.startswith(b"{") and block.count(b"\n{") == lines - 1 else None
+    return lines if block.count(b"\n{") == lines - 1 else None
 
 
 def _is_flat(block: bytes, lines: int) -> bool:
@@ -66,51 +74,36 @@ def json_line_chunks(
     lines themselves.
     """
     position = 0
-    lines = WholeLines()
-    while True:
-        data = stream.read(block_bytes)
-        block = lines.take(data) if data else lines.rest()
-        if block:
-            chunk = json_chunk(block, name, position, text_columns, columns)
+    for long, block in line_blocks(stream, block_bytes):
+        for chunk in line_chunks(long, block, name, position, text_columns, columns):
             yield chunk
             position += chunk.records
-        if not data:
-            return
 
 
-class WholeLines:
-    r"""Cuts bytes that come in pieces of any length behind newlines; a mark of UTF-8 before all is dropped.
+def line_chunks(
+    long: LongLine | None,
+    block: bytes,
+    name: str,
+    position: int,
+    text_columns: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+) -> Iterator[Chunk]:
+    """Read what `WholeLines.take` gave; no chunk is without a record. See `json_line_chunks`."""
+    if long is not None:
+        dead = DeadLetters.of([long_line_letter(long, name, position)])
+        yield Chunk(position, records_to_batch([], columns), None, dead)
+        position += 1
+    if block:
+        chunk = json_chunk(block, name, position, text_columns, columns)
+        if chunk.records:
+            yield chunk
 
-    >>> lines = WholeLines()
-    >>> lines.take(b'{"score": '), lines.take(b'1}\n{"sc'), lines.rest()
-    (b'', b'{"score": 1}\n', b'{"sc')
-    """
 
-    def __init__(self) -> None:
-        self._waiting: list[bytes] = []
-        self._first = True
-
-    def take(self, data: bytes) -> bytes:
-        """Return all whole lines that are new with `data`; what follows the last newline waits. O(bytes)."""
-        cut = data.rfind(b"\n") + 1
-        if not cut:
-            self._waiting.append(data)
-            return b""
-        block = self._without_mark(b"".join([*self._waiting, data[:cut]]))
-        self._waiting = [data[cut:]]
-        return block
-
-    def rest(self) -> bytes:
-        """Return what follows the last newline, where no more will come."""
-        block = self._without_mark(b"".join(self._waiting))
-        self._waiting = []
-        return block
-
-    def _without_mark(self, block: bytes) -> bytes:
-        if self._first:
-            self._first = not block
-            return block.removeprefix(b"\xef\xbb\xbf")
-        return block
+def long_line_letter(long: LongLine, name: str, position: int) -> DeadLetter:
+    """Return the dead letter of a line that is too long, as record number `position` of a source."""
+    raw = json.dumps(long.text(), ensure_ascii=False)
+    detail = f"a line that is too long: {long}; {MOST_LINE_BYTES:,} are the most"
+    return DeadLetter.invalid(Reason.LINE_TOO_LONG, name, detail, position, raw)
 
 
 def json_chunk(
@@ -125,7 +118,9 @@ def json_chunk(
 
     lines  what `begun_lines` said of the block, where the caller asked it
     """
-    lines = begun_lines(block) if lines is None else lines
+    if lines is None and (lines := begun_lines(block)) is None:
+        block = without_blank_lines(block)
+        lines = begun_lines(block)
     batch = None
     if lines is not None and _is_flat(block, lines):
         batch = _fast_json(block, lines, columns, text_columns)
@@ -232,15 +227,14 @@ def _slow_json(
     positions: list[int] = []
     sound: list[bytes] = []
     dead: list[DeadLetter] = []
-    kinds: list[str] = []
     lines = (line for line in block.split(b"\n") if line.strip())
     for ordinal, line in enumerate(lines, position):
         try:
-            record, kind, why = json.loads(line.decode()), _NO_OBJECT, ""
+            record, reason, why = json.loads(line.decode()), Reason.NOT_A_JSON_OBJECT, ""
         except UnicodeDecodeError:
-            record, kind, why = None, "not UTF-8", ""
+            record, reason, why = None, Reason.NOT_UTF8, ""
         except (ValueError, RecursionError) as error:
-            record, kind, why = None, _NO_OBJECT, f": {error}"
+            record, reason, why = None, Reason.NOT_A_JSON_OBJECT, f": {error}"
         if isinstance(record, dict):
             records.append(record)
             positions.append(ordinal)
@@ -248,18 +242,24 @@ def _slow_json(
         else:
             text = line.decode("utf-8", "replace").rstrip("\r")
             raw = json.dumps(text, ensure_ascii=False)
-            dead.append(DeadLetter("invalid", f"{kind}{why}", name, ordinal, raw=raw))
-            kinds.append(kind)
+            dead.append(DeadLetter.invalid(reason, name, f"{reason}{why}", ordinal, raw))
     numbered = np.array(positions, np.int64) if dead else None
     batch = records_to_batch(records, columns, numbers)
-    return Chunk(position, batch, numbered, DeadLetters.of(dead, kinds), raw=_Lines(sound))
+    return Chunk(position, batch, numbered, DeadLetters.of(dead), raw=_Lines(sound))
 
 
-def json_columns(source: SourceFile) -> list[str] | None:
-    """Return the keys of the first lines; None where there is no line. Raises InputError for no object."""
-    head = text_head(source)
-    whole = head if len(head) < HEAD_BYTES else head[: head.rfind(b"\n") + 1] or head
-    lines = [line for line in whole.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
+def json_columns(source: SourceFile, most: int = MOST_LINE_BYTES) -> list[str] | None:
+    """Return the keys of the first lines; None where there is no line. Raises InputError for no object.
+
+    These are the lines of about a MiB, behind blank lines and lines of more than `most` bytes.
+    """
+    head, too_long = b"", False
+    with unpacked(source) as (stream, _):
+        for long, block in line_blocks(stream, HEAD_BYTES, most):
+            too_long = too_long or long is not None
+            if head := without_blank_lines(block):
+                break
+    lines = [line for line in head.split(b"\n") if line.strip()]
     keys: dict[str, None] = {}
     objects = 0
     for line in lines:
@@ -270,8 +270,12 @@ def json_columns(source: SourceFile) -> list[str] | None:
         if isinstance(record, dict):
             objects += 1
             keys.update(dict.fromkeys(record))
-    if lines and not objects:
-        hint = "it is one JSON array" if lines[0].lstrip().startswith(b"[") else "no line is an object"
+    if (lines or too_long) and not objects:
+        hint = "no line is an object"
+        if too_long:
+            hint = f"a line is longer than {most:,} bytes, and no other one is an object"
+        elif lines[0].lstrip().startswith(b"["):
+            hint = "it is one JSON array"
         raise InputError(f"{source.name} is not JSON lines: {hint}; write one JSON object on each line")
     return list(keys) if lines else None
 

@@ -6,15 +6,16 @@ librdkafka reports the same trouble many times a second while it tries again: it
 
 from __future__ import annotations
 
-import difflib
 import logging
 import re
 import time
 from typing import Any, NamedTuple
 
+from ..core.console import logger
 from ..core.errors import ConfigError, InputError
+from ..core.near_names import near_names
 from ..core.rare_log import RareLog
-from .kafka_topic import KafkaTopic, confluent_kafka
+from .kafka_topic import KafkaTopic, confluent_kafka, without_values
 
 CHECK_SECONDS = 10.0
 """For an answer of the brokers, before a job starts."""
@@ -28,8 +29,20 @@ _PLACE = re.compile(
 )
 _NUMBERS = re.compile(r"\d+")
 
-_logger = logging.getLogger("rocsteady.kafka")
+_logger = logger("rocsteady.kafka")
 _logger.addFilter(RareLog(kind=lambda record: _NUMBERS.sub("", record.getMessage())[:80]))
+
+
+class _WithoutValues(logging.Filter):
+    """Takes values of options out of the client's own lines, whose arguments are texts of librdkafka."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(without_values(a) if isinstance(a, str) else a for a in record.args)
+        return True
+
+
+_logger.addFilter(_WithoutValues())
 
 _silent = logging.Logger("rocsteady.kafka.asking")
 _silent.addHandler(logging.NullHandler())
@@ -37,7 +50,7 @@ _silent.addHandler(logging.NullHandler())
 
 def reason_of(error: Any) -> str:
     """Return what a KafkaError says, without the client's own words about places and states."""
-    return _PLACE.sub("", str(error.str())).strip().rstrip(".")
+    return without_values(_PLACE.sub("", str(error.str())).strip().rstrip("."))
 
 
 def client_settings(topic: KafkaTopic, **own: Any) -> dict[str, Any]:
@@ -50,7 +63,7 @@ def make_client(kind: Any, settings: dict[str, Any]) -> Any:
     try:
         return kind(settings)
     except (confluent_kafka().KafkaException, TypeError, ValueError) as error:
-        said = error.args[0].str() if hasattr(error.args[0], "str") else str(error)
+        said = without_values(error.args[0].str() if hasattr(error.args[0], "str") else str(error))
         raise ConfigError(
             f"--kafka-option: {said.rstrip('.')}; names and values are those of librdkafka (its "
             "CONFIGURATION.md)"
@@ -94,7 +107,7 @@ def check_topic(topic: KafkaTopic, what: str, seconds: float = CHECK_SECONDS) ->
     known = there.topics
     found = known.get(topic.name)
     if found is None or found.error is not None:
-        near = difflib.get_close_matches(topic.name, known, 1)
+        near = near_names(topic.name, known)
         hint = f"did you mean {near[0]}?" if near else "create it, or name another"
         raise InputError(f"{what}: {topic.brokers} has no topic {topic.name!r} that may be seen; {hint}")
     return TopicFound(len(found.partitions), there.cluster_id or "")

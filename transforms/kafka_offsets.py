@@ -5,18 +5,18 @@ Everything here asks the brokers; what is wrong is said within half a minute, as
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ..core.console import logger
 from ..core.errors import ConfigError, InputError
 from ..core.rare_log import RareLog
 from .kafka_client import check_topic, make_client, no_answer, reason_of
 from .kafka_topic import KafkaTopic, confluent_kafka
 
-_logger = logging.getLogger("rocsteady.kafka.reading")
+_logger = logger("rocsteady.kafka.reading")
 _logger.addFilter(RareLog())
 
 _PATIENCE = 15.0

@@ -9,13 +9,13 @@ every reader that a runner makes: 189 of them and 3 GB within 35 s at 20,000 eve
 
 from __future__ import annotations
 
-import logging
 import re
 import threading
 import time
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.console import logger
 from ..core.errors import RocsteadyError
 from ..core.rare_log import RareLog
 from .kafka_client import no_answer, reason_of
@@ -23,7 +23,7 @@ from .kafka_offsets import consumer_of
 from .kafka_topic import KafkaTopic, confluent_kafka
 from .stream_partition import Fetched
 
-_logger = logging.getLogger("rocsteady.kafka.partitions")
+_logger = logger("rocsteady.kafka.partitions")
 _logger.addFilter(RareLog())
 
 _FAST = {
@@ -220,7 +220,7 @@ class _Client:
                     self._unread = now - self._of.partitions
                     _logger.warning(
                         "%s has %d partitions now, and had %d when the job began: the new ones are not read; "
-                        "start a new job to read them",
+                        "a job that begins with an export of this one reads them (docs/state.md)",
                         self._of.topic.url,
                         now,
                         self._of.partitions,

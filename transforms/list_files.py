@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import glob
 import gzip
 import os
@@ -15,6 +14,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from ..core.errors import InputError
 from ..core.generators import GeneratedStream
+from ..core.near_names import near_names
 from .event_fields import OPTIONS, EventFields, Role
 from .file_formats import DAMAGE, FORMATS, NO_TEXT, SourceFile, csv_header, has_scheme, stem_of
 from .generated_streams import GENERATED, generated_schema, is_generated
@@ -75,7 +75,7 @@ def _local_file(path: str) -> SourceFile:
     file = Path(path)
     if not file.exists():
         names = {stem_of(name): name for name in sorted(_neighbours(file.parent), reverse=True)}
-        near = difflib.get_close_matches(stem_of(path), names, 1, cutoff=0.8)
+        near = near_names(stem_of(path), names)
         there = f"; there is {file.with_name(names[near[0]])}" if near else ""
         raise InputError(f"{path} does not exist{there}")
     if file.is_dir():
@@ -144,7 +144,8 @@ def check_columns(sources: Sequence[SourceFile], fields: EventFields, role: Role
         names = column_names(source)
         if names is None:
             continue
-        for field, column in fields.resolved(names, source.stem).needed(role):
+        needed = fields.resolved(names, source.stem).needed(role)
+        for field, column in needed:
             if names.count(column) > 1:
                 raise InputError(
                     f"{source.name} has {names.count(column)} columns named {column!r}; "
@@ -152,7 +153,8 @@ def check_columns(sources: Sequence[SourceFile], fields: EventFields, role: Role
                 )
             if column not in names:
                 shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
-                near = difflib.get_close_matches(column, names, 1)
+                taken = {other for _, other in needed}  # which have a meaning already
+                near = near_names(column, (name for name in names if name not in taken))
                 meant = f" (did you mean {near[0]!r}?)" if near else ""
                 option = _OPTIONS_OF_ROLES.get((role, field), OPTIONS[field])
                 both = (

@@ -11,7 +11,6 @@ asks for what has come, and says when to stop.
 
 from __future__ import annotations
 
-import logging
 import os
 import select
 import time
@@ -21,17 +20,20 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from ..core.console import logger
 from ..core.errors import InputError, RocsteadyError
+from ..core.rejection_reasons import Reason
 from .dead_letters import DeadLetter, DeadLetters
 from .event_fields import EventFields
 from .file_formats import FORMATS, Chunk, SourceFile
 from .file_partition import read_batches
 from .folder_partition import END_FILE, is_whole
-from .json_lines import WholeLines, json_chunk, keys_of_first
+from .json_lines import keys_of_first, line_chunks
 from .list_files import check_columns, column_names, list_sources
 from .record_batches import records_to_batch
+from .whole_lines import LongLine, WholeLines, without_blank_lines
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 
 _BLOCK_BYTES = 1 << 20
 """Of lines that are read at once, at the most: what is due of them has to wait for all of them."""
@@ -100,12 +102,11 @@ class PipeReader:
             return None
         data = self._gather(0.0 if self._stopped else wait)
         self._ended |= self._stopped
-        block = self._lines.take(data)
+        found = [self._lines.take(data)]
         if self._ended:
-            block += self._lines.rest()
-        if not block:
-            return None if self._ended else ()
-        return (Arrived(0, self._name, self._fields_by(block), self._chunk(block)),)
+            found.append(self._lines.rest())
+        arrived = tuple(each for long, block in found for each in self._arrived(long, block))
+        return None if self._ended and not arrived else arrived
 
     def stop(self) -> None:
         """Read what is in the pipe now, and no more."""
@@ -133,17 +134,18 @@ class PipeReader:
         return b"".join(parts)
 
     def _fields_by(self, block: bytes) -> EventFields:
-        if not self._settled and (keys := keys_of_first(block.split(b"\n"))) is not None:
+        if not self._settled and (keys := keys_of_first(without_blank_lines(block).split(b"\n"))) is not None:
             self._fields = self._fields.resolved(keys, self._name)
             self._settled = True
         return self._fields
 
-    def _chunk(self, block: bytes) -> Chunk:
-        columns, numbers = self._fields.columns_of("event"), self._fields.number_columns
+    def _arrived(self, long: LongLine | None, block: bytes) -> Iterator[Arrived]:
+        fields = self._fields_by(block)
+        columns, numbers = fields.columns_of("event"), fields.number_columns
         text_columns = [column for column in columns if column not in numbers]
-        chunk = json_chunk(block, self._name, self._position, text_columns, columns)
-        self._position += chunk.records
-        return chunk._replace(bytes_read=len(block))
+        for chunk in line_chunks(long, block, self._name, self._position, text_columns, columns):
+            self._position += chunk.records
+            yield Arrived(0, self._name, fields, chunk._replace(bytes_read=len(block)))
 
 
 def _is_ready(handle: int, wait: float) -> bool:
@@ -275,7 +277,12 @@ class FolderReader:
         try:
             self._stamps[name] = stamp = _Stamp.of(path)
         except OSError as error:
-            yield self._unread(str(path), 0, f"vanished before it was read: {error.strerror or error}")
+            yield self._unread(
+                Reason.FILE_UNREADABLE,
+                str(path),
+                0,
+                f"vanished before it was read: {error.strerror or error}",
+            )
             return
         self._watched.append(name)
         if stamp.size == 0:
@@ -291,7 +298,7 @@ class FolderReader:
         except (RocsteadyError, OSError) as error:
             if isinstance(error, InputError) and not self._checked:
                 raise
-            yield self._unread(str(path), position, str(error))
+            yield self._unread(Reason.FILE_UNREADABLE, str(path), position, str(error))
 
     def _checked_fields(self, source: SourceFile) -> EventFields:
         """Return the fields of a file; the first one must have them all, later ones are told of."""
@@ -317,16 +324,16 @@ class FolderReader:
                 grown = now.size - before.size
                 how = f"grew by {grown:,} bytes" if grown > 0 else "changed"
                 yield self._unread(
+                    Reason.FILE_CHANGED,
                     str(self._folder / name),
                     None,
                     f"{how} after it was found, and is not read again; rename files here when they are whole",
                 )
 
-    def _unread(self, path: str, position: int | None, why: str) -> Arrived:
+    def _unread(self, reason: Reason, path: str, position: int | None, why: str) -> Arrived:
         self.unread += 1
         sentence = why if why.startswith(path) else f"{path} {why}"
         _logger.warning("%s", sentence)
-        letter = DeadLetter("invalid", sentence, path, position)
-        dead = DeadLetters.of([letter], ["a file, or the rest of it, that cannot be read"])
+        dead = DeadLetters.of([DeadLetter.invalid(reason, path, sentence, position)])
         fields = self._fields.resolved((), path)
         return Arrived(0, path, fields, Chunk(position or 0, records_to_batch([]), None, dead))

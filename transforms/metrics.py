@@ -80,7 +80,7 @@ _newest_event: float | None = None
 
 
 def letter_metrics(kind: str) -> str:
-    """Return the namespace of Beam distributions over positions, one for every kind of reason.
+    """Return the namespace of Beam distributions over positions, one for every reason.
 
     >>> letter_metrics("late"), letter_metrics("invalid")
     ('rocsteady.late', 'rocsteady.dead_letters')
@@ -89,9 +89,9 @@ def letter_metrics(kind: str) -> str:
 
 
 def count_letters(letters: DeadLetters) -> None:
-    """Count dead letters by kind and kind of reason, with their positions."""
+    """Count dead letters by kind and reason, with their positions."""
     metrics: dict[tuple[str, str], Any] = {}
-    for kind, reason, position in letters.kinds():
+    for kind, reason, position in letters.whys():
         metric = metrics.get((kind, reason))
         if metric is None:
             metric = metrics[kind, reason] = Metrics.distribution(letter_metrics(kind), reason)

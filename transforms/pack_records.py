@@ -20,6 +20,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from ..core.errors import InputError, WireError
 from ..core.events import EventBatch
 from ..core.records import Batch
+from ..core.rejection_reasons import Reason
 from ..core.sharding import shard_key, split_by_shard, split_records
 from .columns import json_record
 from .dead_letters import NO_LETTERS, DeadLetter, DeadLetters
@@ -166,7 +167,7 @@ class PackRecords(beam.DoFn):
             try:
                 batch = fitting(EventBatch.unpack(element), self._fields, needs_ids=self._needs_ids)
             except (WireError, InputError) as error:
-                reason = str(error)
+                reason, detail = Reason.PACKED_BATCH_UNFIT, str(error)
             else:
                 # What came singly before it goes first: the order of arrival.
                 if (window, "event") in self._open:
@@ -176,11 +177,14 @@ class PackRecords(beam.DoFn):
                 return
         else:
             kind, packed = self._role or "record", _OR_PACKED * (self._role == "event")
-            reason = (
-                f"{type(element).__name__!r} is no kind of {kind}; give dicts, NamedTuples, beam.Rows"
-                f"{packed} (of a keyed PCollection: its values alone)"
+            reason, detail = (
+                Reason.NOT_A_RECORD,
+                (
+                    f"{type(element).__name__!r} is no kind of {kind}; give dicts, NamedTuples, beam.Rows"
+                    f"{packed} (of a keyed PCollection: its values alone)"
+                ),
             )
-        letter = DeadLetter("invalid", reason, self._source, raw=_shown(element))
+        letter = DeadLetter.invalid(reason, self._source, detail, raw=_shown(element))
         yield TaggedOutput(DEAD_LETTERS, WindowedValue(letter, time, (window,)))
 
 

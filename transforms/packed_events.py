@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.errors import InputError
 from ..core.events import UNORDERED, EventBatch, TextColumn
-from .columns import AFTER_LAST_TIME, FIRST_TIME
+from ..core.time_units import AFTER_LAST_TIME, FIRST_TIME
 from .event_fields import EventFields
 from .validate import binary_labels
 

@@ -69,8 +69,9 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
     noise, batch  see `LearnerSpec`
     window, every, measures, threshold  see `EvaluateModels`; `every` counts instances of the stream
     compare, alpha  measures by which learners are compared, and the level of the tests
-    order, clock, time, time_unit  see `EvaluateModels`: by "arrival", all folds see instances as they come,
-                  which a runner may deliver to each in another order; by "time" with clock="runner" not
+    time, time_unit, time_format  see `EvaluateModels`
+    order, clock  see `EvaluateModels`: by "arrival", all folds see instances as they come, which a runner may
+                  deliver to each in another order; by "time" with clock="runner" not
 
     Raises ConfigError, which names the field, the value and the remedy. Source: Bifet et al. 2015, section 3.
 
@@ -110,6 +111,7 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
         alpha: float = 0.05,
         time: str | None = None,
         time_unit: Literal["s", "ms", "us", "ns"] = "s",
+        time_format: str | None = None,
         order: str = "arrival",
         clock: Literal["runner"] | None = None,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
@@ -123,6 +125,7 @@ class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
             model_name="instances",
             time=time,
             time_unit=time_unit,
+            time_format=time_format,
             id=id,
             features=tuple(features),
             slices=tuple((name,) for name in categories),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,15 +13,21 @@ import pyarrow.json
 import pyarrow.parquet
 
 from ..core.errors import InputError
+from ..core.json_bytes import read_json
 from ..core.rows_arrow import ROW_SCHEMA
 from ..core.settings import config_of
 from .comparison_tables import COMPARISON_SCHEMA, MEAN_SCHEMA
 from .dead_letters import DEAD_LETTER_SCHEMA
-from .file_formats import DAMAGE, SourceFile, arrow_buffer, csv_header
+from .file_formats import DAMAGE, SourceFile, arrow_buffer, csv_header, unpacked
 from .json_lines import json_columns
 from .list_files import list_sources
+from .whole_lines import MOST_LINE_BYTES, line_blocks
 from .write_curves import CURVE_SCHEMA
 from .write_rows import CONFIDENCE_KEY, SETTINGS_KEY
+
+_BLOCK_BYTES = 1 << 20
+_MOST_LINE_BYTES = 8 * MOST_LINE_BYTES
+"""A dead letter holds a record as text, in which a control character takes 7 bytes."""
 
 NEEDED = {
     "rows": ("model", "slice", "seq", "window_events"),
@@ -81,7 +86,7 @@ def rows_settings(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
     for metadata in _metadata(paths):
         text = metadata.get(SETTINGS_KEY, b"").decode("utf-8", "replace")
         try:
-            settings = json.loads(text)
+            settings = read_json(text, "the settings of rows")
         except ValueError:
             continue
         if isinstance(settings, dict):
@@ -122,18 +127,14 @@ def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
         )
     known = [column for column in schema if column.name in names]
     try:
-        table = _columns(source, pa.schema(known))
+        schema_of_file = pa.schema(known)
+        tables = [_checked(table, source, what) for table in _tables(source, schema_of_file)]
+        table = pa.concat_tables(tables or [schema_of_file.empty_table()])
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, *DAMAGE) as error:
         raise InputError(
             f"{source.name} cannot be read as {what}: {first_line(error)}; give a file that {_HOW[what]} "
             "wrote"
         ) from None
-    for name in _COUNTED[what]:
-        if bad := table.num_rows - int(pc.sum(pc.is_finite(table.column(name))).as_py() or 0):
-            raise InputError(
-                f"{source.name} is damaged: {bad:,} of its {what} have no number in the column {name!r}; "
-                f"give a file that {_HOW[what]} wrote"
-            )
     if what == "rows" and len(known) < len(schema):
         absent = [name for name in schema.names if name not in names]
         notes.append(f"{source.name} was written by another version: it has no {', '.join(absent)}.")
@@ -151,19 +152,35 @@ def _names(source: SourceFile) -> list[str] | None:
         with source.open() as file:
             names: list[str] = pa.parquet.ParquetFile(file).schema_arrow.names
             return names
-    return json_columns(source) if source.format == "jsonl" else csv_header(source)
+    return json_columns(source, _MOST_LINE_BYTES) if source.format == "jsonl" else csv_header(source)
 
 
-def _columns(source: SourceFile, schema: pa.Schema) -> pa.Table:
-    """Read the columns of a schema, as its types."""
+def _checked(table: pa.Table, source: SourceFile, what: str) -> pa.Table:
+    """Return a table, or a part of one; raise InputError where a number that every row has is missing."""
+    for name in _COUNTED[what]:
+        if bad := table.num_rows - int(pc.sum(pc.is_finite(table.column(name))).as_py() or 0):
+            raise InputError(
+                f"{source.name} is damaged: {bad:,} of its {what} have no number in the column {name!r}; "
+                f"give a file that {_HOW[what]} wrote"
+            )
+    return table
+
+
+def _tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Read the columns of a schema, as its types, some rows at a time.
+
+    A gzip file of a few MB may hold GB of rows without a number: it is refused at the first block.
+    """
     nullable = pa.schema([column.with_nullable(True) for column in schema])
+    if source.format == "jsonl":
+        yield from _json_tables(source, nullable)
+        return
     with source.open() as raw:
         file = pa.BufferReader(arrow_buffer(raw.read()))
     if source.format == "parquet":
-        return pa.parquet.read_table(file, columns=schema.names).select(schema.names).cast(nullable)
+        yield pa.parquet.read_table(file, columns=schema.names).select(schema.names).cast(nullable)
+        return
     stream = pa.CompressedInputStream(file, "gzip") if source.gzipped else file
-    if source.format == "jsonl":
-        return parse_lines(stream.read(), nullable)
     convert = pa.csv.ConvertOptions(
         column_types=nullable,
         include_columns=schema.names,
@@ -172,7 +189,17 @@ def _columns(source: SourceFile, schema: pa.Schema) -> pa.Table:
         quoted_strings_can_be_null=False,
     )
     parse = pa.csv.ParseOptions(delimiter="\t" if source.format == "tsv" else ",", newlines_in_values=True)
-    return pa.csv.read_csv(stream, parse_options=parse, convert_options=convert)
+    for batch in pa.csv.open_csv(stream, parse_options=parse, convert_options=convert):
+        yield pa.Table.from_batches([batch])
+
+
+def _json_tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
+    with unpacked(source) as (stream, _):
+        for long, block in line_blocks(stream, _BLOCK_BYTES, _MOST_LINE_BYTES):
+            if long is not None:
+                raise pa.ArrowInvalid(f"{long}, is longer than {_MOST_LINE_BYTES:,}")
+            if not block.isspace():
+                yield parse_lines(block, schema)
 
 
 def parse_lines(lines: bytes, schema: pa.Schema) -> pa.Table:
@@ -181,10 +208,11 @@ def parse_lines(lines: bytes, schema: pa.Schema) -> pa.Table:
     The infinity of JSON, 1e999, becomes what arrow's parser takes, which refuses to overflow. A value stands
     behind the quote that ends a key; within a text that quote has a backslash before it.
     """
-    options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    parse = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     finite = re.sub(rb'(?<!\\)": (-?)1e999\b', rb'": \g<1>Infinity', lines)
     lines_read = pa.BufferReader(arrow_buffer(finite))
-    return pa.json.read_json(lines_read, parse_options=options).select(schema.names)
+    how = pa.json.ReadOptions(block_size=len(finite) + 1)
+    return pa.json.read_json(lines_read, how, parse).select(schema.names)
 
 
 def first_line(error: BaseException) -> str:

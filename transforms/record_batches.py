@@ -17,6 +17,7 @@ import pyarrow as pa
 from apache_beam.coders.typecoders import registry
 
 from .columns import json_text, text_of, valid_text
+from .dead_letters import with_all_columns
 
 _SCALARS = (bool, int, float, str, bytes, datetime.datetime, datetime.date, Decimal)
 
@@ -112,9 +113,9 @@ def to_ipc(batch: pa.RecordBatch) -> bytes:
 
 
 def from_ipc(data: bytes) -> pa.RecordBatch:
-    """Read what `to_ipc` wrote."""
+    """Read what `to_ipc` wrote, now or in an older version."""
     with pa.ipc.open_stream(data) as reader:
-        return reader.read_next_batch()
+        return with_all_columns(reader.read_next_batch())
 
 
 class RecordBatchCoder(beam.coders.Coder):

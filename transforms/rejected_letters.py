@@ -10,7 +10,7 @@ import pyarrow as pa
 from ..core.events import NO_CLASS, NO_TIME, EventBatch, Int8Array, TextColumn
 from ..core.join_batches import LabelBatch
 from ..core.rejected import Rejected
-from .dead_letters import DEAD_LETTER_SCHEMA, DeadLetters
+from .dead_letters import DEAD_LETTER_SCHEMA, DeadLetters, seconds
 from .event_fields import EventFields
 from .text_forms import json_objects
 
@@ -50,16 +50,20 @@ class RejectedLetters:
             own = self._event(records, ids, times, labelled=not rejected.unlabelled)
         columns = [
             _text(TextColumn(np.zeros(n, np.int32), (rejected.kind,))),
-            _text(rejected.reasons),
+            _text(TextColumn(np.zeros(n, np.int32), (rejected.reason.value,))),
             _text(records.event_sources()),
             positions,
             times,
             models,
             ids,
             json_objects(pa.RecordBatch.from_pydict(own)),
+            pa.nulls(n, pa.string()),
+            pa.nulls(n, pa.string()),
+            _text(rejected.details),
+            seconds(rejected.gaps, n),
+            seconds(None if rejected.limit is None else np.full(n, rejected.limit), n),
         ]
-        batch = pa.RecordBatch.from_arrays(columns, schema=DEAD_LETTER_SCHEMA)
-        return DeadLetters(batch, TextColumn(np.zeros(n, np.int32), (rejected.category,)))
+        return DeadLetters(pa.RecordBatch.from_arrays(columns, schema=DEAD_LETTER_SCHEMA))
 
     def _label(self, labels: LabelBatch, ids: pa.Array, times: pa.Array) -> dict[str, pa.Array]:
         fields = self.fields

@@ -30,10 +30,12 @@ class SinkOptions:
 
     kafka        options of librdkafka, "key=value" or "@FILE"; they may hold a password
     part_format  of the files in a folder
+    csv_safe     text in CSV files that a spreadsheet would run as a formula gets an apostrophe
     """
 
     kafka: tuple[str, ...] = ()
     part_format: str = PART_FORMATS[0]
+    csv_safe: bool = False
 
 
 PLAIN_SINKS = SinkOptions()
@@ -72,7 +74,7 @@ def open_sink(path: str, kind: TableKind, options: SinkOptions) -> TableSink:
         return KafkaWriter(KafkaTopic.parse(path, options.kafka), kind)
     if is_folder(path):
         return PartFiles(path, kind, options.part_format)
-    return open_table(path, kind.schema, kind.order)
+    return open_table(path, kind.schema, kind.order, csv_safe=options.csv_safe)
 
 
 def write_batches(
@@ -84,4 +86,4 @@ def write_batches(
     if is_folder(path):
         return WriteParts(path, kind, options.part_format)
     counted = None if kind.counter is None else (kind.counter, kind.number)
-    return WriteSortedTable(path, kind.schema, kind.order, counted)
+    return WriteSortedTable(path, kind.schema, kind.order, counted, csv_safe=options.csv_safe)

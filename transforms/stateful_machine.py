@@ -37,7 +37,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
 from ..core.errors import ConfigError
-from ..core.records import Clock, EndOfInput
+from ..core.records import Clock, EndOfInput, brings_state
 from ..core.rejected import Rejected
 from ..core.shard_protocol import (
     DEFAULT_CACHE_BYTES,
@@ -50,6 +50,7 @@ from ..core.state_export import ShardState
 from ..core.state_machine import MachineFactory, Pane
 from .dead_letters import DeadLetters
 from .metrics import count, count_letters, hold
+from .numbered_cells import NumberedCellsDeclared, numbered_cells
 from .record_batches import from_ipc  # noqa: F401  registers the coder of the letters
 from .state_sizes import measure_bytes
 
@@ -129,11 +130,18 @@ from that; other runners do not know the word."""
 Letters = Callable[[Rejected], DeadLetters]
 """Makes dead letters of what a machine refuses; travels to the workers."""
 
+Brings = Callable[[str], bytes]
+"""Returns the packed `StateImport` of a key, with its snapshot; travels to the workers."""
+
 _SNAPSHOT, _LOG, _TOKEN = map(beam.DoFn.StateParam, (SNAPSHOT, LOG, TOKEN))
 _END, _CLOCK = map(beam.DoFn.TimerParam, (END, CLOCK))
 
 
-class StateMachineDoFn(beam.DoFn):
+def _cells(snapshot: Any, log: Any, token: Any) -> ShardCells:
+    return ShardCells(snapshot, log, token, numbered_cells(log))
+
+
+class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
     """Hosts the machines of one step. `step` tells its machines from those of other steps."""
 
     def __init__(
@@ -143,9 +151,11 @@ class StateMachineDoFn(beam.DoFn):
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         letters: Letters | None = None,
         lateness: int | None = None,
+        brings: Brings | None = None,
     ) -> None:
         self._factory = factory
         self._step = step
+        self._brings = brings
         self._cache_bytes = cache_bytes
         self._letters = letters
         self._lateness = lateness
@@ -178,11 +188,13 @@ class StateMachineDoFn(beam.DoFn):
         timer may have fired and this record be late: it fires again, and the pane has a newer last row.
         """
         key, record = element
+        if self._brings is not None and brings_state(record):
+            record = self._brings(key)
         pane = pane_of(window)
         committed = ReadOnce(token)
         if committed.read() is None or pane is not None:
             end.set(window.max_timestamp())
-        outputs = self._protocol.apply(key, pane, ShardCells(snapshot, log, committed), record)
+        outputs = self._protocol.apply(key, pane, _cells(snapshot, log, committed), record)
         hold((self._step, pane, key), self._protocol.held)
         self._wake(clock, window)
         return self._tagged(outputs)
@@ -215,7 +227,7 @@ class StateMachineDoFn(beam.DoFn):
         clock: Any = _CLOCK,
     ) -> Iterator[Any]:
         """Tell the machine what the watermark has passed."""
-        cells = ShardCells(snapshot, log, token)
+        cells = _cells(snapshot, log, token)
         record = Clock(time.micros - (self._lateness or 0)).pack()
         outputs = self._protocol.apply(key, pane_of(window), cells, record)
         self._wake(clock, window)
@@ -231,7 +243,7 @@ class StateMachineDoFn(beam.DoFn):
         token: Any = _TOKEN,
     ) -> Iterator[Any]:
         """Tell the machine that its input has ended."""
-        cells = ShardCells(snapshot, log, token)
+        cells = _cells(snapshot, log, token)
         pane = pane_of(window)
         outputs = self._protocol.apply(key, pane, cells, EndOfInput().pack(), keep=pane is None)
         yield from self._tagged(outputs)
@@ -307,6 +319,8 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machi
     letters      makes dead letters of what the machines refuse, if they refuse anything
     lateness     microseconds: the runner's watermark is the clock of the machines, and this far behind it
                  everything is settled. None: it is not their clock
+    brings       reads the state of a key, where a `StateImport` without one comes: a state of 153 MB that
+                 travelled as an element hung a job on Flink
 
     The number of keys should be fixed and small: a key costs 20 microseconds to 1 ms a bundle.
     """
@@ -318,6 +332,7 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machi
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         letters: Letters | None = None,
         lateness: int | None = None,
+        brings: Brings | None = None,
     ) -> None:
         super().__init__()
         if isinstance(cache_bytes, bool) or not isinstance(cache_bytes, int) or cache_bytes < 0:
@@ -330,6 +345,7 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machi
         self._cache_bytes = cache_bytes
         self._letters = letters
         self._lateness = lateness
+        self._brings = brings
 
     def expand(self, records: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
         """Host the machines; raises ConfigError for windows that merge."""
@@ -340,7 +356,7 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machi
         # runners, and the timer then sees empty state without a word.
         typed = records | "Type" >> beam.Map(_unchanged).with_output_types(tuple[str, bytes])
         of_step = dofn_of_step(records.pipeline._current_transform().full_label)
-        dofn = of_step(self._factory, step, self._cache_bytes, self._letters, self._lateness)
+        dofn = of_step(self._factory, step, self._cache_bytes, self._letters, self._lateness, self._brings)
         outputs = typed | "Apply" >> beam.ParDo(dofn).with_outputs(LETTERS, STATES, main="outputs")
         return MachineOutputs(
             outputs["outputs"] | "Outputs" >> beam.Map(_unchanged).with_output_types(self._output_type),

@@ -16,16 +16,12 @@ import numpy as np
 import pyarrow as pa
 
 from ..core.events import Int64Array
+from ..core.rejection_reasons import Reason
 from .dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters
 from .file_formats import Chunk
-from .json_lines import begun_lines, json_chunk
+from .json_lines import begun_lines, json_chunk, long_line_letter
 from .stream_partition import Fetched
-
-_SHOWN = 10_000
-"""Characters of a message that is no record which its dead letter shows."""
-
-_EMPTY = "an empty message"
-_DELETED = "messages were deleted before they were read"
+from .whole_lines import SHOWN_BYTES
 
 
 def message_chunk(
@@ -43,10 +39,14 @@ def message_chunk(
     lines: list[bytes] = []
     offsets: list[int] = []
     dead: list[DeadLetter] = []
+    long: list[DeadLetter] = []
     for offset, value in zip(fetched.offsets, fetched.values, strict=True):
+        if offset in fetched.long:
+            long.append(long_line_letter(fetched.long[offset], name, offset))
+            continue
         text = b"" if value is None else value.strip()
         if not text:
-            dead.append(DeadLetter("invalid", _EMPTY, name, offset))
+            dead.append(DeadLetter.invalid(Reason.EMPTY_MESSAGE, name, "an empty message", offset))
             continue
         if b"\n" in text:
             text = text.replace(b"\n", b" ")  # JSON has none inside of text
@@ -60,7 +60,7 @@ def message_chunk(
     chunk = json_chunk(b"\n".join(lines), name, 0, text_columns, columns) if lines else _NOTHING
     size = sum(map(len, filter(None, fetched.values)))
     chunk = _at_offsets(chunk, np.array(offsets, np.int64), fetched, name, size)
-    return chunk._replace(dead=DeadLetters.concat([_empty_letters(dead), chunk.dead]))
+    return chunk._replace(dead=DeadLetters.concat([DeadLetters.of([*dead, *long]), chunk.dead]))
 
 
 def _plain_lines(values: Sequence[bytes | None]) -> bytes | None:
@@ -85,16 +85,12 @@ def _items(text: bytes) -> list[bytes] | None:
     return [json.dumps(item).encode() for item in found]
 
 
-def _empty_letters(dead: list[DeadLetter]) -> DeadLetters:
-    return DeadLetters.of(dead, [_EMPTY] * len(dead))
-
-
 def _deleted(fetched: Fetched, name: str) -> DeadLetters:
     if not fetched.deleted:
         return NO_LETTERS
     first = fetched.next - fetched.deleted
-    reason = f"{fetched.deleted:,} messages from here on were deleted by retention before they were read"
-    return DeadLetters.of([DeadLetter("invalid", reason, name, first)], [_DELETED])
+    detail = f"{fetched.deleted:,} messages from here on were deleted by retention before they were read"
+    return DeadLetters.of([DeadLetter.invalid(Reason.MESSAGES_DELETED, name, detail, first)])
 
 
 def _places(offsets: Sequence[int]) -> Int64Array:
@@ -119,16 +115,17 @@ def _dead_at(dead: DeadLetters, places: Int64Array) -> DeadLetters:
         return dead
     batch = dead.batch
     raws = [
-        raw if raw is None or len(raw) <= _SHOWN else _cut(raw) for raw in batch.column("raw").to_pylist()
+        raw if raw is None or len(raw) <= SHOWN_BYTES else _cut(raw)
+        for raw in batch.column("raw").to_pylist()
     ]
     changed = {
         "position": pa.array(places[batch.column("position").to_numpy()]),
         "raw": pa.array(raws, pa.string()),
     }
     arrays = [changed.get(field.name, batch.column(place)) for place, field in enumerate(DEAD_LETTER_SCHEMA)]
-    return DeadLetters(pa.RecordBatch.from_arrays(arrays, schema=DEAD_LETTER_SCHEMA), dead.reason_kinds)
+    return DeadLetters(pa.RecordBatch.from_arrays(arrays, schema=DEAD_LETTER_SCHEMA))
 
 
 def _cut(raw: str) -> str:
     text = json.loads(raw)
-    return json.dumps(f"{text[:_SHOWN]}... ({len(text):,} characters)", ensure_ascii=False)
+    return json.dumps(f"{text[:SHOWN_BYTES]}... ({len(text):,} characters)", ensure_ascii=False)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
+
+from .whole_lines import LongLine
+
+_NONE: Mapping[int, LongLine] = MappingProxyType({})
 
 
 class Fetched(NamedTuple):
@@ -16,6 +21,7 @@ class Fetched(NamedTuple):
     deleted  so many messages before `next` were deleted before anybody read them; nothing else was found then
     place    where that is, in words of the partition's own, if an offset alone does not say it
     ended    nothing will ever be there behind it
+    long     by offset what was too long to be a message, whose value is None here
     """
 
     offsets: Sequence[int]
@@ -25,6 +31,7 @@ class Fetched(NamedTuple):
     deleted: int = 0
     place: str = ""
     ended: bool = False
+    long: Mapping[int, LongLine] = _NONE
 
 
 class StreamPartition(Protocol):

@@ -3,7 +3,8 @@
 Invariant
     What it gives is a function of the partition's messages from its start on, and of nothing else but where
     the steps were cut: a reader made from a state goes on as the one that gave it. Each message is in one
-    step. (Two things follow the clock on the wall: `ahead`, and `idle`, which is off unless asked for.)
+    step. (Two things follow the wall clock: `ahead` and `idle`, which are off unless asked for. The log
+    tells of events that are dated far ahead of it.)
 
 It knows nothing of Beam: `read_stream` drives it there, `pipelines.live` without.
 """
@@ -15,8 +16,9 @@ import time
 from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple
 
-from ..core.errors import CorruptBytesError, FutureVersionError, OtherConfigurationError
+from ..core.errors import FutureVersionError, OtherConfigurationError
 from ..core.events import NO_TIME
+from ..core.json_bytes import read_object, reading, text_of, whole
 from ..core.source_partitions import IDLE
 from .control import ControlFile
 from .dead_letters import NO_LETTERS, DeadLetters
@@ -24,6 +26,7 @@ from .event_fields import EventFields, Role
 from .packets import Cut, Packets
 from .stream_messages import message_chunk
 from .stream_partition import Fetched, StreamPartition
+from .time_doubts import tell_ahead
 from .validate import ANY_TIME, Timing, time_span, validate_as
 
 BATCH_MESSAGES = 20_000
@@ -100,21 +103,24 @@ class ReaderState:
     @classmethod
     def from_bytes(cls, data: bytes) -> ReaderState:
         """Return the state of a checkpoint. Raises CorruptBytesError, or FutureVersionError."""
-        try:
-            content = json.loads(data)
-            is_newer = content["version"] > _VERSION
-            state = None if is_newer else replace(cls(**content), version=_VERSION)
-            whole = state is not None and min([state.next, *state.sent]) >= 0 and len(state.sent) > 0
-        except (ValueError, TypeError, KeyError) as damage:
-            raise CorruptBytesError(f"the position of a reader contradicts itself: {damage}") from None
-        if is_newer:
-            raise FutureVersionError(
-                f"the position of a reader is of version {content['version']}, and this rocsteady reads "
-                f"versions up to {_VERSION}; upgrade it"
-            )
-        if state is None or not whole:
-            raise CorruptBytesError(f"the position of a reader contradicts itself: {data[:200]!r}")
-        return state
+        what = "the position of a reader"
+        with reading(what):
+            content = read_object(data, what)
+            if whole(content["version"], 1) > _VERSION:
+                raise FutureVersionError(
+                    f"{what} is of version {content['version']}, and this rocsteady reads versions up to "
+                    f"{_VERSION}; upgrade it"
+                )
+            state = replace(cls(**content), version=_VERSION)
+            for number in (state.next, *state.sent):
+                whole(number, 0)
+            for moment in (state.high_water, state.settled):
+                whole(moment)
+            for text in (state.asked, state.place):
+                text_of(text)
+            if not state.sent or not isinstance(state.sent, list):
+                raise ValueError("it counts packets of no shard")
+            return state
 
 
 class Step(NamedTuple):
@@ -221,12 +227,13 @@ class StreamReader:
             return Step(self._silence(fetched), NO_LETTERS)
         source, name = self.source, self.source.partition.name
         chunk = message_chunk(fetched, name, self._text_columns, self._columns)
-        if self._timing.ahead is not None:
-            self._timing = replace(self._timing, now=time.time_ns() // 1_000)
+        self._timing = timing = replace(self._timing, now=time.time_ns() // 1_000)
         batch, late = validate_as(
-            source.role, chunk, source.fields, name, source.number, self._timing, source.located
+            source.role, chunk, source.fields, name, source.number, timing, source.located
         )
-        self._timing = self._timing.after(batch)
+        if timing.ahead is None:
+            tell_ahead(name, chunk, batch, source.fields, timing.high_water, timing.lateness, timing.now)
+        self._timing = timing.after(batch)
         self._heard = time.monotonic()
         packets = [*self._packets.split(batch), *self._settle()]
         dead = DeadLetters.concat([chunk.dead, late])

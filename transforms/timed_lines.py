@@ -11,7 +11,6 @@ memory, as a whole.
 
 from __future__ import annotations
 
-import difflib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,11 +22,13 @@ import pyarrow.compute as pc
 
 from ..core.errors import InputError
 from ..core.events import NO_TIME, Int64Array
+from ..core.near_names import near_names
 from .columns import EXACT, instants, plain, texts
 from .file_formats import DAMAGE, Chunk, SourceFile, csv_chunks, parquet_chunks
 from .json_lines import json_chunks
 from .list_files import column_names
 from .text_forms import json_objects, rfc3339
+from .time_doubts import tell_doubt
 
 _BLOCK_ROWS = 8_192
 """Records that are put into words at once: few enough not to be late because of the last of them."""
@@ -63,11 +64,14 @@ class TimedFile:
     rises: bool
 
 
-def survey(source: SourceFile, time: str, unit: str) -> TimedFile:
-    """Read the times of a file. Raises InputError where it has no such column, or records and no time."""
+def survey(source: SourceFile, time: str, unit: str, form: str | None = None) -> TimedFile:
+    """Read the times of a file, numbers by a unit, or all by a format.
+
+    Raises InputError where it has no such column, or records and no time.
+    """
     names = column_names(source)
     if names is not None and time not in names:
-        near = difflib.get_close_matches(time, names, 1)
+        near = near_names(time, names)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
         raise InputError(
             f"{source.name} has no column {time!r}{meant}; it has {', '.join(names[:30])}. Say which holds "
@@ -76,7 +80,9 @@ def survey(source: SourceFile, time: str, unit: str) -> TimedFile:
     records = untimed = no_rows = 0
     first, last, before, rises = -NO_TIME, NO_TIME, NO_TIME, True
     for chunk in _chunks(source, time, [time]):
-        times = _times(chunk.batch, time, unit)
+        times = _times(chunk.batch, time, unit, form)
+        if form is None and time in chunk.batch.schema.names:
+            tell_doubt(time, chunk.batch.column(time), times, unit)
         known = times[times != NO_TIME]
         records += len(times)
         untimed += len(times) - len(known)
@@ -88,7 +94,7 @@ def survey(source: SourceFile, time: str, unit: str) -> TimedFile:
     if records and last == NO_TIME:
         raise InputError(
             f"{source.name} has no time that can be read in its column {time!r}; name another with --time, "
-            "or the unit of its numbers with --time-unit"
+            "the unit of its numbers with --time-unit, or the format of its texts with --time-format"
         )
     return TimedFile(source, records, untimed, no_rows, NO_TIME if last == NO_TIME else first, last, rises)
 
@@ -110,13 +116,18 @@ def _chunks(source: SourceFile, time: str, columns: Sequence[str] | None = None)
         raise source.damaged(position, error) from None
 
 
-def _times(batch: pa.RecordBatch, time: str, unit: str) -> Int64Array:
+def _times(batch: pa.RecordBatch, time: str, unit: str, form: str | None) -> Int64Array:
     place = batch.schema.get_field_index(time)
-    return np.full(batch.num_rows, NO_TIME) if place < 0 else instants(batch.column(place), unit)
+    return np.full(batch.num_rows, NO_TIME) if place < 0 else instants(batch.column(place), unit, form)
 
 
 def timed_lines(
-    files: Sequence[TimedFile], time: str, unit: str, text: Sequence[str] = (), start: int = NO_TIME
+    files: Sequence[TimedFile],
+    time: str,
+    unit: str,
+    text: Sequence[str] = (),
+    start: int = NO_TIME,
+    form: str | None = None,
 ) -> Iterator[TimedLines]:
     """Yield the records of files from the time `start` on, in order of time.
 
@@ -132,7 +143,7 @@ def timed_lines(
     while waiting or open_files:
         horizon = min((cursor.last for cursor in open_files), default=NO_TIME)
         while waiting and (not open_files or waiting[0].first <= horizon):
-            cursor = _Cursor(_blocks(waiting.popleft(), time, unit, text, start))
+            cursor = _Cursor(_blocks(waiting.popleft(), time, unit, text, start, form))
             if cursor.times is not None:
                 open_files.append(cursor)
                 horizon = min(cursor.last for cursor in open_files)
@@ -177,20 +188,22 @@ class _Cursor:
         self.times, self._lines = (None, []) if block is None else block
 
 
-def _blocks(file: TimedFile, time: str, unit: str, text: Sequence[str], start: int) -> Iterator[TimedLines]:
+def _blocks(
+    file: TimedFile, time: str, unit: str, text: Sequence[str], start: int, form: str | None
+) -> Iterator[TimedLines]:
     """Yield the records of a file in order of time, none of the blocks empty."""
     before = file.first
     all_times: list[Int64Array] = []
     all_lines: list[str] = []
     for chunk in _chunks(file.source, time):
-        times = _filled(_times(chunk.batch, time, unit), before)
+        times = _filled(_times(chunk.batch, time, unit, form), before)
         if not len(times):
             continue
         before = int(times[-1])
         kept = np.flatnonzero(times >= start)
         for place in range(0, len(kept), _BLOCK_ROWS):
             rows = kept[place : place + _BLOCK_ROWS]
-            block = TimedLines(times[rows], _words(chunk, rows, time, unit, text))
+            block = TimedLines(times[rows], _words(chunk, rows, time, unit, text, form))
             if file.rises:
                 yield block
             else:
@@ -211,7 +224,9 @@ def _filled(times: Int64Array, before: int) -> Int64Array:
     return np.concatenate([[before], times])[places][1:]
 
 
-def _words(chunk: Chunk, rows: Int64Array, time: str, unit: str, text: Sequence[str]) -> list[str]:
+def _words(
+    chunk: Chunk, rows: Int64Array, time: str, unit: str, text: Sequence[str], form: str | None
+) -> list[str]:
     """Return rows of a chunk as JSON objects."""
     if chunk.raw is not None:
         raw: list[str] = chunk.raw(rows).to_pylist()
@@ -222,7 +237,7 @@ def _words(chunk: Chunk, rows: Int64Array, time: str, unit: str, text: Sequence[
     columns = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if name == time:
-            columns.append(_moments(column, unit))
+            columns.append(_moments(column, unit, form))
         elif name in text:
             columns.append(pa.array(texts(column).to_list(), pa.string()))
         else:
@@ -231,9 +246,9 @@ def _words(chunk: Chunk, rows: Int64Array, time: str, unit: str, text: Sequence[
     return words
 
 
-def _moments(column: pa.Array, unit: str) -> pa.Array:
+def _moments(column: pa.Array, unit: str, form: str | None) -> pa.Array:
     """Return times in RFC 3339; what is none stays as it is, as text."""
-    micros = instants(column, unit)
+    micros = instants(column, unit, form)
     known = micros != NO_TIME
     moments = rfc3339(pa.array(micros, mask=~known).cast(pa.timestamp("us", "UTC")))
     if known.all():

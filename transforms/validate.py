@@ -32,17 +32,19 @@ from ..core.events import (
     TextColumn,
 )
 from ..core.join_batches import LabelBatch, PredictionBatch
-from ..core.rejected import in_words
+from ..core.rejected import details_of, in_words
+from ..core.rejection_reasons import Reason
 from ..core.windows import duration_text
 from .columns import ids, instants, number, numbers, texts
-from .dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters, RawRecords
+from .dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters, RawRecords, seconds
 from .event_fields import EventFields, Role
 from .faults import (
+    Fault,
     Faults,
     ahead_verdict,
     class_verdict,
+    feature_verdict,
     label_verdict,
-    number_verdict,
     score_verdict,
     time_verdict,
     weight_verdict,
@@ -50,6 +52,7 @@ from .faults import (
 from .file_formats import Chunk
 from .record_batches import records_to_batch
 from .text_forms import json_objects
+from .time_doubts import tell_doubt
 
 __all__ = [
     "DEAD_LETTER_SCHEMA",
@@ -65,9 +68,6 @@ __all__ = [
 
 LABELS = {"1": POSITIVE, "true": POSITIVE, "0": NEGATIVE, "-1": NEGATIVE, "false": NEGATIVE}
 """What a label may say where no positive class is named, by `class_text`."""
-
-LATE = "behind the greatest time before it by more than is allowed"
-"""The kind of reason of a late record."""
 
 MODEL_REMEDY = "; name its column with model=, or one name for all with model_name="
 """For a record without a model, where nobody said where to find it."""
@@ -299,7 +299,7 @@ class _Check:
         column = _column(self._batch, name)
         models = texts(column)
         remedy = MODEL_REMEDY if self._nobody_named else ""
-        self._faults.add(models.codes < 0, "model", column, class_verdict, remedy)
+        self._faults.add(models.codes < 0, "model", name, column, class_verdict, remedy)
         return models
 
     def scores(self) -> FloatArray:
@@ -309,7 +309,7 @@ class _Check:
         bad = ~np.isfinite(scores)
         if self.fields.probabilities:
             bad |= ~((scores >= 0.0) & (scores <= 1.0))
-        self._faults.add(bad, "score", column, score_verdict)
+        self._faults.add(bad, "score", self.fields.score, column, score_verdict)
         return scores
 
     def labels(self) -> tuple[TextColumn, Int8Array]:
@@ -319,49 +319,57 @@ class _Check:
         classes = texts(column, fields.class_of)
         labels = binary_labels(classes, fields)
         if fields.positive is None and fields.predicted is None and not fields.classes:
-            self._faults.add(labels == NO_CLASS, "label", column, label_verdict)
+            self._faults.add(labels == NO_CLASS, "label", fields.label, column, label_verdict)
         else:
-            self._faults.add(classes.codes < 0, "label", column, class_verdict)
+            self._faults.add(classes.codes < 0, "label", fields.label, column, class_verdict)
         return classes, labels
 
     def predicted(self) -> TextColumn | None:
         """Read the predicted classes, if there are any."""
-        if self.fields.predicted is None:
+        name = self.fields.predicted
+        if name is None:
             return None
-        column = _column(self._batch, self.fields.predicted)
+        column = _column(self._batch, name)
         predicted = texts(column, self.fields.class_of)
-        self._faults.add(predicted.codes < 0, "predicted", column, class_verdict)
+        self._faults.add(predicted.codes < 0, "predicted", name, column, class_verdict)
         return predicted
 
     def times(self) -> Int64Array | None:
         """Read the times, if there are any."""
-        if self.fields.time is None:
+        name = self.fields.time
+        if name is None:
             return None
-        column = _column(self._batch, self.fields.time)
-        times = instants(column, self.fields.time_unit)
-        self._faults.add(times == NO_TIME, "time", column, time_verdict(self.fields.time_unit))
+        column = _column(self._batch, name)
+        unit, form = self.fields.time_unit, self.fields.time_format
+        times = instants(column, unit, form)
+        self._faults.add(times == NO_TIME, "time", name, column, time_verdict(unit, form))
+        if form is None:
+            tell_doubt(name, column, times, unit)
         if self._timing.ahead is not None:
             latest = self._timing.now + self._timing.ahead
-            self._faults.add(times > latest, "time", column, ahead_verdict)
+            self._faults.add(times > latest, "time", name, column, ahead_verdict)
         return times
 
     def weights(self) -> FloatArray | None:
         """Read the weights, if there are any."""
-        if self.fields.weight is None:
+        name = self.fields.weight
+        if name is None:
             return None
-        column = _column(self._batch, self.fields.weight)
+        column = _column(self._batch, name)
         weights = numbers(column)
-        self._faults.add(~((weights > 0.0) & np.isfinite(weights)), "weight", column, weight_verdict)
+        bad = ~((weights > 0.0) & np.isfinite(weights))
+        self._faults.add(bad, "weight", name, column, weight_verdict)
         return weights
 
     def ids(self, *, needed: bool = False) -> IdColumn | None:
         """Read the ids, if there are any."""
-        if self.fields.id is None:
+        name = self.fields.id
+        if name is None:
             return None
-        column = _column(self._batch, self.fields.id)
+        column = _column(self._batch, name)
         found = ids(column)
         if needed:
-            self._faults.add(found.lengths < 0, "id", column, class_verdict)
+            self._faults.add(found.lengths < 0, "id", name, column, class_verdict)
         return found
 
     def slices(self) -> tuple[tuple[str, TextColumn], ...]:
@@ -379,7 +387,7 @@ class _Check:
                 for row in np.flatnonzero(np.isnan(values)).tolist():
                     value = column[row].as_py()
                     bad[row] = value is not None and number(value) is None
-            self._faults.add(bad, f"feature {name}", column, number_verdict)
+            self._faults.add(bad, "feature", name, column, feature_verdict)
             found.append((name, values))
         return tuple(found)
 
@@ -387,14 +395,14 @@ class _Check:
         """Part the records that are sound and in time from the others."""
         n, faults = self._batch.num_rows, self._faults
         keep = np.ones(n, np.bool_)
-        keep[list(faults.reasons)] = False
-        late = self._late(read.times, keep)
-        keep[list(late)] = False
+        keep[list(faults.by_row)] = False
+        late, behind = self._late(read.times, keep)
+        keep[late] = False
         kept = np.flatnonzero(keep)
         letters = NO_LETTERS
         first_position, places = self._first_position, self._places
         if len(kept) < n:
-            letters = self._dead_letters(read, late)
+            letters = self._dead_letters(read, late, behind)
             if first_position >= 0 and len(kept):
                 first_position += int(kept[0])
             if places is not None:
@@ -413,27 +421,36 @@ class _Check:
             read, first_position=first_position, high_water=high_water, positions=positions
         ), letters
 
-    def _late(self, times: Int64Array | None, sound: npt.NDArray[np.bool_]) -> dict[int, str]:
-        """Return the sound records that are late, by row, with how late they are in words."""
+    def _late(self, times: Int64Array | None, sound: npt.NDArray[np.bool_]) -> tuple[Int64Array, Int64Array]:
+        """Return the rows of the sound records that are late, and how late each is, microseconds."""
         lateness = self._timing.lateness
         if lateness is None or times is None:
-            return {}
+            return _NO_ROWS, _NO_ROWS
         rows = np.flatnonzero(sound)
         mine = times[rows]
         before = np.maximum.accumulate(np.concatenate(([self._timing.high_water], mine)))[:-1]
         behind = np.where(before == NO_TIME, 0, before - mine)
         late = np.flatnonzero(behind > lateness)
-        said = duration_text(lateness)
-        return {
-            int(rows[place]): f"{in_words(int(behind[place]))} behind the greatest time before it; {said} is "
-            "allowed"
-            for place in late.tolist()
-        }
+        return rows[late], behind[late]
 
-    def _dead_letters(self, read: EventBatch | LabelBatch, late: dict[int, str]) -> DeadLetters:
-        batch, faults = self._batch, self._faults
-        reasons = faults.reasons | late
-        rows = np.fromiter(sorted(reasons), np.int64, len(reasons))
+    def _dead_letters(
+        self, read: EventBatch | LabelBatch, late: Int64Array, behind: Int64Array
+    ) -> DeadLetters:
+        """Return a letter of every row that has a fault or is late, in order."""
+        batch, faults = self._batch, self._faults.by_row
+        allowed = self._timing.lateness or 0
+        sentences = details_of(
+            behind,
+            lambda gap: (
+                f"{in_words(gap)} behind the greatest time before it; {duration_text(allowed)} is allowed"
+            ),
+        ).to_list()
+        whys = faults | {
+            row: Fault(Reason.LATE, None, None, str(sentence))
+            for row, sentence in zip(late.tolist(), sentences, strict=True)
+        }
+        rows = np.fromiter(sorted(whys), np.int64, len(whys))
+        reasons, columns, values, details = zip(*(whys[row] for row in rows.tolist()), strict=True)
         if self._places is not None:
             positions = pa.array(self._places[rows])
         elif self._first_position >= 0:
@@ -448,20 +465,29 @@ class _Check:
         if isinstance(read, EventBatch):
             models = pa.array(read.models.take(rows).to_list(), pa.string())
         id_column: IdColumn | None = None if read.ids is None else read.ids.take(rows)
-        is_late = np.fromiter((row in late for row in rows.tolist()), np.int8, len(rows))
+        is_late = np.isin(rows, late)
+        gaps = np.full(len(rows), -1)
+        gaps[is_late] = behind
         return DeadLetters(
             pa.RecordBatch.from_arrays(
                 [
-                    pa.array(["invalid", "late"]).take(pa.array(is_late)),
-                    pa.array([reasons[row] for row in rows.tolist()], pa.string()),
+                    pa.array(["invalid", "late"]).take(pa.array(is_late.astype(np.int8))),
+                    pa.array([reason.value for reason in reasons], pa.string()),
                     pa.array([self.source]).take(pa.array(np.zeros(len(rows), np.int8))),
                     positions,
                     times,
                     models,
                     pa.array([None] * len(rows) if id_column is None else id_column.to_list(), pa.string()),
                     json_objects(batch.take(pa.array(rows))) if self._raw is None else self._raw(rows),
+                    pa.array(columns, pa.string()),
+                    pa.array(values, pa.string()),
+                    pa.array(details, pa.string()),
+                    seconds(gaps, len(rows)),
+                    seconds(np.where(is_late, allowed, -1), len(rows)),
                 ],
                 schema=DEAD_LETTER_SCHEMA,
-            ),
-            TextColumn.of([faults.kinds.get(row, LATE) for row in rows.tolist()]),
+            )
         )
+
+
+_NO_ROWS = np.empty(0, np.int64)

@@ -36,7 +36,7 @@ SETTINGS_KEY = b"rocsteady.settings"
 """In the metadata of a Parquet file of rows: the level of its intervals, and the text hashed in `config`."""
 
 ROW_ORDER = ("model", "slice", "pane_start", "row")
-DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw")
+DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw", "detail")
 
 
 def sorted_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema, order: Iterable[str]) -> pa.Table:
@@ -50,17 +50,20 @@ Counted = tuple[str, Callable[[pa.Table], int]]
 
 
 class _WriteSorted(beam.DoFn):
-    def __init__(self, path: str, schema: pa.Schema, order: tuple[str, ...], counted: Counted | None) -> None:
+    def __init__(
+        self, path: str, schema: pa.Schema, order: tuple[str, ...], counted: Counted | None, csv_safe: bool
+    ) -> None:
         self._path = path
         self._schema = schema
         self._order = order
         self._counted = counted
+        self._csv_safe = csv_safe
 
     def process(self, element: tuple[str, Iterable[bytes]]) -> Iterator[str]:
         _, pieces = element
         batches = (from_ipc(piece) for piece in pieces if piece)
         table = sorted_table(batches, self._schema, self._order)
-        write_table(table, self._path)
+        write_table(table, self._path, csv_safe=self._csv_safe)
         if self._counted is not None:
             name, number_of = self._counted
             count(name, number_of(table))
@@ -72,6 +75,7 @@ class WriteSortedTable(beam.PTransform[PCollection[pa.RecordBatch], PCollection[
 
     schema, order  of the batches, and the columns by which their rows are sorted
     counted        a counter of the job, if there is one, and what the table adds to it
+    csv_safe       see `write_table`
     """
 
     def __init__(
@@ -80,12 +84,15 @@ class WriteSortedTable(beam.PTransform[PCollection[pa.RecordBatch], PCollection[
         schema: pa.Schema,
         order: tuple[str, ...],
         counted: Counted | None = None,
+        *,
+        csv_safe: bool = False,
     ) -> None:
         super().__init__()
         self._path = os.fspath(path)
         self._schema = schema
         self._order = order
         self._counted = counted
+        self._csv_safe = csv_safe
 
     def expand(self, batches: PCollection[pa.RecordBatch]) -> PCollection[str]:
         """Apply to the batches of a bounded job."""
@@ -102,7 +109,7 @@ class WriteSortedTable(beam.PTransform[PCollection[pa.RecordBatch], PCollection[
             | beam.GroupByKey()
             | "Write"
             >> beam.ParDo(
-                _WriteSorted(self._path, self._schema, self._order, self._counted)
+                _WriteSorted(self._path, self._schema, self._order, self._counted, self._csv_safe)
             ).with_output_types(str)
         )
         return paths

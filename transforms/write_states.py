@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import apache_beam as beam
 
 from ..core.label_join import JoinSettings
 from ..core.records import StateImport
 from ..core.settings import TableSettings
-from ..core.sharding import shard_key
+from ..core.sharding import number_of, shard_key
 from ..core.state_export import ShardState
 from ..core.state_import import join_taken_up, taken_up
 from .state_folder import Export, Step, write_state
@@ -43,39 +43,45 @@ class WriteStates(beam.PTransform[beam.PCollection[bytes], None]):
 
 
 class ReadStates(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[tuple[str, bytes]]]):
-    """Reads the states of a step of an export: (shard key, packed `StateImport`).
+    """Tells every shard of a step that its state is there: (shard key, `StateImport` with no snapshot).
 
-    settings  of the step that takes them up; it has the shards of the export
+    The worker that hosts the shard reads the state, by `brought_state`: it does not travel.
     """
 
-    def __init__(self, export: Export, settings: TableSettings | JoinSettings) -> None:
+    def __init__(self, export: Export, step: str) -> None:
         super().__init__()
-        self._export = export
-        self._settings = settings
-        self._step = "join" if isinstance(settings, JoinSettings) else "evaluators"
+        self._id = export.id
+        found = export.step(step)
+        self._shards = 0 if found is None else found.shards
 
     def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection[tuple[str, bytes]]:
         """Apply to the beginning of a pipeline."""
-        found = self._export.step(self._step)
-        shards = range(0 if found is None else found.shards)
         states: beam.PCollection[tuple[str, bytes]] = (
             begin
-            | "Shards" >> beam.Create(shards).with_output_types(int)
+            | "Shards" >> beam.Create(range(self._shards)).with_output_types(int)
             | "Spread states" >> beam.Reshuffle()
-            | "Read state"
-            >> beam.FlatMap(_brought, self._export, self._step, self._settings).with_output_types(
-                tuple[str, bytes]
-            )
+            | "Read state" >> beam.Map(_is_there, self._id).with_output_types(tuple[str, bytes])
         )
         return states
 
 
-def _brought(
-    shard: int, export: Export, step: str, settings: TableSettings | JoinSettings
-) -> Iterator[tuple[str, bytes]]:
-    snapshot = export.read(step, shard).snapshot
+def _is_there(shard: int, name: str) -> tuple[str, bytes]:
+    return shard_key(shard), StateImport(name, b"").pack()
+
+
+def brought_state(export: Export, settings: TableSettings | JoinSettings, key: str) -> bytes:
+    """Return the packed `StateImport` of a shard, of an export with as many shards as `settings` say.
+
+    Raises InputError for a file that is not as the manifest says, OtherConfigurationError for other settings.
+    """
+    snapshot = export.read(step_of(settings), number_of(key)).snapshot
     if isinstance(settings, JoinSettings):
         snapshot = join_taken_up(snapshot, settings)
     else:
         snapshot = taken_up(snapshot, settings)
-    yield shard_key(shard), StateImport(export.id, snapshot).pack()
+    return StateImport(export.id, snapshot).pack()
+
+
+def step_of(settings: TableSettings | JoinSettings) -> str:
+    """Return the name of a step in an export."""
+    return "join" if isinstance(settings, JoinSettings) else "evaluators"

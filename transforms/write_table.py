@@ -5,6 +5,8 @@ Invariant
     disk and renamed. On any failure the temporary file is removed, and what was there before stays.
     The same table gives the same bytes.
 
+CSV for a spreadsheet (`csv_safe`): text that a spreadsheet would run as a formula gets an apostrophe.
+
 CSV: null is the empty field and the empty text is `""`; booleans are true and false; times are RFC 3339
 with Z. JSON lines: null is null. Infinity is `inf` in CSV and `1e999` in JSON; NaN is written as null.
 """
@@ -37,6 +39,9 @@ from .text_forms import json_objects, rfc3339
 _ROWS_AT_ONCE = 65_536
 _CSV = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
 
+_FORMULA = r"\A([=+\-@\t\r\n\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
+"""The start of a text that a spreadsheet may run: OWASP, "CSV Injection", with the wide forms of = + - @."""
+
 
 def without_nan(table: pa.Table) -> pa.Table:
     """Return the table with null where a number is NaN: no sink writes NaN."""
@@ -56,6 +61,30 @@ def _write_parquet(table: pa.Table, file: BinaryIO) -> None:
 def _write_csv(table: pa.Table, file: BinaryIO) -> None:
     file.write(csv_head(table.column_names))
     _write_csv_rows(table, file)
+
+
+def is_csv(path: str) -> bool:
+    """Tell whether a file holds CSV, by the ending of its name.
+
+    >>> is_csv("rows.csv"), is_csv("rows.CSV.gz"), is_csv("rows.jsonl")
+    (True, True, False)
+    """
+    return path.lower().removesuffix(".gz").endswith(".csv")
+
+
+def without_formulas(table: pa.Table) -> pa.Table:
+    r"""Return the table with an apostrophe before each text that a spreadsheet may run as a formula.
+
+    Only columns of text change, so a negative number stays a number. O(cells of text).
+
+    >>> without_formulas(pa.table({"model": ["=1+1", "m-1"], "auc": [-0.5, 0.5]})).to_pylist()
+    [{'model': "'=1+1", 'auc': -0.5}, {'model': 'm-1', 'auc': 0.5}]
+    """
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            text = pc.replace_substring_regex(table.column(place), _FORMULA, r"'\1")
+            table = table.set_column(place, field, text)
+    return table
 
 
 def csv_head(names: Sequence[str]) -> bytes:
@@ -172,14 +201,18 @@ def try_folder(folder: Path) -> None:
         pass
 
 
-def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
+def write_table(table: pa.Table, path: str | os.PathLike[str], *, csv_safe: bool = False) -> None:
     """Write a table to a file, in the format of its ending; see the head of this module.
+
+    csv_safe  of CSV alone: see `without_formulas`
 
     Raises InputError for an unknown ending, OSError where the file cannot be written.
     """
     text = os.fspath(path)
     ending, gzipped = _ending(text)
     table = without_nan(table)
+    if csv_safe and ending == ".csv":
+        table = without_formulas(table)
     with replaced(text) as file:
         if gzipped:
             with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:

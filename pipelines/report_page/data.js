@@ -93,8 +93,10 @@ function reasonOf(row, measure) {
   if (!(code >= 0)) return "";
   const whole = meta.reasons[code];
   if (!measure) return whole;
-  const mine = whole.split("; ").filter((part) => part.startsWith(measure + ": "));
-  return mine.map((part) => part.slice(measure.length + 2)).join("; ");
+  // "auc, auc_low: one class in window; kappa: ...": the grammar is in docs/reasons.md
+  const clauses = whole.split("; ").map((clause) => clause.split(": "));
+  const mine = clauses.find(([names, why]) => why && names.split(", ").includes(measure));
+  return mine ? mine[1] : "";
 }
 
 function sliceName(slice) {

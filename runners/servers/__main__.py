@@ -10,6 +10,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from ...core.console import say, show
+from ...core.option_parser import OptionParser
 from .flink import FlinkCluster, JobServer, worker_options
 from .kafka import KafkaBroker, create_topic
 from .packages import (
@@ -33,7 +35,7 @@ _EPILOG = f"""examples:
   {COMMAND} down
 
 Flink, Kafka and java-io need Java 17 or later, Kafka and a jar that is built Maven, Prism Go. What is fetched
-is kept in $ROCSTEADY_SERVERS, else in the user's cache folder. Servers listen on this machine alone; their
+is kept in $ROCSTEADY_SERVERS, else in the user's cache folder. Servers listen on 127.0.0.1 alone; their
 logs and data are in --folder, and outlive them."""
 
 
@@ -43,13 +45,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         words.run(words)
     except ServerError as error:
-        print(f"rocsteady: {error}", file=sys.stderr)
+        say(error)
         return 2
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = OptionParser(
         prog=COMMAND,
         description=__doc__.partition(": ")[2] if __doc__ else None,
         epilog=_EPILOG,
@@ -106,14 +108,14 @@ def _get(words: argparse.Namespace) -> None:
         was_there = not missing([name])
         get(name, build=words.build)
         if not was_there:
-            print(f"{name} took {time.monotonic() - start:.0f} s")
+            show(f"{name} took {time.monotonic() - start:.0f} s")
         if name == "prism":
-            print(f"  --runner prism --prism_location {shlex.quote(str(prism_path()))}")
+            show(f"  --runner prism --prism_location {shlex.quote(str(prism_path()))}")
         if name == "java-io":
-            print(f"  {shlex.quote(java_io_option())}")
+            show(f"  {shlex.quote(java_io_option())}")
         if name == "flink":
             jar = shlex.quote(str(job_server_jar()))
-            print(f"  --runner flink --flink_version {FLINK_MINOR} --flink_job_server_jar {jar}")
+            show(f"  --runner flink --flink_version {FLINK_MINOR} --flink_job_server_jar {jar}")
 
 
 def _up(words: argparse.Namespace) -> None:
@@ -121,7 +123,8 @@ def _up(words: argparse.Namespace) -> None:
     up = {server.name: server for server in recorded(folder) if server.running}
     if "flink" in words.names:
         if "job-manager" in up:
-            print(f"Flink runs already, at http://{up['job-manager'].address}")
+            show(f"Flink runs already, at http://{up['job-manager'].address}")
+            _start_anew(folder, up["job-manager"].address)
         else:
             cluster = FlinkCluster(
                 folder, port=words.flink_port, task_managers=words.task_managers, slots=words.slots
@@ -134,14 +137,14 @@ def _up(words: argparse.Namespace) -> None:
                 jobs.stop()
                 cluster.stop()
                 raise
-            print(f"Flink is up: its page is at http://{cluster.address}; run a job on it with")
-            print(f"  --runner flink {shlex.join(cluster.options())}")
-            print("or, with workers that the cluster starts, so that it goes on when its launcher dies, with")
+            show(f"Flink is up: its page is at http://{cluster.address}; run a job on it with")
+            show(f"  --runner flink {shlex.join(cluster.options())}")
+            show("or, with workers that the cluster starts, so that it goes on when its launcher dies, with")
             workers = shlex.join(worker_options(folder))
-            print(f"  --runner PortableRunner --job_endpoint {jobs.address} {workers}")
+            show(f"  --runner PortableRunner --job_endpoint {jobs.address} {workers}")
     if "kafka" in words.names:
         if "kafka" in up:
-            print(f"Kafka runs already, at {up['kafka'].address}")
+            show(f"Kafka runs already, at {up['kafka'].address}")
         else:
             broker = KafkaBroker(folder, port=words.kafka_port)
             try:
@@ -149,8 +152,23 @@ def _up(words: argparse.Namespace) -> None:
             except BaseException:
                 broker.stop()
                 raise
-            print(f"Kafka is up at {broker.address}; its topics are kafka://{broker.address}/TOPIC")
-    print(f"logs and data are in {folder}; stop with `{COMMAND} down{_asked(words)}`")
+            show(f"Kafka is up at {broker.address}; its topics are kafka://{broker.address}/TOPIC")
+    show(f"logs and data are in {folder}; stop with `{COMMAND} down{_asked(words)}`")
+
+
+def _start_anew(folder: Path, address: str) -> None:
+    """Start those processes of a cluster anew that have ended while its JobManager goes on."""
+    cluster = FlinkCluster(folder, port=int(address.rpartition(":")[2]))
+    for server in recorded(folder):
+        if server.running:
+            continue
+        if server.name.startswith("task-manager-"):
+            cluster.start_task_manager(server.name)
+        elif server.name == "job-server":
+            JobServer(folder, address, port=int(server.address.rpartition(":")[2])).start()
+        else:
+            continue
+        show(f"{server.name} had ended, and is started anew")
 
 
 def _topic(words: argparse.Namespace) -> None:
@@ -158,7 +176,7 @@ def _topic(words: argparse.Namespace) -> None:
     if not brokers:
         raise ServerError(f"no Kafka broker runs in {_folder(words)}: start it with `{COMMAND} up kafka`")
     create_topic(brokers[0].address, words.name, partitions=words.partitions)
-    print(f"kafka://{brokers[0].address}/{words.name}")
+    show(f"kafka://{brokers[0].address}/{words.name}")
 
 
 def _down(words: argparse.Namespace) -> None:
@@ -167,18 +185,18 @@ def _down(words: argparse.Namespace) -> None:
     servers.sort(key=lambda server: server.name == "job-manager")  # last: the others lean on it
     for server in servers:
         stop_recorded(folder, server)
-        print(f"{server.name} is stopped" if server.running else f"{server.name} had ended")
+        show(f"{server.name} is stopped" if server.running else f"{server.name} had ended")
     if not servers:
-        print(f"nothing runs in {folder}")
+        show(f"nothing runs in {folder}")
 
 
 def _status(words: argparse.Namespace) -> None:
     servers = recorded(_folder(words))
     for server in servers:
         state = f"{server.memory / 2**20:5.0f} MB" if server.running else "   ended"
-        print(f"{server.name:<16} {state}  {server.pid:>8}  {server.address}".rstrip())
+        show(f"{server.name:<16} {state}  {server.pid:>8}  {server.address}".rstrip())
     if not servers:
-        print(f"nothing runs in {_folder(words)}")
+        show(f"nothing runs in {_folder(words)}")
 
 
 def _asked(words: argparse.Namespace) -> str:

@@ -28,7 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .packages import FLINK_MINOR, flink_jars, job_server_jar
+from .closed_jar import closed
+from .packages import FLINK_MINOR, flink_jars, job_server_jar, servers_folder
 from .processes import HOST, Server, ServerError, Startable, free_port, java, listens
 
 _OPENS = [
@@ -168,8 +169,12 @@ class FlinkCluster(Startable):
 
     def add_task_manager(self) -> Server:
         """Start one more TaskManager, wait until it is registered, and return it."""
+        return self.start_task_manager(f"task-manager-{len(self.task_managers) + 1}")
+
+    def start_task_manager(self, name: str) -> Server:
+        """Start the TaskManager of a name, wait until it is registered, and return it."""
         added = self._server(
-            f"task-manager-{len(self.task_managers) + 1}",
+            name,
             "org.apache.flink.runtime.taskexecutor.TaskManagerRunner",
             [f"-Xmx{self._heap}m", f"-XX:MaxMetaspaceSize={_METASPACE}m",
              f"-XX:MaxDirectMemorySize={_FRAMEWORK_OFF_HEAP + _TASK_OFF_HEAP + _NETWORK}m", "-XX:+UseG1GC"],
@@ -274,29 +279,27 @@ class JobServer(Server):
     def __init__(self, folder: Path, cluster: str, *, port: int | None = None) -> None:
         folder = folder.absolute()
         port = port or free_port()
+        jar = closed(job_server_jar(), servers_folder() / "closed")
         command = [
-            java(), "-Xmx512m", *_SMALL, *_OPENS, "-jar", str(job_server_jar()), "--flink-master", cluster,
-            "--job-host", HOST, "--job-port", str(port), "--artifact-port", "0", "--expansion-port", "0",
+            java(), "-Xmx512m", *_SMALL, *_OPENS, "-jar", str(jar), "--flink-master", cluster, "--job-host",
+            HOST, "--job-port", str(port), "--artifact-port", "0", "--expansion-port", "0",
             "--artifacts-dir", str(folder / "artifacts"),
         ]  # fmt: skip
         super().__init__("job-server", folder, command, answers=lambda _: listens(port), port=port)
 
 
 class WorkerPool(Server):
-    """Python workers, each a process of this Python that can import what we can.
+    """Python workers, each a process of this Python that can import what we can (`rocsteady-worker --pool`).
 
-    For jobs with --environment_type=EXTERNAL --environment_config=`address`. It ends them with itself. They
-    are started by `worker_program`: those that Beam's pool starts by itself cache no state (2.77).
+    For jobs with --environment_type=EXTERNAL --environment_config=`address`. It ends them with itself.
     """
 
     def __init__(self, folder: Path, *, port: int | None = None) -> None:
         port = port or free_port()
-        module = "apache_beam.runners.worker.worker_pool_main"
-        started_by = f"--container_executable={worker_program(folder)}"
         super().__init__(
             "worker-pool",
             folder.absolute(),
-            [sys.executable, "-m", module, "--service_port", str(port), started_by],
+            [str(worker_program(folder)), "--pool", f"{HOST}:{port}"],
             answers=lambda _: listens(port),
             port=port,
         )

@@ -12,6 +12,9 @@ whole: it is made beside its place and renamed. Measured on 2 cores that had oth
              one built by Maven from java_io.xml (Beam 2.73.0; 140 MB down and kept; 110 s)
     prism    Beam's Prism in the version of the installed Beam, compiled by Go (64 MB; 3.5 core minutes)
 
+Both servers that take jobs, Beam's job server and Prism, are changed so that they listen on this machine
+alone: no option of theirs does that.
+
 Flink 1.19 is the oldest that Beam 2.77 publishes a job server for (1.19, 1.20, 2.0, 2.1, 2.2; its default is
 2.2: pass --flink_version 1.19).
 """
@@ -30,7 +33,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from .processes import ServerError, java
+from ...core.console import show
+from .closed_jar import OpenJarError, close
+from .processes import HOST, ServerError, java
 
 FLINK_VERSION = "1.19.3"
 FLINK_MINOR = FLINK_VERSION.rpartition(".")[0]
@@ -39,12 +44,16 @@ KAFKA_VERSION = "4.1.0"
 JAVA_IO_TARGET = "sdks:java:io:expansion-service:shadowJar"
 """What Beam calls the jar of its connectors, also in `--beam_services`."""
 
+PRISM_LISTENS = f"{HOST}:%d"
+"""Where a Prism that was compiled here listens; the text is in the program, and in no other Prism."""
+
 NAMES = ("flink", "java-io", "kafka", "prism")
 COMMAND = "python -m rocsteady.runners.servers"
 
 _HERE = Path(__file__).parent
 _FLINK_JARS = ("flink-dist-", "log4j-")
 _LOG_LINES = 15
+_PRISM_LISTENS_OPENLY = 'net.Listen("tcp", fmt.Sprintf(":%d", port))'
 
 Say = Callable[[str], None]
 
@@ -100,7 +109,7 @@ def missing(names: Sequence[str] = NAMES) -> list[str]:
     return [name for name in names if not all(folder.is_dir() for folder in folders[name])]
 
 
-def get(name: str, *, build: bool = False, say: Say = print) -> None:
+def get(name: str, *, build: bool = False, say: Say = show) -> None:
     """Fetch what a server is made of, unless it is there.
 
     With `build` a jar of Beam is made by Maven without asking for the ready one. Raises ServerError with the
@@ -127,7 +136,7 @@ def _kafka_folder() -> Path:
 
 
 def _prism_folder() -> Path:
-    return servers_folder() / f"prism-{_beam_version()}"
+    return servers_folder() / f"prism-{_beam_version()}-{HOST}"
 
 
 def _beam_version() -> str:
@@ -154,6 +163,11 @@ def _get_flink(build: bool, say: Say) -> None:
             say("building a job server with Maven (250 MB of downloads, some minutes)")
             runner = f"-Dbeam.runner=beam-runners-flink-{FLINK_MINOR}"
             _build_jar("flink_job_server.xml", folder, runner)
+        if folder is not None:
+            try:
+                close(next(folder.glob("*.jar")))
+            except OpenJarError as error:
+                say(f"the job server will listen on all addresses of this machine: {error}")
 
 
 def _get_java_io(build: bool, say: Say) -> None:
@@ -175,17 +189,39 @@ def _get_kafka(_build: bool, say: Say) -> None:
 
 def _get_prism(_build: bool, say: Say) -> None:
     with _made(_prism_folder(), say) as folder:
-        if folder is not None:
-            version = f"v{_beam_version()}"
-            remedy = "install Go 1.21 or later (apt-get install golang-go, or https://go.dev/dl)"
-            say(f"compiling Prism {version} with Go (2 to 4 minutes)")
+        if folder is None:
+            return
+        version = f"v{_beam_version()}"
+        go = _tool("go", "install Go 1.21 or later (apt-get install golang-go, or https://go.dev/dl)")
+        say(f"compiling Prism {version} with Go (2 to 4 minutes)")
+        with tempfile.TemporaryDirectory(dir=folder.parent) as sources:
+            module = _prism_sources(go, version, Path(sources))
             _run(
-                _tool("go", remedy),
-                "install",
-                f"github.com/apache/beam/sdks/v2/go/cmd/prism@{version}",
-                environment={"GOBIN": str(folder)},
+                go, "build", "-o", str(folder / "prism"), "./go/cmd/prism",
+                folder=module,
                 remedy="Prism needs Go 1.21 or later, and modules from $GOPROXY: is the network there?",
-            )
+            )  # fmt: skip
+
+
+def _prism_sources(go: str, version: str, folder: Path) -> Path:
+    """Copy Prism's sources to a folder, changed to listen on this machine alone; return where they are."""
+    said = _run(
+        go, "mod", "download", "-json", f"github.com/apache/beam/sdks/v2@{version}",
+        remedy="Go fetches modules from $GOPROXY: is the network there?",
+    )  # fmt: skip
+    fetched, _ = json.JSONDecoder().raw_decode(said, said.index("{"))  # behind what Go says of its downloads
+    module = folder / "beam"
+    shutil.copytree(fetched["Dir"], module, copy_function=shutil.copyfile)
+    for place in (module, *module.rglob("*")):  # Go keeps its modules read-only
+        if place.is_dir():
+            place.chmod(0o755)
+    server = module / "go/pkg/beam/runners/prism/internal/jobservices/server.go"
+    text = server.read_text()
+    if text.count(_PRISM_LISTENS_OPENLY) != 1:
+        raise ServerError(f"Prism {version} opens its port in another way than is known here: {server.name}")
+    listens = _PRISM_LISTENS_OPENLY.replace(":%d", PRISM_LISTENS)
+    server.write_text(text.replace(_PRISM_LISTENS_OPENLY, listens))
+    return module
 
 
 def _download_flink(folder: Path, say: Say) -> None:
@@ -271,7 +307,8 @@ def _tool(name: str, remedy: str) -> str:
     return found
 
 
-def _run(*command: str, environment: dict[str, str] | None = None, remedy: str) -> None:
+def _run(*command: str, folder: Path | None = None, remedy: str) -> str:
+    """Run a command to its end and return what it printed; ServerError with its last lines when it fails."""
     done = subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
@@ -279,9 +316,10 @@ def _run(*command: str, environment: dict[str, str] | None = None, remedy: str) 
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        env={**os.environ, **(environment or {})},
+        cwd=folder,
         check=False,
     )
     if done.returncode != 0:
         said = "\n".join(done.stdout.splitlines()[-_LOG_LINES:])
         raise ServerError(f"{' '.join(command)} failed; {remedy} It ended with\n{said}")
+    return done.stdout

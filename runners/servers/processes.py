@@ -26,6 +26,9 @@ from typing import Self
 HOST = "127.0.0.1"
 """Where all servers listen: a name might mean another address first."""
 
+THIS_MACHINE = ("localhost", HOST, "::1")
+"""Hosts that no other machine can reach."""
+
 _POLL = 0.1
 _TAIL_LINES = 25
 

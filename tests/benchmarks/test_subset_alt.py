@@ -68,7 +68,7 @@ def test_hull_and_bounds_are_right_at_every_step_of_a_window(stream: str) -> Non
     assert len(tree) == 0
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.tuples(st.integers(0, 1), st.sampled_from([-1.0, -0.0, 0.0, 0.5, 1.0, 2.0])), max_size=60),
     st.randoms(use_true_random=False),

@@ -144,7 +144,7 @@ def test_widths_are_those_of_a_list_of_all_values(name: str) -> None:
     st.sampled_from((0.002, 0.5)),
     st.integers(0, 2**32),
 )
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 def test_widths_buckets_and_moments_hold_on_any_sequence_of_steps(
     steps: list[tuple[int, float, float]], delta: float, seed: int
 ) -> None:

@@ -158,7 +158,7 @@ def test_no_vertex_is_dropped_that_costs_less_than_its_share(epsilon: float) -> 
         assert enough.any()
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(
     st.lists(st.tuples(st.integers(1, 10**6), st.integers(1, 10**6)), min_size=1, max_size=60),
     st.floats(0.0, 10.0),

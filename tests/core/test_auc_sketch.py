@@ -191,7 +191,7 @@ def merged_at_random(parts: list[AucSketch], rng: random.Random) -> AucSketch:
     return parts[0]
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(
     name=st.sampled_from(STREAMS),
     events=st.integers(1, 3_000),
@@ -219,7 +219,7 @@ def test_bytes_depend_on_the_events_alone(name: str, events: int, max_bytes: int
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(
     st.lists(
         st.lists(st.tuples(st.integers(0, 1), finite), max_size=120),

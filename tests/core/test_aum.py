@@ -51,7 +51,7 @@ def test_aum_and_both_derivatives_by_brute_force(seed: int) -> None:
     st.booleans(),
     st.booleans(),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_labels_are_breakpoints_at_zero(
     events: list[tuple[bool, int, int]], weighted: bool, rate: bool
 ) -> None:

@@ -167,7 +167,7 @@ def test_the_equations_and_the_bound_hold_after_every_event(
     compressed.check_invariants()
 
 
-@settings(max_examples=examples(100 if COMPILED else 10), deadline=None)
+@settings(max_examples=examples(100 if COMPILED else 10))
 @given(
     st.sampled_from(EPSILONS),
     st.booleans(),

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 import rocsteady as rs
 from rocsteady.core import decisions, model_evaluator
+from rocsteady.core.console import visible
 from rocsteady.core.events import NO_TIME
 from rocsteady.core.rows import COLUMNS, Rows
+from times import moments
 
-HOSTILE = '<script>alert("1")</script>&\x1b[31m\n'
+HOSTILE = '<script>alert("1")</script>&\x1b[31m\n\x9b\u202e\u2066'
 KINDS: dict[str, dict[str, Any]] = {
     "sorted": {"window": rs.LastEvents(50), "every": rs.EveryEvents(40)},
     "tree": {"window": rs.LastEvents(300), "every": rs.EveryEvents(7)},
@@ -67,7 +69,7 @@ def in_every_state() -> dict[str, rs.ModelEvaluator]:
     for kind, choices in KINDS.items():
         for n in (1, 2, 3, 60, 400):
             ev = rs.ModelEvaluator(**choices, model="churn", slice="country=NZ", pane=(0, 10**6))
-            ev.update(labels[:n], scores[:n], times=np.arange(n) * 10**6)
+            ev.update(labels[:n], scores[:n], times=moments(np.arange(n) * 10**6))
             states[f"{n} events, {kind}"] = ev
         ev = rs.ModelEvaluator(**choices)
         ev.update(np.ones(5), scores[:5])
@@ -142,8 +144,6 @@ def test_nulls_are_left_out_and_their_reason_is_said_once() -> None:
     (row,) = ev.finish()
     assert "auc=" not in repr(row)
     assert "reason='auc, auc_low, auc_high, ks, ks_threshold: one class in window; kappa: chance" in repr(row)
-    assert row.reason is not None
-    assert row.reason.startswith("auc: one class in window; auc_low: one class in window; ")
 
 
 def test_fields_stay_exact_where_what_is_shown_is_rounded() -> None:
@@ -160,18 +160,20 @@ def test_fields_stay_exact_where_what_is_shown_is_rounded() -> None:
     assert dict(zip(COLUMNS, row, strict=True)) == row._asdict()
 
 
-def test_names_are_literals_in_a_console_and_text_in_a_notebook() -> None:
+def test_names_are_visible_in_a_console_and_in_a_notebook() -> None:
     ev = rs.ModelEvaluator(model=HOSTILE, slice=f"a={HOSTILE}", every=rs.EveryEvents(40))
     rows = ev.update(*events(100))
     for thing in (ev, rows, rows[1]):
         text, html = seen(thing)
-        assert "\x1b" not in text
+        assert text.replace("\n", "").isprintable()  # Rows have a line each
         assert "alert" in text
-        assert any(HOSTILE in found for found in html.texts)
+        assert all(found.isprintable() for found in html.texts)
+        assert any(visible(HOSTILE)[:15] in found for found in html.texts)
         assert "script" not in html.tags
     seen(ev.measures())
     long = rs.ModelEvaluator(model="m" * 5_000, every=rs.EveryEvents(40)).update(*events(100))
     assert max(map(len, repr(long).splitlines())) < 200
+    assert len(long._repr_html_()) < 5_000
 
 
 def test_times_are_shown_as_utc_and_those_beyond_the_calendar_as_they_are() -> None:

@@ -19,6 +19,7 @@ from rocsteady.core.events import EventBatch, IdColumn, TextColumn
 from rocsteady.core.records import EndOfInput, EndOfPartition
 from rocsteady.core.settings import TableSettings, escape_slice
 from thorough import THOROUGH, few, some
+from times import moments
 
 END = EndOfInput().pack()
 
@@ -117,7 +118,7 @@ def expected_rows(settings: TableSettings, events: Sequence[Event]) -> list[Any]
         due = ev.update(
             [event.label for event in own],
             [event.score for event in own],
-            times=[event.time for event in own],
+            times=moments([event.time for event in own]),
         )
         for part in (due, ev.finish()):
             rows += part
@@ -212,7 +213,7 @@ def test_classes_travel_with_their_events() -> None:
         ev = rs.ModelEvaluator(settings.evaluator, model=model)
         columns: list[Any] = [[column[i] for i in own] for column in (labels, predicted)]
         scores, times = [events[i].score for i in own], [events[i].time for i in own]
-        by_model += [*ev.update(columns[0], scores, times=times, predicted=columns[1]), *ev.finish()]
+        by_model += [*ev.update(columns[0], scores, times=moments(times), predicted=columns[1]), *ev.finish()]
     cut = [batch.take(np.arange(a, a + 10)) for a in range(0, 50, 10)]
     assert run(settings, [*(part.pack() for part in cut), END], rng) == by_model
 

@@ -47,7 +47,7 @@ def test_the_wire_form_of_version_1_is_as_it_was() -> None:
     assert content(EventBatch.unpack(FULL_VERSION_1)) == content(FULL)
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(batches())
 def test_unpack_undoes_pack(batch: EventBatch) -> None:
     packed = batch.pack()
@@ -76,7 +76,7 @@ def test_codes_of_every_width_come_back(entries: int) -> None:
     assert EventBatch.unpack(batch.pack()).slices[0][1].to_list() == names
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(batches(), st.data())
 def test_take_chooses_rows_of_every_column(batch: EventBatch, data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.integers(0, len(batch) - 1), max_size=5)) if len(batch) else []
@@ -95,7 +95,7 @@ def test_take_chooses_rows_of_every_column(batch: EventBatch, data: st.DataObjec
     )
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(batches(), st.data())
 def test_a_part_is_what_take_gives_of_its_rows(batch: EventBatch, data: st.DataObject) -> None:
     start, end = sorted(data.draw(st.lists(st.integers(0, len(batch)), min_size=2, max_size=2)))

@@ -57,7 +57,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(
 counts = st.integers(-(2**32) + 1, 2**32 - 1) | st.sampled_from([1, -1, 2, 2**32 - 1])
 
 
-@settings(max_examples=examples(EXAMPLES), deadline=None)
+@settings(max_examples=examples(EXAMPLES))
 @given(st.lists(st.tuples(finite, counts), max_size=20))
 def test_a_sum_is_the_double_nearest_to_the_fraction(terms: list[tuple[float, int]]) -> None:
     numbers, times = [x for x, _ in terms], [m for _, m in terms]
@@ -69,7 +69,7 @@ def test_a_sum_is_the_double_nearest_to_the_fraction(terms: list[tuple[float, in
     assert not sums.any(), "what came and went leaves nothing, not even zeros to look at"
 
 
-@settings(max_examples=examples(EXAMPLES), deadline=None)
+@settings(max_examples=examples(EXAMPLES))
 @given(st.lists(finite, max_size=50), st.randoms())
 def test_the_order_and_what_came_between_leave_no_trace(numbers: list[float], random: Any) -> None:
     one, other = sum_of(numbers), np.zeros(SUM_CHUNKS, np.int64)
@@ -143,7 +143,7 @@ def test_no_chunk_overflows_before_carries_are_made(sign: int) -> None:
 positive = st.lists(finite.map(abs), max_size=8)
 
 
-@settings(max_examples=examples(EXAMPLES), deadline=None)
+@settings(max_examples=examples(EXAMPLES))
 @given(positive, positive, positive)
 def test_sums_compare_as_fractions_do(common: list[float], more: list[float], others: list[float]) -> None:
     one, other = sum_of(common + more), sum_of(others + common)

@@ -224,7 +224,7 @@ def test_one_learner_has_no_pairs():
 WINDOWS = [LastEvents(50), LastDuration("90m"), AllEvents(), Adaptive()]
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_neither_order_nor_repeats_nor_restarts_change_anything(data):
     chosen = replace(SETTINGS, window=data.draw(st.sampled_from(WINDOWS)))

@@ -52,7 +52,7 @@ def test_the_hash_never_changes() -> None:
 
 
 @given(TEXTS, TEXTS, st.randoms())
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 def test_numbers_are_those_of_a_dictionary(first: list[str], second: list[str], random: object) -> None:
     index, oracle = IdIndex(), dict[str, int]()
     for texts in (first, second, first):

@@ -99,7 +99,7 @@ def test_in_order_of_arrival_the_end_of_all_partitions_gives_the_last_rows() -> 
 few = st.lists(st.tuples(st.integers(0, 5), st.sampled_from("ab"), st.integers(0, 1)), max_size=9)
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(few.flatmap(lambda rows: st.tuples(st.just(rows), st.permutations(range(len(rows))))), st.integers(0))
 def test_a_shuffle_of_a_stream_gives_equal_rows(
     drawn: tuple[list[tuple[int, str, int]], list[int]], seed: int
@@ -214,7 +214,7 @@ def test_events_behind_a_runners_clock_are_late_and_rows_are_those_of_the_others
         told = [
             (id_, reason.removesuffix(" behind what was applied"))
             for each in played.refused
-            for id_, reason in zip(ids_of(each), each.reasons.to_list(), strict=True)
+            for id_, reason in zip(ids_of(each), each.details.to_list(), strict=True)
         ]
         assert sorted(told) == sorted(late)
         assert {each.kind for each in played.refused} <= {"late"}
@@ -259,5 +259,5 @@ def test_what_comes_behind_the_end_of_its_input_says_so() -> None:
         ],
     )
     (late,) = played.refused
-    assert (ids_of(late), late.reasons.to_list()) == (["b"], ["its input had ended"])
+    assert (ids_of(late), late.details.to_list()) == (["b"], ["its input had ended"])
     assert [row.seq for row in played.rows] == [1]

@@ -139,7 +139,7 @@ few_predictions = st.lists(
 few_labels = st.lists(st.tuples(st.sampled_from(IDS), times, st.integers(0, 1)), max_size=12)
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(
     few_predictions, few_labels, st.integers(1, 5), st.integers(0, 5),
     st.sampled_from(["first", "last", "dead-letter"]), st.randoms(use_true_random=False), st.booleans(),
@@ -188,7 +188,7 @@ def test_what_is_joined_is_what_all_pairs_say(
         assert counts["labels_duplicate"] == fates["second"] + fates["repeat"]
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 @given(few_predictions, few_labels, st.integers(1, 5), st.randoms(use_true_random=False))
 def test_evaluators_behind_a_join_give_the_rows_of_the_joined_stream(
     predictions: list[Prediction], labels: list[Label], ttl: int, rng: random.Random
@@ -268,7 +268,7 @@ def test_what_is_behind_a_clock_that_the_runner_gives_is_late_and_counted() -> N
     (late,) = join.apply(prediction_batch([("c", "m", 14, 0.1), ("d", "m", 15, 0.1)]).pack())
     assert isinstance(late, Rejected)
     assert (late.kind, len(late)) == ("late", 1)
-    assert late.reasons.to_list() == ["1us behind the clock of the join"]
+    assert late.details.to_list() == ["1us behind the clock of the join"]
     (late,) = join.apply(label_batch([("c", 1, 0)]).pack())
     assert isinstance(late, Rejected)
     assert join.counts()["labels_late"] == 1
@@ -301,14 +301,70 @@ def test_ages_are_those_of_event_time() -> None:
     hour = 3_600_000_000
     batch = prediction_batch([("a", "m", 0, 0.1), ("b", "m", 2 * hour, 0.1)], source="p", sequence=0)
     join.apply(replace(batch).pack())
-    (refused, *_) = [
+    long, short = [
         each for each in join.apply(EndOfPartition("p", 0, 1, 1, 2 * hour + 60_000_000).pack())
         if isinstance(each, Rejected)
     ]  # fmt: skip
-    assert refused.reasons.to_list() == [
-        "no label came within 1h",
-        "no label had come when the input ended, 1m later",
+    assert (long.reason, long.details.to_list()) == (
+        "no label within ttl",
+        ["no label of this id lies within 1h of it"],
+    )
+    assert (short.reason, short.details.to_list()) == (
+        "no label within ttl before the input ended",
+        ["no label of this id lies within 1h of it; the input ended 1m after it"],
+    )
+    assert [(part.gaps.tolist(), part.limit) for part in (long, short)] == [
+        ([hour], hour),
+        ([60_000_000], hour),
     ]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_label_does_not_deny_the_prediction_that_the_join_forgot(kept: bool) -> None:
+    day = 86_400_000_000
+    join = LabelJoin(JoinSettings(ttl=7 * day, lead=0, evaluator_shards=1), 0)
+    predictions = [("a", "m", 0, 0.1)] if kept else [("b", "m", 0, 0.1)]
+    records = [
+        prediction_batch(predictions).pack(),
+        label_batch([("a", 29 * day, 1)]).pack(),
+        EndOfInput().pack(),
+    ]
+    _, refused, _ = run(join, records, random.Random(1))
+    (label,) = [each for each in refused if not each.unlabelled]
+    assert label.reason == "no prediction within ttl"
+    assert label.details.to_list() == ["no prediction of this id lies within 7d before it"]
+    assert label.limit == 7 * day
+
+
+@pytest.mark.parametrize(
+    ("lead", "of_prediction", "of_label"),
+    [
+        (None, "no label of this id lies within 1h of it", "no prediction of this id lies within 1h of it"),
+        (
+            0,
+            "no label of this id lies within 1h after it",
+            "no prediction of this id lies within 1h before it",
+        ),
+        (
+            60_000_000,
+            "no label of this id lies within 1h after it or 1m before it",
+            "no prediction of this id lies within 1h before it or 1m after it",
+        ),
+    ],
+)
+def test_a_record_without_a_partner_says_where_none_lies(
+    lead: int | None, of_prediction: str, of_label: str
+) -> None:
+    hour = 3_600_000_000
+    join = LabelJoin(JoinSettings(ttl=hour, lead=lead, evaluator_shards=1), 0)
+    records = [
+        prediction_batch([("a", "m", 5 * hour, 0.1)]),
+        label_batch([("a", 3 * hour, 1), ("c", 9 * hour, 1)]),
+    ]
+    _, refused, _ = run(join, [*(record.pack() for record in records), EndOfInput().pack()], random.Random(1))
+    said = {detail for each in refused for detail in each.details.to_list()}
+    end = "" if lead == 0 else f"{of_label}; the input ended 0s after it"
+    assert said == {of_prediction, of_label, end} - {""}
 
 
 def test_rows_of_labels_are_taken_with_all_that_their_packet_says() -> None:

@@ -108,7 +108,7 @@ def streams(draw: st.DrawFn) -> tuple[list[Prediction], list[Label], list[int]]:
 
 
 @given(streams(), st.sampled_from((0, 2, TTL)), st.sampled_from(OPTIONS), st.booleans(), st.booleans())
-@settings(max_examples=examples(600), deadline=None)
+@settings(max_examples=examples(600))
 def test_every_prediction_gets_the_label_that_a_look_at_all_pairs_finds(
     stream: tuple[list[Prediction], list[Label], list[int]],
     lead: int,
@@ -175,7 +175,7 @@ def test_every_prediction_gets_the_label_that_a_look_at_all_pairs_finds(
 
 @given(streams(), st.sampled_from((0, 2, TTL)), st.sampled_from(OPTIONS))
 @example(([Prediction("a", 0, 1)], [Label("a", 10, 0, 2)], [6, 12]), 2, "first")  # known, forgotten, new
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 def test_the_state_at_a_clock_is_the_same_bytes_on_every_way_there(
     stream: tuple[list[Prediction], list[Label], list[int]], lead: int, second: Any
 ) -> None:
@@ -193,7 +193,7 @@ def test_the_state_at_a_clock_is_the_same_bytes_on_every_way_there(
 
 
 @given(streams(), st.sampled_from((0, 2, TTL)), st.sampled_from(OPTIONS), st.randoms())
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 def test_the_order_of_events_of_equal_time_does_not_matter(
     stream: tuple[list[Prediction], list[Label], list[int]], lead: int, second: Any, random: Any
 ) -> None:

@@ -136,7 +136,7 @@ def test_no_time_and_grid_points():
 # ---- order, repeats and restarts
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 @given(st.data())
 def test_neither_order_nor_repeats_nor_restarts_change_anything(data):
     folds = folds_of()

@@ -33,7 +33,7 @@ def taken(runs: Any) -> Waiting:
 
 
 @given(steps, st.booleans(), st.sampled_from((1, 2, 60)))
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=examples(80))
 def test_what_waits_is_what_a_list_for_each_evaluator_would_hold(
     history: list[tuple[str, list[int]]], timed: bool, copies: int
 ) -> None:

@@ -150,7 +150,7 @@ event_lists = st.lists(
 )
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(kept=event_lists, gone=event_lists, seed=st.integers(0, 2**32), degree=st.integers(2, 9))
 def test_whatever_comes_and_goes_the_bytes_are_those_of_what_stays(
     kept: list[tuple[int, float, float]], gone: list[tuple[int, float, float]], seed: int, degree: int

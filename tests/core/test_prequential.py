@@ -26,6 +26,7 @@ from rocsteady.core.records import EndOfInput, EndOfPartition
 from rocsteady.core.rejected import Rejected
 from rocsteady.core.rows import Rows
 from thorough import some
+from times import moments
 
 N = 1_000
 
@@ -72,7 +73,7 @@ def run(settings, given, learner=0, fold=0, restart=False):
         for output in machine.apply(record):
             if isinstance(output, Rejected):
                 refused += zip(
-                    output.records.ids.to_list(), output.records.models.to_list(), output.reasons.to_list(),
+                    output.records.ids.to_list(), output.records.models.to_list(), output.details.to_list(),
                     strict=True,
                 )  # fmt: skip
             else:
@@ -97,7 +98,7 @@ def plain_loop(batch, folds, fold, model, every, settings):
         if given.tests[i]:
             score = model.predict_proba_one(features).get(True, 0.0)
             scores.append(score)
-            ev.update([truth], [score], times=batch.times[i : i + 1])
+            ev.update([truth], [score], times=moments(batch.times[i : i + 1]))
         for _ in range(given.weights[i]):
             model.learn_one(features, truth)
         if (i + 1) % every == 0 or i + 1 == len(batch):

@@ -38,7 +38,7 @@ def test_unpack_undoes_pack(record: EndOfPartition) -> None:
     assert unpack_record(record.pack()) == record
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(30))
 @given(batches())
 def test_batches_are_records(batch: EventBatch) -> None:
     read = unpack_record(batch.pack())

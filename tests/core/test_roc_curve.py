@@ -119,7 +119,7 @@ scores_of_any_size = st.one_of(
 )
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(st.integers(0, 1), scores_of_any_size), min_size=1, max_size=25))
 def test_any_window_gives_its_curve(events: list[tuple[int, float]]) -> None:
     labels, scores = np.array([event[0] for event in events]), np.array([event[1] for event in events])
@@ -253,7 +253,7 @@ def test_curves_may_come_at_the_end_alone_or_not_at_all() -> None:
 
 def test_the_time_of_a_curve_is_the_greatest_applied() -> None:
     ev = rs.ModelEvaluator(curves=rs.EveryEvents(2))
-    curves = ev.update([0, 1, 1, 0, 1], [1, 2, 3, 4, 5], times=[5, 3, 9, 2, 11]).curves
+    curves = ev.update([0, 1, 1, 0, 1], [1, 2, 3, 4, 5], times=[5, 3, 9, 2, 11], time_unit="us").curves
     assert [curve.time for curve in (*curves, *ev.finish().curves)] == [5, 9, 11]
 
 

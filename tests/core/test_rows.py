@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import rocsteady as rs
 from rocsteady.core.events import NO_TIME
+from rocsteady.core.row_reasons import reason_clauses, reasons_by_measure
 from rocsteady.core.rows import (
     COLUMNS,
+    DEGENERATE,
     INTEGER_COLUMNS,
     NUMBER_COLUMNS,
     ONE_CLASS,
@@ -17,12 +19,13 @@ from rocsteady.core.rows import (
     reason_text,
 )
 from rocsteady.core.settings import MEASURES
+from times import moments
 
 
 def some_rows(model: str, n: int) -> Rows:
     ev = rs.ModelEvaluator(window=rs.LastEvents(3), every=rs.EveryEvents(1), model=model, slice="s=1")
     labels = [0, 0, 1, 1, 0, 1, 1, 1, 1][:n]
-    return ev.update(labels, np.arange(n) % 4 / 4, times=np.arange(n) * 10**6)
+    return ev.update(labels, np.arange(n) % 4 / 4, times=moments(np.arange(n) * 10**6))
 
 
 def test_a_row_has_the_columns_of_the_interface_in_their_order() -> None:
@@ -115,5 +118,35 @@ def test_reasons_are_words_in_column_order() -> None:
     codes = [0] * len(MEASURES)
     assert reason_text(codes) is None
     codes[MEASURES.index("mcc")] = codes[MEASURES.index("h")] = ONE_CLASS
-    assert reason_text(codes) == "h: one class in window; mcc: one class in window"
+    assert reason_text(codes) == "h, mcc: one class in window"
+    codes[MEASURES.index("auc")] = DEGENERATE
+    codes[MEASURES.index("kappa")] = DEGENERATE
+    assert reason_text(codes) == "auc, kappa: degenerate interval; h, mcc: one class in window"
     assert len(set(REASONS) - {""}) == len(REASONS) - 2
+
+
+def test_a_reason_is_read_as_it_was_written_and_as_older_versions_wrote_it() -> None:
+    random = np.random.default_rng(3)
+    for _ in range(50):
+        codes = random.integers(0, len(REASONS), len(MEASURES)).tolist()
+        why = {name: REASONS[code] for name, code in zip(MEASURES, codes, strict=True) if REASONS[code]}
+        text = reason_text(codes)
+        assert reasons_by_measure(text) == why
+        assert reasons_by_measure("; ".join(f"{name}: {words}" for name, words in why.items())) == why
+        assert reasons_by_measure(f"the learner failed at 1,234 events; {text}") == why
+        assert text is not None
+        assert text.count("; ") == len(set(why.values())) - 1
+    assert reasons_by_measure(None) == {}
+    assert reason_clauses({}) is None
+
+
+def test_the_words_of_reasons_are_frozen_and_leave_the_grammar_alone() -> None:
+    assert REASONS == (
+        "", "one class in window", "degenerate interval", "fewer than two positives or negatives in window",
+        "no predicted positives in window", "no positives in window", "no negatives in window",
+        "no positive class is named", "chance agreement is certain", "the majority classifier makes no error",
+        "the persistent classifier makes no error", "one class in the labels or in the predictions",
+        "no positives and no predicted positives in window", "the numbers are beyond what a float holds",
+        "constant scores in window", "",
+    )  # fmt: skip
+    assert not any(mark in words for words in REASONS for mark in ":;,")

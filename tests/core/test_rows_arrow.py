@@ -18,6 +18,7 @@ from rocsteady.core.rows import (
     Rows,
 )
 from rocsteady.core.rows_arrow import ROW_SCHEMA, rows_to_arrow
+from times import moments
 
 PARTS = {"all": slice(None), "some": slice(1, 4), "backwards": slice(None, None, -1), "none": slice(3, 3)}
 
@@ -75,7 +76,7 @@ def test_a_data_frame_and_its_rows_do_not_share_memory() -> None:
 
 def test_rows_of_an_evaluator_become_a_table() -> None:
     ev = rs.ModelEvaluator(window=rs.LastEvents(3), every=rs.EveryEvents(1), model="m")
-    rows = ev.update([0, 0, 1, 1, 0], np.arange(5) % 4 / 4, times=np.arange(5) * 10**6)
+    rows = ev.update([0, 0, 1, 1, 0], np.arange(5) % 4 / 4, times=moments(np.arange(5) * 10**6))
     assert rows.to_arrow()["auc"].to_pylist() == [row.auc for row in rows]
     assert rows[2:].to_arrow()["seq"].to_pylist() == [3, 4, 5]
 

@@ -134,7 +134,7 @@ batches = st.lists(
 )
 
 
-@settings(max_examples=examples(60 if COMPILED else 5), deadline=None)
+@settings(max_examples=examples(60 if COMPILED else 5))
 @given(batches, st.booleans())
 def test_any_batches_agree_with_brute_force(
     batches: list[tuple[bool, list[tuple[int, float]]]], keeps_hull: bool
@@ -154,7 +154,7 @@ def test_any_batches_agree_with_brute_force(
         agree_on_questions(tree, oracle)
 
 
-@settings(max_examples=examples(100 if COMPILED else 20), deadline=None)
+@settings(max_examples=examples(100 if COMPILED else 20))
 @given(st.lists(anything, min_size=2, max_size=20))
 def test_keys_order_as_scores_do(scores: list[float]) -> None:
     keys = keys_of(np.array(scores))

@@ -20,7 +20,7 @@ from rocsteady.core.settings import (
     parse_cost,
     parse_partial_fpr,
 )
-from rocsteady.core.windows import parse_every, parse_window
+from rocsteady.core.windows import microseconds, parse_every, parse_window
 
 positive_numbers = st.floats(1e-6, 1e6)
 durations = st.one_of(st.integers(1, 10**9), st.timedeltas(timedelta(microseconds=1), timedelta(10**5)))
@@ -81,6 +81,10 @@ def test_spellings_are_those_of_the_command_line() -> None:
         (lambda: rs.SeverityCost(0), ["SeverityCost", "ratio=0", "'balanced' or None"]),
         (lambda: rs.SeverityCost("even"), ["SeverityCost", "ratio='even'", "> 0"]),
         (lambda: parse_window("last:0"), ["k=0"]),
+        (
+            lambda: microseconds("100", "--timeout"),
+            ["--timeout: '100' is no duration", "100 seconds are '100s'"],
+        ),
         (lambda: parse_window("last:many"), ["'many' is no duration", "'7d'"]),
         (lambda: parse_window("last:7x"), ["LastDuration", "'7x'", "no duration", "'12h'"]),
         (lambda: parse_window("last:0s"), ["LastDuration", "'0s'", "1 microsecond"]),

@@ -53,7 +53,7 @@ def test_the_number_of_shards_is_checked(shards):
         shard_of(("a",), shards)
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(
     st.lists(
         st.tuples(st.text(max_size=2), st.none() | st.text(max_size=2), st.none() | st.text(max_size=3)),
@@ -133,7 +133,7 @@ def test_a_part_has_a_dictionary_of_what_it_uses():
         assert sorted(part.models.values) == sorted(set(part.models.to_list()))
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(40))
 @given(st.lists(st.text("ab", max_size=3), max_size=30), st.integers(1, 5))
 def test_labels_and_predictions_are_in_the_shard_of_their_id_in_order(names, shards):
     n, ids = len(names), IdColumn.of(names)

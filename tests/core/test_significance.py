@@ -51,7 +51,7 @@ def test_ties_in_every_fold_give_one(test):
     assert (found.p_value, found.ties) == (1, 10)
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 @given(st.lists(st.integers(-6, 6), min_size=1, max_size=11))
 def test_exact_p_values_agree_with_enumeration(differences):
     zeros = [0] * len(differences)
@@ -128,7 +128,7 @@ def auc_of_pairs(labels, scores):
     return ((one > other) + 0.5 * (one == other)).astype(float)
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5), st.integers(0, 5)), min_size=6, max_size=40))
 def test_delong_agrees_with_its_definition(rows):
     labels, a, b = (np.array(column) for column in zip(*rows, strict=True))

@@ -65,7 +65,7 @@ def expected_labels(events: list[Event], names: tuple[str, ...], cap: int) -> tu
 
 
 @given(some_events, st.integers(1, 6), st.lists(st.integers(0, 50), max_size=5), st.booleans())
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 def test_every_event_is_in_the_slice_that_the_definition_says(
     events: list[Event], cap: int, cuts: list[int], restarts: bool
 ) -> None:

@@ -331,10 +331,10 @@ def test_an_evaluator_that_saw_nothing_comes_back() -> None:
 
 def test_a_state_is_not_changed_by_what_comes_later() -> None:
     ev = rs.ModelEvaluator(window=rs.LastEvents(3))
-    ev.update([0, 1, 1], [0.1, 0.2, 0.3], times=[1, 2, 3])
+    ev.update([0, 1, 1], [0.1, 0.2, 0.3], times=[1, 2, 3], time_unit="us")
     snapshot = Snapshot.of_evaluator(ev)
     before = snapshot.pack()
-    ev.update([0, 0], [0.9, 0.8], times=[4, 5])
+    ev.update([0, 0], [0.9, 0.8], times=[4, 5], time_unit="us")
     assert snapshot.pack() == before
 
 

@@ -28,6 +28,7 @@ from rocsteady.core.snapshot import Snapshot, describe
 from rocsteady.core.time_order import in_time_order
 from rocsteady.core.windows import parse_window
 from thorough import few, some
+from times import moments
 
 END = EndOfInput().pack()
 SLICES = (("carrier",), ("carrier", "origin"))
@@ -193,7 +194,8 @@ def rows_of(settings: TableSettings, key: tuple[str, str], parts: Sequence[Seque
         columns = [[getattr(event, name) for event in part] for name in ("label", "score", "time")]
         labels, scores, times = columns
         for number, row in enumerate(
-            rs.ModelEvaluator(dense, model=key[0], slice=key[1]).update(labels, scores, times=times), 1
+            rs.ModelEvaluator(dense, model=key[0], slice=key[1]).update(labels, scores, times=moments(times)),
+            1,
         ):
             seq, greatest = seq + 1, max(greatest, times[number - 1])
             if seq % every == 0 or number == len(part):
@@ -394,7 +396,7 @@ def test_classes_begin_anew_when_a_model_returns() -> None:
     (rows,) = table.apply(EndOfPartition("", 0, 1, 2, 52).pack())
     assert isinstance(rows, rs.Rows)
     alone = rs.ModelEvaluator(evaluator, model="m")
-    alone.update([*"yyq"], [0, 0, 0], times=[50, 51, 52], predicted=[*"zyy"])
+    alone.update([*"yyq"], [0, 0, 0], times=[50, 51, 52], time_unit="us", predicted=[*"zyy"])
     (last,) = alone.finish()
     assert [*rows][-1] == last._replace(row=1, seq=6)
 

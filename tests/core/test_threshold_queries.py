@@ -107,7 +107,7 @@ def test_a_score_tree_answers_the_same_queries(keeps_hull: bool, epsilon: float)
 weighted = st.tuples(st.integers(0, 1), st.integers(0, 9), st.floats(1e-6, 1e6))
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(EPSILONS), st.lists(weighted, max_size=40))
 def test_any_weights_keep_the_bound(epsilon: float, events: list[tuple[int, int, float]]) -> None:
     complete = [*events, (0, 4, 1.0), (1, 5, 1.0)]

@@ -149,7 +149,7 @@ batches = st.lists(
 )
 
 
-@settings(max_examples=examples(60 if COMPILED else 15), deadline=None)
+@settings(max_examples=examples(60 if COMPILED else 15))
 @given(batches, st.randoms(use_true_random=False))
 def test_batches_in_and_out_agree_with_a_list(steps: list[tuple[bool, list[Event]]], random: object) -> None:
     tree, held = WeightedTree(), list[Event]()

@@ -16,6 +16,7 @@ from adaptive_oracle import AdaptiveOracle
 from oracles import NaiveEvaluator, differences
 from sklearn.metrics import roc_auc_score
 from thorough import some
+from times import moment, moments
 from window_oracle import WindowOracle
 
 MICROS = 1_000_000
@@ -76,7 +77,7 @@ def test_rows_are_those_of_a_list_that_is_searched_anew(window: str, every: str,
     oracle = WindowOracle(NaiveEvaluator(threshold=0.3), searched=7 if every == "1" else 2, **shape)
     for label, score, time in zip(labels.tolist(), scores.tolist(), times.tolist(), strict=True):
         oracle.apply(label, score, time)
-    whole = rs.ModelEvaluator(**choices).update(labels, scores, times=times)
+    whole = rs.ModelEvaluator(**choices).update(labels, scores, times=moments(times))
     assert len(whole) == len(oracle.rows)
     for row, expected in zip(whole, oracle.rows, strict=True):
         assert differences(row, expected) == []
@@ -84,7 +85,7 @@ def test_rows_are_those_of_a_list_that_is_searched_anew(window: str, every: str,
     for restarts in (False, True):
         ev, rows = rs.ModelEvaluator(**choices), []
         for piece in pieces(len(labels), rng):
-            rows += ev.update(labels[piece], scores[piece], times=times[piece])
+            rows += ev.update(labels[piece], scores[piece], times=moments(times[piece]))
             if restarts:
                 ev = rs.ModelEvaluator.from_bytes(ev.to_bytes())
         assert rows == list(whole)
@@ -94,7 +95,7 @@ def test_silence_of_decades_makes_no_flood_of_rows() -> None:
     years = 365 * 86_400 * MICROS
     for window in (rs.LastDuration("1d"), rs.LastEvents(10), rs.AllEvents()):
         ev = rs.ModelEvaluator(window=window, every=rs.EverySeconds(1))
-        rows = ev.update([0, 1, 1], [0.1, 0.2, 0.3], times=[0, 40 * years, 80 * years])
+        rows = ev.update([0, 1, 1], [0.1, 0.2, 0.3], times=moments([0, 40 * years, 80 * years]))
         drained = 4 if isinstance(window, rs.LastDuration) else 2
         assert len(rows) == drained
         assert [row.due for row in rows if row.window_events] == [0, 40 * years]
@@ -102,7 +103,7 @@ def test_silence_of_decades_makes_no_flood_of_rows() -> None:
 
 def test_a_window_that_empties_out_says_so_and_forgets() -> None:
     ev = rs.ModelEvaluator(window=rs.LastDuration(10), every=rs.EverySeconds(5))
-    rows = ev.update([0, 1, 0], [0.1, 0.9, 0.5], times=[0, MICROS, 100 * MICROS])
+    rows = ev.update([0, 1, 0], [0.1, 0.9, 0.5], times=moments([0, MICROS, 100 * MICROS]))
     assert [(row.due, row.window_events, row.weight, row.auc) for row in rows] == [
         (0, 1, 1.0, None),
         (5 * MICROS, 2, 2.0, 1.0),
@@ -114,23 +115,29 @@ def test_a_window_that_empties_out_says_so_and_forgets() -> None:
 
 def test_time_goes_on_without_events_to_where_it_is_told() -> None:
     ev = rs.ModelEvaluator(window=rs.LastDuration(10), every=rs.EverySeconds(5))
-    ev.update([0, 1], [0.1, 0.9], times=[1 * MICROS, 2 * MICROS])
-    assert [row.due for row in ev.advance(5 * MICROS)] == []
-    assert [row.due for row in ev.advance(5 * MICROS + 1)] == [5 * MICROS]
-    assert [(row.due, row.window_events) for row in ev.advance(10**9 * MICROS)] == [(15 * MICROS, 0)]
+    ev.update([0, 1], [0.1, 0.9], times=moments([1 * MICROS, 2 * MICROS]))
+    assert [row.due for row in ev.advance(moment(5 * MICROS))] == []
+    assert [row.due for row in ev.advance(moment(5 * MICROS + 1))] == [5 * MICROS]
+    assert [(row.due, row.window_events) for row in ev.advance(moment(10**9 * MICROS))] == [(15 * MICROS, 0)]
     assert len(ev.finish()) == 0
 
 
 def test_the_last_row_comes_once_whatever_the_grid_says() -> None:
     ev = rs.ModelEvaluator(every=rs.EverySeconds(10))
-    rows = [*ev.update([0, 1, 1], [0.1, 0.9, 0.3], times=[1, 2, 11 * MICROS]), *ev.finish(), *ev.finish()]
+    rows = [
+        *ev.update([0, 1, 1], [0.1, 0.9, 0.3], times=moments([1, 2, 11 * MICROS])),
+        *ev.finish(),
+        *ev.finish(),
+    ]
     assert [(row.row, row.seq, row.due) for row in rows] == [(0, 2, 10 * MICROS), (1, 3, None)]
 
 
 def test_events_too_late_for_the_window_count_and_change_nothing() -> None:
     ev = rs.ModelEvaluator(window=rs.LastDuration(10), every=rs.EveryEvents(1))
     rows = ev.update(
-        [0, 1, 1, 1], [0.1, 0.9, 0.0, 0.2], times=[20 * MICROS, 25 * MICROS, 15 * MICROS, 15 * MICROS + 1]
+        [0, 1, 1, 1],
+        [0.1, 0.9, 0.0, 0.2],
+        times=moments([20 * MICROS, 25 * MICROS, 15 * MICROS, 15 * MICROS + 1]),
     )
     assert [(row.seq, row.window_events, row.auc) for row in rows] == [
         (1, 1, None), (2, 2, 1.0), (3, 2, 1.0), (4, 3, 1.0),
@@ -145,8 +152,10 @@ def test_windows_and_grids_by_time_want_times(choices: dict[str, Any]) -> None:
     with pytest.raises(rs.InputError, match=r"5s needs the time of every event; give times="):
         ev.update([0, 1], [0.1, 0.2])
     with pytest.raises(rs.InputError, match="check the unit"):
-        ev.update([0, 1], [0.1, 0.2], times=[0, 2**62])
-    assert len(ev.update([0, 1], [0.1, 0.2], times=[0, 10**9])) + ev.seq == 3 - (choices.get("every") is None)
+        ev.update([0, 1], [0.1, 0.2], times=moments([0, 2**62]))
+    assert len(ev.update([0, 1], [0.1, 0.2], times=moments([0, 10**9]))) + ev.seq == 3 - (
+        choices.get("every") is None
+    )
 
 
 # ---- adaptive windows

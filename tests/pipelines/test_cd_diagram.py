@@ -45,7 +45,7 @@ def drawn(ranks, names, difference, groups):
         lambda k: st.lists(st.lists(st.integers(0, 5), min_size=k, max_size=k), min_size=2, max_size=12)
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_lines_bars_and_labels_lie_where_the_ranks_say(table):
     test = friedman_nemenyi(np.array(table, float))
     k = len(test.ranks)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -19,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 from command import COMMAND, call, names, run, said, start
 from numba.core import event
+from rocsteady.core.errors import ConfigError
 from rocsteady.pipelines import cli
 from rocsteady.pipelines.progress import OnCompilation, ProgressLine
 from rocsteady.transforms import progress
@@ -43,6 +46,8 @@ def folder(tmp_path, monkeypatch):
         "near.csv": OK.replace("score", "scores"),
         "double.csv": "score,label,score\n0.1,0,0.2\n",
         "empty.csv": "",
+        "ids.csv": OK.replace("score", "order_id,score"),
+        "models.csv": OK.replace("score", "model,score"),
         "fake.parquet": "no parquet at all",
         "plain.csv.gz": OK,
         "events.txt": OK,
@@ -80,6 +85,7 @@ MISTAKES = {
     "evaluate ok.csv --label lable --output o.csv": "'lable' 'label' --label COL",
     "evaluate ok.csv --time when --output o.csv": "'when' score, label --time COL",
     "evaluate ok.csv --id key --output o.csv": "'key' --id COL",
+    "evaluate ids.csv --id order --output o.csv": "'order' did you mean 'order_id'? --id COL",
     "evaluate ok.csv --model who --output o.csv": "'who' --model COL",
     "evaluate ok.csv --predicted class --output o.csv": "'class' --predicted COL",
     "evaluate ok.csv --slice country --output o.csv": "'country' --slice COL",
@@ -173,7 +179,7 @@ MISTAKES = {
     "evaluate - --labels l.csv --output o.csv": "--labels l.csv SOURCE - JoinLabels",
     # alerts
     "evaluate ok.csv --output o.csv --alerts a.csv": "--alerts a.csv --alert RULE",
-    "evaluate ok.csv --output o.csv --alert auk<1": "--alert 'auk<1' did you mean 'aum' or 'auc'?",
+    "evaluate ok.csv --output o.csv --alert auk<1": "--alert 'auk<1' did you mean 'auc' or 'aum'?",
     "evaluate ok.csv --output o.csv --alert auc": "--alert 'auc' drops or rises",
     "evaluate ok.csv --output o.csv --alert auc<1 --alert auc<1.0": "--alert 'auc < 1' 2 times",
     "evaluate ok.csv --output o.csv --alert brier<1": "--alert 'brier < 1' not computed --probabilities",
@@ -195,6 +201,13 @@ MISTAKES = {
     "evaluate ok.csv --output o.csv --runner locla": "'locla' did you mean local?",
     "evaluate ok.csv --output o.csv --runner os.nothing": "'os.nothing' local",
     "evaluate ok.csv --output o.csv other": "'other'",
+    # one value where one counts
+    "evaluate ok.csv --output o.csv --score a --score b": "--score a and --score b: leave one out",
+    "evaluate ok.csv --window all --output o.csv --window=last:5": "--window all and --window last:5:",
+    "evaluate ok.csv --output o.csv --output p.csv": "--output o.csv and --output p.csv:",
+    "compare r.csv -o a.csv --output b.csv": "-o a.csv and --output b.csv: compare --help",
+    "state import dir --output a --output b": "--output a and --output b: import --help",
+    "evaluate ok.csv --output kafka://h:1/t --kafka-option a=x --kafka-option a=y": "--kafka-option a twice",
 }
 
 
@@ -208,6 +221,14 @@ def test_a_mistake_is_one_sentence_and_status_2_before_anything_is_written(words
     for needle in needles:
         assert needle.replace("\0", " ").strip() in ran.lines[0], ran.lines[0]
     assert names() == before
+
+
+@pytest.mark.parametrize("option", ["--id order", "--slice scor", "--weight lable", "--time modle"])
+def test_a_column_that_is_far_or_that_has_another_role_is_not_suggested(option, capsys):
+    ran = call(capsys, "evaluate", "models.csv", *option.split(), "--output", "o.csv")
+    assert ran.status == 2
+    assert "it has model, score, label" in ran.lines[0]
+    assert "did you mean" not in ran.lines[0]
 
 
 def test_without_a_word_there_is_help_and_status_2(capsys):
@@ -306,7 +327,9 @@ def test_a_failed_job_leaves_the_output_of_the_last_one(packed, capsys):
 
 
 @posix
-@pytest.mark.parametrize("more", [(), ("--every", "400", "--curves", "c.csv", "--curves-every", "50")])
+@pytest.mark.parametrize(
+    "more", [("--every", "1"), ("--every", "400", "--curves", "c.csv", "--curves-every", "50")]
+)
 def test_a_full_disk_fails_the_job_with_a_sentence(more, capsys):
     """In place of the disk, a limit on the size of a file."""
     import resource
@@ -316,7 +339,7 @@ def test_a_full_disk_fails_the_job_with_a_sentence(more, capsys):
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, usual[1]))
     try:
-        ran = call(capsys, "evaluate", "many.csv", "--every", "1", "--output", "o.csv", *more)
+        ran = call(capsys, "evaluate", "many.csv", "--output", "o.csv", *more)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, usual)
     assert (ran.status, len(ran.lines)) == (1, 1), ran
@@ -360,7 +383,8 @@ def test_an_output_that_can_be_no_file_is_found_before_the_job(option, capsys):
         f"{'n' * 252}.csv": "name too long",
     }
     for name, expected in words.items():
-        ran = call(capsys, "evaluate", "ok.csv", "--output", "o.csv", option, name)
+        outputs = {"--output": "o.csv", option: name}
+        ran = call(capsys, "evaluate", "ok.csv", *(word for pair in outputs.items() for word in pair))
         assert (ran.status, len(ran.lines)) == (2, 1), ran
         assert ran.lines[0].startswith(f"rocsteady: {option} {name} ")
         assert expected in ran.lines[0]
@@ -402,6 +426,34 @@ def test_the_help_of_evaluate_tells_every_option(capsys):
     out = call(capsys, "evaluate", "--help").out
     _, parsers = cli._parsers()
     assert all(name in out for name in parsers["evaluate"]._option_string_actions)
+
+
+def test_no_option_of_any_command_loses_a_value():
+    """Two values of an option are an error that shows both, unless the option is declared repeatable."""
+    top, _ = cli._parsers()
+    (commands,) = (action.choices for action in top._actions if action.dest == "command")
+    (state,) = (action.choices for action in commands["state"]._actions if action.dest == "action")
+    parsers = [*(parser for name, parser in commands.items() if name != "state"), *state.values()]
+    assert {*commands} == {*cli.COMMANDS}
+    tried = 0
+    for parser in parsers:
+        for action in parser._actions:
+            if not action.option_strings or action.nargs == 0:
+                continue
+            first, second = action.choices[:2] if action.choices else ("1", "2")
+            words = [action.option_strings[0], first, action.option_strings[-1], second]
+            if isinstance(action, argparse._AppendAction | argparse._ExtendAction):
+                assert "repeatable" in action.help or action.nargs == "+" or "--learner" in words, words
+                continue
+            with pytest.raises(ConfigError, match=f"{words[0]} {first} and {words[2]} {second}: one value"):
+                parser.parse_known_args(words)
+            tried += 1
+    assert tried > 90
+
+
+def test_the_same_value_twice_is_one(capsys):
+    ran = call(capsys, "evaluate", "ok.csv", "--output", "o.csv", "--every", "2", "--every", "2")
+    assert ran.counts == (4, 4, 0, 2)
 
 
 def test_version(capsys):
@@ -554,6 +606,40 @@ def test_streams_that_are_closed_take_nothing_with_them():
     )
     assert done.returncode == 0
     assert [json.loads(line)["model"] for line in Path("rows.jsonl").read_text().splitlines()] == ["ok"]
+
+
+@posix
+@pytest.mark.parametrize(
+    ("to", "words", "status", "reason"),
+    [
+        (">&-", "evaluate ok.csv --output -", 1, "it is closed"),
+        (">&-", "evaluate - --output - <ok.jsonl", 1, "it is closed"),
+        (">&- <&-", "evaluate ok.csv --output -", 1, "it is closed"),
+        (">&-", "evaluate --help", 1, "it is closed"),
+        (">/dev/full", "evaluate ok.csv --output -", 1, "No space left on device"),
+        (">/dev/full", "--version", 1, "No space left on device"),
+        (">&-", "evaluate ok.csv --output rows.csv", 0, None),
+    ],
+)
+def test_rows_that_nobody_can_get_are_not_called_written(to, words, status, reason):
+    """And a stdout that takes nothing harms no command that writes nothing there."""
+    Path("ok.jsonl").write_text('{"score": 0.5, "label": 1}\n')
+    shell = f"exec {shlex.join(COMMAND)} {words} {to}"
+    done = subprocess.run(["sh", "-c", shell], stderr=subprocess.PIPE, text=True, check=False)
+    lines = said(done.stderr)
+    assert done.returncode == status, lines
+    if reason is None:
+        assert "1 row in rows.csv" in lines[0]
+    else:
+        assert lines == [f"rocsteady: stdout cannot be written to: {reason}"]
+
+
+@posix
+def test_help_may_be_cut_short():
+    shell = f"{shlex.join(COMMAND)} evaluate --help | head -1; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[1:] in (["0"], ["1"])
 
 
 @posix

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow.parquet
 import pytest
+from rocsteady.core.comparisons import Checkpoint, blank_row
 from rocsteady.core.significance import friedman_nemenyi, wilcoxon
 from rocsteady.pipelines.cli import main
+from rocsteady.pipelines.compare import summary
 from rocsteady.transforms.read_rows import read_rows
 
 FOLDS = 8
@@ -138,3 +140,40 @@ def test_rows_without_slices_are_not_compared(tmp_path, capsys):
     assert main(["evaluate", str(events), "--output", str(tmp_path / "rows.csv")]) == 0
     assert main(["compare", str(tmp_path / "rows.csv"), "--output", str(tmp_path / "c.csv")]) == 2
     assert "the rows have no slices" in capsys.readouterr().err
+
+
+def row_of(checkpoint, folds, p_value, better="", measure="auc"):
+    at = Checkpoint(checkpoint, None, 10 * checkpoint)
+    row = blank_row(at, "", measure, "wilcoxon", "old", "new", folds, 0.05, None)
+    return row._replace(p_value=p_value, p_holm=p_value, better=better)
+
+
+def test_a_last_checkpoint_without_folds_is_not_the_last_word():
+    """Folds that end early leave it empty: what is shown is what the last checkpoint with folds shows."""
+    rows = [row_of(428, 8, 0.2), row_of(429, 8, 0.01, "new"), row_of(655, 0, None)]
+    assert list(summary(rows)) == [
+        "by auc models are compared at checkpoint 429, which has 8 folds: the last checkpoint, 655, has 0",
+        "new is better than old by auc, wilcoxon test (p 0.01), since checkpoint 429",
+    ]
+    assert list(summary([row_of(429, 8, 0.2), row_of(655, 2, 0.5)])) == [
+        "by auc models are compared at checkpoint 429, which has 8 folds: the last checkpoint, 655, has 2",
+        "no model is shown to be better than another at checkpoint 429",
+    ]
+    assert list(summary([row_of(1, 7, 0.01, "old"), row_of(2, 8, 0.2)])) == [
+        "no model is shown to be better than another at the last checkpoint"
+    ]
+    (told,) = summary([row_of(1, 1, None), row_of(2, 0, None)])
+    assert told == "by auc nothing can be tested: no checkpoint has two folds with values of two models"
+
+
+def test_each_measure_has_a_last_checkpoint_of_its_own():
+    rows = [
+        row_of(3, 8, 0.01, "new"),
+        row_of(4, 0, None),
+        row_of(3, 8, 0.3, "", "h"),
+        row_of(4, 8, 0.01, "old", "h"),
+    ]
+    assert list(summary(rows))[1:] == [
+        "new is better than old by auc, wilcoxon test (p 0.01), since checkpoint 3",
+        "old is better than new by h, wilcoxon test (p 0.01), since checkpoint 4",
+    ]

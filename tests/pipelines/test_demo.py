@@ -56,7 +56,8 @@ def test_the_tables_are_the_last_rows_and_a_second_run_trains_nothing(capsys):
     )
     assert any(added_up in line and "rows in there/flights/rows.parquet" in line for line in lines)
     assert f"rocsteady: {landed:,} labels read = {landed:,} used" in lines
-    assert f"  {4 * unlabelled} x unmatched: no label came within ttl (" in err
+    told = re.findall(r"  (\d+) x unmatched: no label within ttl( before the input ended)? \(", err)
+    assert sum(int(count) for count, _ in told) == 4 * unlabelled
     assert any(
         "window adaptive:1e-20:placement: 16 rows in there/flights/adaptive.parquet" in x for x in lines
     )
@@ -192,19 +193,21 @@ def test_a_flight_that_never_landed_is_unmatched_for_every_learner_with_how_long
     for place, (moment, *one) in enumerate(zip(micros(predictions), *columns, strict=True)):
         if one[1] not in landed:
             days, waited = 86_400_000_000, end - moment
-            reason = f"no label had come when the input ended, {in_words(waited)} later"
-            if waited >= 3 * days:
-                reason = "no label came within 3d"
-            wanted.append((place, "unmatched", reason, str(training.predictions), moment, *one))
+            reason, detail = "no label within ttl", "no label of this id lies within 3d after it"
+            if waited < 3 * days:
+                reason += " before the input ended"
+                detail += f"; the input ended {in_words(waited)} after it"
+            why = reason, detail, min(waited, 3 * days) / 1e6, 3 * 86_400.0
+            wanted.append((place, "unmatched", *why, str(training.predictions), moment, *one))
     letters = pq.read_table(flights / "dead_letters.parquet").sort_by("position")
-    columns = (letters[name].to_pylist() for name in ("position", "kind", "reason", "source"))
+    names = ("position", "kind", "reason", "detail", "gap_seconds", "limit_seconds", "source")
+    columns = (letters[name].to_pylist() for name in names)
     more = (letters[name].to_pylist() for name in ("model", "id"))
     carriers = [json.loads(raw)["carrier"] for raw in letters["raw"].to_pylist()]
     assert list(zip(*columns, micros(letters), *more, carriers, strict=True)) == wanted
     assert Counter(letters["model"].to_pylist()) == dict.fromkeys(MODELS, training.unlabelled)
-    reasons = {reason for _, _, reason, *_ in wanted}
-    assert "no label came within 3d" in reasons
-    assert len(reasons) > 5
+    assert len({reason for _, _, reason, *_ in wanted}) == 2
+    assert len({detail for _, _, _, detail, *_ in wanted}) > 5
 
 
 def test_numbers_that_do_not_add_up_fail_the_demo(training, flights):

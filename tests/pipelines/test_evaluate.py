@@ -176,13 +176,13 @@ def test_positive_may_be_a_word_or_any_spelling_of_a_number(capsys):
 def test_labels_of_three_values_are_dead_letters_that_name_the_remedy(capsys):
     write("s.csv", stream(30), ["score", "word"])
     ran = call(capsys, "evaluate", "s.csv", "--label", "word", "--output", "o.csv")
-    assert ran.status == 0
+    assert ran.status == 3
     assert ran.counts == (30, 0, 30, 0)
-    assert "30 x label: " in ran.lines[2]
-    assert ran.lines[3].startswith("rocsteady: no event was applied: most often label: ")
-    assert "name the positive class with --positive" in ran.lines[3]
-    assert "--positive" in ran.lines[2]
-    assert "(the first at position 0)" in ran.lines[2]
+    assert ran.lines[2] == "  30 x label is unknown (the first at position 0)"
+    assert ran.lines[3] == (
+        "rocsteady: no event was applied: most often label is unknown (in the column 'word'); name the "
+        "positive class with --positive, or check --label"
+    )
     assert pyarrow.csv.read_csv("o.csv").num_rows == 0
 
 
@@ -192,24 +192,24 @@ def test_labels_of_three_values_are_dead_letters_that_name_the_remedy(capsys):
         (
             "score,label,time\nx,1,1\n",
             (),
-            "score: ... is not a number; check --score, which names the column 'score'",
+            "score is not a number (in the column 'score'); check --score",
         ),
         (
             "p,label\n3,1\n",
             ("--probabilities", "--score", "p"),
             "leave out --probabilities, or check --score",
         ),
-        ("score,label,t\n.3,1,soon\n", ("--time", "t"), "check --time and --time-unit"),
-        ("score,label\n.3,\n", (), "label: missing; check --label, which names the column 'label'"),
-        ("score,label,model\n.3,1,\n", (), "model: missing; check --model, which names the column 'model'"),
+        ("score,label,t\n.3,1,soon\n", ("--time", "t"), "name the form of texts with --time-format"),
+        ("score,label\n.3,\n", (), "label is missing (in the column 'label'); check --label"),
+        ("score,label,model\n.3,1,\n", (), "check --model, or give all records one name with --model-name"),
     ],
 )
 def test_a_job_that_applied_nothing_says_so_with_the_remedy(text, options, words, capsys):
     Path("s.csv").write_text(text)
     ran = call(capsys, "evaluate", "s.csv", *options, "--output", "o.csv")
-    assert ran.status == 0
-    assert ran.lines[-1].startswith("rocsteady: no event was applied: most often ")
-    assert ran.lines[-1].endswith(words), ran.lines
+    assert ran.status == 3
+    assert ran.lines[-2].startswith("rocsteady: no event was applied: most often ")
+    assert ran.lines[-2].endswith(words), ran.lines
 
 
 def warnings(capsys, *arguments):
@@ -265,7 +265,7 @@ def test_predicted_classes_make_the_kappa_family_multi_class(capsys):
         assert row["accuracy"] == pytest.approx(accuracy_score(data["word"], data["said"]), abs=1e-12)
         assert row["kappa"] == pytest.approx(cohen_kappa_score(data["word"], data["said"]), abs=1e-12)
     assert plain["auc"] is None
-    assert "auc: " in plain["reason"]
+    assert plain["reason"].startswith("auc, ")
     assert row["auc"] == pytest.approx(roc_auc_score(data["word"] == "bad", data["score"]), abs=1e-12)
 
 
@@ -428,11 +428,16 @@ def test_what_cannot_count_is_a_dead_letter_at_its_position_in_every_format(caps
     assert [row["position"] for row in found["parquet"]] == [1, 2, 3, 4, 5, 8, 9]
     for rows in found.values():
         for row, expected in zip(rows, found["parquet"], strict=True):
-            for name in ("kind", "reason", "source", "position", "raw"):
-                assert row[name] == expected[name]
+            for name in ("kind", "reason", "source", "position", "raw", "field", "value", "detail"):
+                assert (row[name] or None) == expected[name]
     assert {row["kind"] for row in found["parquet"]} == {"invalid"}
-    assert "score: " in found["parquet"][-1]["reason"]
-    assert "label: " in found["parquet"][-1]["reason"]
+    assert [row["reason"] for row in found["parquet"]] == [
+        "score is not finite", "time cannot be read", "score is not finite", "score is missing",
+        "label is missing", "wrong number of fields", "score is not finite",
+    ]  # fmt: skip
+    assert [row["value"] for row in found["parquet"]] == ["nan", "soon", "inf", None, None, None, "-inf"]
+    assert "score: " in found["parquet"][-1]["detail"]
+    assert "label: " in found["parquet"][-1]["detail"]
     assert json.loads(found["parquet"][0]["raw"])["time"] == "2024-01-02"
 
 
@@ -447,7 +452,7 @@ def test_the_summary_names_the_kinds_of_dead_letters_most_frequent_first(capsys)
     ran = call(capsys, "evaluate", "s.csv", "--output", "o.csv")
     assert ran.counts == (6, 1, 5, 1)
     assert ran.lines[1] == "rocsteady: dead letters, kept with --dead-letters PATH:"
-    assert ran.lines[2] == "  3 x score: ... is not a number (the first at position 1)"
+    assert ran.lines[2] == "  3 x score is not a number (the first at position 1)"
     assert sorted(line.rpartition("position ")[2] for line in ran.lines[3:]) == ["3)", "4)"]
     ran = call(capsys, "evaluate", "s.csv", "--output", "o.csv", "--dead-letters", "d.csv")
     assert ran.lines[1] == "rocsteady: dead letters, in d.csv:"
@@ -460,7 +465,7 @@ def test_text_in_the_score_column_deep_in_a_file_costs_one_event(capsys):
     ran = call(capsys, "evaluate", "deep.csv", "--every", "100000", "--output", "o.csv")
     assert ran.status == 0
     assert ran.counts == (250_000, 249_999, 1, 3)
-    assert "1 x score: ... is not a number (the first at position 240,000)" in ran.lines[2]
+    assert "1 x score is not a number (the first at position 240,000)" in ran.lines[2]
 
 
 def test_repeated_ids_all_count(capsys):
@@ -494,7 +499,7 @@ def test_ten_thousand_models_with_one_event_each(capsys):
     assert [row["model"] for row in rows] == [f"m{i:05}" for i in range(n)]
     assert {row["seq"] for row in rows} == {1}
     assert {row["auc"] for row in rows} == {None}
-    assert all("auc: one class in window" in row["reason"] for row in rows)
+    assert all(row["reason"].startswith("auc, ") for row in rows)
 
 
 def test_stdout_may_be_one_without_bytes(monkeypatch, capsys):
@@ -530,6 +535,10 @@ def test_the_sentence_is_found_in_what_an_engine_made_of_it():
         "the job failed: UnicodeEncodeError: 'utf-8' codec can't encode character '\\udcff' in position 0: "
         "surrogates not allowed"
     )
+    cancelled = RuntimeError(
+        "Pipeline nightly failed: org.apache...JobCancellationException: Job was cancelled."
+    )
+    assert reason_of(cancelled).startswith("the job was cancelled on its cluster")
     assert reason_of(KeyError("a")) == "the job failed: KeyError: 'a'"
     assert reason_of(ValueError()) == "the job failed: ValueError: "
 
@@ -582,3 +591,46 @@ def test_nothing_but_the_outputs_is_left(capsys):
     write("s.csv", stream(20), ["score", "label"])
     evaluated(capsys, "s.csv", "--dead-letters", "d.csv")
     assert names() == ["d.csv", "rows.parquet", "s.csv"]
+
+
+def test_a_format_of_times_is_for_labels_and_replays_too(capsys):
+    score, label = [i % 7 / 7 for i in range(40)], [i % 2 for i in range(40)]
+    day = [f"{1 + i // 2:02}/03/2026" for i in range(40)]
+    write("p.csv", {"score": score, "id": range(40), "made": day})
+    write("l.csv", {"label": label, "id": range(40), "known": day})
+    write("e.csv", {"score": score, "id": range(40), "label": label, "made": day})
+    how = ("--time", "made", "--time-format", "%d/%m/%Y", "--id", "id", "--window", "last:7d")
+    joined = evaluated(capsys, "p.csv", "--labels", "l.csv", "--label-time", "known", *how)
+    rows = evaluated(capsys, "e.csv", *how)
+    assert without(joined, "model") == without(rows, "model")
+    assert rows[-1]["window_events"] == 14
+    assert call(capsys, "replay", "e.csv", *how[:4], "--speed", "max", "--output", "played").status == 0
+    played = sorted(Path("played").glob("*.jsonl"))
+    assert '"made":"2026-03-20T00:00:00Z"' in played[-1].read_text().replace('": "', '":"')
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--time", "t", "--time-format", "%Q"), "--time-format"),
+        (("--time-format", "%Y"), "needs times; name their column with --time COL"),
+        (("--time", "t", "--time-format", "%Y", "--time-unit", "ms"), "leave one of them out"),
+    ],
+)
+def test_a_format_that_cannot_be_is_refused_before_the_job_starts(options, words, capsys):
+    write("s.csv", {"score": [0.1, 0.9], "label": [0, 1], "t": [2024, 2025]})
+    ran = call(capsys, "evaluate", "s.csv", *options, "--output", "rows.csv")
+    assert ran.status == 2
+    assert words in ran.lines[-1]
+
+
+def test_numbers_in_another_unit_are_said_once_and_stand_in_the_report(capsys):
+    for name in ("a.csv", "b.csv"):
+        write(name, {"score": [0.1, 0.9], "label": [0, 1], "t": [20240102, 20240103]})
+    ran = call(
+        capsys, "evaluate", "a.csv", "b.csv", "--time", "t", "--output", "rows.csv", "--report", "r.html"
+    )
+    said = [line for line in ran.lines if "--time-format %Y%m%d" in line]
+    assert (ran.status, len(said)) == (0, 1)
+    assert "20240102 are read in s, as 1970-08-23T06:15:02Z" in said[0]
+    assert "give --time-format %Y%m%d" in Path("r.html").read_text()

@@ -62,7 +62,7 @@ def test_the_page_holds_the_rows_the_curves_and_what_became_of_every_event(capsy
     )  # fmt: skip
     said = counters()
     assert (said["Events read"], said["Applied"], said["Dead letters"]) == ("900", "898", "2")
-    assert "score: missing" in Path("r.html").read_text()
+    assert "score is missing" in Path("r.html").read_text()
 
 
 def test_a_report_beside_curves_and_dead_letters_shows_the_same(capsys):

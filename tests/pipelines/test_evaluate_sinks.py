@@ -80,7 +80,7 @@ def test_a_live_job_fills_a_folder(capsys):
         ("--output events.jsonl/", "output 'events.jsonl/' is a file, and the slash says a folder"),
         ("--output rows/ --dead-letters ./rows/", "is the place of the rows; name another"),
         ("--output rows/ --report r.html", "--report r.html: the rows go to rows/, where"),
-        ("--output kafka://a:1/t --kafka-option x", "--kafka-option x: give key=value"),
+        ("--output kafka://a:1/t --kafka-option x", "--kafka-option (number 1; not shown, it may"),
         ("--output - --prometheus 9100", "--prometheus '9100': give :port or host:port"),
         ("--output - --prometheus :99999", "--prometheus ':99999': give :port or host:port"),
         ("--output - --prometheus :1 --prometheus-models x", "--prometheus-models 'x': give a whole number"),

@@ -60,7 +60,12 @@ def test_events_that_come_twice_count_once_and_are_told_by_their_place(capsys):
         ("duplicate", "twice.csv", 400, "c", 5), ("duplicate", "twice.csv", 401, "c", 17),
         ("duplicate", "twice.csv", 402, "c", 5), ("duplicate", "twice.csv", 403, "a", 300),
     }  # fmt: skip
-    assert {row["reason"] for row in letters} == {"its model and id came before, with a time 1h earlier"}
+    assert {(row["reason"], row["detail"], row["gap_seconds"], row["limit_seconds"]) for row in letters} == {
+        (
+            "second event of this model and id", "its model and id came before, with a time 1h earlier",
+            3_600, 7_200,
+        )
+    }  # fmt: skip
     assert '"score":' in letters[0]["raw"]
     without, _ = evaluate(capsys, "twice.csv", *options[:4])
     assert without != once

@@ -39,8 +39,9 @@ def source(tmp_path_factory):
 
 
 def prequential(capsys, source, output, *words):
+    said = [*WORDS] if "--every" not in words else [*WORDS[:-2]]
     return call(
-        capsys, "prequential", source, "--learner", "majority", "--learner", "naive-bayes", *WORDS, *words,
+        capsys, "prequential", source, "--learner", "majority", "--learner", "naive-bayes", *said, *words,
         "--output", str(output),
     )  # fmt: skip
 
@@ -160,8 +161,10 @@ def test_classes_learners_of_ones_own_and_noise(capsys, source, tmp_path):
     found = tables(tmp_path / "o")
     letters = found["dead_letters.parquet"].to_pylist()
     assert {letter["model"] for letter in letters} == {"moody"}
+    assert {letter["reason"] for letter in letters} == {"learner failed"}
+    assert all(letter["detail"].startswith("fold ") for letter in letters)
     assert all("x" in json.loads(letter["raw"]) for letter in letters)
-    assert any("the learner moody failed" in line for line in ran.lines)
+    assert any("invalid: learner failed; see" in line for line in ran.lines)
     rows = found["rows.parquet"].to_pylist()
     assert {row["model"] for row in rows} == {"sgd", "persistent"}  # True and False are none of the classes
     assert {row["test"] for row in found["comparisons.parquet"].to_pylist()} >= {

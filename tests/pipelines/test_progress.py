@@ -39,6 +39,16 @@ def test_what_a_savepoint_held_is_no_defect(job, capsys):
     assert len(said(capsys, job, events_read=44, events_applied=100, rows_written=1)) == 1
 
 
+def test_counters_of_a_job_that_was_begun_again_are_told_to_be_so(job, capsys):
+    """They may be more or fewer than were read, and say nothing of what waits."""
+    for applied in (144, 210):
+        counts = Counter(events_read=200, events_applied=applied, rows_written=1)
+        summarise(Outcome(counts, [], None, restarted="2026-11-23T10:00:00Z"), job)
+        first, second = capsys.readouterr().err.splitlines()
+        assert f"200 events read = {applied} applied" in first
+        assert "begun again after a failure, last at 2026-11-23T10:00:00Z: its runner's counters" in second
+
+
 def test_learners_are_trained_behind_what_was_read():
     line = ProgressLine(False, 10, 1, reports=lambda instances: instances // 25)
     assert line._line(Progress(40, 0, 4), 1.0) == "40 instances read (40%); 1 s"

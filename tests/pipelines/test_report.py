@@ -37,6 +37,7 @@ from rocsteady.transforms.write_curves import CURVE_SCHEMA
 from rocsteady.transforms.write_rows import SETTINGS_KEY
 from rocsteady.transforms.write_table import write_table
 from scipy.stats import norm
+from times import moments
 
 NORMAL = norm.ppf(0.975)
 
@@ -132,7 +133,7 @@ def in_window(window, every=100, n=3_000, spoiled=(0.5, 1.0)):
     settings = EvaluatorSettings(window=parse_window(window), every=parse_every(str(every)))
     ev = ModelEvaluator(settings, model="m")
     times = (START + np.arange(n) * 3_600_000_000).astype("M8[us]")
-    parts = [ev.update(*events(n, 3, spoiled), times=times), ev.finish()]
+    parts = [ev.update(*events(n, 3, spoiled), times=moments(times)), ev.finish()]
     table = pa.concat_tables([part.to_arrow() for part in parts])
     return table, {settings.config_hash(): json.loads(settings.canonical())}
 

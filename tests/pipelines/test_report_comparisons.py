@@ -19,13 +19,18 @@ from comparison_files import compared_tables, edited, fold_rows
 from hypothesis import given
 from hypothesis import strategies as st
 from report_tables import NASTIER, NASTY, evaluated_rows
-from rocsteady.core.comparisons import LOWER_IS_BETTER, Checkpoint, compare_learners, found_since
+from rocsteady.core.comparisons import LOWER_IS_BETTER, Checkpoint, FoldMean, compare_learners, found_since
 from rocsteady.pipelines.report import report_page, write_report
 from rocsteady.pipelines.report_comparisons import comparisons_of, means_of
 from rocsteady.pipelines.report_comparisons_html import PAIRS_SHOWN, better_section, p_text
 from rocsteady.pipelines.report_rows import report_rows
 from rocsteady.pipelines.report_text import NONE
-from rocsteady.transforms.comparison_tables import COMPARISON_SCHEMA, MEAN_SCHEMA, comparisons_to_arrow
+from rocsteady.transforms.comparison_tables import (
+    COMPARISON_SCHEMA,
+    MEAN_SCHEMA,
+    comparisons_to_arrow,
+    means_to_arrow,
+)
 from rocsteady.transforms.write_table import write_table
 
 
@@ -72,6 +77,38 @@ def tables():
 
 
 # ---- the facts
+
+
+def test_a_last_checkpoint_with_too_few_folds_is_told_and_not_used():
+    values = np.array([[0.8 + 0.01 * fold for fold in range(8)], [0.7 + 0.01 * fold for fold in range(8)]])
+    rows = [
+        row
+        for place in range(3)
+        for row in compare_learners(["a", "b"], values, "auc", Checkpoint(place, None, place))
+    ]
+    late = values.copy()
+    late[:, 2:] = np.nan
+    rows += compare_learners(["a", "b"], late, "auc", Checkpoint(3, None, 3))
+    (one,) = comparisons_of(comparisons_to_arrow(rows))
+    assert (one.at.checkpoint, one.folds, one.last.checkpoint, one.last_folds) == (2, 8, 3, 2)
+    assert one.leader is not None
+    assert (one.leader.learner, one.leader.since.checkpoint) == ("a", 0)
+    page = section(comparisons_to_arrow(rows))
+    assert (
+        "over 8 folds at event 2, because the last checkpoint, event 3, has 2 folds: a is better than b"
+        in page
+    )
+    assert "up to the last checkpoint (event 3)" in page
+
+
+def test_means_are_of_the_last_checkpoint_with_enough_folds():
+    means = [
+        FoldMean(place, None, place, model, "auc", folds, 0.5 + place / 10, 0.1, 0.4, 0.9)
+        for place, folds in ((0, 8), (1, 8), (2, 1))
+        for model in ("a", "b")
+    ]
+    found = means_of(means_to_arrow(means))
+    assert found.latest(0, 0) == (0.6, 0.1, 8)
 
 
 @given(st.lists(st.tuples(st.sampled_from("xy"), st.integers(0, 6), st.sampled_from(["", "a", "b"]))))

@@ -75,6 +75,45 @@ def test_a_day_after_the_other_gives_the_rows_of_both(capsys, kind, shards):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["position", pytest.param("time", marks=pytest.mark.slow)])
+def test_a_model_gets_a_shard_of_its_own_and_loses_it_again(capsys, kind):
+    """By the import itself, and by `state import`: rows are those of both days together."""
+    right, _ = run(capsys, "e1.csv", "e2.csv", *KINDS[kind])
+    first, _ = run(capsys, "e1.csv", *KINDS[kind], "--export-state", "state")
+    own = ["--own-shard", "m1", "--own-shard", "ü"]
+    assert call(capsys, "state", "import", "state", "--output", "given", *own).lines == [
+        "rocsteady: evaluators: 4 shards are 4 shards and 2 of one model each in given"
+    ]
+    taken = ["--no-own-shard", "m1", "--own-shard", "m2", "--shards", "3"]
+    assert call(capsys, "state", "import", "given", "--output", "taken", *taken).lines == [
+        (
+            "rocsteady: evaluators: 4 shards and 2 of one model each are "
+            "3 shards and 2 of one model each in taken"
+        )
+    ]
+    goes_on = {
+        "state": own, "given": own, "taken": ["--shards", "3", "--own-shard", "ü", "--own-shard", "m2"],
+    }  # fmt: skip
+    for folder, words in {**goes_on, "given, taken": []}.items():
+        second, _ = run(capsys, "e2.csv", *KINDS[kind], "--import-state", folder.split(",")[0], *words)
+        assert in_order(first + second) == in_order(right), folder
+
+
+def test_a_shard_that_a_model_has_or_has_not_is_told_of(capsys):
+    run(capsys, "e1.csv", "--export-state", "state", "--own-shard", "m1")
+    for words, said in (
+        (["--own-shard", "m1"], "--own-shard m1: a model gets or loses its own shard once; in state these"),
+        (
+            ["--no-own-shard", "m2"],
+            "--no-own-shard m2: a model gets or loses its own shard once; in state these",
+        ),
+    ):
+        ran = call(capsys, "state", "import", "state", "--output", "other", *words)
+        assert ran.status == 2
+        assert said in ran.lines[0]
+        assert ran.lines[0].endswith(" have one: m1")
+
+
 def test_in_worker_processes_too(capsys):
     options = (*KINDS["time"], "--direct_num_workers", "2", "--direct_running_mode", "multi_processing")
     right, _ = run(capsys, "e1.csv", "e2.csv", *KINDS["time"])
@@ -220,18 +259,19 @@ def test_folders_that_are_no_export_are_told(capsys, tmp_path):
     again = ("evaluate", "e1.csv", "--every", "10", "--output", "r.csv", "--export-state", "state")
     assert "holds an export already; name a new folder" in refused(capsys, *again)
     folder = tmp_path / "state"
-    assert len(list(folder.iterdir())) == 5
+    assert len(list(folder.iterdir())) == 2
     manifest = folder / "manifest.json"
     content = json.loads(manifest.read_text())
-    one, other = (folder / content["steps"][0]["files"][shard]["name"] for shard in (1, 2))
+    (one,) = {folder / file["name"] for file in content["steps"][0]["files"]}
     whole = one.read_bytes()
     for data, words in (
-        (whole[:-9], "of 4,"), (whole[:-1] + b"x", "fails its checksum"), (b"", "has 0 of"),
+        (whole[:-9], "of "), (whole[:-1] + b"x", "fails its checksum"), (b"", "has 0 of"),
     ):  # fmt: skip
         one.write_bytes(data)
         line = refused(capsys, *job, "state")
         assert str(one.name) in line
-        assert words in line or "bytes: the export was damaged" in line
+        assert words in line
+        assert "the export was damaged" in line
     one.unlink()
     assert "does not exist, and belongs to the export" in refused(capsys, *job, "state")
     one.write_bytes(whole)
@@ -243,8 +283,7 @@ def test_folders_that_are_no_export_are_told(capsys, tmp_path):
     manifest.write_text("{")
     assert "is damaged" in refused(capsys, "inspect", "state")
     manifest.unlink()
-    assert "it holds 4 states, so the export did not end" in refused(capsys, *job, "state")
-    assert other.exists()
+    assert "it holds 1 states, so the export did not end" in refused(capsys, *job, "state")
 
 
 def test_a_state_is_told_in_words_and_spread_over_other_shards(capsys):
@@ -255,9 +294,10 @@ def test_a_state_is_told_in_words_and_spread_over_other_shards(capsys):
     assert "window last:10000" in out
     assert call(capsys, "state", "import", "state", "--shards", "2", "--output", "two").status == 0
     assert "evaluators: 2 shards" in call(capsys, "inspect", "two").out
-    file = next(Path("two").glob("evaluators-000*"))
+    (file,) = Path("two").glob("shards-*.state")
     out = call(capsys, "inspect", file).out
     assert "shard 0 of 2 of the evaluators" in out
+    assert "shard 1 of 2 of the evaluators" in out
     assert "shards: 2" in out
     assert "has no join of labels" in refused(
         capsys, "state", "import", "state", "--join-shards", "2", "--output", "three"
@@ -270,7 +310,9 @@ def test_a_stream_that_nobody_runs_is_told(capsys):
         capsys, "state", "export", "--control", "ask.json", "--output", "s", "--timeout", "1s"
     )  # fmt: skip
     assert ran.status == 1
+    assert ran.lines[0].startswith("rocsteady: 0 shards are written after ")
     assert "no export was written to" in ran.lines[-1]
+    assert "0 shards are there" in ran.lines[-1]
     assert nothing_is_asked("ask.json")
     assert "the folder nowhere does not exist" in refused(
         capsys, "state", "export", "--control", "nowhere/ask.json", "--output", "s"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from command import call
 from list_partition import ListPartition
-from rocsteady.core.errors import InputError
+from rocsteady.core.errors import ConfigError, InputError
+from rocsteady.core.events import NO_TIME
 from rocsteady.pipelines.evaluation import Streams
 from rocsteady.pipelines.stream_input import going_on
 from rocsteady.transforms.event_fields import EventFields
@@ -29,8 +30,8 @@ def _folder(tmp_path, monkeypatch):
             "SOURCE events.csv beside kafka://127.0.0.1:1/events: files and topics are not read",
         ),
         (
-            [TOPIC, "kafka://127.0.0.1:1/more"],
-            "SOURCE kafka://127.0.0.1:1/more: one topic is read, and 2 are given",
+            [TOPIC, "kafka://127.0.0.1:2/events"],
+            "SOURCE kafka://127.0.0.1:2/events: two topics are called 'events', and a state knows",
         ),
         (
             [TOPIC, "--follow"],
@@ -98,3 +99,20 @@ def test_a_state_goes_on_from_the_offsets_of_its_own_cluster_only(was, now, good
         InputError, match=r"offset 7 of t\[0\] of Kafka cluster A, and this is that of Kafka cl"
     ):
         going_on(streams, export, None)
+
+
+def test_partitions_that_a_state_does_not_know_begin_where_they_are_told():
+    fields = EventFields("score", "label", model="model")
+    sources = [
+        StreamInput(ListPartition(name, (b"{}",) * 9), number, 3, "event", fields, 2)
+        for number, name in enumerate(("old[0]", "old[1]", "new[0]"))
+    ]
+    position = {"offset": 7, "place": "", "high_water": 5}
+    export = Export("state", "id", "0.1.0", "", (), {0: ("old[0]", position)}, {})
+    for start in (None, "earliest"):
+        inputs = going_on(Streams(sources, "source"), export, start).inputs
+        assert [(each.start, each.high_water) for each in inputs] == [(7, 5), (2, NO_TIME), (2, NO_TIME)]
+    with pytest.raises(ConfigError, match="of all partitions; leave one of them out"):
+        going_on(Streams(sources[:1], "source"), export, "earliest")
+    with pytest.raises(InputError, match=r"was read up to offsets of old\[0\], and this job reads new"):
+        going_on(Streams(sources[2:], "source"), export, None)

@@ -120,7 +120,7 @@ def test_what_is_no_flink_is_told_of(tmp_path, body):
         (["--checkpointing_interval=often"], "checkpoints", "=often is no number of milliseconds"),
         (["--flink_master=far:8081", "--environment_type=LOOPBACK"], "workers", "EXTERNAL"),
         (["--environment_type=EXTERNAL", "--environment_config=localhost:1"], "workers",
-         "worker_pool_main --service_port=1"),
+         "`rocsteady-worker --pool 1` there"),
         (["--environment_type=EXTERNAL", "--environment_config=x"], "workers", "no HOST:PORT"),
         (["--environment_type=PROCESS", '--environment_config={"command": "/no/it"}'], "workers", "/no/it"),
         (["--job_endpoint=localhost:1"], "job service", "nothing answers"),

@@ -202,27 +202,50 @@ def test_what_was_not_fetched_is_told_with_the_command(folder, capsys):
             ask()
 
 
-def test_prism_is_compiled_once_and_appears_whole(folder, tmp_path, monkeypatch, capsys):
+SERVER = "go/pkg/beam/runners/prism/internal/jobservices/server.go"
+GO = """
+if [ "$1" = mod ]; then echo "go: downloading"; echo '{"Dir": "%s"}'; exit; fi
+cat %s >"$3"; echo "$@" >>"$3"
+"""
+
+
+def test_prism_is_compiled_once_to_listen_here_and_appears_whole(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
-    program(tmp_path / "bin" / "go", 'echo half >"$GOBIN/prism"; echo no route to the network; exit 1')
+    source = tmp_path / "module" / SERVER
+    source.parent.mkdir(parents=True)
+    source.write_text('lis, err := net.Listen("tcp", fmt.Sprintf(":%d", port))')
+    source.parent.chmod(0o555)
+    go = GO % (tmp_path / "module", SERVER)
+    program(tmp_path / "bin" / "go", f"{go}\necho no route to the network; exit 1")
     assert main(["get", "prism"]) == 2
-    assert "go install github.com/apache/beam" in (said := capsys.readouterr().err)
-    assert "is the network there? It ended with\nno route to the network" in said
+    assert "go build -o" in (said := capsys.readouterr().err)
+    assert "is the network there? It ended with\\nno route to the network" in said
     assert packages.missing(["prism"]) == ["prism"]
     assert list(folder.iterdir()) == [], "nothing half made is left"
 
-    program(tmp_path / "bin" / "go", 'echo "$@" >"$GOBIN/prism"')
+    program(tmp_path / "bin" / "go", go)
     assert main(["get", "prism"]) == 0
     assert packages.missing(["prism"]) == []
-    assert (
-        packages.prism_path().read_text().startswith("install github.com/apache/beam/sdks/v2/go/cmd/prism@v")
-    )
+    made = packages.prism_path().read_text()
+    assert 'net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))' in made
+    assert made.endswith("./go/cmd/prism\n")
     assert f"--runner prism --prism_location {packages.prism_path()}" in capsys.readouterr().out
     assert [path.name for path in folder.iterdir()] == [packages.prism_path().parent.name]
 
     (tmp_path / "bin" / "go").unlink()
     assert main(["get", "prism"]) == 0
     assert f"{packages.prism_path().parent} is there\n" in capsys.readouterr().out
+
+
+def test_a_prism_that_opens_its_port_in_another_way_is_refused(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    source = tmp_path / "module" / SERVER
+    source.parent.mkdir(parents=True)
+    source.write_text("lis, err := listen(port)")
+    program(tmp_path / "bin" / "go", GO % (tmp_path / "module", SERVER))
+    assert main(["get", "prism"]) == 2
+    assert "opens its port in another way than is known here" in capsys.readouterr().err
+    assert list(folder.iterdir()) == []
 
 
 def test_missing_tools_are_told_with_the_remedy(folder, tmp_path, monkeypatch, capsys):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 import sys
 
+from kafka_topics import until
 from requirements import servers
-from rocsteady.runners.servers.processes import free_port, listens
+from rocsteady.runners.servers.processes import birth, free_port, listens
 
 
 def run(folder, *words, status=0):
@@ -36,6 +39,11 @@ def test_up_topic_status_down(tmp_path):
         assert f"Kafka runs already, at 127.0.0.1:{kafka}\n" in again
 
         names = ["job-manager", "job-server", "kafka", "task-manager-1", "task-manager-2"]
+        pid = int(re.search(r"^task-manager-1 .* MB +(\d+)", run(tmp_path, "status"), re.MULTILINE)[1])
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: birth(pid) is None)
+        assert "task-manager-1 had ended, and is started anew\n" in run(tmp_path, "up", "flink")
+
         shown = run(tmp_path, "status")
         assert re.findall(r"^(\S+) +\d+ MB", shown, re.MULTILINE) == names
     finally:

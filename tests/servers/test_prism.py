@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
+from command import start
 from counting_job import SUMS, sum_pairs
 from hash_chain import ChainFactory, events
+from kafka_topics import until
 from requirements import servers
 from rocsteady.runners.servers.packages import prism_path
+from rocsteady.runners.servers.processes import birth
 from rocsteady.transforms.stateful_machine import RunStateMachine
+from sockets import family_of
 
 SLOW_SECONDS, RECORDS = 0.3, 12
 """Prism splits bundles in which nothing is done within 0.1 s."""
@@ -40,3 +45,25 @@ def test_no_record_of_a_slow_bundle_is_lost(tmp_path):
         _ = rows.outputs | beam.Map(lambda row: str(row.seq)) | beam.io.WriteToText(str(tmp_path / "seen"))
     seen = [int(line) for path in tmp_path.glob("seen*") for line in path.read_text().split()]
     assert sorted(seen) == list(range(1, RECORDS + 1))
+
+
+def test_ctrl_c_twice_ends_a_job_at_once_without_a_traceback(tmp_path):
+    servers("prism")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.jsonl").write_text(
+        "".join(f'{{"time": {i}, "score": 0.{i % 7}, "label": {i % 2}}}\n' for i in range(1_000))
+    )
+    rows = tmp_path / "rows"
+    job = start(
+        "evaluate", tmp_path / "in", "--follow", "--time=time", "--window=last:100", "--runner=prism",
+        f"--output={rows}/",
+    )  # fmt: skip
+    until(lambda: rows.is_dir() and any(rows.iterdir()))
+    started = family_of(job.pid)
+    job.send_signal(signal.SIGINT)
+    job.send_signal(signal.SIGINT)
+    _, said = job.communicate(timeout=60)
+    assert job.returncode == 128 + signal.SIGINT
+    assert "Traceback" not in said
+    assert "Rendezvous" not in said
+    until(lambda: not any(birth(pid) for pid in started))

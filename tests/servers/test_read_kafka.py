@@ -205,7 +205,7 @@ def test_messages_deleted_before_they_were_read_are_a_dead_letter(broker, runnin
     assert [*map(list, rows)] == rows_of_file(kept, *order)
     (letter,) = map(json.loads, Path("dead.jsonl").read_text().splitlines())
     assert (letter["source"], letter["position"]) == (f"{topic}[1]", half // 2)
-    assert letter["reason"] == f"{lost} messages from here on were deleted by retention before they were read"
+    assert letter["detail"] == f"{lost} messages from here on were deleted by retention before they were read"
 
 
 def test_a_message_beyond_the_limits_of_the_client_is_named_or_read(broker, capsys):
@@ -292,3 +292,18 @@ def test_passwords_and_certificates_let_in(broker, way):
     options = ["--kafka-option", "@client.properties", *OPTIONS]
     assert evaluate(url, "--until", "latest", "--output", "rows.csv", *options) == 0
     assert rows_in("rows.csv") == rows_of_file(found)
+
+
+def test_a_job_with_a_state_reads_more_partitions_and_more_topics(broker):
+    """Rows of both jobs are those of a file with all events: nothing is left out, nothing comes twice."""
+    found = events()
+    first, second = found[: N // 2], found[N // 2 :]
+    url = topic_of(broker, "grown", first, 2)
+    words = ["--until", "latest", *OPTIONS]
+    assert evaluate(url, *words, "--export-state", "state", "--output", "1.csv") == 0
+    grow(broker, "grown", 3)
+    millis = [(json.dumps(event).encode(), event["time"] * 1_000) for event in second]
+    produce(broker, "grown", [(i % 3, *each) for i, each in enumerate(millis) if i % 4])
+    more = topic_of(broker, "beside", [event for i, event in enumerate(second) if not i % 4], 2)
+    assert evaluate(url, more, *words, "--import-state", "state", "--output", "2.csv") == 0
+    assert sorted(rows_in("1.csv") + rows_in("2.csv")) == rows_of_file(found)

@@ -127,10 +127,37 @@ def test_a_job_without_its_launcher_is_cancelled_where_its_python_was_there(
     if there.state not in ("CANCELED", "FAILED"):
         cluster.cancel(there.identity)
     assert (there.state, job.returncode) == (state, 128 + number), words
-    said = [line for line in words.splitlines() if line.startswith(f"rocsteady: the job {there.name}")]
+    told = [line for line in words.splitlines() if line.startswith(f"rocsteady: the job {there.name}")]
+    page = f"http://{cluster.address}/#/job/running/{there.identity}/overview"
+    assert told[0].endswith(f" is {there.identity} on the cluster; its page: {page}")
+    assert f"rocsteady: the job {there.name}: RUNNING" in told
     url = f"http://{cluster.address}"
     became = "is cancelled, for its Python ran in this process"
     if state == "RUNNING":
         became = f"goes on; to cancel it: curl -X PATCH '{url}/jobs/{there.identity}?mode=cancel'"
-    assert said == [f"rocsteady: the job {there.name} on the cluster at {url} {became}"], words
+    assert told[-1:] == [f"rocsteady: the job {there.name} on the cluster at {url} {became}"], words
     until(lambda: all(found.state != "RUNNING" for found in cluster.jobs()))
+
+
+def test_a_savepoint_of_other_settings_is_refused_before_the_job_starts(cluster, tmp_path):
+    folder = Path("arriving")
+    folder.mkdir()
+    (folder / "part.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events()))
+    runner = ["--runner", "flink", *cluster.options()]
+    rows = f"{tmp_path / 'rows'}/"
+    words = ["arriving", "--follow", "--output", rows, "--shards", "4", *OPTIONS, *runner]
+    job = start(*words)
+    until(lambda: rows_in(Path("rows").glob("*.jsonl")) or job.poll() is not None, 120)
+    savepoint = cluster.savepoint(cluster.jobs()[0].identity, stop=True)
+    job.communicate(timeout=60)
+    before = len(cluster.jobs())
+    resumed = run(
+        "evaluate",
+        *["last:400" if word == "last:500" else word for word in words],
+        "--savepoint_path",
+        savepoint,
+    )
+    assert resumed.status == 2
+    assert f"--savepoint_path {savepoint}: the state was made under another" in resumed.lines[-1]
+    assert "window was 'last:500' and is now 'last:400'" in resumed.lines[-1]
+    assert len(cluster.jobs()) == before

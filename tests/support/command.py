@@ -54,7 +54,7 @@ def call(capsys, *arguments):
 
     `evaluate` gets few shards, because an engine's time is by the key: 0.2 s a job instead of 0.5.
     """
-    if arguments[:1] == ("evaluate",):
+    if arguments[:1] == ("evaluate",) and not any(str(word).startswith("--shards") for word in arguments):
         arguments = ("evaluate", "--shards", "4", *arguments[1:])
     capsys.readouterr()
     try:

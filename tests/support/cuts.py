@@ -172,7 +172,7 @@ class Job:
                 given[0].extend(output)
             elif isinstance(output, Rejected):
                 times = getattr(output.records, "times", None)
-                refused = [(output.kind, output.category, int(time)) for time in times]
+                refused = [(output.kind, str(output.reason), int(time)) for time in times]
                 self.refused += refused
                 given[1].extend(refused)
             else:

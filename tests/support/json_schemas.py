@@ -1,16 +1,26 @@
-"""JSON Schemas of what sinks write. `python tests/support/json_schemas.py` renews docs/schemas."""
+"""JSON Schemas of what sinks write, and the table of reasons for the docs.
+
+`python tests/support/json_schemas.py` renews docs/schemas and the tables in docs/reasons.md.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from rocsteady.core.rejection_reasons import Reason
+from rocsteady.core.rows import REASONS
+from rocsteady.transforms.dead_letters import KINDS as LETTER_KINDS
 from rocsteady.transforms.table_kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS, TableKind
 
 FOLDER = Path(__file__).parents[2] / "docs" / "schemas"
 KINDS = (ROWS, ALERTS, DEAD_LETTERS, CURVES)
+REASONS_PAGE = FOLDER.parent / "reasons.md"
+WORDS = {"kind": [*LETTER_KINDS], "reason": [reason.value for reason in Reason]}
+"""The columns of a dead letter that hold one of a few words."""
 
 
 def json_schema(kind: TableKind) -> dict[str, Any]:
@@ -19,7 +29,11 @@ def json_schema(kind: TableKind) -> dict[str, Any]:
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": f"rocsteady {kind.name}",
         "type": "object",
-        "properties": {field.name: _property(field) for field in kind.schema},
+        "properties": {
+            field.name: _property(field)
+            | ({"enum": WORDS[field.name]} if kind is DEAD_LETTERS and field.name in WORDS else {})
+            for field in kind.schema
+        },
         "required": kind.schema.names,
     }
 
@@ -41,6 +55,32 @@ def text_of(kind: TableKind) -> str:
     return json.dumps(json_schema(kind), indent=2) + "\n"
 
 
+def reasons_table() -> str:
+    """Return the table of the reasons of dead letters, in Markdown."""
+    lines = ["| kind | reason | what it says | what to do |", "|---|---|---|---|"]
+    for reason in Reason:
+        kinds = " or ".join(f"`{kind}`" for kind in reason.kinds)
+        said = (
+            re.sub(r"(--[a-z-]+(?: time:1h| dead-letter)?)", r"`\1`", text)
+            for text in (reason.means, reason.remedy)
+        )
+        lines.append(f"| {kinds} | {reason} | {' | '.join(said)} |")
+    return "\n".join(lines) + "\n"
+
+
+def words_list() -> str:
+    """Return the list of the reasons of measures, in Markdown."""
+    return "".join(f"- {words}\n" for words in REASONS if words)
+
+
+def filled(page: str) -> str:
+    """Return the page of reasons with its tables made anew; each is between two comments."""
+    for name, text in (("letters", reasons_table()), ("measures", words_list())):
+        page = re.sub(rf"(?s)(<!-- {name} -->\n).*?(<!-- end -->)", lambda m, t=text: m[1] + t + m[2], page)
+    return page
+
+
 if __name__ == "__main__":
+    REASONS_PAGE.write_text(filled(REASONS_PAGE.read_text()))
     for each in KINDS:
         (FOLDER / f"{each.name}.json").write_text(text_of(each))

@@ -351,6 +351,18 @@ def decisions(
 # ---- whole rows
 
 
+def clauses(reasons: dict[str, str]) -> str | None:
+    """Return a row's reason: the measures of each reason, in column order, before it."""
+    names = [name for name in (*RANKING, *DECISIONS) if name in reasons]
+    whys = [reasons[name] for name in names]
+    parts = [
+        ", ".join(name for name in names if reasons[name] == why) + ": " + why
+        for place, why in enumerate(whys)
+        if why not in whys[:place]
+    ]
+    return "; ".join(parts) or None
+
+
 @dataclass
 class NaiveEvaluator:
     """Keeps every event in a list and recomputes a whole row from its window when asked.
@@ -431,7 +443,6 @@ class NaiveEvaluator:
             for name in (*LOSSES, "calibration_error"):
                 ranking[name] = None
                 reasons.pop(name, None)
-        said = [f"{name}: {reasons[name]}" for name in (*RANKING, *DECISIONS) if name in reasons]
         return {
             "window_events": len(labels),
             "window_start": times[0],
@@ -440,7 +451,7 @@ class NaiveEvaluator:
             **masses,
             **ranking,
             **values,
-            "reason": "; ".join(said) or None,
+            "reason": clauses(reasons),
         }
 
 

@@ -115,7 +115,7 @@ class _RealMachines:
         """Yield the refused records, each by its place."""
         records = output.records
         positions = records.positions.tolist()
-        for position, reason in zip(positions, output.reasons.to_list(), strict=True):
+        for position, reason in zip(positions, output.details.to_list(), strict=True):
             yield (isinstance(records, LabelBatch), position), (output.kind, reason)
 
 

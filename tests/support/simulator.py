@@ -31,6 +31,7 @@ from rocsteady.core.shard_protocol import (
     ShardProtocol,
 )
 from rocsteady.core.sharding import shard_key
+from rocsteady.core.snapshot_parts import PARTS
 from rocsteady.core.state_machine import MachineFactory
 
 KEYS = tuple(shard_key(shard) for shard in range(3))
@@ -120,6 +121,7 @@ class Stored:
     snapshot: bytes | None = None
     log: tuple[bytes, ...] = ()
     token: bytes | None = None
+    numbered: dict[int, tuple[bytes, ...]] = field(default_factory=dict)
 
 
 @dataclass
@@ -186,6 +188,27 @@ class LogView:
         return (*self._old, *self._new)
 
 
+class NumberedView:
+    """The numbered cells inside a bundle."""
+
+    largest: int | None = None
+
+    def __init__(
+        self, stored: Stored, faults: Faults, traffic: Traffic, rng: random.Random, log_type: type[LogView]
+    ) -> None:
+        self._stored, self._rest, self._log_type = stored, (faults, traffic, rng), log_type
+        self.opened: dict[int, LogView] = {}
+
+    def cell(self, number: int) -> LogView:
+        assert 0 <= number < PARTS
+        if number not in self.opened:
+            self.opened[number] = self._log_type(self._stored.numbered.get(number, ()), *self._rest)
+        return self.opened[number]
+
+    def committed(self) -> dict[int, tuple[bytes, ...]]:
+        return self._stored.numbered | {number: cell.committed() for number, cell in self.opened.items()}
+
+
 class FaultyCache(MachineCache):
     """A worker's cache that may fail around a put."""
 
@@ -217,6 +240,7 @@ class Simulation:
         cache_type: type[FaultyCache] = FaultyCache,
         log_type: type[LogView] = LogView,
         machines: type[Machines] = Chains,
+        numbered_type: type[NumberedView] | None = None,
     ) -> None:
         rng = self.rng = random.Random(seed)
         self.faults = Faults()
@@ -226,6 +250,7 @@ class Simulation:
         self.items = {key: self.machines.items(rng) for key in KEYS[: rng.randint(1, 3)]}
         self._protocol_type, self._cache_type = protocol_type, cache_type
         self._log_type = log_type
+        self._numbered_type = numbered_type
         self.workers = [self._worker() for _ in range(rng.randint(1, 3))]
         self.now = Checkpoint(dict.fromkeys(self.items, 0), {key: Stored() for key in self.items})
         self.checkpoints = [self.now]
@@ -265,11 +290,19 @@ class Simulation:
                     self._log_type(stored.log, self.faults, self.traffic, rng),
                     ValueView(stored.token, self.faults, self.traffic),
                 )
+                parts = None
+                if self._numbered_type is not None:
+                    parts = self._numbered_type(stored, self.faults, self.traffic, rng, self._log_type)
                 for record in self._cut(taken):
-                    rows = protocol.apply(key, None, ShardCells(*views), record)
+                    rows = protocol.apply(key, None, ShardCells(*views, parts), record)
                     out += [(key, row) for row in rows]
                 positions[key] = start + len(taken)
-                cells[key] = Stored(views[0].committed(), views[1].committed(), views[2].committed())
+                cells[key] = Stored(
+                    views[0].committed(),
+                    views[1].committed(),
+                    views[2].committed(),
+                    {} if parts is None else parts.committed(),
+                )
             self.faults.at("before commit")
         except InjectedError:
             if rng.random() < 0.5:

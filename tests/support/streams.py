@@ -18,6 +18,7 @@ from rocsteady.core.events import NO_TIME, EventBatch, IdColumn, TextColumn
 from rocsteady.core.records import EndOfPartition, Heartbeat
 from rocsteady.core.rejected import Rejected
 from rocsteady.core.settings import TableSettings
+from times import moment, moments
 
 SECOND = 1_000_000
 """Microseconds."""
@@ -169,7 +170,7 @@ def rows_in_time(
         rows += ev.update(
             [event.label for event in own],
             [event.score for event in own],
-            times=[event.time for event in own],
+            times=moments([event.time for event in own]),
         )
-        rows += [*(ev.advance(end + 1) if one_clock else ()), *ev.finish()]
+        rows += [*(ev.advance(moment(end + 1)) if one_clock else ()), *ev.finish()]
     return rows

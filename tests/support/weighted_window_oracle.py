@@ -19,6 +19,7 @@ from oracles import (
     ONE_CLASS,
     RANKING,
     TOO_FEW,
+    clauses,
     polynomial_auc,
 )
 from weighted_oracle import WeightedOracle
@@ -201,8 +202,7 @@ class WeightedWindowOracle:
             for name in ("brier", "log_loss", "calibration_error"):
                 said[name] = None
                 reasons.pop(name, None)
-        text = [f"{name}: {reasons[name]}" for name in (*RANKING, *DECISIONS) if name in reasons]
-        return {**said, "weight": float(sum(e.mass for e in events)), "reason": "; ".join(text) or None}
+        return {**said, "weight": float(sum(e.mass for e in events)), "reason": clauses(reasons)}
 
     def inflation_of_newest(self) -> Fraction:
         """The newest event counts its weight."""

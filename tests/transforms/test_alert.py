@@ -23,6 +23,7 @@ from rocsteady.core.records import EndOfInput
 from rocsteady.core.rows_arrow import rows_to_arrow
 from rocsteady.transforms.alert import Alert, watched_batch
 from rocsteady.transforms.evaluate_shards import RowsCoder
+from times import moments
 
 RULES = (
     "auc_high < 0.8 for 2 rows until auc > 0.8",
@@ -44,7 +45,7 @@ def make_rows(pane: tuple[int, int] | None = None) -> rs.Rows:
         labels = (rng.random(1500) < 0.4).astype(int)
         better = np.where(falls & (np.arange(1500) > 700), 0.4, 1.6)
         times = np.arange(1500) * 1_000_000 + (pane or (0, 0))[0]
-        parts += [ev.update(labels, rng.normal(better * labels), times=times), ev.finish()]
+        parts += [ev.update(labels, rng.normal(better * labels), times=moments(times)), ev.finish()]
     return rs.Rows.concat(parts)
 
 

@@ -50,7 +50,7 @@ def summary(events: list[Event]) -> CombinedAuc:
     ev.update(labels, scores)
     both = 0 < sum(labels) < len(labels)
     auc, h = (float(roc_auc_score(labels, scores)), ev.measures().h) if both else (None, None)
-    reason = None if both else "auc: one class in window; h: one class in window"
+    reason = None if both else "auc, h: one class in window"
     n, p = len(labels), sum(labels)
     return CombinedAuc(n, p, n - p, auc, auc, auc, h, h, h, True, reason)
 
@@ -111,7 +111,7 @@ def test_no_events_have_counts_and_a_reason(tmp_path: Path) -> None:
     with pipeline() as p:
         p | beam.Create([]) | beam.CombineGlobally(AucCombineFn()) | Keep(tmp_path, "none")
     (only,) = kept(tmp_path, "none")
-    reason = "auc: one class in window; h: one class in window"
+    reason = "auc, h: one class in window"
     assert only.value == (0, 0, 0, None, None, None, None, None, None, True, reason)
 
 

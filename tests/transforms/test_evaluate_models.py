@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from rocsteady.core.rows import MeasureRow, Rows
 from rocsteady.core.settings import BetaCost, EvaluatorSettings, TableSettings
 from rocsteady.core.windows import Adaptive, EveryEvents, EverySeconds, LastDuration, LastEvents
 from rocsteady.transforms import pack_records
+from rocsteady.transforms.dead_letters import DeadLetter
 from rocsteady.transforms.evaluate_models import EvaluateModels
 from rocsteady.transforms.evaluate_shards import RowsCoder
 from rocsteady.transforms.validate import EventFields, records_to_batch, validate
@@ -268,8 +270,11 @@ def test_what_is_no_event_is_a_dead_letter_and_the_rest_goes_on(tmp_path: Path) 
     assert run(mixed, tmp_path) == expected(EVENTS)
     letters = [row.value for row in kept(tmp_path, "dead")]
     assert {letter[0] for letter in letters} == {"invalid"}
-    reasons = sorted(letter[1] for letter in letters)
-    assert len(reasons) == len(bad)
+    assert Counter(letter[1] for letter in letters) == {
+        "not a record": 4, "packed batch does not fit": 1, "score is missing": 1, "model is missing": 2,
+        "score is not a number": 1,
+    }  # fmt: skip
+    reasons = [DeadLetter(*letter).detail for letter in letters]
     for words in (
         "'str' is no kind of event; give dicts",
         "'tuple' is no kind of event; give dicts",
@@ -348,9 +353,11 @@ def test_packed_events_that_do_not_fit_the_settings_are_one_dead_letter(
         result.rows | Keep(tmp_path, "rows")
         result.dead_letters | Keep(tmp_path, "dead")
     assert kept(tmp_path, "rows") == []
-    (letter,) = (row.value for row in kept(tmp_path, "dead"))
-    assert letter[1].startswith("a packed batch of events does not fit the settings: ")
-    assert words in letter[1]
+    (letter,) = (DeadLetter(*row.value) for row in kept(tmp_path, "dead"))
+    assert letter.reason == "packed batch does not fit"
+    assert letter.detail is not None
+    assert letter.detail.startswith("a packed batch of events does not fit the settings: ")
+    assert words in letter.detail
 
 
 def test_of_packed_events_only_what_is_asked_for_counts(tmp_path: Path) -> None:

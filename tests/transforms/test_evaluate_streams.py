@@ -58,8 +58,9 @@ def test_what_is_delivered_again_counts_once(
     assert rows[-1] == ("m", "", 7, 40, 40)
     found = sorted((letter.id, letter.kind) for letter in letters(tmp_path, "duplicates"))
     assert found == [("20", "duplicate"), ("3", "duplicate"), ("39", "duplicate")]
-    reasons = {letter.reason for letter in letters(tmp_path, "duplicates")}
-    assert reasons == {"its model and id came before, with the same time"}
+    reasons = {(letter.reason, letter.detail) for letter in letters(tmp_path, "duplicates")}
+    same = "its model and id came before, with the same time"
+    assert reasons == {("second event of this model and id", same)}
     assert kept(tmp_path, "dead_letters") == kept(tmp_path, "late") == []
 
 
@@ -98,7 +99,8 @@ def test_packed_events_without_ids_are_one_dead_letter(tmp_path: Path) -> None:
     packed = EventBatch(TextColumn.of(["m"]), np.zeros(1), np.zeros(1, np.int8), np.zeros(1, np.int64))
     assert run([packed.pack(), event(1, 0, "x")], tmp_path, deduplicate="1d") == [("m", "", 0, 1, 1)]
     (letter,) = letters(tmp_path, "dead_letters")
-    assert "it has no ids, and deduplicate= is given" in letter.reason
+    assert letter.reason == "packed batch does not fit"
+    assert "it has no ids, and deduplicate= is given" in letter.detail
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,7 @@ def read_rest(folder, offset=0, place="", limit=1_000):
     return found, offset, place, ended
 
 
-@settings(
-    max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 100_000))
 def test_every_line_comes_once_in_order_however_the_folder_grows(tmp_path, seed):
     rng = random.Random(seed)

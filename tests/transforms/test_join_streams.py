@@ -248,7 +248,7 @@ def test_what_is_behind_the_clock_of_the_join_is_late_by_how_much(tmp_path: Path
     )
     with pipeline("retrying", "--streaming") as p:
         keep_all(p | stream.end() | join(), tmp_path)
-    late = sorted((letter.reason, letter.id, letter.model) for letter in letters(tmp_path, "late"))
+    late = sorted((letter.detail, letter.id, letter.model) for letter in letters(tmp_path, "late"))
     assert late == [
         ("18s 750ms behind the clock of the join", "b", "m"),
         ("26s 750ms behind the clock of the join", "a", None),
@@ -270,7 +270,7 @@ def test_what_is_neither_prediction_nor_label_is_a_dead_letter(tmp_path: Path) -
     with pipeline() as p:
         keep_all(p | InOrder([*bad, *good]) | join(), tmp_path)
     assert joined(tmp_path) == {0: ("a", 2, 0), 1: ("b", 2, 1)}
-    reasons = sorted(letter.reason for letter in letters(tmp_path, "dead_letters"))
+    reasons = sorted(letter.detail for letter in letters(tmp_path, "dead_letters"))
     assert len(reasons) == len(bad)
     for words in (
         "'int' is no kind of record",

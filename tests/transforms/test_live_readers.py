@@ -94,7 +94,7 @@ def read_in_pieces(parts, fields=FIELDS):
         return arrived + drained(reader)
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(
     lines=st.lists(st.sampled_from(AWKWARD), max_size=8),
     mark=st.booleans(),
@@ -202,13 +202,13 @@ def end(folder):
 
 
 def of_files(arrived):
-    """(name, records) of every file, in order, and dead letters as (name, reason)."""
+    """(name, records) of every file, in order, and dead letters as (name, detail)."""
     files, dead = [], []
     for each in arrived:
         name = os.path.basename(each.source)  # noqa: PTH119
         if each.chunk.batch.num_rows:
             files.append((name, each.chunk.batch.num_rows))
-        dead += [(name, letter.reason) for letter in each.chunk.dead]
+        dead += [(name, letter.detail) for letter in each.chunk.dead]
     return files, dead
 
 

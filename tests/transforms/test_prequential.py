@@ -18,6 +18,7 @@ from rocsteady.core.learners import LearnerSpec, Task
 from rocsteady.core.prequential import PrequentialFold
 from rocsteady.core.prequential_settings import PrequentialSettings
 from rocsteady.core.records import EndOfInput
+from rocsteady.transforms.dead_letters import DeadLetter
 
 N = 400
 LEARNERS = {
@@ -92,9 +93,9 @@ def test_every_runner_gives_the_rows_of_the_machines(tmp_path, runner, cache_byt
     last = [row.accuracy for row in rows if row.model == "bayes" and row.row == 3]
     assert len(last) == mean.folds == 3
     assert mean.mean == pytest.approx(np.mean(last))
-    letters = [one.value for one in kept(tmp_path, "dead_letters")]
-    assert {letter[5] for letter in letters} == {"moody"}
-    shown = json.loads(letters[0][-1])
+    letters = [DeadLetter(*one.value) for one in kept(tmp_path, "dead_letters")]
+    assert {(letter.model, letter.reason) for letter in letters} == {("moody", "learner failed")}
+    shown = json.loads(str(letters[0].raw))
     assert shown["x"] > 2
     assert shown["y"] in ("UP", "1", 1)
     assert "score" not in shown
@@ -111,8 +112,11 @@ def test_instances_that_are_none_are_dead_letters(tmp_path):
         run = built | beam.Create([*bad, *good]) | transform(learners=["majority", "naive-bayes"])
         _ = run.dead_letters | Keep(tmp_path, "letters")
         _ = run.rows | Keep(tmp_path, "rows")
-    reasons = sorted(one.value[1] for one in kept(tmp_path, "letters"))
-    assert [reason.partition(":")[0] for reason in reasons] == ["feature x", "feature x", "id", "label"]
+    letters = [DeadLetter(*one.value) for one in kept(tmp_path, "letters")]
+    assert sorted((letter.reason, letter.field, letter.value) for letter in letters) == [
+        ("feature is not a number", "x", "soon"), ("feature is not finite", "x", "inf"),
+        ("id is missing", "id", None), ("label is missing", "y", None),
+    ]  # fmt: skip
     assert sum(rs.MeasureRow(*one.value).seq for one in kept(tmp_path, "rows")) > 0
 
 

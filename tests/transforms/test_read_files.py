@@ -59,7 +59,7 @@ def read(path, fields=FIELDS, chunks=None):
             first_position=chunk.first_position, positions=chunk.positions,
         )  # fmt: skip
         scores += events.scores.tolist()
-        dead += [(letter.position, letter.reason) for letter in DeadLetters.concat([chunk.dead, letters])]
+        dead += [(letter.position, letter.detail) for letter in DeadLetters.concat([chunk.dead, letters])]
     return scores, sorted(dead)
 
 
@@ -317,9 +317,7 @@ def test_bytes_that_are_not_utf8_are_dead_letters_with_the_column(tmp_path):
 CELL = st.text(st.sampled_from(list('ab1,"\n\r é\t')), max_size=4)
 
 
-@settings(
-    max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.lists(CELL, min_size=2, max_size=4), max_size=12),
     st.integers(64, 200),
@@ -464,7 +462,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(
     st.lists(st.dictionaries(st.sampled_from(["score", "label", "model", "x"]), JSON) | JSON, max_size=8),
     st.integers(5, 200),
@@ -598,9 +596,8 @@ def test_bad_values_of_any_length_make_a_few_metrics(tmp_path):
     with beam.Pipeline("FnApiRunner") as pipeline:
         _ = pipeline | ReadEventFiles(list_sources(str(tmp_path / "*")), NAMED, 2)
     assert reasons_counted(pipeline.result) == {
-        "score: ... is not a number": (302, 0),
-        "more or fewer fields than the header names": (300, 1),
-        "score: ... is not a number; and more": (n - 2, 5),
+        "score is not a number": (300 + n, 0),
+        "wrong number of fields": (300, 1),
         "not a JSON object": (n, 2),
     }
 
@@ -639,12 +636,13 @@ def test_files_become_numbered_packets_for_every_shard(tmp_path):
 
     def see_letters(batches):
         letters = [letter for batch in batches for letter in DeadLetters(batch)]
-        assert sorted(
-            (Path(letter.source).name, letter.position, letter.reason.split(":")[0]) for letter in letters
-        ) == [
-            ("a.jsonl", 1, "label"),
-            ("b.csv", 17, "score"),
-            ("b.csv", 18, "2 fields where the header names 4"),
+        assert sorted((Path(letter.source).name, letter.position, letter.reason) for letter in letters) == [
+            ("a.jsonl", 1, "label is unknown"),
+            ("b.csv", 17, "score is not a number"),
+            ("b.csv", 18, "wrong number of fields"),
+        ]
+        assert [letter.detail for letter in letters if letter.position == 18] == [
+            "2 fields where the header names 4"
         ]
 
     with beam.Pipeline("FnApiRunner") as pipeline:
@@ -658,12 +656,9 @@ def test_files_become_numbered_packets_for_every_shard(tmp_path):
     }
     assert counted == {"events_read": 3_002, "dead_letters": 3}
     assert reasons_counted(pipeline.result) == {
-        "label: ... is none of 1, 0, -1, true, false; name the positive class with positive= (--positive)": (
-            1,
-            1,
-        ),
-        "score: ... is not a number": (1, 17),
-        "more or fewer fields than the header names": (1, 18),
+        "label is unknown": (1, 1),
+        "score is not a number": (1, 17),
+        "wrong number of fields": (1, 18),
     }
     assert progress.read() == (3_002, 3, sum(source.size for source in sources), 2, 0)
 

@@ -36,7 +36,7 @@ def write_bundles(folder, bundles, forms=("jsonl",)):
 bundle = st.tuples(st.integers(0, 39), st.integers(1, 15)).map(lambda b: (b[0], min(b[0] + b[1], 40)))
 
 
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=examples(30))
 @given(
     st.lists(bundle, min_size=1, max_size=8 if THOROUGH else 4),
     st.sampled_from([("jsonl",), ("parquet",), ("jsonl", "parquet")]),
@@ -54,7 +54,7 @@ def test_any_repetition_of_bundles_gives_the_same_rows(bundles, forms):
     assert table.sort_by(order).equals(pa.Table.from_batches([BATCH]).sort_by(order))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 12)), max_size=60), st.none() | st.integers(1, 5)
 )

@@ -58,10 +58,10 @@ def by_pane(row: MeasureRow) -> tuple[Any, ...]:
 
 
 def late(folder: Path) -> list[tuple[str, str]]:
-    """Return id and reason of what was late."""
+    """Return id and detail of what was late."""
     letters = [DeadLetter(*letter.value) for letter in kept(folder, "late")]
-    assert {letter.kind for letter in letters} <= {"late"}
-    return sorted((str(letter.id), letter.reason) for letter in letters)
+    assert {(letter.kind, letter.reason) for letter in letters} <= {("late", "behind the clock")}
+    return sorted((str(letter.id), str(letter.detail)) for letter in letters)
 
 
 def as_element(event: Event) -> tuple[int, Any]:

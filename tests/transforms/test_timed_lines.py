@@ -84,7 +84,7 @@ def test_json_lines_are_played_as_they_are(tmp_path):
     assert piece.times.tolist() == [1_500_000, 2_000_000]
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=examples(60))
 @given(
     streams=st.lists(st.lists(st.one_of(st.none(), st.integers(0, 30)), max_size=40), min_size=1, max_size=4),
     ordered=st.booleans(),

@@ -31,6 +31,7 @@ from rocsteady.transforms.validate import (
     DeadLetter,
     DeadLetters,
     EventFields,
+    Timing,
     records_to_batch,
     validate,
 )
@@ -51,8 +52,8 @@ def columns(**named):
     )
 
 
-def reasons(letters):
-    return [letter.reason for letter in letters]
+def details(letters):
+    return [letter.detail for letter in letters]
 
 
 # Scores
@@ -66,7 +67,7 @@ def test_a_score_as_text_is_the_number_that_python_reads(text):
 
 
 @pytest.mark.parametrize(
-    ("value", "reason"),
+    ("value", "detail"),
     [
         ("abc", "score: 'abc' is not a number"),
         ("1_000", "score: '1_000' is not a number"),
@@ -80,10 +81,13 @@ def test_a_score_as_text_is_the_number_that_python_reads(text):
         (None, "score: missing"),
     ],
 )
-def test_a_score_that_is_no_finite_number_is_a_dead_letter(value, reason):
+def test_a_score_that_is_no_finite_number_is_a_dead_letter(value, detail):
     events, letters = check(columns(score=["0.1", value, "0.9"]), first_position=40)
     assert events.scores.tolist() == [0.1, 0.9]
-    assert letters[0][:4] == ("invalid", reason, "src", 41)
+    (letter,) = letters
+    assert (letter.kind, letter.detail, letter.source, letter.position) == ("invalid", detail, "src", 41)
+    words = "is missing" if detail.endswith("missing") else detail.partition("' ")[2]
+    assert (letter.reason, letter.field, letter.value) == (f"score {words}", "score", value or None)
 
 
 @pytest.mark.parametrize(
@@ -123,12 +127,12 @@ def test_scores_are_read_from_every_numeric_or_text_type(column):
 def test_what_is_no_number_by_its_type_is_a_dead_letter_and_no_exception(column):
     events, letters = check(columns(score=column))
     assert len(events) == 0
-    assert letters[0].reason.startswith("score: ")
+    assert letters[0].detail.startswith("score: ")
 
 
 def test_probabilities_lie_between_0_and_1():
     _, letters = check(columns(score=[0.0, 1.0, 1.5, -0.1]), EventFields(model_name="m", probabilities=True))
-    assert reasons(letters) == [
+    assert details(letters) == [
         "score: 1.5 is no probability, which lies between 0 and 1",
         "score: -0.1 is no probability, which lies between 0 and 1",
     ]
@@ -161,13 +165,13 @@ REMEDY = "name the positive class with positive= (--positive)"
 
 def test_an_unknown_label_tells_the_remedy():
     _, letters = check(columns(label=["1", "maybe", None, "2"]))
-    assert reasons(letters) == [
+    assert details(letters) == [
         f"label: 'maybe' is none of 1, 0, -1, true, false; {REMEDY}",
         "label: missing",
         f"label: '2' is none of 1, 0, -1, true, false; {REMEDY}",
     ]
     _, letters = check(columns(label=[2.0, math.nan]))
-    assert reasons(letters)[1] == "label: missing"
+    assert details(letters)[1] == "label: missing"
 
 
 @pytest.mark.parametrize(
@@ -198,7 +202,7 @@ def test_with_a_positive_class_a_missing_label_is_still_a_dead_letter():
     for column in ([1.0, math.nan, None], ["1", "", None]):
         events, letters = check(columns(label=column), fields)
         assert events.labels.tolist() == [1]
-        assert reasons(letters) == ["label: missing"] * 2
+        assert details(letters) == ["label: missing"] * 2
 
 
 def test_with_predictions_labels_are_classes_in_one_spelling():
@@ -207,7 +211,7 @@ def test_with_predictions_labels_are_classes_in_one_spelling():
     assert events.label_classes.to_list() == ["1", "2", "1"]
     assert events.predicted.to_list() == ["1", "2", "cat"]
     assert events.labels.tolist() == [NO_CLASS] * 3
-    assert reasons(letters) == ["predicted: missing"]
+    assert details(letters) == ["predicted: missing"]
     events, _ = check(
         columns(label=[True, False], p=["TRUE", "x"]),
         EventFields(model_name="m", predicted="p", positive="true"),
@@ -275,8 +279,8 @@ def test_times_are_microseconds_utc(value, unit, micros):
 def test_what_is_no_time_is_a_dead_letter(value):
     events, letters = check(columns(at=["2013-01-01", value, None]), EventFields(model_name="m", time="at"))
     assert len(events) == 1
-    assert letters[0].reason.startswith(f"time: {value!r} ")
-    assert letters[1].reason == "time: missing"
+    assert letters[0].detail.startswith(f"time: {value!r} ")
+    assert letters[1].detail == "time: missing"
 
 
 @pytest.mark.parametrize(
@@ -303,7 +307,7 @@ def test_times_are_read_from_every_type_and_zones_may_mix(column):
 
 def test_a_time_unit_that_is_too_coarse_is_named_in_the_reason():
     _, letters = check(columns(at=[1_700_000_000_000_000_000]), EventFields(model_name="m", time="at"))
-    (reason,) = reasons(letters)
+    (reason,) = details(letters)
     assert reason.startswith("time: 1700000000000000000 in s is not within the years 1 to 9999; set another")
     assert reason.endswith(" unit of time with time_unit= (--time-unit)")
     huge = pa.array([2**62, -(2**62)], pa.timestamp("s"))
@@ -327,7 +331,7 @@ def test_weights_are_above_zero_and_absent_unless_asked_for():
     assert check(batch)[0].weights is None
     events, letters = check(batch, EventFields(model_name="m", weight="w"))
     assert events.weights.tolist() == [2.0]
-    assert reasons(letters) == [
+    assert details(letters) == [
         "weight: '0' is not above 0",
         "weight: '-1' is not above 0",
         "weight: 'inf' is not finite",
@@ -373,11 +377,11 @@ def test_a_missing_model_is_a_dead_letter_and_a_model_name_serves_all():
     events, letters = check(columns(model=["a", "", None, "b"]), EventFields())
     assert events.models.to_list() == ["a", "b"]
     assert (
-        reasons(letters)
+        details(letters)
         == ["model: missing; name its column with model=, or one name for all with model_name="] * 2
     )
     _, letters = check(columns(model=["a", ""]), EventFields(model="model"))
-    assert reasons(letters) == ["model: missing"]
+    assert details(letters) == ["model: missing"]
     assert check(columns(model=["a"]), EventFields(model_name="all"))[0].models.to_list() == ["all"]
 
 
@@ -391,8 +395,8 @@ def test_the_model_is_settled_once_for_a_source():
 def test_a_column_that_a_batch_lacks_is_missing_everywhere():
     events, letters = check(pa.record_batch({"score": [0.5]}), EventFields())
     assert len(events) == 0
-    assert reasons(letters)[0].startswith("model: missing; name its column")
-    assert reasons(letters)[0].endswith("; label: missing")
+    assert details(letters)[0].startswith("model: missing; name its column")
+    assert details(letters)[0].endswith("; label: missing")
 
 
 def test_a_needed_column_that_is_there_twice_is_refused_and_an_unused_one_is_not():
@@ -418,7 +422,7 @@ def test_a_dead_letter_carries_the_record_its_time_model_and_id():
     (letter,) = check(batch, fields, first_position=9)[1]
     assert letter.position == 9
     assert (letter.time, letter.model, letter.id) == (SECOND, "a", "5")
-    assert letter.reason.startswith("score: inf is not finite; label: '?' is none of")
+    assert letter.detail.startswith("score: inf is not finite; label: '?' is none of")
     assert json.loads(letter.raw) == {
         "score": "inf",
         "label": "?",
@@ -473,7 +477,7 @@ CELLS = st.one_of(
 )
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 @given(st.lists(CELLS, min_size=1, max_size=6), st.sampled_from(["s", "ms", "us", "ns"]))
 def test_what_becomes_of_a_value_does_not_depend_on_its_neighbours(cells, unit):
     whole = pa.array(cells, pa.string())
@@ -490,7 +494,7 @@ def test_what_becomes_of_a_value_does_not_depend_on_its_neighbours(cells, unit):
     assert texts(whole, class_text).to_list() == [class_text(cell) for cell in cells]
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(150))
 @given(
     st.lists(st.tuples(CELLS, CELLS, CELLS, CELLS), min_size=1, max_size=6),
     st.sampled_from([None, "1", "abc"]),
@@ -543,31 +547,64 @@ def test_halves_of_floats_may_stand_anywhere():
 def test_a_duration_is_neither_a_number_nor_a_time_and_is_shown_with_its_unit(unit):
     batch = columns(score=pa.array([1_500], pa.duration(unit)), at=pa.array([7], pa.duration(unit)))
     _, letters = check(batch, EventFields(model_name="m", time="at", id="at"))
-    (reason,) = reasons(letters)
+    (reason,) = details(letters)
     assert reason.startswith(
         f"score: '1500 {unit}' is not a number; time: '7 {unit}' is not a time (RFC 3339"
     )
     assert (letters[0].id, json.loads(letters[0].raw)["at"]) == (f"7 {unit}", f"7 {unit}")
 
 
-# Kinds of reasons
+# Reasons
 
 
-def test_like_reasons_have_one_kind_however_long_their_values():
+def test_like_faults_have_one_reason_and_the_details_have_the_values():
     n = 2_000
     values = [f"'{i}\"" * (1 + i % 60) for i in range(n)]
-    fields = EventFields(model_name="m", time="at", weight="w", probabilities=True)
-    _, letters = check(
-        columns(score=[f"{i + 2}.5" for i in range(n)], label=values, at=values, w=values), fields
-    )
-    assert len({letter.reason for letter in letters}) == n
-    assert set(letters.kinds()) == {
-        ("invalid", "score: ... is no probability, which lies between 0 and 1; and more", i) for i in range(n)
-    }
-    _, letters = check(columns(score=values), PLAIN)
+    fields = EventFields(model_name="m", score="p", time="at", weight="w", probabilities=True)
+    scores = [f"{i + 2}.5" for i in range(n)]
+    _, letters = check(columns(p=scores, label=values, at=values, w=values), fields)
+    assert len({letter.detail for letter in letters}) == n
+    assert set(letters.whys()) == {("invalid", "score is not a probability", i) for i in range(n)}
+    assert [(letter.field, letter.value) for letter in letters] == [("p", score) for score in scores]
     both = DeadLetters.concat([letters, letters])
-    assert {reason for _, reason, _ in both.kinds()} == {"score: ... is not a number"}
-    assert {reason for _, reason, _ in DeadLetters(letters.batch).kinds()} == {"other reasons"}
+    assert [why[:2] for why in both.whys()] == [("invalid", "score is not a probability")] * 2 * n
+
+
+def test_of_several_faults_the_first_column_gives_the_reason_and_the_detail_has_all():
+    fields = EventFields(model="who", score="p", label="y", time="at", weight="w")
+    names = ("who", "p", "y", "at", "w")
+    sound = ("m", "0.5", "1", "2024-01-01", "2")
+    broken = ("", "x", "?", "never", "-1")
+    for first in range(5):
+        record = dict(zip(names, (*sound[:first], *broken[first:]), strict=True))
+        _, (letter,) = check(
+            pa.record_batch({name: pa.array([text]) for name, text in record.items()}), fields
+        )
+        assert letter.field == names[first]
+        assert letter.value == (broken[first] or None)
+        assert letter.detail.count(": ") == 5 - first, letter.detail
+        assert letter.reason == (
+            "model is missing", "score is not a number", "label is unknown", "time cannot be read",
+            "weight is not positive",
+        )[first]  # fmt: skip
+
+
+def test_a_long_value_is_cut_and_says_so():
+    _, (letter,) = check(columns(score=["x" * 5_000]))
+    assert letter.value == f"{'x' * 60}... (5000 characters)"
+    _, (letter,) = check(columns(score=["x" * 80]))
+    assert letter.value == "x" * 80
+
+
+def test_a_late_record_says_how_late_it_is_in_seconds():
+    timing = Timing(high_water=100_000_000, lateness=10_500_000)
+    fields = EventFields(model_name="m", time="at")
+    events, letters = check(columns(score=[0.1, 0.2, 0.3], at=[89.5, 89, 80]), fields, timing=timing)
+    assert len(events) == 1
+    assert [letter[:2] for letter in letters] == [("late", "later than allowed")] * 2
+    assert [(letter.gap_seconds, letter.limit_seconds) for letter in letters] == [(11.0, 10.5), (20.0, 10.5)]
+    assert letters[1].detail == "20s behind the greatest time before it; 10500ms is allowed"
+    assert (letters[1].field, letters[1].value) == (None, None)
 
 
 # Python records
@@ -587,7 +624,7 @@ ODD_VALUES = (
 VALUES = st.one_of(*PYTHON_VALUES, *TIMES, *NUMPY_VALUES, st.sampled_from(ODD_VALUES))
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 @given(st.lists(st.dictionaries(st.sampled_from(["score", "label", "model", "at"]), VALUES), max_size=5))
 def test_records_of_any_values_become_columns_and_none_is_lost(records):
     batch = records_to_batch(records)
@@ -674,9 +711,9 @@ def test_a_dead_letter_shows_its_own_record_and_nothing_of_its_neighbours():
     events, letters = from_records(records)
     assert events.scores.tolist() == [0.5]
     assert letters[0].raw == '{"score": "x", "label": 1, "p": 0.9, "extra": [1, "2.5"]}'
-    assert reasons(letters)[1] == "score: 'nan' is not finite"
+    assert details(letters)[1] == "score: 'nan' is not finite"
     assert json.loads(letters[1].raw) == {"score": "nan", "label": 1, "1": "text one", "when": "2013-01-02"}
-    assert reasons(from_records(records[2:])[1]) == ["score: nan is not finite"]
+    assert details(from_records(records[2:])[1]) == ["score: nan is not finite"]
 
 
 def test_of_two_keys_with_one_text_the_one_that_is_text_counts():
@@ -693,7 +730,7 @@ class Unshowable:
 
 def test_values_that_python_cannot_show_are_dead_letters():
     _, letters = from_records([{"score": 10**5_000, "label": 1}, {"score": Unshowable(), "label": 1}])
-    assert [reason.endswith(("is not a number", "is not finite")) for reason in reasons(letters)] == [
+    assert [reason.endswith(("is not a number", "is not finite")) for reason in details(letters)] == [
         True
     ] * 2
     assert json.loads(letters[1].raw)["score"] == "<Unshowable>"

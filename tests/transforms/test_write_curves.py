@@ -21,6 +21,7 @@ from rocsteady.transforms.metrics import METRICS_NAMESPACE
 from rocsteady.transforms.sinks import SinkOptions, write_batches
 from rocsteady.transforms.table_kinds import CURVES
 from rocsteady.transforms.write_curves import CURVE_SCHEMA, curve_batches, curves_to_arrow
+from times import moments
 
 
 def some_rows() -> rs.Rows:
@@ -38,7 +39,7 @@ def some_rows() -> rs.Rows:
         )
         labels = rng.integers(0, 2, 100) if model != "b" else np.ones(100, int)
         times = np.arange(100) * 1_000_000 if pane else None
-        parts += [ev.update(labels, rng.integers(0, 40, 100) / 8, times=times), ev.finish()]
+        parts += [ev.update(labels, rng.integers(0, 40, 100) / 8, times=moments(times)), ev.finish()]
     return rs.Rows.concat(parts)
 
 

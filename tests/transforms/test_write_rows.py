@@ -117,7 +117,7 @@ def test_no_rows_leave_the_header(tmp_path):
     assert pq.read_schema(tmp_path / "e.parquet").equals(ROW_SCHEMA)
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(100))
 @given(
     st.lists(
         st.tuples(st.none() | st.text(max_size=5), st.none() | st.floats(), st.none() | st.booleans()),

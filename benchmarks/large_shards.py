@@ -1,0 +1,192 @@
+"""Shards of many megabytes on real runners: python -m benchmarks.faults --large 77 160 300 1000 (megabytes).
+
+The machine of the shard holds random bytes, so that its state is as large as is wanted in no time. Nothing of
+it is kept between records: each reads the state from the runner, and puts out the checksum of what it read.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.io.flink.flink_streaming_impulse_source import FlinkStreamingImpulseSource
+from apache_beam.options.pipeline_options import PipelineOptions
+from rocsteady.core.records import EndOfInput
+from rocsteady.core.state_machine import Pane
+from rocsteady.runners.servers.flink import FlinkCluster, JobServer
+from rocsteady.runners.servers.packages import prism_path
+from rocsteady.transforms.stateful_machine import RunStateMachine
+
+from .processes import table
+
+END = EndOfInput().pack()
+_READINGS = 3
+_PATIENCE = 900
+
+
+class BlobMachine:
+    """Its first record makes the blob, and with it a snapshot is due; the log takes later records.
+
+    An output is [how many records came, bytes of the blob, its checksum].
+    """
+
+    def __init__(self, size: int, blob: bytes = b"", came: int = 0) -> None:
+        self._size, self._blob, self._came = size, blob, came
+
+    def apply(self, record: bytes) -> list[list[int]]:
+        if record == END:
+            return []
+        if not self._blob:
+            self._blob = np.random.default_rng(7).bytes(self._size)
+        self._came += 1
+        return [[self._came, len(self._blob), zlib.crc32(self._blob)]]
+
+    def to_bytes(self) -> bytes:
+        return b"".join((self._came.to_bytes(8, "little"), self._blob))
+
+    def snapshot_bytes(self) -> int:
+        return 8 + len(self._blob) if self._came > 1 else 0
+
+    def wakes_at(self) -> None:
+        return None
+
+    def counts(self) -> dict[str, int]:
+        return {}
+
+    def gauges(self) -> dict[str, int]:
+        return {}
+
+    def live_bytes(self) -> int:
+        return len(self._blob)
+
+
+@dataclass(frozen=True)
+class BlobFactory:
+    """Makes blobs of so many bytes."""
+
+    size: int
+
+    def warm_up(self) -> None:
+        pass
+
+    def new(self, pane: Pane | None, key: str) -> BlobMachine:  # noqa: ARG002
+        return BlobMachine(self.size)
+
+    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> BlobMachine:  # noqa: ARG002
+        return BlobMachine(self.size, snapshot[8:], int.from_bytes(snapshot[:8], "little"))
+
+
+def blob_of(size: int) -> list[int]:
+    """Return what an output says of a blob of so many bytes: its length and its checksum."""
+    return [size, zlib.crc32(np.random.default_rng(7).bytes(size))]
+
+
+def run_blob(options: Sequence[str], path: Path, size: int, records: int = 0) -> Any:
+    """Start a job of one shard with a state of so many bytes; `records` 0: one each 2 s, by Flink's clock."""
+    pipeline = beam.Pipeline(options=PipelineOptions([*options, "--streaming"]))
+    source: beam.PTransform[Any, Any] = beam.Create([b""] * records)
+    if not records:
+        source = FlinkStreamingImpulseSource()
+        source.config = {"interval_ms": 2_000, "message_count": 0}
+    sent = pipeline | source | beam.Map(_record).with_output_types(tuple[str, bytes])
+    outputs = (sent | RunStateMachine(BlobFactory(size), list[int], 0)).outputs
+    outputs | beam.Map(_written, str(path))
+    return pipeline.run()
+
+
+def _record(_: bytes) -> tuple[str, bytes]:
+    return "blob", b"a record"
+
+
+def _written(output: list[int], path: str) -> None:
+    with Path(path).open("a") as lines:
+        lines.write(f"{json.dumps(output)}\n")
+
+
+def outputs_in(path: Path) -> list[list[int]]:
+    """Return what the machine put out, in the order in which it was written."""
+    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def flink_options(jobs: JobServer) -> list[str]:
+    """Return Beam's options for such a job behind a job server."""
+    return [
+        "--runner=PortableRunner", f"--job_endpoint={jobs.address}", "--parallelism=1",
+        "--checkpointing_interval=2000", "--max_bundle_time_mills=100", "--environment_type=LOOPBACK",
+        "--finish_bundle_before_checkpointing",
+    ]  # fmt: skip
+
+
+def report(megabytes: Sequence[int]) -> str:
+    """Return a table: what became of shards of these sizes on Flink and on Prism."""
+    lines = [*_on_flink(megabytes), *_on_prism(megabytes)]
+    head = [
+        "runner",
+        "state of the shard, MB",
+        f"written, and read {_READINGS} times, s",
+        "checkpoint, s",
+        "equal",
+    ]
+    return table(head, lines)
+
+
+def _on_flink(megabytes: Sequence[int]) -> Iterator[list[str]]:
+    from .cluster_jobs import wait_until  # needs Kafka's client, and the machine above does not
+
+    for size in megabytes:
+        with tempfile.TemporaryDirectory(prefix="rocsteady-large-") as name:
+            folder = Path(name)
+            with (
+                FlinkCluster(folder, heap=384 + size) as cluster,
+                JobServer(folder, cluster.address) as jobs,
+            ):
+                path, began = folder / f"outputs-{size}", time.monotonic()
+                run_blob(flink_options(jobs), path, size * 1_000_000)
+                wait_until(partial(_has_read, path), "outputs come", _PATIENCE)
+                job = cluster.jobs()[0].identity
+
+                def checkpoints(job: str = job) -> dict[str, Any]:
+                    found: dict[str, Any] = cluster.rest(f"/jobs/{job}/checkpoints")
+                    return found
+
+                def is_newer(seen: int = checkpoints()["counts"]["completed"]) -> bool:
+                    return bool(checkpoints()["counts"]["completed"] > seen)
+
+                taken = time.monotonic() - began
+                wait_until(is_newer, "a checkpoint", _PATIENCE)
+                history = checkpoints()["history"]
+                done = [each["end_to_end_duration"] for each in history if each["status"] == "COMPLETED"]
+                longest = max(done) / 1_000
+                cluster.cancel(job)
+                wait_until(lambda: cluster.jobs()[0].state == "CANCELED", "the job is cancelled", _PATIENCE)
+                yield ["Flink", f"{size:,}", f"{taken:.0f}", f"{longest:.1f}", _equal(path, size)]
+
+
+def _on_prism(megabytes: Sequence[int]) -> Iterator[list[str]]:
+    options = ["--runner=PrismRunner", f"--prism_location={prism_path()}", "--environment_type=LOOPBACK"]
+    for size in megabytes:
+        with tempfile.TemporaryDirectory(prefix="rocsteady-large-") as name:
+            path, began = Path(name) / "outputs", time.monotonic()
+            run_blob(options, path, size * 1_000_000, _READINGS + 1).wait_until_finish()
+            yield ["Prism", f"{size:,}", f"{time.monotonic() - began:.0f}", "", _equal(path, size)]
+
+
+def _has_read(path: Path) -> bool:
+    return len(outputs_in(path)) > _READINGS
+
+
+def _equal(path: Path, size: int) -> str:
+    wanted = blob_of(size * 1_000_000)
+    found = outputs_in(path)
+    good = found == [[number, *wanted] for number in range(1, len(found) + 1)] and len(found) > _READINGS
+    return "yes" if good else "**no**"

@@ -1,0 +1,99 @@
+"""Two mends of how Apache Beam is imported, made when Beam is first imported after rocsteady.
+
+`apache_beam` 2.77 imports its BigQuery client always. Without the package google-apitools that module logs a
+warning by `logging.warning`, which also gives the root logger a handler: a later `logging.basicConfig` of
+the user then does nothing. Neither happens here, and every other line of the log is left alone.
+
+Under `python -OO` there are no docstrings. `apache_beam.io.textio` extends the docstrings of its pandas
+readers and fails on None. It is imported here as if pandas were not installed: then it has no such readers.
+
+A script that imports `apache_beam` before rocsteady gets neither mend.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any
+
+_REMARK = "apitools not found"
+
+
+@contextmanager
+def _without_remark() -> Iterator[None]:
+    """Drop the one remark of Beam's BigQuery client, before `logging` sets up a handler for it."""
+    warning = logging.warning
+
+    def warn(message: object, *args: Any, **options: Any) -> None:
+        if not str(message).startswith(_REMARK):
+            warning(message, *args, **options)
+
+    logging.warning = warn  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        logging.warning = warning
+
+
+@contextmanager
+def _without_pandas() -> Iterator[None]:
+    """Make `import pandas` raise ImportError."""
+    missing = object()
+    before: Any = sys.modules.get("pandas", missing)
+    sys.modules["pandas"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        if before is missing:
+            del sys.modules["pandas"]
+        else:
+            sys.modules["pandas"] = before
+
+
+_Around = Callable[[], AbstractContextManager[None]]
+
+_MENDS: dict[str, _Around] = {"apache_beam.io.gcp.internal.clients.bigquery": _without_remark}
+if sys.flags.optimize > 1:
+    _MENDS["apache_beam.io.textio"] = _without_pandas
+
+
+class _Within(Loader):
+    """A loader that runs the code of a module within a context. Every other attribute is that of `loader`."""
+
+    def __init__(self, loader: Loader, around: _Around) -> None:
+        self._loader = loader
+        self._around = around
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        with self._around():
+            self._loader.exec_module(module)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+
+class _Mender(MetaPathFinder):
+    """Finds the modules of `_MENDS`, and no other module."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        around = _MENDS.get(fullname)
+        spec = None if around is None else PathFinder.find_spec(fullname, path, target)
+        if around is not None and spec is not None and spec.loader is not None:
+            spec.loader = _Within(spec.loader, around)
+        return spec
+
+
+def mend_beam_import() -> None:
+    """Put the mends in place, once. Imports nothing."""
+    if not any(isinstance(finder, _Mender) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Mender())

@@ -1,0 +1,224 @@
+r"""Text that goes to a person: names from outside made visible, and the one writer to stderr and stdout.
+
+A model, a column or a file may have any characters in its name: ESC colours or clears a terminal, a line feed
+forges a line of a log, U+202E reverses what follows. `visible` writes such characters as escapes, `name_text`
+also shortens a long name. Every function here that writes applies `visible` once more, line by line: texts of
+other libraries' errors hold raw names, too. Data (JSON lines, CSV, Parquet) never goes through this module.
+
+No other module of the package prints: tests/test_console_only.py looks for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import re
+import sys
+import traceback
+from collections.abc import Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, NoReturn, TextIO
+
+from .standard_streams import writing_out
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
+_PREFIX = "rocsteady: "
+_CLEAR = "\r\033[K"
+"""Moves a terminal's cursor to the start of its line, and empties that line."""
+
+NAME_WIDTH = 80
+"""A longer name is shortened in the middle: beginnings and ends tell names apart."""
+
+_LINE_WIDTH = 4_000
+"""A longer line is shortened, too: it holds a value of megabytes that nobody reads on a terminal."""
+
+_GAP = "..."
+
+
+def visible(text: str) -> str:
+    r"""Return the text with each character that a terminal does not print as itself as an escape.
+
+    These are the characters that `repr` escapes, by `str.isprintable`: controls (C0, C1, line feed and tab),
+    marks of direction and of no width, separators other than the space, lone surrogates, private and
+    unassigned characters. A backslash stays single, so that applying `visible` twice changes nothing.
+
+    >>> visible("a\nb \x1b[31mred\x9b \u202e"), visible("\xe9 \u6f22\u5b57 \U0001f680")
+    ('a\\nb \\x1b[31mred\\x9b \\u202e', 'é 漢字 🚀')
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def name_text(name: str, width: int = NAME_WIDTH) -> str:
+    r"""Return a name on one line: visible, and shortened in the middle to at most `width` characters.
+
+    No escape is cut in two. O(width) for a long name.
+
+    >>> name_text("m\x1b1"), name_text("0123456789", width=8)
+    ('m\\x1b1', '012...89')
+    """
+    if len(name) <= width and len(text := visible(name)) <= width:
+        return text
+    room = width - len(_GAP)
+    end = _pieces(reversed(name[-room:]), room // 2)
+    start = _pieces(name[:room], room - sum(map(len, end)))
+    return "".join([*start, _GAP, *reversed(end)])
+
+
+def _pieces(characters: Iterable[str], room: int) -> list[str]:
+    """Return the first characters, visible, that fit into so many places."""
+    found: list[str] = []
+    for character in characters:
+        piece = visible(character)
+        room -= len(piece)
+        if room < 0:
+            break
+        found.append(piece)
+    return found
+
+
+_USER = re.compile(r"(?<=://)[^/\s'\"]*@")
+
+
+def without_passwords(text: str) -> str:
+    """Return the text without user and password of the URLs in it.
+
+    >>> without_passwords("no cluster answers at http://me:hunter2@example.com:8081")
+    'no cluster answers at http://***@example.com:8081'
+    """
+    return _USER.sub("***@", text) if "@" in text else text
+
+
+def _line(text: object) -> str:
+    """Return a text as one line for a person."""
+    return name_text(without_passwords(str(text)), _LINE_WIDTH)
+
+
+def lines_text(lines: Iterable[str]) -> str:
+    """Join lines by line feeds; line feeds within one of them are escaped."""
+    return "\n".join(map(_line, lines))
+
+
+# ---- writing
+
+_drawn = False
+"""Whether `redraw` left a text on the last line of the terminal, which the next line takes the place of."""
+
+
+def _cleared() -> str:
+    """Return what clears the line that `redraw` left, if there is one."""
+    global _drawn
+    drawn, _drawn = _drawn, False
+    return _CLEAR * drawn
+
+
+def _put(stream: TextIO, text: str) -> None:
+    """Write a text at once, so that two threads do not mix their lines, whatever the encoding."""
+    try:
+        stream.write(text)
+    except UnicodeEncodeError:  # a terminal or a file in ASCII
+        encoding = stream.encoding or "ascii"
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
+
+
+def say(sentence: object) -> None:
+    """Write one line to stderr that says who speaks: "rocsteady: sentence"."""
+    _put(sys.stderr, f"{_cleared()}{_PREFIX}{_line(sentence)}\n")
+
+
+def say_below(text: object) -> None:
+    """Write one line to stderr that belongs to the line before it: indented, without a prefix."""
+    _put(sys.stderr, f"{_cleared()}  {_line(text)}\n")
+
+
+def show(*lines: str) -> None:
+    """Write lines for a person to stdout: the answer of a command that writes no data there."""
+    with writing_out():
+        _put(sys.stdout, lines_text(lines) + "\n")
+
+
+def redraw(text: str) -> None:
+    """Write a text over the last line of a terminal on stderr; the empty text clears that line."""
+    global _drawn
+    _drawn = bool(text)
+    _put(sys.stderr, f"{_CLEAR}{_line(text)}")
+
+
+# ---- what Python and its libraries write
+
+
+class ConsoleParser(argparse.ArgumentParser):
+    """An argument parser whose errors show the user's words, and whose help is not lost in silence."""
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """End the process with a status, and with a message on stderr as one line."""
+        super().exit(status, None if message is None else _line(message.rstrip("\n")) + "\n")
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Write a text as argparse does, which passes over errors of stdout where this raises them."""
+        if message and file is sys.stdout:
+            with writing_out():
+                sys.stdout.write(message)
+        else:
+            super()._print_message(message, file)
+
+
+class ConsoleFormatter(logging.Formatter):
+    """Formats log records for a person. Every line after a record's first is indented.
+
+    So no line within a record, as of a worker's traceback, passes for a record of its own.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the text of a record, its traceback included."""
+        return _paragraph(super().format(record))
+
+
+def _paragraph(text: str) -> str:
+    return "\n    ".join(map(_line, text.split("\n")))
+
+
+class _VisibleArguments(logging.Filter):
+    """Makes the arguments of a record visible; its message is the package's own text."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(
+                each if isinstance(each, int | float) else _line(each) for each in record.args
+            )
+        return True
+
+
+def logger(name: str) -> logging.Logger:
+    """Return the logger of that name; the arguments of its records are made visible.
+
+    Handlers of a runner show the records of a worker to people, so records are made safe where they begin.
+    Give the logger constant messages, and names as arguments.
+    """
+    found = logging.getLogger(name)
+    if not any(isinstance(each, _VisibleArguments) for each in found.filters):
+        found.addFilter(_VisibleArguments())
+    return found
+
+
+def show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,  # noqa: ARG001
+    lineno: int,  # noqa: ARG001
+    file: TextIO | None = None,  # noqa: ARG001
+    line: str | None = None,  # noqa: ARG001
+) -> None:
+    """Say a warning as one line on stderr, in the place of `warnings.showwarning`."""
+    text = str(message).removeprefix(_PREFIX)
+    say(text if category in (UserWarning, RuntimeWarning) else f"{category.__name__}: {text}")
+
+
+def show_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Write the traceback of a defect, in the place of `sys.excepthook`: it may hold raw names."""
+    text = "".join(traceback.format_exception(kind, error, trace))
+    _put(sys.stderr, _paragraph(text.rstrip("\n")) + "\n")

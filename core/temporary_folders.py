@@ -1,0 +1,80 @@
+"""Folders for a command's own files, in the system's temporary folder: one prefix, and no remains for ever.
+
+A process that is killed (SIGKILL) leaves its folder. When a later process makes its first one, it removes the
+folders that are empty, this user's, older than a day and in use by nobody.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+PREFIX = "rocsteady-tmp-"
+_DAY = 86_400
+
+
+@contextmanager
+def temporary_folder() -> Iterator[str]:
+    """Yield the path of a new folder that is removed behind the block."""
+    _remove_old_once()
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as folder, in_use(folder):
+        yield folder
+
+
+@contextmanager
+def in_use(path: str | Path) -> Iterator[bool]:
+    """Lock a file or folder for the block; yield False where it is locked already, or not there.
+
+    The system lets go of the lock when the process ends, however it ends. On Windows nothing is locked.
+    """
+    if sys.platform == "win32":
+        yield True
+        return
+    handle = -1
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        if handle >= 0:
+            os.close(handle)
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        os.close(handle)
+
+
+@functools.cache
+def _remove_old_once() -> None:
+    remove_old()
+
+
+def remove_old() -> None:
+    """Remove what killed processes left; see the module. What cannot be removed stays."""
+    if sys.platform == "win32":
+        return
+    with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
+            if entry.name.startswith(PREFIX):
+                with suppress(OSError):
+                    _remove_if_left(entry)
+
+
+def _remove_if_left(entry: os.DirEntry[str]) -> None:
+    found = entry.stat(follow_symlinks=False)
+    is_old = found.st_mtime < time.time() - _DAY
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and is_old:
+        with in_use(entry.path) as is_free:
+            if is_free:
+                os.rmdir(entry.path)  # noqa: PTH106 - it refuses folders that hold anything

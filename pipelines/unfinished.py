@@ -1,0 +1,82 @@
+"""Outputs of two runs side by side: a process was killed while it gave its outputs their names.
+
+Each rename is atomic; several are not. So a run with several outputs writes a note beside the first of them
+before it renames, which it removes behind the last. A note that nobody holds is of a run that was killed.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ..core.console import name_text, say
+from ..core.errors import WireError
+from ..core.json_bytes import read_object, reading, text_of
+from ..core.temporary_folders import in_use
+
+_PREFIX, _ENDING = ".rocsteady-", ".renames"
+
+
+@contextmanager
+def renames_noted(places: Sequence[Path], finals: Sequence[Path]) -> Iterator[None]:
+    """Keep a note for the block, which renames each place to its final path.
+
+    Behind the block, notes of earlier runs are removed if all that they speak of has been replaced.
+    """
+    old = [note for note, moves in _notes(finals) if {final for _, final in moves} <= set(map(str, finals))]
+    if len(finals) < 2:
+        yield
+    else:
+        note = finals[0].parent / f"{_PREFIX}{secrets.token_hex(6)}{_ENDING}"
+        moves = [[str(place), str(final)] for place, final in zip(places, finals, strict=True)]
+        started = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        note.write_text(json.dumps({"time": started, "moves": moves}), "utf-8", "surrogateescape")
+        try:
+            with in_use(note):
+                yield
+        finally:
+            note.unlink(missing_ok=True)
+    for note in old:
+        with suppress(OSError):
+            note.unlink()
+
+
+def tell_of_unfinished(finals: Sequence[Path]) -> None:
+    """Say on stderr which outputs beside these are of a run that was killed between two renames."""
+    for note, moves in _notes(finals):
+        new = [Path(final).name for place, final in moves if not Path(place).exists()]
+        old = [Path(final).name for place, final in moves if Path(place).exists()]
+        if not new or not old:  # nothing was renamed, or all
+            with suppress(OSError):
+                note.unlink()
+            continue
+        say(
+            f"warning: a run was killed while it named its outputs in {name_text(str(note.parent))}: "
+            f"{_listed(new)} {_is(new)} of that run, and {_listed(old)} {_is(old)} not; run it again"
+        )
+
+
+def _notes(finals: Sequence[Path]) -> list[tuple[Path, list[tuple[str, str]]]]:
+    """Return the notes beside some outputs, and what each says, of runs that do not run any more."""
+    found = []
+    for folder in dict.fromkeys(final.parent for final in finals):
+        for note in sorted(folder.glob(f"{_PREFIX}*{_ENDING}")):
+            with suppress(OSError, WireError), in_use(note) as is_free:
+                if is_free:
+                    with reading("a note of renames"):
+                        content = read_object(note.read_bytes(), "a note of renames")
+                        moves = [(text_of(place), text_of(final)) for place, final in content["moves"]]
+                    found.append((note, moves))
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(name_text, names))
+
+
+def _is(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"

@@ -1,0 +1,131 @@
+"""Where the servers of a job listen: on this machine alone, wherever that can be had.
+
+Beam starts servers beside a job: one that takes the job, one that hands out its files, one that starts Python
+workers. They ask nobody for a password, and a job names commands that its workers run. Some of them listen on
+every address of the machine unless they are changed:
+
+    servers of Python, in this process    `on_this_machine` puts 127.0.0.1 in the place of every address
+    the job server of Flink, in Java      `close_ports` gives Beam a changed copy of it (`closed_jar`)
+    Prism, in Go                          `get prism` compiles a changed one; any other stays open
+
+docs/network.md lists every port.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import grpc
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    JobServerOptions,
+    PipelineOptions,
+    PortableOptions,
+    PrismRunnerOptions,
+)
+from apache_beam.runners.portability.flink_runner import FlinkJarJobServer
+
+from .presets import cluster_host
+from .servers.closed_jar import OpenJarError, closed
+from .servers.packages import COMMAND, PRISM_LISTENS, servers_folder
+from .servers.processes import HOST
+
+_EVERYWHERE = ("[::]", "0.0.0.0", "")
+
+_OPEN = (
+    "listens on all addresses of this machine while the job runs, and whoever reaches it runs commands as "
+    "this user; close its port to others (docs/network.md)"
+)
+
+
+@contextmanager
+def on_this_machine() -> Iterator[None]:
+    """While it is entered, servers that this process makes with gRPC listen on 127.0.0.1 alone.
+
+    Beam announces all of them as "localhost", so none can be meant for another machine.
+    """
+    make = grpc.server
+
+    def made(*arguments: Any, **settings: Any) -> grpc.Server:
+        server = make(*arguments, **settings)
+        server.add_insecure_port = partial(_listen_here, server.add_insecure_port)
+        return server
+
+    grpc.server = made
+    try:
+        yield
+    finally:
+        grpc.server = make
+
+
+def _listen_here(listen: Any, address: str) -> int:
+    host, _, port = address.rpartition(":")
+    return int(listen(f"{HOST}:{port}" if host in _EVERYWHERE else address))
+
+
+def close_ports(kind: str, options: PipelineOptions) -> str | None:
+    """Close what can be closed of the server that takes a job; return a warning where one stays open.
+
+    kind     of the runner
+    options  of the pipeline, which are changed
+
+    A job server that runs already is not looked at.
+    """
+    if options.view_as(PortableOptions).job_endpoint:
+        return None
+    if kind == "flink":
+        return _close_job_server(options)
+    if kind == "prism" and not _is_closed_prism(options.view_as(PrismRunnerOptions).prism_location):
+        return f"Prism {_OPEN}, or take one that does not: `{COMMAND} get prism`"
+    return None
+
+
+def _close_job_server(options: PipelineOptions) -> str | None:
+    """Give Beam a job server that listens on this machine alone, in the place of the one it would start."""
+    flink = options.view_as(FlinkRunnerOptions)
+    if flink.flink_submit_uber_jar and cluster_host(flink.flink_master.strip()) is not None:
+        return None  # without a job server of Java
+    server = FlinkJarJobServer(options)
+    try:
+        jar = Path(server.local_jar(server.path_to_jar(), options.view_as(JobServerOptions).jar_cache_dir))
+    except (OSError, RuntimeError, ValueError):
+        return None  # Beam asks for it once more, and says why it cannot be had
+    folder = servers_folder() / "closed"
+    try:
+        if cluster_host(flink.flink_master.strip()) is None:
+            os.environ.setdefault("FLINK_CONF_DIR", str(_written(folder / "conf")))
+        flink.flink_job_server_jar = str(closed(jar, folder))
+    except (OSError, OpenJarError) as error:
+        return f"the job server of Flink {_OPEN}: {error}"
+    return None
+
+
+def _written(folder: Path) -> Path:
+    """Write the configuration of a Flink that a job server runs by itself, and return its folder."""
+    said = "".join(f"{name}: {HOST}\n" for name in ("rest.bind-address", "jobmanager.bind-host",
+                                                   "taskmanager.bind-host"))  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("config.yaml", "flink-conf.yaml"):  # since 1.19, and before
+        if not (folder / name).exists():
+            scratch = folder / f".{name}-{os.getpid()}"
+            scratch.write_text(said)
+            scratch.rename(folder / name)
+    return folder
+
+
+def _is_closed_prism(place: str | None) -> bool:
+    """Tell whether a Prism is one of ours. One that Beam has yet to download is not."""
+    try:
+        with (
+            Path(place or os.devnull).open("rb") as program,
+            mmap.mmap(program.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        ):
+            return content.find(PRISM_LISTENS.encode()) >= 0
+    except (OSError, ValueError):
+        return False

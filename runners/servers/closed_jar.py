@@ -1,0 +1,147 @@
+"""Beam's job server for Flink, changed so that it listens on this machine alone.
+
+Beam's servers of Java are made by one class, `ServerFactory`, which is told an address and takes its port
+alone: `NettyServerBuilder.forPort(address.getPort())` listens on every address (Beam 2.50 to 2.77, at least).
+No option changes that. A job names commands that its workers run, so whoever reaches the port runs commands.
+
+Here the class is changed to `NettyServerBuilder.forAddress(address)`. The address is that of --job-host, or
+localhost. Flink's TaskManagers get their classes from the same jar, so the ports by which they talk to
+Python workers are closed, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import struct
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+_FACTORY = "org/apache/beam/sdk/fn/server/ServerFactory$InetSocketAddressServerFactory.class"
+_UTF8, _NAME_AND_TYPE, _METHOD = 1, 12, 10
+_SIZES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2,
+          20: 2}  # fmt: skip
+"""Bytes of a constant behind its tag, but for text (The Java Virtual Machine Specification 17, 4.4)."""
+_CALL_VIRTUAL, _CALL_STATIC, _NOTHING = b"\xb6", b"\xb8", b"\x00"
+
+
+class OpenJarError(ValueError):
+    """A jar's servers cannot be made to listen on this machine alone; the text says why."""
+
+
+def closed(jar: Path, folder: Path) -> Path:
+    """Return a job server that listens on this machine alone: the jar itself, or a copy of it in a folder.
+
+    A copy is made once for a jar; 160 MB take a second. Raises OpenJarError, or OSError.
+    """
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            content = archive.read(_FACTORY)
+    except (zipfile.BadZipFile, KeyError) as damage:
+        raise OpenJarError(f"{jar} is no job server of Beam ({damage})") from None
+    changed = _on_its_address(content)
+    if changed is None:
+        return jar
+    found = jar.stat()
+    mark = hashlib.sha256(f"{jar.absolute()} {found.st_size} {found.st_mtime_ns}".encode()).hexdigest()[:16]
+    copy = folder / f"{jar.stem}-{mark}.jar"
+    if not copy.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, scratch = tempfile.mkstemp(dir=folder)
+        os.close(handle)
+        try:
+            shutil.copyfile(jar, scratch)
+            close(Path(scratch))
+            Path(scratch).chmod(0o644)
+            Path(scratch).rename(copy)
+        finally:
+            Path(scratch).unlink(missing_ok=True)
+    return copy
+
+
+def close(jar: Path) -> None:
+    """Change a job server where it is, unless that was done. Raises OpenJarError, or OSError."""
+    with zipfile.ZipFile(jar, "a") as archive:
+        before = archive.getinfo(_FACTORY)
+        changed = _on_its_address(archive.read(before))
+        if changed is None:
+            return
+        # The index at the end names what counts; the old bytes stay, and nothing points to them.
+        archive.filelist.remove(before)
+        del archive.NameToInfo[_FACTORY]
+        archive.writestr(_FACTORY, changed, zipfile.ZIP_DEFLATED)
+
+
+class _Constant(NamedTuple):
+    tag: int
+    content: bytes
+
+
+def _on_its_address(content: bytes) -> bytes | None:
+    """Return the class with the one call changed; None where it was changed before."""
+    constants, end = _constants(content)
+    text = {number: each.content for number, each in constants.items() if each.tag == _UTF8}
+    methods = {
+        number: (struct.unpack(">HH", each.content)[0], *_name_of(constants, each))
+        for number, each in constants.items()
+        if each.tag == _METHOD
+    }
+    if any(text.get(name) == b"forAddress" for _, name, _ in methods.values()):
+        return None
+    port = [n for n, (_, name, kind) in methods.items() if (text[name], text[kind]) == (b"getPort", b"()I")]
+    builders = [(n, owner, kind) for n, (owner, name, kind) in methods.items() if text[name] == b"forPort"]
+    for get_port in port:
+        for builder, owner, kind in builders:
+            before = _CALL_VIRTUAL + struct.pack(">H", get_port) + _CALL_STATIC + struct.pack(">H", builder)
+            if content.count(before, end) != 1:
+                continue
+            first = _count(content)
+            result = text[kind].partition(b")")[2]
+            added = [
+                _utf8(b"forAddress"),
+                _utf8(b"(Ljava/net/SocketAddress;)" + result),
+                struct.pack(">BHH", _NAME_AND_TYPE, first, first + 1),
+                struct.pack(">BHH", _METHOD, owner, first + 2),
+            ]
+            after = _NOTHING * 3 + _CALL_STATIC + struct.pack(">H", first + 3)
+            return b"".join((
+                content[:8], struct.pack(">H", first + len(added)), content[10:end], *added,
+                content[end:].replace(before, after),
+            ))  # fmt: skip
+    raise OpenJarError("its ServerFactory is none that is known here")
+
+
+def _count(content: bytes) -> int:
+    return int(struct.unpack_from(">H", content, 8)[0])
+
+
+def _constants(content: bytes) -> tuple[dict[int, _Constant], int]:
+    """Return the constants of a class by their numbers, and where they end."""
+    found: dict[int, _Constant] = {}
+    at, number = 10, 1
+    while number < _count(content):
+        tag = content[at]
+        if tag == _UTF8:
+            size = 2 + int(struct.unpack_from(">H", content, at + 1)[0])
+            found[number] = _Constant(tag, content[at + 3 : at + 1 + size])
+        else:
+            if tag not in _SIZES:
+                raise OpenJarError(f"its ServerFactory has a constant of kind {tag}")
+            size = _SIZES[tag]
+            found[number] = _Constant(tag, content[at + 1 : at + 1 + size])
+        at += 1 + size
+        number += 2 if tag in (5, 6) else 1
+    return found, at
+
+
+def _name_of(constants: dict[int, _Constant], method: _Constant) -> Iterator[int]:
+    """Yield the numbers of a method's name and of its type."""
+    yield from struct.unpack(">HH", constants[struct.unpack(">HH", method.content)[1]].content)
+
+
+def _utf8(text: bytes) -> bytes:
+    return struct.pack(">BH", _UTF8, len(text)) + text

@@ -1,0 +1,43 @@
+"""Apache Beam imported after rocsteady: no remark, the user's log as it was, with and without docstrings."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command import COMMAND
+
+SCRIPT = """
+import logging
+import rocsteady as rs
+rs.EvaluateModels
+assert logging.getLogger().handlers == [] and logging.getLogger().filters == []
+import apache_beam, apache_beam.io.textio, pandas
+logging.basicConfig(format="mine: %(message)s")
+logging.warning("apitools not found")
+"""
+
+
+@pytest.mark.parametrize("optimized", ["", "2"])
+def test_a_script_hears_nothing_of_beam_and_its_own_log_is_as_it_sets_it(optimized):
+    environment = {**os.environ, "PYTHONOPTIMIZE": optimized}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "mine: apitools not found\n")
+
+
+@pytest.mark.slow
+def test_the_command_writes_the_same_rows_without_docstrings(tmp_path):
+    (tmp_path / "s.csv").write_text("score,label\n" + "0.1,0\n0.9,1\n0.4,0\n0.8,1\n" * 5)
+    written = {}
+    for level in ("", "2"):
+        environment = {**os.environ, "PYTHONOPTIMIZE": level, "NUMBA_DISABLE_JIT": "1"}
+        words = ["evaluate", "s.csv", "--shards", "2", "--output", f"rows{level}.csv"]
+        done = subprocess.run(
+            [*COMMAND, *words], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        written[level] = Path(tmp_path, f"rows{level}.csv").read_bytes()
+    assert written[""] == written["2"]

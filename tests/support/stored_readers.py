@@ -1,0 +1,571 @@
+"""Every function that reads stored bytes: samples of what it reads, and what is done with what it read.
+
+`FORMS` is the one registry. `in_the_package` finds the readers that there are, so that none can be left out.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import rocsteady as rs
+from fold_reports import SETTINGS as COMPARED
+from fold_reports import reports_of
+from rocsteady.core import label_matching_wire, sketch_wire, snapshot_parts
+from rocsteady.core.adwin import Adwin
+from rocsteady.core.alert_rows import WatchedRows
+from rocsteady.core.alerts import AlertTable
+from rocsteady.core.auc_sketch import AucSketch
+from rocsteady.core.deduplicator import Deduplicator
+from rocsteady.core.errors import CorruptBytesError, InputError, RocsteadyError
+from rocsteady.core.evaluator_table import EvaluatorTable
+from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.core.fold_pairs import FoldPairs
+from rocsteady.core.fold_report import FoldReport
+from rocsteady.core.folds import Folds
+from rocsteady.core.idle_models import IdleState
+from rocsteady.core.join_batches import LabelBatch, LabelRows, PredictionBatch
+from rocsteady.core.label_join import JoinSettings, LabelJoin
+from rocsteady.core.label_join_state import JoinState
+from rocsteady.core.label_matching import Arrivals, LabelMatcher
+from rocsteady.core.learner_comparisons import LearnerComparisons
+from rocsteady.core.learner_wire import unpack_learner
+from rocsteady.core.learners import LearnerSpec
+from rocsteady.core.model_evaluator import ModelEvaluator
+from rocsteady.core.paired_fold import PairedFold
+from rocsteady.core.polynomial_auc import PolynomialAuc
+from rocsteady.core.prequential import PrequentialFold
+from rocsteady.core.prequential_settings import PrequentialSettings
+from rocsteady.core.records import (
+    Clock,
+    EndOfInput,
+    EndOfPartition,
+    Heartbeat,
+    StateImport,
+    StateMarker,
+    unpack_record,
+)
+from rocsteady.core.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.shards import Shards
+from rocsteady.core.snapshot import DEDUPLICATOR, IDLE, Snapshot
+from rocsteady.core.state_export import ExportingMachine, ShardState, WaitingState
+from rocsteady.core.state_import import join_taken_up, taken_up
+from rocsteady.core.state_reshard import resharded, resharded_joins
+from rocsteady.core.windows import EveryEvents, parse_every, parse_window
+from rocsteady.pipelines.inspect import _described
+from rocsteady.transforms.evaluate_folds import FoldOutputCoder
+from rocsteady.transforms.evaluate_shards import RowsCoder
+from rocsteady.transforms.stream_reader import ReaderState
+
+SECOND = 1_000_000
+PACKAGE = Path(rs.__file__).parent
+
+
+class Form(NamedTuple):
+    """A kind of bytes.
+
+    samples  makes some of them
+    read     reads them
+    use      does with the result what a job does, as far as it gets; a function of (result, bytes)
+    """
+
+    samples: Callable[[], list[bytes]]
+    read: Callable[[bytes], Any]
+    use: Callable[[Any, bytes], object] = lambda result, data: (result, data)
+
+
+def in_the_package() -> Iterator[str]:
+    """Yield the names of all functions that read bytes, as module:function or module:Class.method."""
+    for folder in ("core", "transforms", "pipelines"):
+        for path in sorted((PACKAGE / folder).glob("*.py")):
+            module = f"{folder}.{path.stem}"
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef):
+                    names = [f"{node.name}.{each.name}" for each in node.body if _reads(each)]
+                else:
+                    names = [node.name] if _reads(node) else []
+                yield from (f"{module}:{name}" for name in names)
+
+
+def _reads(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef) and (
+        node.name in ("from_bytes", "unpack", "decode") or node.name.startswith("unpack_")
+    )
+
+
+# ---- samples
+
+
+def batch(start=0, count=40, partition=0, sequence=0, ids=True, classes=False, weights=False):
+    numbers = np.arange(start, start + count)
+    names = ["cat", "dog", "ü"]
+    return EventBatch(
+        models=TextColumn.of([f"m{number % 3}" for number in numbers]),
+        scores=(numbers * 7 % 11) / 10,
+        labels=np.full(count, -1, np.int8) if classes else (numbers % 3 == 0).astype(np.int8),
+        times=numbers * SECOND,
+        ids=IdColumn.of([f"e{number}" for number in numbers]) if ids else None,
+        weights=1.0 + numbers % 4 if weights else None,
+        label_classes=TextColumn.of([names[number % 3] for number in numbers]) if classes else None,
+        predicted=TextColumn.of([names[number % 2] for number in numbers]) if classes else None,
+        slices=(("site", TextColumn.of([["a", "b"][number % 2] for number in numbers])),),
+        positions=numbers.astype(np.int64),
+        source="s.csv",
+        partition=partition,
+        sequence=sequence,
+        high_water=int(numbers[-1]) * SECOND,
+    )
+
+
+def labels(start=0, count=30, sequence=0):
+    numbers = np.arange(start, start + count)
+    return LabelBatch(
+        IdColumn.of([f"e{number}" for number in numbers]),
+        numbers * SECOND + 5, (numbers % 2).astype(np.int8), source="l.csv", partition=1, sequence=sequence,
+        high_water=int(numbers[-1]) * SECOND,
+    )  # fmt: skip
+
+
+def evaluator_settings():
+    for window, every, more in (
+        ("last:16", "5", {}),
+        ("all", "7", {}),
+        ("last:15s", "4s", {"order": "time:0s"}),
+        ("adaptive", "5", {}),
+        ("fading:1000", "5", {}),
+    ):
+        yield EvaluatorSettings(window=parse_window(window), every=parse_every(every), **more)
+
+
+def evaluator_samples():
+    found = []
+    for settings in evaluator_settings():
+        for classes, weights in ((False, False), (True, False), (False, True)):
+            one = ModelEvaluator(settings, model="m", slice="")
+            events = batch(count=60, classes=classes, weights=weights)
+            columns = {"times": events.times} if settings.needs_times else {}
+            if weights:
+                columns["weights"] = events.weights
+            if classes and str(settings.window).startswith("adaptive"):
+                continue
+            if classes:
+                columns |= {"label_classes": events.label_classes, "predicted": events.predicted}
+            one.apply(events.scores, events.labels, **columns)
+            found.append(one.to_bytes())
+    return found
+
+
+def tables():
+    more = {"shards": 2, "slices": (("site",),)}
+    yield TableSettings(EvaluatorSettings(window=parse_window("last:16"), every=EveryEvents(5)), **more)
+    timed = EvaluatorSettings(window=parse_window("last:15s"), every=parse_every("4s"), order="time:2s")
+    yield TableSettings(timed, deduplicate=5 * SECOND, idle_ttl=3 * SECOND, **more)
+    arriving = EvaluatorSettings(window=parse_window("fading:100"), every=EveryEvents(5), order="arrival")
+    yield TableSettings(arriving, shards=Shards(2, ["m1"]))
+
+
+def fed(machine, records):
+    for record in records:
+        machine.apply(record)
+    return machine
+
+
+def packets():
+    return [
+        batch().pack(),
+        batch(40, 30, sequence=2).pack(),
+        Heartbeat("s.csv", 0, 2, 1, 35 * SECOND, 40 * SECOND).pack(),
+        batch(partition=1).pack(),
+    ]
+
+
+def later_packets():
+    return [
+        batch(70, 30, sequence=1).pack(),
+        EndOfPartition("s.csv", 0, 2, 3, 100 * SECOND).pack(),
+        EndOfPartition("s.csv", 1, 2, 1, 40 * SECOND).pack(),
+    ]
+
+
+def table_samples():
+    return [fed(EvaluatorTable(settings), packets()).to_bytes() for settings in tables()]
+
+
+JOIN = JoinSettings(20 * SECOND, 5 * SECOND, shards=2, evaluator_shards=3, deduplicate=10 * SECOND)
+
+
+def join_packets():
+    return [
+        PredictionBatch(replace(batch(), sources=None)).pack(),
+        labels().pack(),
+        Heartbeat("s.csv", 0, 2, 1, 30 * SECOND, 40 * SECOND).pack(),
+        Heartbeat("l.csv", 1, 2, 1, 25 * SECOND, 30 * SECOND).pack(),
+    ]
+
+
+def join_samples():
+    return [fed(LabelJoin(JOIN, 0), join_packets()).to_bytes()]
+
+
+def matcher():
+    made = LabelMatcher(20 * SECOND, 5 * SECOND, "first")
+    numbers = np.arange(30)
+    ids = IdColumn.of([f"e{number}" for number in numbers])
+    none = Arrivals(IdColumn.of([]), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    made.advance(Arrivals(ids, numbers * SECOND, numbers), none, clock=30 * SECOND)
+    made.advance(
+        none,
+        Arrivals(ids.take(numbers[20:]), numbers[20:] * SECOND + 10 * SECOND, numbers[20:]),
+        clock=40 * SECOND,
+    )
+    return made
+
+
+def shard_states():
+    return [
+        ShardState(
+            "id", "folder", step, 0, 2, {0: ("s.csv", '{"offset": 4}'), 1: ("t.csv", "null")}, data
+        ).pack()
+        for step, data in (("evaluators", table_samples()[0]), ("join", join_samples()[0]))
+    ]
+
+
+def exporting(settings):
+    return ExportingMachine(
+        EvaluatorTable(settings), lambda data: EvaluatorTable.from_bytes(data, settings), lambda: (0, 2)
+    )
+
+
+def waiting_samples():
+    found = []
+    for settings in list(tables())[:2]:
+        machine = exporting(settings)
+        fed(machine, [batch().pack(), StateMarker("s.csv", 0, 2, 1, "id", "folder", '{"a": [1]}').pack()])
+        fed(machine, [batch(40, sequence=2).pack(), batch(partition=1, sequence=1).pack()])
+        found.append(machine.to_bytes())
+    return found
+
+
+def sketch(max_bytes=2_000):
+    made = AucSketch(max_bytes)
+    made.add(np.arange(300) % 2, np.sin(np.arange(300)))
+    return made
+
+
+def polynomial():
+    made = PolynomialAuc(4)
+    made.add(np.arange(50) % 2, (np.arange(50) * 7 % 13) / 13)
+    return made
+
+
+def idle_samples():
+    snapshot = Snapshot.unpack(table_samples()[1])
+    return [snapshot.beside[IDLE]]
+
+
+def deduplicator_samples():
+    return [Snapshot.unpack(table_samples()[1]).beside[DEDUPLICATOR]]
+
+
+def adwin():
+    made = Adwin(0.1)
+    made.update(np.repeat([0.0, 1.0], 60))
+    return made
+
+
+RULES = [rs.parse_alert(text) for text in ("auc < 0.6 for 3 rows", "auc drops by 0.01 against 2 rows")]
+
+
+def watched(start=0, count=8):
+    table = EvaluatorTable(next(tables()))
+    rows = [row for rows in table.apply(batch(start, 90).pack()) for row in rows]
+    return WatchedRows.of_records(rows[:count], AlertTable(RULES).columns)
+
+
+def alert_samples():
+    rows = watched(count=20)
+    return [fed(AlertTable(RULES), [rows.take(np.arange(1, len(rows))).pack()]).to_bytes()]
+
+
+def fold_samples():
+    reports = [report for report in reports_of(2, 10) if report.fold == 1]
+    return [fed(FoldPairs(COMPARED, 1), [report.pack() for report in reports[:-1]]).to_bytes()]
+
+
+def paired():
+    reports = [report for report in reports_of(2, 10) if report.fold == 1]
+    return PairedFold.of(reports[:3])
+
+
+def comparison_samples():
+    return [fed(LearnerComparisons(COMPARED), [paired().pack()]).to_bytes()]
+
+
+PREQUENTIAL = PrequentialSettings(
+    (LearnerSpec.parse("majority:20"), LearnerSpec.parse("persistent", noise=0.1)),
+    Folds("bootstrap", 2),
+    EvaluatorSettings(window=parse_window("last:16"), every=EveryEvents(10)),
+)
+
+
+def prequential_batch():
+    numbers = np.arange(60)
+    return EventBatch(
+        models=TextColumn(np.zeros(60, np.int32), ("",)), scores=np.zeros(60),
+        labels=(numbers % 3 == 0).astype(np.int8), times=numbers * SECOND,
+        ids=IdColumn.of([f"e{number}" for number in numbers]), features=(("x", numbers / 7),),
+        source="s", sequence=0, high_water=60 * SECOND,
+    )  # fmt: skip
+
+
+def prequential_samples():
+    return [
+        fed(PrequentialFold(PREQUENTIAL, learner, 0), [prequential_batch().pack()]).to_bytes()
+        for learner in (0, 1)
+    ]
+
+
+def learner_samples():
+    found = []
+    for spec in PREQUENTIAL.learners:
+        learner = spec.make(PREQUENTIAL.task, 1, 50)
+        found.append(learner.to_bytes())
+    return found
+
+
+# ---- what is done with what was read
+
+
+def use_table(table, data):
+    use_described(None, data)
+    snapshot = Snapshot.unpack(data)
+    _ = (
+        [each.pack() for each in resharded([snapshot] * (table.settings.shards or 1), 3)],
+        taken_up(data, table.settings),
+    )
+    return fed(table, later_packets()).to_bytes()
+
+
+def read_table(data):
+    return EvaluatorTable.from_bytes(data, Snapshot.unpack(data).settings)
+
+
+def use_join(join, data):
+    use_described(None, data)
+    state, meaning = JoinState.unpack(data)
+    _ = join_taken_up(data, JOIN), resharded_joins([state], meaning, 3)
+    fed(join, [labels(30, sequence=1).pack(), Clock(60 * SECOND).pack()])
+    return join.to_bytes()
+
+
+def use_index(index, data):
+    part = b"".join((b"\xff" * 4, index.id, bytes(2), bytes(100)))
+    for parts in ([part[:9]], [part, part]):
+        with pytest.raises(CorruptBytesError):
+            snapshot_parts.joined(index, parts, "0")
+    return snapshot_parts.joined(index, [part], "0")
+
+
+def use_evaluator(evaluator, data):
+    use_described(None, data)
+    events = batch(100, 50)
+    times = events.times if evaluator.settings.needs_times else None
+    with suppress(InputError):  # it takes classes
+        evaluator.apply(events.scores, events.labels, times)
+    evaluator.finish()
+    return evaluator.to_bytes()
+
+
+def use_described(result, data):
+    return _described(data)
+
+
+def use_matcher(made, data):
+    numbers = np.arange(40, 60)
+    ids = IdColumn.of([f"e{number - 25}" for number in numbers])
+    both = Arrivals(ids, numbers * SECOND, numbers), Arrivals(ids, numbers * SECOND + 3, numbers)
+    made.advance(*both, clock=max(made.clock, 65 * SECOND))
+    made.kept()
+    return made.to_bytes()
+
+
+def use_sketch(made, data):
+    made.merge(sketch())
+    made.add([0, 1], [0.5, 0.25])
+    return made.to_bytes(), made.bounds(), made.h_bounds()
+
+
+def use_polynomial(made, data):
+    made.add([0, 1], [0.5, 0.25])
+    return made.estimate(), made.to_bytes()
+
+
+def use_deduplicator(made, data):
+    numbers = np.arange(50)
+    ids = IdColumn.of([f"e{number}" for number in numbers])
+    made.take(TextColumn.of(["m1"] * 50), ids, numbers * SECOND)
+    return made.to_bytes(), Deduplicator.merged([made, made])
+
+
+def use_adwin(made, data):
+    made.update(np.repeat([0.0, 1.0], 100))
+    return made.to_bytes()
+
+
+def use_alerts(table, data):
+    return fed(table, [watched(50).pack(), EndOfInput().pack()]).to_bytes(), table.describe()
+
+
+def use_rows(rows, data):
+    return fed(AlertTable(RULES), [rows.pack()])
+
+
+def use_waiting(machine, data):
+    use_described(None, data)
+    fed(machine, [StateMarker("s.csv", 1, 2, 0, "id", "folder").pack(), batch(partition=1).pack()])
+    return machine.to_bytes()
+
+
+def use_record(record, data):
+    for machine in (*map(exporting, tables()), LabelJoin(JOIN, 0)):
+        with suppress(RocsteadyError):  # it takes records of another kind
+            fed(machine, [data])
+    return record.pack()
+
+
+def read_fold(data):
+    try:
+        return PrequentialFold.from_bytes(data, PREQUENTIAL, 0, 0)
+    except RocsteadyError:
+        return PrequentialFold.from_bytes(data, PREQUENTIAL, 1, 0)
+
+
+def use_fold(fold, data):
+    fed(fold, [EndOfPartition("s", 0, 1, 1, 60 * SECOND).pack()])
+    return fold.to_bytes()
+
+
+def use_pairs(pairs, data):
+    fed(pairs, [report.pack() for report in reports_of(3, 10) if report.fold == 1])
+    return pairs.to_bytes()
+
+
+def use_report(report, data):
+    return fed(FoldPairs(COMPARED, 1), [report.pack()])
+
+
+def use_comparisons(made, data):
+    for fold in range(3):
+        made.apply(replace(paired(), fold=fold).pack())
+    return made.to_bytes()
+
+
+def rows_samples():
+    return [RowsCoder().encode(rows) for rows in EvaluatorTable(next(tables())).apply(batch().pack())]
+
+
+def output_samples():
+    machine = PrequentialFold(PREQUENTIAL, 0, 0)
+    found = [each for each in machine.apply(prequential_batch().pack()) if hasattr(each, "reports")]
+    return [FoldOutputCoder().encode(each) for each in found]
+
+
+def reader_samples():
+    return [ReaderState(7, [3, 4], 5, 6, place='["a", 1, true]').to_bytes()]
+
+
+def record_samples():
+    return [
+        Heartbeat("s.csv", 0, 2, 1, 5, 6).pack(),
+        EndOfPartition("s.csv", 0, 2, 1, 6).pack(),
+        Clock(7).pack(),
+        EndOfInput().pack(),
+        StateMarker("s.csv", 0, 2, 1, "id", "folder", '{"offset": 4}').pack(),
+        StateImport("id", table_samples()[0]).pack(),
+        *packets(),
+        *join_packets(),
+    ]
+
+
+BETWEEN_STAGES = {
+    "transforms.record_batches:RecordBatchCoder.decode",
+    "transforms.read_stream:_MarkCoder.decode",
+}
+"""Left out: Arrow's own bytes between two stages of one job, and a wrapper that reads nothing."""
+
+FORMS: dict[str, Form] = {
+    "core.adwin:Adwin.from_bytes": Form(lambda: [adwin().to_bytes()], Adwin.from_bytes, use_adwin),
+    "core.alert_rows:WatchedRows.unpack": Form(lambda: [watched().pack()], WatchedRows.unpack, use_rows),
+    "core.alerts:AlertTable.from_bytes": Form(alert_samples, AlertTable.from_bytes, use_alerts),
+    "core.auc_sketch:AucSketch.from_bytes": Form(
+        lambda: [sketch().to_bytes(), sketch(1024).to_bytes()], AucSketch.from_bytes, use_sketch
+    ),
+    "core.deduplicator:Deduplicator.from_bytes": Form(
+        deduplicator_samples, Deduplicator.from_bytes, use_deduplicator
+    ),
+    "core.evaluator_table:EvaluatorTable.from_bytes": Form(table_samples, read_table, use_table),
+    "core.events:EventBatch.unpack": Form(
+        lambda: [batch().pack(), batch(classes=True, weights=True).pack()], EventBatch.unpack, use_record
+    ),
+    "core.fold_pairs:FoldPairs.from_bytes": Form(
+        fold_samples, lambda data: FoldPairs.from_bytes(data, COMPARED, 1), use_pairs
+    ),
+    "core.fold_report:FoldReport.unpack": Form(
+        lambda: [report.pack() for report in reports_of(1, 10)[3:5]], FoldReport.unpack, use_report
+    ),
+    "core.idle_models:IdleState.unpack": Form(idle_samples, IdleState.unpack),
+    "core.join_batches:LabelBatch.unpack": Form(lambda: [labels().pack()], LabelBatch.unpack, use_record),
+    "core.join_batches:LabelRows.unpack": Form(lambda: [LabelRows.of(labels()).pack()], LabelRows.unpack),
+    "core.join_batches:PredictionBatch.unpack": Form(
+        lambda: join_packets()[:1], PredictionBatch.unpack, use_record
+    ),
+    "core.label_join:LabelJoin.from_bytes": Form(
+        join_samples, lambda data: LabelJoin.from_bytes(data, JOIN, 0), use_join
+    ),
+    "core.label_join_state:JoinState.unpack": Form(join_samples, JoinState.unpack, use_described),
+    "core.label_matching:LabelMatcher.from_bytes": Form(
+        lambda: [matcher().to_bytes()], LabelMatcher.from_bytes, use_matcher
+    ),
+    "core.label_matching_wire:unpack": Form(lambda: [matcher().to_bytes()], label_matching_wire.unpack),
+    "core.learner_comparisons:LearnerComparisons.from_bytes": Form(
+        comparison_samples, lambda data: LearnerComparisons.from_bytes(data, COMPARED), use_comparisons
+    ),
+    "core.learner_wire:unpack_learner": Form(learner_samples, unpack_learner),
+    "core.model_evaluator:ModelEvaluator.from_bytes": Form(
+        evaluator_samples, ModelEvaluator.from_bytes, use_evaluator
+    ),
+    "core.paired_fold:PairedFold.unpack": Form(
+        lambda: [paired().pack()],
+        PairedFold.unpack,
+        lambda found, _: LearnerComparisons(COMPARED).apply(found.pack()),
+    ),
+    "core.polynomial_auc:PolynomialAuc.from_bytes": Form(
+        lambda: [polynomial().to_bytes()], PolynomialAuc.from_bytes, use_polynomial
+    ),
+    "core.prequential:PrequentialFold.from_bytes": Form(prequential_samples, read_fold, use_fold),
+    "core.records:unpack_record": Form(record_samples, unpack_record, use_record),
+    "core.sketch_wire:unpack": Form(lambda: [sketch().to_bytes()], sketch_wire.unpack),
+    "core.snapshot:Snapshot.unpack": Form(table_samples, Snapshot.unpack, use_described),
+    "core.snapshot_parts:Index.unpack": Form(
+        lambda: [snapshot_parts.split(bytes(100))[0].pack()], snapshot_parts.Index.unpack, use_index
+    ),
+    "core.state_export:ExportingMachine.from_bytes": Form(
+        waiting_samples,
+        lambda data: ExportingMachine.from_bytes(
+            data, lambda: EvaluatorTable(next(tables())), read_table, lambda: (0, 2)
+        ),
+        use_waiting,
+    ),
+    "core.state_export:ShardState.unpack": Form(shard_states, ShardState.unpack, use_described),
+    "core.state_export:WaitingState.unpack": Form(waiting_samples, WaitingState.unpack, use_described),
+    "transforms.evaluate_folds:FoldOutputCoder.decode": Form(output_samples, FoldOutputCoder().decode),
+    "transforms.evaluate_shards:RowsCoder.decode": Form(rows_samples, RowsCoder().decode),
+    "transforms.stream_reader:ReaderState.from_bytes": Form(reader_samples, ReaderState.from_bytes),
+}
+"""By the name that `in_the_package` gives it."""

@@ -1,0 +1,168 @@
+"""Whole lines from bytes that come in pieces, in bounded memory; lines that are too long are skipped.
+
+Invariant
+    Every byte is in a block of whole lines or in a `LongLine`, of which only the beginning is kept.
+    What is held is at most two pieces and MOST_LINE_BYTES.
+
+Without a limit a gzip file of 3 MB whose one line has 3 GB took 6.5 GB of memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+MOST_LINE_BYTES = 8 << 20
+"""A longer line of JSON is no record: it is a dead letter. CSV's limit is a block of Arrow's, 4 to 32 MiB."""
+
+SHOWN_BYTES = 10_000
+"""Of a line or a message that is no record; its dead letter shows no more."""
+
+_MARK = b"\xef\xbb\xbf"
+
+
+class LongLine(NamedTuple):
+    """A line that is too long to be a record.
+
+    head   its first SHOWN_BYTES
+    size   how many bytes it has, without its newline
+    start  the byte of the source, unpacked, at which it begins
+    """
+
+    head: bytes
+    size: int
+    start: int
+
+    def __str__(self) -> str:
+        """Say what is wrong with it."""
+        return f"a line of {self.size:,} bytes, from byte {self.start:,} on"
+
+    def text(self) -> str:
+        """Return its beginning, and how long it is."""
+        return f"{self.head.decode('utf-8', 'replace')}... ({self.size:,} bytes)"
+
+
+class WholeLines:
+    r"""Cuts bytes that come in pieces of up to MOST_LINE_BYTES behind newlines.
+
+    A mark of UTF-8 before all is dropped.
+
+    >>> lines = WholeLines()
+    >>> lines.take(b'{"score": ')[1], lines.take(b'1}\n{"sc')[1], lines.rest()[1]
+    (b'', b'{"score": 1}\n', b'{"sc')
+    """
+
+    def __init__(self, most: int = MOST_LINE_BYTES) -> None:
+        self._most = most
+        self._waiting: list[bytes] = []
+        self._held = 0  # bytes of the line that waits for its end, those that were dropped among them
+        self._start = 0  # where that line begins
+        self._first = True
+
+    def take(self, data: bytes) -> tuple[LongLine | None, bytes]:
+        """Return a line that is too long, if one ends in `data`, and all whole lines that are new behind it.
+
+        What follows the last newline waits. O(bytes).
+        """
+        end = data.find(b"\n") + 1
+        if not end:
+            self._wait(data)
+            return None, b""
+        if self._held + end - 1 > self._most:
+            self._wait(data[: end - 1])
+            long = self._long()
+            self._start += 1
+            return long, self._through(data[end:])
+        return None, self._through(data)
+
+    def rest(self) -> tuple[LongLine | None, bytes]:
+        """Return what follows the last newline, where no more will come."""
+        if self._held > self._most:
+            return self._long(), b""
+        block = self._without_mark(b"".join(self._waiting))
+        self._start, self._held, self._waiting = self._start + self._held, 0, []
+        return None, block
+
+    def _through(self, data: bytes) -> bytes:
+        """Return what waits and the lines of `data` that are whole; let the rest of `data` wait."""
+        cut = data.rfind(b"\n") + 1
+        block = b"".join([*self._waiting, data[:cut]]) if cut else b""
+        if cut:
+            self._start, self._held, self._waiting = self._start + self._held + cut, 0, []
+        self._wait(data[cut:])
+        return self._without_mark(block)
+
+    def _wait(self, data: bytes) -> None:
+        self._held += len(data)
+        if data and self._held - len(data) <= self._most:
+            self._waiting.append(data)
+        if self._held > self._most and len(self._waiting) > 1:
+            self._waiting = [b"".join(self._waiting)[:SHOWN_BYTES]]
+
+    def _long(self) -> LongLine:
+        self._first = False
+        long = LongLine(b"".join(self._waiting)[:SHOWN_BYTES], self._held, self._start)
+        self._start, self._held, self._waiting = self._start + self._held, 0, []
+        return long
+
+    def _without_mark(self, block: bytes) -> bytes:
+        if self._first:
+            self._first = not block
+            return block.removeprefix(_MARK)
+        return block
+
+
+def line_blocks(
+    stream: BinaryIO, block_bytes: int = MOST_LINE_BYTES, most: int = MOST_LINE_BYTES
+) -> Iterator[tuple[LongLine | None, bytes]]:
+    """Read a stream to its end; yield what `WholeLines.take` returns, where that is anything.
+
+    block_bytes  that are read at once, no more than `most`
+    """
+    lines = WholeLines(most)
+    while True:
+        data = stream.read(min(block_bytes, most))
+        long, block = lines.take(data) if data else lines.rest()
+        if long is not None or block:
+            yield long, block
+        if not data:
+            return
+
+
+# ---- blank lines
+
+_BLANK_LINE = re.compile(rb"\n[ \t\r\v\f]*\n")
+_SOLID = np.ones(256, np.bool_)
+_SOLID[list(b" \t\n\r\v\f")] = False
+_PIECE_BYTES = 1 << 19
+
+
+def without_blank_lines(block: bytes) -> bytes:
+    r"""Return whole lines without those that are blank, most of them at least.
+
+    A block of 8 MiB that is all newlines takes 4 ms, as reading it does; line by line it took a second. Where
+    every second line is blank it takes 170 ms, where none is some 25 ms.
+
+    >>> without_blank_lines(b"{}\n\n \r\n{}\n\n")
+    b'{}\n{}\n'
+    """
+    if block.isspace():
+        return b""
+    if not (b"\n\n" in block or block.startswith(b"\n") or _BLANK_LINE.search(block)):
+        return block
+    kept: list[bytes] = []
+    at = 0
+    while at < len(block):
+        end = block.find(b"\n", at + _PIECE_BYTES) + 1 or len(block)
+        piece = np.frombuffer(block, np.uint8, end - at, at)
+        ends = np.flatnonzero(piece == ord("\n"))
+        if not len(ends) or ends[-1] != len(piece) - 1:
+            ends = np.append(ends, len(piece) - 1)
+        solid = np.cumsum(_SOLID[piece], dtype=np.int32)[ends]
+        is_kept = np.diff(solid, prepend=0) > 0
+        kept.append(piece[np.repeat(is_kept, np.diff(ends, prepend=-1))].tobytes())
+        at = end
+    return b"".join(kept)
