@@ -160,9 +160,9 @@ class ConsoleParser(argparse.ArgumentParser):
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         """Write a text as argparse does, which passes over errors of stdout where this raises them."""
-        if message and file is sys.stdout:
+        if message and file is not None and file is sys.stdout:
             with writing_out():
-                sys.stdout.write(message)
+                file.write(message)
         else:
             super()._print_message(message, file)
 
