@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
-import threading
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
+from json_server import json_server
 from rocsteady.runners import flink_job
 from rocsteady.runners.flink_job import JobWatch, leave, restarted
 from rocsteady.runners.presets import choose_runner
@@ -38,28 +35,9 @@ def test_a_job_gets_a_name_of_its_own_where_nobody_named_it():
     assert choose_runner("local").options.get_all_options()["job_name"] is None
 
 
-@contextmanager
 def cluster_that_says(answers):
     """A REST interface that gives its answers one after the other, and the last one for ever."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(json.dumps(answers.pop(0) if len(answers) > 1 else answers[0]).encode())
-
-        def log_message(self, *_):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    return json_server(lambda path: answers.pop(0) if len(answers) > 1 else answers[0])
 
 
 def test_a_job_that_was_sent_is_told_of_with_its_page_and_its_states(monkeypatch):

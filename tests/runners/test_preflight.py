@@ -2,46 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import re
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import grpc
 import pytest
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
+from json_server import json_server
 from rocsteady.pipelines.cli import main
 from rocsteady.runners.preflight import findings, probe, problem
 from rocsteady.runners.presets import PRESETS, RunnerError, ask_cluster, choose_runner, preset_flags
 
 
-@contextmanager
 def cluster(version="1.19.3", slots=2, free=1, body=None):
     """Answer as the REST interface of a Flink cluster does; yield host:port."""
     said = {"flink-version": version, "slots-total": slots, "slots-available": free}
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            assert self.path == "/overview"
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(json.dumps(said).encode() if body is None else body)
+    def answer(path):
+        assert path == "/overview"
+        return said if body is None else body
 
-        def log_message(self, *_):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    return json_server(answer)
 
 
 @pytest.fixture(autouse=True)
