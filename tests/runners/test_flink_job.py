@@ -37,7 +37,7 @@ def test_a_job_gets_a_name_of_its_own_where_nobody_named_it():
 
 def cluster_that_says(answers):
     """A REST interface that gives its answers one after the other, and the last one for ever."""
-    return json_server(lambda path: answers.pop(0) if len(answers) > 1 else answers[0])
+    return json_server(lambda _: answers.pop(0) if len(answers) > 1 else answers[0])
 
 
 def test_a_job_that_was_sent_is_told_of_with_its_page_and_its_states(monkeypatch):
