@@ -399,9 +399,13 @@ def main(words: Sequence[str] | None = None) -> int:
         metavar="MB",
         help="only shards whose state is so large: a table of them",
     )
+    parser.add_argument(
+        "--runners", nargs="+", choices=["flink", "prism"], default=["flink", "prism"], metavar="RUNNER",
+        help="of flink and prism, for --large [both]",
+    )  # fmt: skip
     options = parser.parse_args(words)
     if options.large is not None:
-        print(large_shards.report(options.large))
+        print(large_shards.report(options.large, options.runners))
         return 0
     if options.only is None:
         options.only = [*FAULTS]

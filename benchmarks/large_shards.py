@@ -7,10 +7,13 @@ it is kept between records: each reads the state from the runner, and puts out t
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import tempfile
+import threading
 import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,6 +34,8 @@ from .processes import table
 END = EndOfInput().pack()
 _READINGS = 3
 _PATIENCE = 900
+_READ_SECONDS = 25e-9
+"""A byte read from Flink and checked takes less: records that come faster wait, and checkpoints for them."""
 
 
 class BlobMachine:
@@ -90,13 +95,16 @@ def blob_of(size: int) -> list[int]:
     return [size, zlib.crc32(np.random.default_rng(7).bytes(size))]
 
 
-def run_blob(options: Sequence[str], path: Path, size: int, records: int = 0) -> Any:
-    """Start a job of one shard with a state of so many bytes; `records` 0: one each 2 s, by Flink's clock."""
+def run_blob(options: Sequence[str], path: Path, size: int, records: int = 0, every: float = 2) -> Any:
+    """Start a job of one shard with a state of so many bytes.
+
+    Its records are so many; of 0, one each so many seconds, by Flink's clock.
+    """
     pipeline = beam.Pipeline(options=PipelineOptions([*options, "--streaming"]))
     source: beam.PTransform[Any, Any] = beam.Create([b""] * records)
     if not records:
         source = FlinkStreamingImpulseSource()
-        source.config = {"interval_ms": 2_000, "message_count": 0}
+        source.config = {"interval_ms": round(1_000 * every), "message_count": 0}
     sent = pipeline | source | beam.Map(_record).with_output_types(tuple[str, bytes])
     outputs = (sent | RunStateMachine(BlobFactory(size), list[int], 0)).outputs
     outputs | beam.Map(_written, str(path))
@@ -127,58 +135,94 @@ def flink_options(jobs: JobServer) -> list[str]:
     ]  # fmt: skip
 
 
-def report(megabytes: Sequence[int]) -> str:
-    """Return a table: what became of shards of these sizes on Flink and on Prism."""
-    lines = [*_on_flink(megabytes), *_on_prism(megabytes)]
+class PeakMemory(threading.Thread):
+    """The most that this process, which is the Python worker, and its largest child have had, while in it."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._ended = threading.Event()
+        self.worker = self.runner = 0
+
+    def __enter__(self) -> PeakMemory:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self.join()
+
+    def run(self) -> None:
+        while not self._ended.wait(0.2):
+            asked = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,rss="], capture_output=True, check=True)
+            for line in asked.stdout.splitlines():
+                pid, parent, kilobytes = map(int, line.split())
+                if pid == os.getpid():
+                    self.worker = max(self.worker, kilobytes << 10)
+                elif parent == os.getpid():
+                    self.runner = max(self.runner, kilobytes << 10)
+
+    def cells(self) -> list[str]:
+        """Return both in MB."""
+        return [f"{taken / 1e6:,.0f}" for taken in (self.runner, self.worker)]
+
+
+def report(megabytes: Sequence[int], runners: Sequence[str]) -> str:
+    """Return a table: what became of shards of these sizes on these of Flink and Prism."""
+    ways = {"flink": _on_flink, "prism": _on_prism}
     head = [
-        "runner",
-        "state of the shard, MB",
-        f"written, and read {_READINGS} times, s",
-        "checkpoint, s",
+        "runner", "state of the shard, MB", "first output, s", f"{_READINGS} more, s",
+        "longest checkpoint, s", "peak memory of TaskManager or Prism, MB", "of the Python worker, MB",
         "equal",
-    ]
+    ]  # fmt: skip
+    lines = []
+    for runner in runners:
+        for size in megabytes:
+            with tempfile.TemporaryDirectory(prefix="rocsteady-large-") as name, PeakMemory() as peak:
+                path = Path(name) / "outputs"
+                first, read, checkpoint = ways[runner](Path(name), path, size * 1_000_000)
+                equal = _equal(path, size)
+            times = [f"{first:.0f}", f"{read:.0f}", checkpoint]
+            lines.append([runner.capitalize(), f"{size:,}", *times, *peak.cells(), equal])
+            print(" | ".join(lines[-1]), flush=True)
     return table(head, lines)
 
 
-def _on_flink(megabytes: Sequence[int]) -> Iterator[list[str]]:
+def _on_flink(folder: Path, path: Path, size: int) -> tuple[float, float, str]:
     from .cluster_jobs import wait_until  # needs Kafka's client, and the machine above does not
 
-    for size in megabytes:
-        with tempfile.TemporaryDirectory(prefix="rocsteady-large-") as name:
-            folder = Path(name)
-            with (
-                FlinkCluster(folder, heap=384 + size) as cluster,
-                JobServer(folder, cluster.address) as jobs,
-            ):
-                path, began = folder / f"outputs-{size}", time.monotonic()
-                run_blob(flink_options(jobs), path, size * 1_000_000)
-                wait_until(partial(_has_read, path), "outputs come", _PATIENCE)
-                job = cluster.jobs()[0].identity
+    heap = 384 + size // 1_000_000
+    with FlinkCluster(folder, heap=heap) as cluster, JobServer(folder, cluster.address) as jobs:
+        began = time.monotonic()
+        run_blob(flink_options(jobs), path, size, every=max(2, size * _READ_SECONDS))
+        wait_until(lambda: outputs_in(path), "an output comes", _PATIENCE)
+        first = time.monotonic()
+        wait_until(partial(_has_read, path), "outputs come", _PATIENCE)
+        read, job = time.monotonic(), cluster.jobs()[0].identity
 
-                def checkpoints(job: str = job) -> dict[str, Any]:
-                    found: dict[str, Any] = cluster.rest(f"/jobs/{job}/checkpoints")
-                    return found
+        def checkpoints() -> dict[str, Any]:
+            found: dict[str, Any] = cluster.rest(f"/jobs/{job}/checkpoints")
+            return found
 
-                def is_newer(seen: int = checkpoints()["counts"]["completed"]) -> bool:
-                    return bool(checkpoints()["counts"]["completed"] > seen)
-
-                taken = time.monotonic() - began
-                wait_until(is_newer, "a checkpoint", _PATIENCE)
-                history = checkpoints()["history"]
-                done = [each["end_to_end_duration"] for each in history if each["status"] == "COMPLETED"]
-                longest = max(done) / 1_000
-                cluster.cancel(job)
-                wait_until(lambda: cluster.jobs()[0].state == "CANCELED", "the job is cancelled", _PATIENCE)
-                yield ["Flink", f"{size:,}", f"{taken:.0f}", f"{longest:.1f}", _equal(path, size)]
+        seen = checkpoints()["counts"]["completed"]
+        wait_until(lambda: checkpoints()["counts"]["completed"] > seen, "a checkpoint", _PATIENCE)
+        history = checkpoints()["history"]
+        longest = max(each["end_to_end_duration"] for each in history if each["status"] == "COMPLETED")
+        # A cancelled job crashes its TaskManager where Beam reads on in a RocksDB that Flink has closed.
+        cluster.savepoint(job, stop=True, patience=_PATIENCE)
+    return first - began, read - first, f"{longest / 1_000:.1f}"
 
 
-def _on_prism(megabytes: Sequence[int]) -> Iterator[list[str]]:
+def _on_prism(_: Path, path: Path, size: int) -> tuple[float, float, str]:
     options = ["--runner=PrismRunner", f"--prism_location={prism_path()}", "--environment_type=LOOPBACK"]
-    for size in megabytes:
-        with tempfile.TemporaryDirectory(prefix="rocsteady-large-") as name:
-            path, began = Path(name) / "outputs", time.monotonic()
-            run_blob(options, path, size * 1_000_000, _READINGS + 1).wait_until_finish()
-            yield ["Prism", f"{size:,}", f"{time.monotonic() - began:.0f}", "", _equal(path, size)]
+    began = time.monotonic()
+    job = run_blob(options, path, size, _READINGS + 1)
+    while not outputs_in(path):
+        time.sleep(0.1)
+        if job.state in ("FAILED", "CANCELLED"):
+            break
+    first = time.monotonic()
+    job.wait_until_finish()
+    return first - began, time.monotonic() - first, ""
 
 
 def _has_read(path: Path) -> bool:

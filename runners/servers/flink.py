@@ -30,7 +30,7 @@ from typing import Any
 
 from .closed_jar import closed
 from .packages import FLINK_MINOR, flink_jars, job_server_jar, servers_folder
-from .processes import HOST, Server, ServerError, Startable, free_port, java, listens
+from .processes import HOST, Server, ServerError, Startable, crash_report, free_port, java, listens
 
 _OPENS = [
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
@@ -263,7 +263,8 @@ class FlinkCluster(Startable):
     def _server(self, name: str, main: str, flags: list[str], **rest: Any) -> Server:
         conf = self.folder / "conf"
         command = [
-            java(), *flags, *_OPENS, f"-Dlog4j.configurationFile={(conf / 'log4j.properties').as_uri()}",
+            java(), *flags, crash_report(self.folder), *_OPENS,
+            f"-Dlog4j.configurationFile={(conf / 'log4j.properties').as_uri()}",
             "-cp", f"{flink_jars()}/*", main, "--configDir", str(conf),
         ]  # fmt: skip
         # Beam's operators read the configuration once more, and look for it there.
@@ -281,9 +282,9 @@ class JobServer(Server):
         port = port or free_port()
         jar = closed(job_server_jar(), servers_folder() / "closed")
         command = [
-            java(), "-Xmx512m", *_SMALL, *_OPENS, "-jar", str(jar), "--flink-master", cluster, "--job-host",
-            HOST, "--job-port", str(port), "--artifact-port", "0", "--expansion-port", "0",
-            "--artifacts-dir", str(folder / "artifacts"),
+            java(), "-Xmx512m", *_SMALL, crash_report(folder), *_OPENS, "-jar", str(jar),
+            "--flink-master", cluster, "--job-host", HOST, "--job-port", str(port), "--artifact-port", "0",
+            "--expansion-port", "0", "--artifacts-dir", str(folder / "artifacts"),
         ]  # fmt: skip
         super().__init__("job-server", folder, command, answers=lambda _: listens(port), port=port)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .packages import kafka_jars
-from .processes import HOST, Server, ServerError, free_port, java
+from .processes import HOST, Server, ServerError, crash_report, free_port, java
 
 USER, PASSWORD = "rocsteady", "not a secret"
 """The one user whom the listener with passwords knows; TLS keeps its key behind the same password."""
@@ -60,9 +60,9 @@ class KafkaBroker(Server):
         self._properties_file = folder / "server.properties"
         # Kafka's own helper asks for a gigabyte of heap; a quarter holds a test's topics.
         self._java = [
-            java(), "-Xmx320m", "-XX:+UseG1GC", "-Dorg.slf4j.simpleLogger.showDateTime=true",
-            "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
-            "-cp", f"{kafka_jars()}/*",
+            java(), "-Xmx320m", "-XX:+UseG1GC", crash_report(folder),
+            "-Dorg.slf4j.simpleLogger.showDateTime=true",
+            "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS", "-cp", f"{kafka_jars()}/*",
         ]  # fmt: skip
         super().__init__(
             "kafka",

@@ -107,6 +107,11 @@ def java() -> str:
     return found
 
 
+def crash_report(folder: Path) -> str:
+    """Return the option that has a Java process write what it says of its own crash into a folder."""
+    return f"-XX:ErrorFile={folder}/hs_err_pid%p.log"
+
+
 class Startable(ABC):
     """What a `with` starts and stops; it is stopped, too, when it could not start in full."""
 

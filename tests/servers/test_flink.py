@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 from counting_job import SUMS, count_ticks, sum_pairs, sums
 from kafka_topics import until
@@ -84,6 +87,17 @@ def test_a_job_manager_comes_back_without_its_jobs_and_finds_its_task_managers(c
     cluster.wait_for_slots(2)
     assert cluster.jobs() == []
     assert sum_pairs([*endpoint, "--environment_type=LOOPBACK"], tmp_path / "sums") == SUMS
+
+
+def test_what_java_says_of_its_own_crash_is_in_the_folder_of_the_server(cluster, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    crashed = cluster.add_task_manager()
+    pid = crashed.pid
+    os.kill(pid, signal.SIGSEGV)
+    until(lambda: not crashed.running)
+    assert "SIGSEGV" in (cluster.folder / f"hs_err_pid{pid}.log").read_text()
+    assert not list(tmp_path.iterdir())
+    cluster.wait_for_slots(2)
 
 
 def test_flink_refuses_in_its_own_words(cluster):
