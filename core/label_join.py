@@ -365,7 +365,7 @@ class LabelJoin:
                     details_of(gaps, lambda gap: f"{words}; the input ended {in_words(gap)} after it")
                     if at_end
                     else _all(len(rows), words),
-                    gaps, self.settings.ttl, unlabelled,
+                    gaps, whole, unlabelled,
                 )  # fmt: skip
 
     def _partner(self, of_prediction: bool) -> str:

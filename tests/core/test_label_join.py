@@ -19,6 +19,7 @@ from rocsteady.core.join_batches import LabelBatch, PredictionBatch
 from rocsteady.core.label_join import JoinSettings, LabelJoin
 from rocsteady.core.records import Clock, EndOfInput, EndOfPartition, Heartbeat, unpack_record
 from rocsteady.core.rejected import Rejected
+from rocsteady.core.rejection_reasons import Reason
 from rocsteady.core.settings import TableSettings
 from thorough import examples
 
@@ -333,7 +334,21 @@ def test_a_label_does_not_deny_the_prediction_that_the_join_forgot(kept: bool) -
     (label,) = [each for each in refused if not each.unlabelled]
     assert label.reason == "no prediction within ttl"
     assert label.details.to_list() == ["no prediction of this id lies within 7d before it"]
-    assert label.limit == 7 * day
+
+
+@pytest.mark.parametrize(("lead", "waited"), [(0, [0, 0]), (2, [2, 1]), (None, [7, 1])])
+def test_the_wait_of_a_label_is_held_against_the_lead(lead: int | None, waited: list[int]) -> None:
+    """A label that waited less than its limit is one whose input ended first, and no other."""
+    join = LabelJoin(JoinSettings(ttl=7, lead=lead, evaluator_shards=1), 0)
+    records = [label_batch([("a", 0, 1), ("b", 8, 1)]), label_batch([("c", 9, 1)])]
+    _, refused, _ = run(join, [*(record.pack() for record in records), EndOfInput().pack()], random.Random(1))
+    assert {each.limit for each in refused} == {7 if lead is None else lead}
+    for each in refused:
+        assert each.gaps is not None
+        cut_short = {gap < each.limit for gap in each.gaps.tolist()}
+        assert cut_short == {each.reason == Reason.NO_PREDICTION_AT_END}
+    gaps = sorted(gap for each in refused for gap in each.gaps.tolist())
+    assert gaps == sorted([*waited, 0])
 
 
 @pytest.mark.parametrize(
