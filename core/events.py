@@ -193,7 +193,8 @@ class EventBatch:
 
         ids = [batch.ids for batch in batches if batch.ids is not None]
         sources = None
-        several = len({batch.source for batch in batches}) > 1 or first.sources is not None
+        several = len({batch.source for batch in batches}) > 1
+        several = several or any(batch.sources is not None for batch in batches)
         if several and first.positions is not None:
             sources = TextColumn.concat([batch.event_sources() for batch in batches])
         return cls(

@@ -102,6 +102,25 @@ def test_a_part_is_what_take_gives_of_its_rows(batch: EventBatch, data: st.DataO
     assert batch.part(start, end).pack() == batch.take(np.arange(start, end)).pack()
 
 
+@settings(max_examples=examples(50))
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=8), st.data())
+def test_events_keep_their_sources_however_they_are_put_together(names: str, data: st.DataObject) -> None:
+    parts = [
+        EventBatch(
+            TextColumn.of(["m"]), np.zeros(1), np.zeros(1, np.int8), positions=np.array([place]), source=name
+        )
+        for place, name in enumerate(names)
+    ]
+    while len(parts) > 1:
+        start = data.draw(st.integers(0, len(parts) - 2))
+        end = data.draw(st.integers(start + 2, len(parts)))
+        parts[start:end] = [EventBatch.concat(parts[start:end])]
+    (whole,) = parts
+    assert whole.event_sources().to_list() == [*names]
+    assert whole.positions is not None
+    assert whole.positions.tolist() == [*range(len(names))]
+
+
 @pytest.mark.parametrize("batch", [FULL, FULL.take(np.array([], np.int64))], ids=["full", "empty"])
 def test_every_truncation_is_told(batch: EventBatch) -> None:
     for cut in truncations(batch.pack()):
