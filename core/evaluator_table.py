@@ -256,9 +256,6 @@ class EvaluatorTable:
 
     def _take_beside(self, beside: dict[str, bytes]) -> None:
         """Take over what a snapshot keeps beside evaluators."""
-        wanted = {DEDUPLICATOR: self._deduplicator, IDLE: self._idle}
-        if beside.keys() != {name for name, part in wanted.items() if part is not None}:
-            raise CorruptBytesError(f"a snapshot keeps {sorted(beside)}, and its settings say otherwise")
         if self._deduplicator is not None:
             self._deduplicator = Deduplicator.from_bytes(beside[DEDUPLICATOR])
         if self._idle is not None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from .evaluator_state import Reader
 from .events import FloatArray, Int8Array, Int64Array
 from .frames import framed, unframed
-from .json_bytes import reading
+from .json_bytes import reading, whole
 from .rows import in_columns
 
 MAGIC = b"RSFR"
@@ -94,6 +94,7 @@ class FoldReport:
         numbers = reader.numbers(_HEAD.format)
         learner, fold, checkpoint, seq, time, due, failures, digest = numbers[:8]
         measures, wrong, missing, labels, scores, times = numbers[8:]
+        _ = whole(seq), whole(failures)
         if not {missing, labels, scores, times} <= {0, wrong}:
             raise ValueError(f"arrays of the lengths {[wrong, missing, labels, scores, times]}")
 

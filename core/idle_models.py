@@ -242,8 +242,3 @@ class IdleState(NamedTuple):
             remains = [Remains.read(reader) for _ in range(left)]
             reader.end()
             return cls(clock, active, remains)
-
-
-def count_left(data: bytes) -> int:
-    """Return how many evaluators a snapshot says that left."""
-    return int(_HEAD.unpack_from(data)[2])

@@ -385,6 +385,8 @@ class PrequentialFold:
             raise ValueError(f"it is of fold {fold} of learner {learner}")
         self._seq, self._checked, self._checkpoint, self._reported, *numbers = numbers
         self._failures, self._digest, self._greatest, is_done = numbers
+        _ = whole(self._seq, 0), whole(self._checkpoint, 0, 2**31), whole(self._failures, 0)
+        _ = whole(self._digest, 0, 2**32 - 1)
         self._is_done = bool(is_done)
         progress = read_object(reader.text(), "the progress of a fold")
         held = []

@@ -37,7 +37,7 @@ from .errors import (
 )
 from .evaluator_state import EvaluatorState, Reader, packed_text, read_evaluator, write_evaluator
 from .events import NO_TIME
-from .idle_models import count_left
+from .idle_models import IdleState
 from .json_bytes import read_object, reading
 from .model_evaluator import ModelEvaluator
 from .settings import ADDED_SINCE, EvaluatorSettings, TableSettings
@@ -176,6 +176,9 @@ class Snapshot:
             name = reader.text()
             beside[name] = bytes(reader.take(reader.number("<Q")))
         reader.end()
+        wanted = {DEDUPLICATOR: settings.deduplicate, IDLE: settings.idle_ttl}
+        if beside.keys() != {name for name, setting in wanted.items() if setting is not None}:
+            raise ValueError(f"it keeps {sorted(beside)}, and its settings say otherwise")
         check_progress(progress, settings.evaluator)
         return cls(settings, progress, held, evaluators, beside)
 
@@ -197,7 +200,7 @@ def describe(snapshot: Snapshot) -> str:
     ]
     if evaluator.by_time and snapshot.progress and "ends" not in snapshot.progress:
         lines += _clock_lines(snapshot.progress)
-    elif "sources" in snapshot.progress:
+    elif evaluator.order == "arrival":
         lines += _partition_lines(snapshot.progress)
     elif snapshot.progress:
         lines.append("input: " + ", ".join(f"{key} {value}" for key, value in snapshot.progress.items()))
@@ -214,7 +217,7 @@ def describe(snapshot: Snapshot) -> str:
             f"{state.next_row:,} rows{last}"
         )
     if settings.idle_ttl is not None:
-        left = count_left(snapshot.beside[IDLE])
+        left = len(IdleState.unpack(snapshot.beside[IDLE]).left)
         lines.append(f"left for their silence of {duration_text(settings.idle_ttl)}: {left:,}")
     if settings.deduplicate is not None:
         remembered = len(Deduplicator.from_bytes(snapshot.beside[DEDUPLICATOR]))
@@ -228,7 +231,7 @@ def _clock_lines(progress: dict[str, Any]) -> list[str]:
 
 def _partition_lines(progress: dict[str, Any]) -> list[str]:
     lines = []
-    for number, source, received, _, packets, _, settled in progress.get("sources", {}).get("parts", ()):
+    for number, source, received, _, packets, _, settled, *_ in progress.get("sources", {}).get("parts", ()):
         of = "" if packets is None else f" of {packets:,}"
         up_to = "" if settled in (NO_TIME, END_OF_TIME) else f", settled up to {_iso(settled)}"
         lines.append(f"  partition {number}, {source}: {received:,}{of} packets{up_to}")

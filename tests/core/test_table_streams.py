@@ -455,8 +455,10 @@ def test_damaged_parts_of_a_state_are_refused() -> None:
     whole = Snapshot.unpack(table.to_bytes())
     deduplicator, idle = whole.beside["deduplicator"], whole.beside["idle"]
     of_none = Snapshot.unpack(EvaluatorTable(settings).to_bytes()).beside["idle"]
+    for beside in ({}, {"idle": idle}, {"idle": idle, "deduplicator": deduplicator, "more": b""}):
+        with pytest.raises(CorruptBytesError, match="its settings say otherwise"):
+            Snapshot.unpack(replace(whole, beside=beside).pack())
     for beside in (
-        {}, {"idle": idle}, {"idle": idle, "deduplicator": deduplicator, "more": b""},
         {"idle": idle[:-1], "deduplicator": deduplicator}, {"idle": b"", "deduplicator": deduplicator},
         {"idle": idle, "deduplicator": deduplicator[:-1]},
         {"idle": idle.replace(b"gone", b"here"), "deduplicator": deduplicator},

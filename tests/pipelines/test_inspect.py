@@ -15,6 +15,7 @@ from rocsteady.core.join_batches import PredictionBatch
 from rocsteady.core.label_join import JoinSettings, LabelJoin
 from rocsteady.core.records import Clock, Heartbeat
 from rocsteady.core.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.source_partitions import IDLE
 from rocsteady.core.windows import LastEvents
 
 
@@ -57,6 +58,16 @@ def test_a_state_in_order_of_time_tells_its_clock(tmp_path, capsys):
     out = call(capsys, "inspect", tmp_path / "t.state").out
     assert "clock: not known yet" in out
     assert "partition 0, a.csv: 0 packets, settled up to 1970-01-01T00:00:07" in out
+
+
+def test_a_partition_that_is_idle_is_told_with_the_others(tmp_path, capsys):
+    table = EvaluatorTable(TableSettings(EvaluatorSettings(order="time")))
+    table.apply(Heartbeat("a", 0, 2, 0, 7_000_000).pack())
+    table.apply(Heartbeat("b", 1, 2, 0, IDLE).pack())
+    (tmp_path / "t.state").write_bytes(table.to_bytes())
+    out = call(capsys, "inspect", tmp_path / "t.state").out
+    assert "partition 0, a: 0 packets" in out
+    assert "partition 1, b: 0 packets" in out
 
 
 def test_a_state_is_told_in_words(state, capsys):

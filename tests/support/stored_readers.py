@@ -346,7 +346,7 @@ def use_table(table, data):
     use_described(None, data)
     snapshot = Snapshot.unpack(data)
     _ = (
-        [each.pack() for each in resharded([snapshot] * (table.settings.shards or 1), 3)],
+        [each.pack() for each in resharded([snapshot] * min(table.settings.shards or 1, 4), 3)],
         taken_up(data, table.settings),
     )
     return fed(table, later_packets()).to_bytes()
