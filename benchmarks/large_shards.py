@@ -25,6 +25,7 @@ from apache_beam.io.flink.flink_streaming_impulse_source import FlinkStreamingIm
 from apache_beam.options.pipeline_options import PipelineOptions
 from rocsteady.core.records import EndOfInput
 from rocsteady.core.state_machine import Pane
+from rocsteady.runners.listening import on_this_machine
 from rocsteady.runners.servers.flink import FlinkCluster, JobServer
 from rocsteady.runners.servers.packages import prism_path
 from rocsteady.transforms.stateful_machine import RunStateMachine
@@ -108,7 +109,8 @@ def run_blob(options: Sequence[str], path: Path, size: int, records: int = 0, ev
     sent = pipeline | source | beam.Map(_record).with_output_types(tuple[str, bytes])
     outputs = (sent | RunStateMachine(BlobFactory(size), list[int], 0)).outputs
     outputs | beam.Map(_written, str(path))
-    return pipeline.run()
+    with on_this_machine():  # where the worker listens
+        return pipeline.run()
 
 
 def _record(_: bytes) -> tuple[str, bytes]:
