@@ -273,7 +273,7 @@ class WeightedTree:
     def needs_rebuild(self) -> bool:
         """Whether the owner should call `rebuild` with the events it holds.
 
-        True where rounding at tied entries may have taken more than 1e-13 of a class, as after a weight
+        True where rounding at a tied entry may have taken more than 1e-13 of its mass, as after a weight
         1e20 times the others came to the score of others and left; and where the weights that set the scale
         have gone, so that what remains may have been rounded away.
         """
@@ -526,14 +526,16 @@ class WeightedTree:
         entries = self.held_entries()
         down = max(self._exponents[label] - exponent, -2000)
         with np.errstate(under="ignore"):
-            for name, power in (("mass", 1), ("rest", 1), ("squares", 2), ("squares_rest", 2)):
+            for name, power in (
+                ("mass", 1), ("rest", 1), ("lost", 1), ("squares", 2), ("squares_rest", 2)
+            ):  # fmt: skip
                 entries[name][:, label] = np.ldexp(entries[name][:, label], power * down)
         held = entries["events"][:, label] > 0
         entries["mass"][held, label] = np.maximum(entries["mass"][held, label], 5e-324)
         exponents, old = list(self._exponents), self._state
         exponents[label] = exponent
         self._load(entries, exponents)
-        self._state["changes"] = old["changes"]
+        self._state["changes"], self._state["spoiled"] = old["changes"], old["spoiled"]
         for name, power in (("lost", 1), ("lost_squares", 2), ("unit", 1)):
             for c in (0, 1):
                 lost = float(old[name][c])

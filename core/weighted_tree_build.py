@@ -57,6 +57,7 @@ def group_events(
             for c in range(2):
                 fresh.mass[c] = 0.0
                 fresh.rest[c] = 0.0
+                fresh.lost[c] = 0.0
                 fresh.squares[c] = 0.0
                 fresh.squares_rest[c] = 0.0
                 fresh.events[c] = 0
@@ -110,6 +111,7 @@ def build(tree: Forest, entries: Any, places: Any, keys: Any) -> None:
                 for c in range(2):
                     tie.events[c] = one.events[c]
                     tie.rest[c] = one.rest[c]
+                    tie.lost[c] = one.lost[c]
                     tie.squares[c] = one.squares[c]
                     tie.squares_rest[c] = one.squares_rest[c]
             state.events[0] += one.events[0]
@@ -167,6 +169,7 @@ def list_entries(tree: Forest, entries: Any) -> int:
                 one.mass[c] = mass
                 if tied == NONE:
                     one.rest[c] = 0.0
+                    one.lost[c] = 0.0
                     square, square_rest = square_of(mass)
                     one.squares[c] = square
                     one.squares_rest[c] = square_rest
@@ -174,6 +177,7 @@ def list_entries(tree: Forest, entries: Any) -> int:
                 else:
                     tie = tree.tied[at(tied)]
                     one.rest[c] = tie.rest[c]
+                    one.lost[c] = tie.lost[c]
                     one.squares[c] = tie.squares[c]
                     one.squares_rest[c] = tie.squares_rest[c]
                     one.events[c] = tie.events[c]

@@ -72,7 +72,8 @@ UNDERFLOW, AWAY = 2.0**-900, 2.0**512
 TIE_ROUNDING = 2.0**-104
 """Bound on what one addition at a tied entry loses, as a share of its mass."""
 LOSS_ALLOWED = 1e-13
-"""Share of a class that tied entries may have lost before they want to be summed anew."""
+"""Share of its mass that a tied entry may have lost before all is summed anew. It is not of the mass of its
+class: a threshold, AUM and H tell what the lightest entries weigh."""
 SQUARES_ALLOWED = 1e-12
 """The same of its squared weights."""
 
@@ -106,6 +107,7 @@ NODE = np.dtype(_NODE_FIELDS, align=True)
 _TIED_FIELDS: list[Any] = [
     ("events", "i4", (2,)),
     ("rest", "f8", (2,)),  # mass + rest is the sum in twice the precision
+    ("lost", "f8", (2,)),  # bound on what rounding took from it
     ("squares", "f8", (2,)),  # of the weights
     ("squares_rest", "f8", (2,)),
 ]
@@ -140,6 +142,7 @@ _ENTRY_FIELDS: list[Any] = [
     ("key", "f8"),
     ("mass", "f8", (2,)),
     ("rest", "f8", (2,)),
+    ("lost", "f8", (2,)),
     ("squares", "f8", (2,)),
     ("squares_rest", "f8", (2,)),
     ("events", "i8", (2,)),
@@ -159,6 +162,7 @@ _STATE_FIELDS: list[Any] = [
     ("factor", "f8", (2,)),  # 2^-(exponent / 2), applied twice
     ("lost", "f8", (2,)),  # bounds on what tied entries lost to rounding, of mass
     ("lost_squares", "f8", (2,)),  # and of squared weights
+    ("spoiled", "i8"),  # 1: a tied entry has lost more than LOSS_ALLOWED
     ("unit", "f8", (2,)),  # masses of events are whole multiples of it; 0.0: no such mass is known
     ("changes", "i8"),  # events that came and went since the tree was built: 0, and it has no history
 ]

@@ -122,11 +122,13 @@ def wants_rebuild(tree: Forest) -> bool:
     """Whether sums had better be made anew from the events. Needs fresh masses."""
     state = tree.state[0]
     run = root_run(tree)
+    if state.spoiled != 0:
+        return True
     for c in range(2):
         mass = run.mass[c]
         if state.events[c] == 0:
             continue
-        if mass < TINY_TOTAL or state.lost[c] > LOSS_ALLOWED * mass:
+        if mass < TINY_TOTAL:
             return True
         # The squares are at least what equal weights would have; their sum itself may be stale.
         if state.lost_squares[c] * state.events[c] > SQUARES_ALLOWED * (mass * mass):

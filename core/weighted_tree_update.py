@@ -19,6 +19,7 @@ from .score_tree_layout import at, whole
 from .weighted_tree_layout import (
     FAN,
     LARGEST,
+    LOSS_ALLOWED,
     MERGED_LEAF,
     MERGED_NODE,
     NONE,
@@ -298,6 +299,7 @@ def join_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> Non
             held = leaf.mass[c, at(slot)]
             fresh.events[c] = 1 if held > 0.0 else 0
             fresh.rest[c] = 0.0
+            fresh.lost[c] = 0.0
             square, rest = square_of(held)
             fresh.squares[c] = square
             fresh.squares_rest[c] = rest
@@ -312,6 +314,7 @@ def join_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> Non
     tie.squares_rest[at(label)] = squares_rest
     tie.events[at(label)] += 1
     if tie.events[at(label)] > 1:
+        tie.lost[at(label)] += TIE_ROUNDING * total
         state.lost[at(label)] += TIE_ROUNDING * total
         state.lost_squares[at(label)] += TIE_ROUNDING * squares
 
@@ -326,16 +329,21 @@ def leave_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> No
     if tie.events[at(label)] == 0:
         leaf.mass[at(label), at(slot)] = 0.0
         tie.rest[at(label)] = 0.0
+        tie.lost[at(label)] = 0.0
         tie.squares[at(label)] = 0.0
         tie.squares_rest[at(label)] = 0.0
     else:
-        state.lost[at(label)] += TIE_ROUNDING * leaf.mass[at(label), at(slot)]
+        loss = TIE_ROUNDING * leaf.mass[at(label), at(slot)]
+        tie.lost[at(label)] += loss
+        state.lost[at(label)] += loss
         state.lost_squares[at(label)] += TIE_ROUNDING * tie.squares[at(label)]
         total, rest = add_to(leaf.mass[at(label), at(slot)], tie.rest[at(label)], -mass)
         square, square_rest = square_of(mass)
         squares, squares_rest = add_to(tie.squares[at(label)], tie.squares_rest[at(label)], -square)
         squares, squares_rest = add_to(squares, squares_rest, -square_rest)
         leaf.mass[at(label), at(slot)] = max(total, SMALLEST)
+        if tie.lost[at(label)] > LOSS_ALLOWED * total:
+            state.spoiled = 1
         tie.rest[at(label)] = rest
         tie.squares[at(label)] = max(squares, 0.0)
         tie.squares_rest[at(label)] = squares_rest

@@ -317,6 +317,8 @@ class WeightedWindow:
         Masses are in units of an event of weight 1 that comes now; where these are beyond floats, in a scale
         of their own.
         """
+        if self._ranking.needs_rebuild:
+            self._ranking.rebuild(*self._events(self._held_slots()))
         entries = self._ranking.to_entries()
         unit, exponent = self._unit()
         there = float(entries.negatives.sum() + entries.positives.sum())

@@ -306,6 +306,24 @@ def test_a_giant_at_the_score_of_others_asks_for_a_rebuild_once_it_is_gone() -> 
     assert tree.auc() == pytest.approx(0.75, rel=1e-15)
 
 
+def test_light_entries_are_summed_anew_once_a_heavier_event_has_left_them() -> None:
+    """Light beside their class, but the lowest ones: thresholds and AUM are theirs."""
+    held = ([0, 1, 1, 0], [0.0, 0.0, 1.0, 2.0], [1e-20, 1e-40, 1e50, 1e-30])
+    built = WeightedTree(*held)
+    tree = WeightedTree(*held)
+    tree.apply([1, 1], [0.0, 0.0], [1e10, 1e10], [1, -1])
+    assert tree.needs_rebuild
+    # and still so in a scale that a larger one has forced upon it
+    tree.apply([1], [2.0], [1e120], [1])
+    assert tree.needs_rebuild
+    tree.rebuild(*held)
+    assert not tree.needs_rebuild
+    assert tree.cost_threshold(0.2) == built.cost_threshold(0.2) == 1.0
+    # weights fading away one by one: no step loses much, all of them do
+    tree.apply([1] * 6, [0.0] * 6, [1e10, 1e-5, 1e-20, 1e10, 1e-5, 1e-20], [1, 1, 1, -1, -1, -1])
+    assert tree.needs_rebuild
+
+
 def test_a_giant_whose_square_hides_those_of_others_asks_for_a_rebuild_once_it_is_gone() -> None:
     held = ([0, 0, 1, 1, 1], [0.5, -1.0, 0.0, 0.0, 1.0], [1.0, 0.5, 0.9, 0.7, 0.4])
     tree = WeightedTree(*held)

@@ -116,10 +116,11 @@ def scores_of(kind: str, labels: np.ndarray, rng: np.random.Generator) -> np.nda
         return rng.choice([-1.7e308, -1e308, 1e308, 1.7e308], n) * (1 - rng.random(n) * 1e-3)
     if kind == "subnormal":
         return rng.integers(-40, 40, n) * 5e-324 * float(rng.choice([1.0, 1e5]))
-    return np.where(
+    mixed = np.where(
         rng.random(n) < 0.5, rng.choice([-1.7e308, 0.0, 5e-324, 1e-308, 1e-200, 1.7e308], n),
         rng.normal(size=n) * 10.0 ** rng.uniform(-307, 307, n),
     )  # fmt: skip
+    return np.clip(mixed, -1.7e308, 1.7e308)
 
 
 def weights_of(kind: str, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
