@@ -70,9 +70,7 @@ class FoldPairs:
         if record[:4] == WORD_MAGIC:
             unpack_record(record)
             return []
-        report = FoldReport.unpack(record)
-        self._check(report)
-        self._reports.add(report.learner, report.checkpoint, record)
+        self._reports.add(*self._place_of(record), record)
         outputs: list[bytes | ComparisonRow] = []
         for records in self._reports.complete():
             reports = [FoldReport.unpack(each) for each in records]
@@ -81,6 +79,12 @@ class FoldPairs:
             outputs += self._compared(reports, paired.at)
             outputs.append(paired.pack())
         return outputs
+
+    def _place_of(self, record: bytes) -> tuple[int, int]:
+        """Return whose report that is, and of which checkpoint. Raises as `apply` does."""
+        report = FoldReport.unpack(record)
+        self._check(report)
+        return report.learner, report.checkpoint
 
     def _check(self, report: FoldReport) -> None:
         learners = len(self.settings.learners)
@@ -228,7 +232,7 @@ class FoldPairs:
         if (stored := reader.number(_HEAD.format)) != self.fold:
             raise ValueError(f"it is of fold {stored} and not of fold {self.fold}")
         self._pairs = [_Pair.read(reader) for _ in self._pairs]
-        self._reports = Gathering.read(reader, len(self.settings.learners))
+        self._reports = Gathering.read(reader, len(self.settings.learners), self._place_of)
         if self._window is not None:
             self._window.read(reader)
         reader.end()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from .evaluator_state import Reader
 
@@ -71,15 +71,21 @@ class Gathering:
         return _COUNTS.size + _ENTRY.size * self._records + self._bytes
 
     @classmethod
-    def read(cls, reader: Reader, senders: int) -> Gathering:
-        """Read one; ValueError where it contradicts itself."""
+    def read(cls, reader: Reader, senders: int, place_of: Callable[[bytes], tuple[int, int]]) -> Gathering:
+        """Read one; ValueError where it contradicts itself.
+
+        place_of  returns the sender and the checkpoint of a record; raises for one that no sender sends
+        """
         self = cls(senders)
         self._next, records = reader.numbers(_COUNTS.format)
         for _ in range(records):
             checkpoint, sender, size = reader.numbers(_ENTRY.format)
             if checkpoint < self._next or sender >= senders:
                 raise ValueError(f"sender {sender} waits at checkpoint {checkpoint} of {self._next}")
-            self.add(sender, checkpoint, bytes(reader.take(size)))
+            record = bytes(reader.take(size))
+            if place_of(record) != (sender, checkpoint):
+                raise ValueError(f"a record of another place waits for sender {sender}")
+            self.add(sender, checkpoint, record)
         if len(self) != records:
             raise ValueError("a record waits twice")
         return self

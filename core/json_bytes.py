@@ -7,6 +7,7 @@ begins, and every error of a reader becomes a `CorruptBytesError` with the name 
 from __future__ import annotations
 
 import json
+import math
 import re
 import struct
 from collections.abc import Iterator
@@ -34,7 +35,7 @@ _INT64 = 2**63
 
 
 def read_json(text: str | bytes | memoryview, what: str) -> Any:
-    """Return what a JSON text says. O(length).
+    """Return what a JSON text says, whose numbers are all finite. O(length).
 
     what  names the text in errors, such as "a manifest"
 
@@ -52,7 +53,7 @@ def read_json(text: str | bytes | memoryview, what: str) -> Any:
         if not isinstance(text, str):
             text = str(text, "utf-8", "surrogatepass")
         _refuse_depth(text)
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_float=_finite, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as damage:
         raise contradiction(what, damage) from damage
 
@@ -120,6 +121,13 @@ def _refuse_depth(text: str) -> None:
                 raise ValueError(f"more than {MOST_NESTED} lists and objects are within each other")
         elif first != '"':
             depth -= 1
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:40]} is beyond all numbers")
+    return number
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -51,6 +51,11 @@ class LearnerComparisons:
         if record[:4] == WORD_MAGIC:
             unpack_record(record)
             return []
+        self._folds.add(*self._place_of(record), record)
+        return [row for records in self._folds.complete() for row in self._compared(records)]
+
+    def _place_of(self, record: bytes) -> tuple[int, int]:
+        """Return which fold that is of, and which checkpoint. Raises as `apply` does."""
         paired = PairedFold.unpack(record)
         wanted = len(self.settings.learners), len(NUMBER_COLUMNS)
         if paired.fold >= self.settings.folds or paired.measures.shape != wanted:
@@ -58,8 +63,7 @@ class LearnerComparisons:
                 f"fold {paired.fold} came with values of the shape {paired.measures.shape} to a comparison "
                 f"of {wanted[0]} learners over {self.settings.folds} folds; send it its own"
             )
-        self._folds.add(paired.fold, paired.checkpoint, record)
-        return [row for records in self._folds.complete() for row in self._compared(records)]
+        return paired.fold, paired.checkpoint
 
     def _compared(self, records: list[bytes]) -> Iterator[ComparisonRow | FoldMean]:
         folds = [PairedFold.unpack(record) for record in records]
@@ -105,7 +109,7 @@ class LearnerComparisons:
         self = cls(settings)
         with reading("the state of a comparison over folds"):
             settings.check(reader.text())
-            self._folds = Gathering.read(reader, settings.folds)
+            self._folds = Gathering.read(reader, settings.folds, self._place_of)
             reader.end()
         return self
 

@@ -28,7 +28,7 @@ from .id_index import hash64_of_ids
 from .idle_models import IdleState
 from .input_order import RUNNER
 from .join_batches import LabelBatch, LabelRows, PredictionBatch
-from .json_bytes import read_object
+from .json_bytes import read_object, whole
 from .label_join_state import JoinState
 from .label_matching_wire import Held, pack, unpack
 from .sharding import shard_of, split_by_shard, split_records
@@ -36,6 +36,9 @@ from .shards import Shards
 from .snapshot import DEDUPLICATOR, IDLE, Snapshot
 from .state_import import as_begun, join_as_begun
 from .text_columns import IdColumn
+
+_MOST_SHARDS = 1 << 20
+"""Of evaluators, as a join's state may say: for each it counts what it has sent."""
 
 
 def resharded(snapshots: Sequence[Snapshot], shards: int) -> list[Snapshot]:
@@ -166,7 +169,7 @@ def resharded_joins(states: Sequence[JoinState], settings: str, shards: int) -> 
     if len({state.clock for state in states}) > 1:
         raise InputError("the shards of the state are not of one cut: their clocks differ; export again")
     meaning = read_object(settings, "the settings of a label join") | {"shards": shards}
-    begun = [join_as_begun(state, int(meaning["evaluator_shards"])) for state in states]
+    begun = [join_as_begun(state, whole(meaning["evaluator_shards"], 1, _MOST_SHARDS)) for state in states]
     matchers = [unpack(state.matcher) for state in begun]
     of_ids = [_shards_of(matcher.ids, shards) for matcher in matchers]
     coming = _dealt([EventBatch.unpack(each) for state in begun for each in state.coming_predictions], shards)

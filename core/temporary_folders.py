@@ -42,7 +42,7 @@ def in_use(path: str | Path) -> Iterator[bool]:
         return
     handle = -1
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         if handle >= 0:

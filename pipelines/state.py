@@ -13,6 +13,7 @@ from typing import Any
 
 from ..core.console import name_text, say
 from ..core.errors import ConfigError, InputError, OtherConfigurationError, RocsteadyError, WireError
+from ..core.json_bytes import reading
 from ..core.label_join_state import JoinState
 from ..core.shards import Shards
 from ..core.snapshot import Snapshot
@@ -67,7 +68,7 @@ def state_taken_up(job: Evaluation, options: argparse.Namespace) -> Iterator[Eva
         job = replace(job, streams=going_on(job.streams, export, options.start))
         export = replace(export, folder=everywhere(export.folder))
     wanted = {step.name: Shards.of(step.shards) for step in job.steps()}
-    if all(wanted[step.name] == shards_of(step) for step in export.steps):
+    if all(wanted[step.name] == step.spread() for step in export.steps):
         yield replace(job, begins_with=export)
         return
     if not job.runner.here:
@@ -98,17 +99,11 @@ def check_fits(export: Export, job: Evaluation) -> None:
         raise InputError(f"--import-state {export.folder}: {problem}") from None
 
 
-def shards_of(step: Step) -> Shards:
-    """Return the shards of a step of an export, and which of them belong to one model each."""
-    own = step.settings.get("own_shards", []) if step.name == "evaluators" else []
-    return Shards(step.shards - len(own), own)
-
-
 def _as_options(wanted: Mapping[str, Shards], export: Export) -> str:
     """Return the options of `state import` that spread an export over other shards."""
     words = []
     for step in export.steps:
-        before, after = shards_of(step), wanted[step.name]
+        before, after = step.spread(), wanted[step.name]
         if before.shared != after.shared:
             words += ["--join-shards" if step.name == "join" else "--shards", str(after.shared)]
         for option, models in (
@@ -148,6 +143,11 @@ def _settings(step: Step, shards: Shards) -> dict[str, Any]:
 
 
 def _spread(snapshots: list[bytes], step: Step) -> list[bytes]:
+    with reading(f"the state of the {step.name}"):
+        return _spread_by_name(snapshots, step)
+
+
+def _spread_by_name(snapshots: list[bytes], step: Step) -> list[bytes]:
     if step.name == "join":
         read = [JoinState.unpack(snapshot) for snapshot in snapshots]
         states, settings = resharded_joins([state for state, _ in read], read[0][1], step.shards)
@@ -218,7 +218,7 @@ def import_command(options: argparse.Namespace) -> int:
     """Read all of an export, and write it for a job with other shards."""
     export = read_export(options.folder)
     check_new_folder("--output", options.output)
-    shards = {step.name: shards_of(step) for step in export.steps}
+    shards = {step.name: step.spread() for step in export.steps}
     shared = shards["evaluators"].shared
     if options.shards is not None:
         shared = whole_number("--shards", options.shards, 1)
@@ -254,6 +254,6 @@ def _own_after(own: Sequence[str], given: Sequence[str], taken: Sequence[str], f
 
 
 def _in_words(step: Step) -> str:
-    shards = shards_of(step)
+    shards = step.spread()
     own = f" and {len(shards.own)} of one model each" if shards.own else ""
     return f"{shards.shared} shards{own}"

@@ -14,11 +14,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..core.console import name_text, say
-from ..core.errors import WireError
+from ..core.errors import InputError, WireError
 from ..core.json_bytes import read_object, reading, text_of
 from ..core.temporary_folders import in_use
+from ..transforms.stored_files import read_in
 
 _PREFIX, _ENDING = ".rocsteady-", ".renames"
+
+_MOST_BYTES = 1 << 20
+"""Of a note. Others may write to the folder: what is longer, or no regular file, is none."""
 
 
 @contextmanager
@@ -65,10 +69,11 @@ def _notes(finals: Sequence[Path]) -> list[tuple[Path, list[tuple[str, str]]]]:
     found = []
     for folder in dict.fromkeys(final.parent for final in finals):
         for note in sorted(folder.glob(f"{_PREFIX}*{_ENDING}")):
-            with suppress(OSError, WireError), in_use(note) as is_free:
+            with suppress(OSError, WireError, InputError), in_use(note) as is_free:
                 if is_free:
+                    data = read_in(str(folder), note.name, most=_MOST_BYTES)
                     with reading("a note of renames"):
-                        content = read_object(note.read_bytes(), "a note of renames")
+                        content = read_object(data, "a note of renames")
                         moves = [(text_of(place), text_of(final)) for place, final in content["moves"]]
                     found.append((note, moves))
     return found

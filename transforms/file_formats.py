@@ -38,6 +38,7 @@ from ..core.events import Int64Array
 from ..core.rejection_reasons import Reason
 from .dead_letters import NO_LETTERS, DeadLetter, DeadLetters, RawRecords
 from .text_forms import json_objects
+from .whole_lines import SHOWN_BYTES
 
 CHUNK_ROWS = 100_000
 """Records in a batch, about: enough that a batch costs nothing, few enough to hold some."""
@@ -367,14 +368,19 @@ def _misfits(source: SourceFile, refused: Sequence[_Misfit]) -> DeadLetters:
             source.name,
             f"{fields} field{'' if fields == 1 else 's'} where the header names {expected}",
             position,
-            json.dumps(
-                next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), []),
-                ensure_ascii=False,
-            ).replace(NO_TEXT, "\ufffd"),
+            _fields_text(text, delimiter),
         )
         for position, text, fields, expected in refused
     )
     return DeadLetters.of(letters)
+
+
+def _fields_text(text: str, delimiter: str) -> str:
+    """Return the fields of a row as JSON; of a long one, as behind a quote that nothing closes, the first."""
+    shown = text[:SHOWN_BYTES]
+    fields = next(csv.reader(io.StringIO(shown, newline=""), delimiter=delimiter), [])
+    raw = json.dumps(fields, ensure_ascii=False).replace(NO_TEXT, "\ufffd")
+    return raw if shown == text else f"{raw}... ({len(text):,} characters)"
 
 
 def _without_bad_text(source: SourceFile, chunk: Chunk) -> Chunk:

@@ -28,6 +28,7 @@ from rocsteady import __version__
 
 from ..core.errors import FutureVersionError, InputError, RocsteadyError, WireError
 from ..core.json_bytes import MOST_BYTES, read_json, read_object, reading, text_of, whole
+from ..core.shards import Shards
 from ..core.state_export import ShardState
 from .file_formats import has_scheme
 from .stored_files import joined, read_in
@@ -42,6 +43,9 @@ SMALL = 4 << 20
 
 PACKED = 64 << 20
 """Bytes of a file of packed shards, at the most: they are in memory while it is written."""
+
+EVALUATORS, JOIN = "evaluators", "join"
+"""Steps. An export has the first, and of a job with labels that come later both."""
 
 _ENDING = ".state"
 _REMEDY = "name a folder that --export-state or rocsteady state export wrote"
@@ -59,6 +63,11 @@ class Step:
     name: str
     shards: int
     settings: dict[str, Any]
+
+    def spread(self) -> Shards:
+        """Return its shards, and which of them belong to one model each."""
+        own = self.settings.get("own_shards", []) if self.name == EVALUATORS else []
+        return Shards(self.shards - len(own), own)
 
 
 class Place(NamedTuple):
@@ -324,12 +333,15 @@ def _export_of(folder: str, content: dict[str, Any], path: str) -> Export:
             step = Step(text_of(said["name"]), whole(said["shards"], 1), dict(said["settings"]))
             if len(said["files"]) != step.shards or step.name in {each.name for each in steps}:
                 raise ValueError(f"{len(said['files'])} files of {step.shards} shards of the {step.name}")
+            step.spread()  # an error where its settings are none
             steps.append(step)
             for shard, file in enumerate(said["files"]):
                 at = whole(file["at"], 0) if found > 1 else 0
                 files[step.name, shard] = Place(
                     text_of(file["name"]), at, whole(file["bytes"], 0), whole(file["crc32"], 0)
                 )
+        if {EVALUATORS} != {step.name for step in steps} - {JOIN}:
+            raise ValueError(f"its steps are {[step.name for step in steps]}")
         positions = {
             whole(each["partition"], 0): (text_of(each["source"]), each["position"])
             for each in content["positions"]

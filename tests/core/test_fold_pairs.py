@@ -487,6 +487,24 @@ def test_states_that_contradict_themselves_are_refused():
             FoldPairs.from_bytes(framed(MAGIC, VERSION, wrong), SETTINGS, 1)
 
 
+@pytest.mark.parametrize("change", [{"learner": 2}, {"learner": 7}, {"fold": 2}, {"checkpoint": 9}], ids=str)
+def test_a_report_that_waits_in_the_place_of_another_is_refused(change):
+    (report,) = of_fold(reports_of(1))[:1]
+    machine = FoldPairs(SETTINGS, 1)
+    fed(machine, [report])
+    other = replace(report, **change).pack()
+    data = bytes(unframed(machine.to_bytes(), MAGIC, VERSION, "a state")).replace(report.pack(), other)
+    with pytest.raises(CorruptBytesError, match="the state of a fold's comparisons contradicts itself"):
+        FoldPairs.from_bytes(framed(MAGIC, VERSION, data), SETTINGS, 1)
+
+
+def test_numbers_beyond_int64_are_no_report():
+    (report,) = of_fold(reports_of(1))[:1]
+    for change in ({"failures": 2**63}, {"seq": 2**64 - 1}):
+        with pytest.raises(CorruptBytesError, match="the report of a fold contradicts itself"):
+            FoldReport.unpack(replace(report, **change).pack())
+
+
 def test_damaged_states_are_refused():
     machine = FoldPairs(SETTINGS, 1)
     fed(machine, of_fold(reports_of(2))[:-1])

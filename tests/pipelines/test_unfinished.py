@@ -86,3 +86,15 @@ def test_a_damaged_note_hinders_nobody(capfd):
     written(PATHS)
     assert capfd.readouterr().err == ""
     assert {Path(path).read_text() for path in PATHS} == {"newer"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs")
+def test_what_others_put_in_the_place_of_a_note_is_passed_over(capfd):
+    os.mkfifo(".rocsteady-0.renames")
+    Path(".rocsteady-1.renames").symlink_to("/dev/zero")
+    with Path(".rocsteady-2.renames").open("wb") as endless:
+        endless.truncate(1 << 40)
+    Path(".rocsteady-3.renames").write_text('{"moves": ' + "[" * 100_000)
+    written(PATHS)
+    assert [Path(path).read_text() for path in PATHS] == ["newer"] * 3
+    assert capfd.readouterr().err == ""

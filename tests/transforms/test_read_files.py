@@ -287,6 +287,13 @@ def test_rows_with_a_wrong_number_of_fields_are_dead_letters_over_many_blocks(tm
     assert raw[0] == '["5", "x"]'
 
 
+def test_a_wrong_row_of_any_length_is_one_dead_letter_that_shows_its_beginning(tmp_path):
+    path = put(tmp_path, "a.csv", "score,label\n0.5,1\n" + "x" * 200_000 + ',1,"a",2\n0.25,0\n')
+    assert read(path, NAMED) == ([0.5, 0.25], [(1, "4 fields where the header names 2")])
+    raw = [letter.raw for chunk in csv_chunks(list_sources(path)[0]) for letter in chunk.dead]
+    assert raw == [json.dumps(["x" * 10_000]) + "... (200,008 characters)"]
+
+
 def test_text_in_the_score_column_far_down_is_one_dead_letter(tmp_path):
     n = 1_000_000
     rows = ["score,label", *["0.5,1"] * n]

@@ -200,6 +200,8 @@ def changed(content, path, value):
         (("steps", 0, "shards"), 10**30), (("steps", 0, "shards"), 2), (("steps", 1, "name"), "join"),
         (("steps", 0, "settings"), 7), (("positions", 0, "partition"), 1e999),
         (("positions", 0, "source"), None), (("positions",), 3), (("time",), None),
+        (("steps",), []), (("steps", 1, "name"), "x"), (("steps", 1, "settings", "own_shards"), 5),
+        (("steps", 1, "settings", "own_shards"), [[]]),
     ],
 )  # fmt: skip
 def test_a_manifest_that_no_rocsteady_writes_is_refused_in_words(tmp_path, path, value):
