@@ -80,7 +80,7 @@ class FailRule(NamedTuple):
         told = f"{self.counter} is {count:,}"
         if self.percent:
             told += f" of {whole:,} {self._whole.replace('_', ' ')}, which is {100 * count / whole:.3g}%"
-        return f"--fail-if {self.text!r}: {told}; the exit status is {RULE_HOLDS}"
+        return f"--fail-if {self.text!r}: {told}"
 
 
 def parse_fail_rule(text: str) -> FailRule:
@@ -122,17 +122,13 @@ def status_of(
     goes_on  the job was stopped, not ended: records may wait in its state
     Records that are kept in an export (`events_kept`, `labels_kept`) are neither applied nor lost.
     """
-    status = 0
-    for rule in rules:
-        if rule.holds(counts):
-            say(rule.said(counts))
-            status = RULE_HOLDS
     came = counts.get("events_read", 0) + counts.get("labels_read", 0)
     waits = counts.get("events_kept", 0) + counts.get("labels_kept", 0)
     if came and not waits and not goes_on and not counts.get(applied, 0):
-        say(
-            f"nothing was evaluated, as of {came:,} records none was applied; the exit status is "
-            f"{NOTHING_APPLIED}"
-        )
-        return NOTHING_APPLIED
-    return status
+        status, why = NOTHING_APPLIED, [f"nothing was evaluated, as of {came:,} records none was applied"]
+    else:
+        status, why = RULE_HOLDS, []
+    why = [*(rule.said(counts) for rule in rules if rule.holds(counts)), *why]
+    for reason in why:
+        say(f"{reason}; the exit status is {status}")
+    return status if why else 0

@@ -57,6 +57,13 @@ def test_a_rule_that_holds_names_itself_and_what_it_compared(capsys):
     )
 
 
+def test_where_nothing_was_applied_and_a_rule_holds_each_line_names_the_one_status(capsys):
+    ran = call(capsys, "evaluate", "dead.jsonl", "--output", "r.csv", "--fail-if", "dead_letters > 1%")
+    rule, nothing = (line for line in ran.lines if "exit status" in line)
+    assert rule.endswith("dead_letters is 20 of 20 events read, which is 100%; the exit status is 3")
+    assert nothing.endswith("of 20 records none was applied; the exit status is 3")
+
+
 @pytest.mark.parametrize(("file", "status"), [("dead.jsonl", 3), ("/dev/null", 0), ("good.jsonl", 0)])
 def test_of_stdin_too(file, status, monkeypatch, capsys):
     with Path(file).open() as stream:
