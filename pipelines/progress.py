@@ -313,11 +313,20 @@ def _losses(counts: Mapping[str, int], job: Evaluation) -> Iterator[str]:
         )
 
 
-_REMEDIES = {
-    "late": "all came later than --order allows; allow more, as in --order time:1h",
-    "unmatched": "no label came for any prediction; check --id, which both must have, --label-time and --ttl",
-    "duplicate": "all have the id of another event of their model; check --id",
-}
+def _nothing_applied(outcome: Outcome, fields: EventFields) -> Iterator[str]:
+    """Yield why no event was applied. What is late, or a duplicate, has an event before it, which tells why."""
+    counts = outcome.counts
+    if counts["events_kept"]:
+        return
+    invalid = [reason for kind, reason, *_ in outcome.letters if kind == "invalid"]
+    of_labels = counts["labels_invalid"] and not counts["labels_used"]
+    if invalid and (of_labels or counts["dead_letters"] >= counts["unmatched"]):
+        yield f"no event was applied: {remedy_of(invalid[0], fields)}"
+    elif counts["unmatched"]:
+        yield (
+            "no event was applied: no label came for any prediction; check --id, which both must have, "
+            "--label-time and --ttl"
+        )
 
 
 def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
@@ -333,12 +342,7 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
         yield from _gaps(counts, job)
     applied = counts["events_applied"]
     if not applied:
-        if outcome.letters:
-            kind, reason, *_ = outcome.letters[0]
-            if kind == "unmatched" and counts["labels_invalid"] and not counts["labels_used"]:
-                kind, reason, *_ = next(letter for letter in outcome.letters if letter[0] == "invalid")
-            remedy = remedy_of(reason, fields) if kind == "invalid" else _REMEDIES[kind]
-            yield f"no event was applied: {remedy}"
+        yield from _nothing_applied(outcome, fields)
         return
     yield from _losses(counts, job)
     if fields.positive is not None and not counts["rows_with_a_positive"]:

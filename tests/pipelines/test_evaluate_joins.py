@@ -283,3 +283,20 @@ def test_a_mistake_is_one_sentence_before_anything_is_read(capsys, words):
     assert (ran.status, ran.out, len(ran.lines)) == (2, "", 1), ran
     for needle in MISTAKES[words].split():
         assert needle in ran.lines[0], ran.lines
+
+
+def test_a_join_that_applied_nothing_says_why_of_predictions_and_not_of_repeated_labels(capsys):
+    predictions = [("a", 100_000_000), ("c", 90_000_000), ("d", 90_000_000)]
+    write("p.jsonl", pa.table({
+        "id": [name for name, _ in predictions], "made": [moment for _, moment in predictions],
+        "score": [0.5] * 3,
+    }))  # fmt: skip
+    write("l.jsonl", pa.table({"id": ["b"] * 4, "landed": [100_000_000] * 4, "label": [1] * 4}))
+    ran = call(
+        capsys, "evaluate", "p.jsonl", "--labels", "l.jsonl", *JOIN, "--order", "time:1m", "--output", "r.csv"
+    )
+    assert ran.status == 3
+    assert ran.lines[-2] == (
+        "rocsteady: no event was applied: no label came for any prediction; check --id, which both must have, "
+        "--label-time and --ttl"
+    )
