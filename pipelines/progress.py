@@ -314,7 +314,7 @@ def _losses(counts: Mapping[str, int], job: Evaluation) -> Iterator[str]:
 
 
 def _nothing_applied(outcome: Outcome, fields: EventFields) -> Iterator[str]:
-    """Yield why no event was applied. What is late, or a duplicate, has an event before it, which tells why."""
+    """Yield why no event was applied. Late ones and duplicates have one before them, which tells why."""
     counts = outcome.counts
     if counts["events_kept"]:
         return
