@@ -96,7 +96,7 @@ def _values(column: pa.Array) -> list[object]:
 
 def _shown(value: object) -> str:
     """Return a value as a sentence shows it: text in quotes."""
-    return _cut(repr(value)) if isinstance(value, str) else _text(value)
+    return _cut(value, repr) if isinstance(value, str) else _text(value)
 
 
 def _text(value: object) -> str:
@@ -108,8 +108,9 @@ def _text(value: object) -> str:
     return _cut(valid_text(value) if isinstance(value, str) else repr(value))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= 80 else f"{text[:60]}... ({len(text)} characters)"
+def _cut(text: str, written: Callable[[str], str] = str) -> str:
+    """Return a text, or the start of a long one and how many characters it has."""
+    return written(text) if len(text) <= 80 else f"{written(text[:60])}... ({len(text)} characters)"
 
 
 def _number_verdict(value: object, no_number: Reason, not_finite: Reason) -> tuple[Reason, str]:

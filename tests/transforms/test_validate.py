@@ -592,6 +592,7 @@ def test_of_several_faults_the_first_column_gives_the_reason_and_the_detail_has_
 def test_a_long_value_is_cut_and_says_so():
     _, (letter,) = check(columns(score=["x" * 5_000]))
     assert letter.value == f"{'x' * 60}... (5000 characters)"
+    assert letter.detail == f"score: '{'x' * 60}'... (5000 characters) is not a number"
     _, (letter,) = check(columns(score=["x" * 80]))
     assert letter.value == "x" * 80
 
