@@ -318,14 +318,17 @@ def area_under_min(tree: Forest, scale_n: float, scale_p: float) -> tuple[float,
     scale of the masses, and is one in that of the row.
     """
     middle = crossing(tree, scale_n, scale_p)
-    power = whole(0)
-    area_n, area_p = areas(tree, middle, power)
-    area = area_n * scale_n + area_p * scale_p
-    if not ((area >= REACH_LEAST) & (area <= LARGEST_FLOAT)):
-        power = whole(REACH_POWER) if area > LARGEST_FLOAT else whole(-REACH_POWER)
+    power, step = whole(0), whole(0)
+    while True:
+        power += step
         area_n, area_p = areas(tree, middle, power)
         area = area_n * scale_n + area_p * scale_p
-    return area, power
+        if (area > LARGEST_FLOAT) & (step == 0):
+            step = whole(REACH_POWER)
+        elif (area < REACH_LEAST) & (step <= 0) & (power > -2 * REACH_POWER):
+            step = whole(-REACH_POWER)
+        else:
+            return area, power
 
 
 @kernel

@@ -96,7 +96,7 @@ def is_apart(reach: float, mass: float) -> bool:
 
 @inlined
 def in_units(reach: float, power: int, wanted: int) -> float:
-    """Return reach * 2^power in units of 2^wanted: powers are 0, REACH_POWER and -REACH_POWER."""
+    """Return reach * 2^power in units of 2^wanted: powers are multiples of REACH_POWER."""
     while power > wanted:
         reach *= 2.0**REACH_POWER
         power -= REACH_POWER
@@ -108,11 +108,16 @@ def in_units(reach: float, power: int, wanted: int) -> float:
 
 @inlined
 def moved(mass: float, source: float, target: float, power: int) -> float:
-    """Return mass * (target - source) in units of 2^power; source is not above target."""
+    """Return mass * (target - source) in units of 2^power; source is not above target.
+
+    Powers are 0, REACH_POWER, -REACH_POWER and -2 REACH_POWER.
+    """
     if mass == 0.0:
         return 0.0
     if power > 0:
         return mass * (target * 2.0**-REACH_POWER - source * 2.0**-REACH_POWER)
+    if power < -REACH_POWER:
+        return (mass * 2.0**REACH_POWER) * ((target - source) * 2.0**REACH_POWER)
     if power < 0:
         return (mass * 2.0**REACH_POWER) * (target - source)
     return mass * (target - source)

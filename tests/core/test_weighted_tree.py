@@ -324,6 +324,13 @@ def test_light_entries_are_summed_anew_once_a_heavier_event_has_left_them() -> N
     assert tree.needs_rebuild
 
 
+def test_aum_of_subnormal_scores_has_its_digits_where_one_class_is_nothing_beside_the_other() -> None:
+    for power in (200, 500, 900):
+        light = 2.0**power / 3.0
+        tree = WeightedTree([1, 0], [0.0, 5e-324], [2.0**990, light])
+        assert tree.aum() == pytest.approx(light * 5e-324, rel=1e-15)
+
+
 def test_a_giant_whose_square_hides_those_of_others_asks_for_a_rebuild_once_it_is_gone() -> None:
     held = ([0, 0, 1, 1, 1], [0.5, -1.0, 0.0, 0.0, 1.0], [1.0, 0.5, 0.9, 0.7, 0.4])
     tree = WeightedTree(*held)
