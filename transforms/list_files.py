@@ -105,7 +105,8 @@ def _source_file(path: str, size: int) -> SourceFile:
     if form is None or (form == "parquet" and gzipped):
         raise InputError(f"{path} has an ending that is not known; input is {_ENDINGS}")
     if size == 0:
-        raise InputError(f"{path} is empty (0 bytes); a file without events has at least a header")
+        remedy = "leave it out" if form == "jsonl" else "a file without events has at least a header"
+        raise InputError(f"{path} is empty (0 bytes); {remedy}")
     return SourceFile(path, form, gzipped, size)
 
 

@@ -88,13 +88,15 @@ def test_sources_are_sorted_by_name_and_each_is_there_once(tmp_path):
 def test_what_is_no_input_is_named_before_the_job(tmp_path):
     put(tmp_path, "scores.csv", "x")
     put(tmp_path, "empty.csv", "")
+    put(tmp_path, "empty.jsonl", "")
     put(tmp_path, "notes.txt", "x")
     put(tmp_path, "t.parquet.gz", "x")
     (tmp_path / "[odd].csv").write_bytes(b"x")
     for path, message in [
         ("score.csv", "does not exist; there is .*scores.csv"),
         ("none*.csv", "matches no file"),
-        ("empty.csv", r"is empty \(0 bytes\)"),
+        ("empty.csv", r"is empty \(0 bytes\); a file without events has at least a header"),
+        ("empty.jsonl", r"is empty \(0 bytes\); leave it out"),
         ("notes.txt", "ending that is not known; input is .csv"),
         ("t.parquet.gz", "ending that is not known"),
         (".", "is a folder; name its files"),
