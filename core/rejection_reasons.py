@@ -172,8 +172,8 @@ class Reason(StrEnum):
     )  # fmt: skip
     BEHIND_THE_CLOCK = (
         "behind the clock", "late", "",
-        "the runner's watermark, or the end of the input, had passed the time before the record came",
-        "allow more in order=, or mend the watermark of the source",
+        "the runner's watermark, the cut of an imported state, or the end of the input had passed the time",
+        "allow more in order=, mend the watermark of the source, or give each job whole spans of time",
     )  # fmt: skip
     NO_LABEL = (
         "no label within ttl", "unmatched", "", "a prediction: no label of its id came within --ttl",

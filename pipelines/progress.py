@@ -297,14 +297,19 @@ _MANY = 10
 """Of so many events one that is late, or three that are unmatched, are worth a sentence."""
 
 
-def _losses(counts: Mapping[str, int], job: Evaluation) -> Iterator[str]:
+def _losses(outcome: Outcome, job: Evaluation) -> Iterator[str]:
     """Yield a sentence where so many events are late or unmatched that an option looks wrong."""
+    counts = outcome.counts
     read, late, unmatched = (counts.get(name, 0) for name in ("events_read", "late", "unmatched"))
     if read < _FEW_EVENTS:
         return
     if late * _MANY > read:
-        order = job.settings.evaluator.order
-        yield f"{late / read:.0%} of the events were late: --order {order} allows too little, if not meant"
+        why = f"--order {job.settings.evaluator.order} allows too little, if not meant"
+        letters = outcome.letters
+        behind = sum(number for _, reason, number, _ in letters if reason == Reason.BEHIND_THE_CLOCK)
+        if job.begins_with and 2 * behind > late:
+            why = "they are earlier than the cut of the imported state; give each job whole spans of time"
+        yield f"{late / read:.0%} of the events were late: {why}"
     if job.join is not None and unmatched * _MANY > 3 * read:
         ttl = duration_text(job.join.settings.ttl)
         yield (
@@ -344,7 +349,7 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
     if not applied:
         yield from _nothing_applied(outcome, fields)
         return
-    yield from _losses(counts, job)
+    yield from _losses(outcome, job)
     if fields.positive is not None and not counts["rows_with_a_positive"]:
         yield (
             f"no event in the rows is positive: no label in {fields.label!r} equals --positive "

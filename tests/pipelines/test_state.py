@@ -62,6 +62,13 @@ KINDS = {
 }
 
 
+def test_events_earlier_than_the_cut_are_late_and_the_summary_says_why(capsys):
+    run(capsys, "e2.csv", *TIMED, "--export-state", "state")
+    _, lines = run(capsys, "e1.csv", *TIMED, "--import-state", "state")
+    said = next(line for line in lines if "were late" in line)
+    assert said.endswith("earlier than the cut of the imported state; give each job whole spans of time")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shards", ["4", pytest.param("6", marks=pytest.mark.slow)])
 def test_a_day_after_the_other_gives_the_rows_of_both(capsys, kind, shards):
