@@ -16,7 +16,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -406,8 +406,13 @@ def _main(arguments: Sequence[str], *, ends_process: bool) -> int:
         return status
 
 
+_ENDING = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+if sys.platform != "win32":
+    _ENDING[signal.SIGHUP] = "the terminal hung up"
+
+
 class _Interruptible:
-    """While it is entered, SIGINT and SIGTERM raise KeyboardInterrupt in the main thread.
+    """While it is entered, SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt in the main thread.
 
     It remembers which, because an engine may make another error of the exception: where one of them came,
     any error is its consequence. The second one ends the process at once where that is the command's own:
@@ -421,7 +426,7 @@ class _Interruptible:
 
     def __enter__(self) -> _Interruptible:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in _ENDING:
                 if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup: it stays ignored
                     self._before[number] = signal.signal(number, self._interrupt)
         return self
@@ -438,9 +443,10 @@ class _Interruptible:
 
     def say(self) -> int:
         """Tell what happened; return the status that a shell expects."""
-        if self.signal == signal.SIGTERM:
-            return _say("terminated; no unfinished output is left", 128 + signal.SIGTERM)
-        return _say("interrupted; no unfinished output is left", 128 + signal.SIGINT)
+        number = self.signal or signal.SIGINT
+        with suppress(OSError):  # the terminal may be gone
+            say(f"{_ENDING[number]}; no unfinished output is left")
+        return 128 + number
 
 
 @contextmanager

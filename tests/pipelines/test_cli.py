@@ -648,7 +648,11 @@ def test_a_signal_in_the_middle_ends_the_job_in_seconds_and_leaves_nothing():
     columns = {"score": rng.random(400_000), "label": rng.integers(0, 2, 400_000)}
     pq.write_table(pa.table(columns), "large.parquet")
     words = ("evaluate", "../large.parquet", "--every", "1", "--output", "o.csv", "--dead-letters", "d.csv")
-    expected = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
+    expected = {
+        signal.SIGINT: (130, "interrupted"),
+        signal.SIGTERM: (143, "terminated"),
+        signal.SIGHUP: (129, "the terminal hung up"),
+    }
     processes = {}
     for number in expected:
         Path(number.name).mkdir()
