@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from .standard_streams import writing_out
+from .standard_streams import drop_the_rest, writing_out
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -125,14 +125,22 @@ def _put(stream: TextIO, text: str) -> None:
     stream.flush()
 
 
+def _tell(text: str) -> None:
+    """Write a text to stderr. One that takes nothing any more, as of a terminal that is gone, is let be."""
+    try:
+        _put(sys.stderr, text)
+    except OSError:
+        drop_the_rest(sys.stderr)
+
+
 def say(sentence: object) -> None:
     """Write one line to stderr that says who speaks: "rocsteady: sentence"."""
-    _put(sys.stderr, f"{_cleared()}{_PREFIX}{_line(sentence)}\n")
+    _tell(f"{_cleared()}{_PREFIX}{_line(sentence)}\n")
 
 
 def say_below(text: object) -> None:
     """Write one line to stderr that belongs to the line before it: indented, without a prefix."""
-    _put(sys.stderr, f"{_cleared()}  {_line(text)}\n")
+    _tell(f"{_cleared()}  {_line(text)}\n")
 
 
 def show(*lines: str) -> None:
@@ -145,7 +153,7 @@ def redraw(text: str) -> None:
     """Write a text over the last line of a terminal on stderr; the empty text clears that line."""
     global _drawn
     _drawn = bool(text)
-    _put(sys.stderr, f"{_CLEAR}{_line(text)}")
+    _tell(f"{_CLEAR}{_line(text)}")
 
 
 # ---- what Python and its libraries write
@@ -221,4 +229,4 @@ def show_warning(
 def show_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Write the traceback of a defect, in the place of `sys.excepthook`: it may hold raw names."""
     text = "".join(traceback.format_exception(kind, error, trace))
-    _put(sys.stderr, _paragraph(text.rstrip("\n")) + "\n")
+    _tell(_paragraph(text.rstrip("\n")) + "\n")

@@ -1,7 +1,8 @@
 """The process's standard streams: stdout for data, and streams that the caller closed.
 
 A shell closes a stream by `>&-`. Python then has None in its place, and the next opened file takes its
-number. `open_closed_streams` fills these places. Reading from stdin finds the end. Text to stderr is dropped.
+number. `open_closed_streams` fills these places. Reading from stdin finds the end. Text to stderr is dropped,
+there and where it takes nothing, as on a full disk: no job fails for want of somebody who reads of it.
 Writing to stdout fails, because rows that nobody can get must not pass for written ones.
 """
 
@@ -13,6 +14,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import TextIO
 
 from .errors import RocsteadyError
 
@@ -40,7 +42,7 @@ def writing_out() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except OSError as error:
-        _drop_the_rest()
+        drop_the_rest(sys.stdout)
         if isinstance(error, BrokenPipeError):
             raise
         reason = "it is closed" if error.errno == errno.EBADF else error.strerror or str(error)
@@ -68,9 +70,9 @@ def flush_out() -> None:
         pass
 
 
-def _drop_the_rest() -> None:
-    """Send what stdout still holds to nowhere: Python writes it once more at its end, and would fail."""
+def drop_the_rest(stream: TextIO) -> None:
+    """Send what a stream still holds to nowhere: Python writes it once more at its end, and would fail."""
     with suppress(OSError):  # a stream without a number, as in a notebook
         number = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(number, sys.stdout.fileno())
+        os.dup2(number, stream.fileno())
         os.close(number)

@@ -16,7 +16,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -444,9 +444,7 @@ class _Interruptible:
     def say(self) -> int:
         """Tell what happened; return the status that a shell expects."""
         number = self.signal or signal.SIGINT
-        with suppress(OSError):  # the terminal may be gone
-            say(f"{_ENDING[number]}; no unfinished output is left")
-        return 128 + number
+        return _say(f"{_ENDING[number]}; no unfinished output is left", 128 + number)
 
 
 @contextmanager

@@ -57,8 +57,7 @@ class StopOnSignal:
 
 def end_at_once(number: int) -> NoReturn:
     """End this process and those it started, such as Prism, with the status of a signal, and say so."""
-    with contextlib.suppress(OSError):  # the terminal may be gone
-        say("interrupted once more; hidden files of unfinished outputs may be left")
+    say("interrupted once more; hidden files of unfinished outputs may be left")
     for children in Path("/proc/self/task").glob("*/children"):  # on Linux; elsewhere a terminal tells them
         with contextlib.suppress(OSError):
             for child in children.read_text().split():
@@ -84,3 +83,7 @@ class MainThreadOnly(io.TextIOBase):
     def flush(self) -> None:
         """Let what was written out."""
         self._stream.flush()
+
+    def fileno(self) -> int:
+        """Return the number of the stream."""
+        return self._stream.fileno()

@@ -608,6 +608,16 @@ def test_streams_that_are_closed_take_nothing_with_them():
     assert [json.loads(line)["model"] for line in Path("rows.jsonl").read_text().splitlines()] == ["ok"]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    ("words", "status"), [("ok.csv --output rows.csv", 0), ("none.csv --output o.csv", 2)]
+)
+def test_a_stderr_that_takes_nothing_fails_no_job(words, status):
+    shell = f"exec {shlex.join(COMMAND)} evaluate {words} 2>/dev/full"
+    assert subprocess.run(["sh", "-c", shell], check=False).returncode == status
+    assert Path("rows.csv").exists() == (status == 0)
+
+
 @posix
 @pytest.mark.parametrize(
     ("to", "words", "status", "reason"),
@@ -657,7 +667,7 @@ def test_a_signal_in_the_middle_ends_the_job_in_seconds_and_leaves_nothing():
     for number in expected:
         Path(number.name).mkdir()
         processes[number] = start(*words, cwd=number.name)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not all(names(number.name) for number in expected):
         assert time.monotonic() < deadline
         assert all(process.poll() is None for process in processes.values())
