@@ -7,8 +7,9 @@
 * `inlined`: a helper that disappears into its caller.
 
 Invariant: the cache folder is named after everything the machine code depends on (the text of all
-modules with kernels, the versions of numba and llvmlite, the size of a bucket). numba itself looks
-at one file only and would serve stale code after a change in an imported helper.
+modules of `core`, the versions of numba and llvmlite, the size of a bucket). numba itself looks
+at one file only and would serve stale code after a change in an imported helper. All of `core` counts: a list
+of the modules with kernels missed one whose constant was compiled into others.
 
 All but `scanning` kernels allocate nothing, so they are compiled without numba's reference counting,
 which took 10 to 45% of these loops (`_nrt=False`: undocumented, therefore used here alone, and left
@@ -27,7 +28,6 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
-import re
 import stat
 import sys
 import tempfile
@@ -47,12 +47,8 @@ Integer = int | np.integer[Any]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_WITH_KERNELS = re.compile(
-    r"adwin|aum|compressed_list|decisions|dedupl|exact_sums|hash128|id_index|idle|kernels|label_matching|pending_events"
-    r"|polynomial_series|polynomial_sums|ranking|remembered|rings|roc_curve|row|score_|settings"
-    r"|standardised|steps|weighted|window_"
-)
-"""Modules with kernels, and those whose constants are compiled into them."""
+CORE = Path(__file__).parent
+"""The folder of all modules whose functions or constants are compiled."""
 
 BUCKET_SLOTS_VARIABLE = "ROCSTEADY_BUCKET_SLOTS"
 
@@ -72,12 +68,11 @@ def user_cache_folder() -> Path:
 
 
 def source_fingerprint() -> str:
-    """Return a hash of all that the machine code depends on but the processor (numba adds that)."""
+    """Return a hash of all that the machine code depends on but the processor (numba adds that). Some 20 ms."""
     digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        if not _WITH_KERNELS.match(source.name):
-            continue
-        digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
+    for source in sorted(CORE.rglob("*.py")):
+        name = source.relative_to(CORE).as_posix()
+        digest.update(name.encode() + b"\0" + source.read_bytes() + b"\0")
     for word in (
         numba.__version__,
         llvmlite.__version__,
@@ -211,13 +206,13 @@ class AnyInstallation(UserProvidedCacheLocator):
     @classmethod
     def from_function(cls, function: Any, path: str) -> Any:
         """Return a locator; None for a function from elsewhere, which goes where numba puts it."""
-        is_here = Path(path).parent == Path(__file__).parent
+        is_here = Path(path).is_relative_to(CORE)
         return cast(Any, super()).from_function(function, path) if is_here else None
 
     @classmethod
     def get_suitable_cache_subpath(cls, path: str) -> str:
         """Return the name of the folder within the cache folder."""
-        return Path(path).parent.name
+        return str(Path(path).parent.relative_to(CORE.parent))
 
     def ensure_cache_path(self) -> None:
         """Make the folder, which may be read-only where it is there. Raises OSError."""
