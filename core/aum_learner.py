@@ -14,10 +14,11 @@ Several classes: one model for each against the others, and their probabilities 
 
 from __future__ import annotations
 
+import json
 import math
 from collections import deque
 from collections.abc import Hashable, Mapping
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,8 +27,15 @@ from scipy import sparse
 from .aum import aum_of_classes
 from .errors import ConfigError, InputError
 from .estimator_settings import check_number, check_whole
-from .events import FloatArray
-from .feature_columns import Column, columns_of
+from .evaluator_state import Reader, packed_array, packed_text
+from .events import FloatArray, Int64Array
+from .feature_columns import Column, columns_head, columns_of, columns_of_head
+from .frames import framed, unframed
+from .json_bytes import read_object, reading, whole
+
+MAGIC = b"RSAL"
+VERSION = 1
+_STATE = "the state of an AumLearner"
 
 _NO_WEIGHTS = np.empty(0)
 _ROOM = 256
@@ -57,6 +65,42 @@ class _Chunk(NamedTuple):
     values: FloatArray
     sizes: Any
     labels: list[Hashable]
+
+
+def _chunk_of(rows: list[list[tuple[int, float]]], labels: list[Hashable]) -> _Chunk:
+    cells = list(chain.from_iterable(rows))
+    columns = np.fromiter((column for column, _ in cells), np.int64, len(cells))
+    values = np.fromiter((value for _, value in cells), np.float64, len(cells))
+    return _Chunk(columns, values, np.fromiter(map(len, rows), np.int64, len(rows)), labels)
+
+
+def _rows_of(chunk: _Chunk) -> list[list[tuple[int, float]]]:
+    cells = list(zip(chunk.columns.tolist(), chunk.values.tolist(), strict=True))
+    ends = np.cumsum(chunk.sizes).tolist()
+    return [cells[start:end] for start, end in pairwise([0, *ends])]
+
+
+def _read_chunk(reader: Reader, labels: list[Hashable], columns: int) -> _Chunk:
+    """Return the next chunk of a state. ValueError for one that cannot be."""
+    places, values = reader.counted_array("<i8"), reader.counted_array("<f8")
+    sizes, classes = reader.counted_array("<i8"), reader.counted_array("<i8")
+    if len(places) != len(values) or len(sizes) != len(classes) or not np.isfinite(values).all():
+        raise ValueError("a step has parts of different lengths, or values that are no numbers")
+    if (sizes < 0).any() or (sizes > len(values)).any() or sizes.sum() != len(values):
+        raise ValueError("a step has instances of impossible sizes")
+    for each, end in ((places, columns), (classes, len(labels))):
+        if len(each) and not 0 <= each.min() <= each.max() < end:
+            raise ValueError("a step names a column or a class that is not there")
+    return _Chunk(places, values, sizes, [labels[place] for place in classes.tolist()])
+
+
+def _stored_label(label: object) -> Any:
+    """Return a class as JSON keeps it."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, bool | int | str) or (isinstance(label, float) and math.isfinite(label)):
+        return label
+    raise InputError(f"the class {label!r} cannot be kept in a state: give text, a number or a bool")
 
 
 class AumLearner:
@@ -96,6 +140,87 @@ class AumLearner:
         self._count, self._mean, self._square = np.zeros((3, 0))  # of numbers; 0 times for text
         self._means: list[float] = []
 
+    def to_bytes(self) -> bytes:
+        """Return what `from_bytes` goes on from: 16 bytes a value of the window, and 8 times a column's size.
+
+        Raises InputError for a class that is neither a bool, a number nor text.
+        """
+        classes = list(self._classes)
+        known = {(type(label), label): place for place, label in enumerate(classes)}
+
+        def places(labels: list[Hashable]) -> Int64Array:
+            for label in labels:
+                if (type(label), label) not in known:
+                    known[type(label), label] = len(known)
+            return np.array([known[type(label), label] for label in labels], np.int64)
+
+        waiting = _chunk_of(self._rows, self._labels)
+        windows = [
+            part
+            for chunk in (*self._chunks, waiting)
+            for part in (
+                packed_array(chunk.columns, "<i8"),
+                packed_array(chunk.values, "<f8"),
+                packed_array(chunk.sizes, "<i8"),
+                packed_array(places(chunk.labels), "<i8"),
+            )
+        ]
+        moments = (self._count, self._mean, self._square, np.array(self._means))
+        of_models = [
+            part
+            for model in self._models.values()
+            for part in (
+                packed_array(model.weights, "<f8"),
+                packed_array(np.array(model.coefficients), "<f8"),
+                packed_array(np.array([model.slope, model.offset]), "<f8"),
+            )
+        ]
+        head = {
+            "window": self.window,
+            "every": self.every,
+            "step": self.step,
+            "columns": columns_head(self._columns),
+            "labels": [_stored_label(label) for _, label in known],
+            "classes": len(classes),
+            "chunks": len(self._chunks),
+            "models": [_stored_label(label) for label in self._models],
+        }
+        parts = [packed_text(json.dumps(head)), *windows, *(packed_array(each, "<f8") for each in moments)]
+        return framed(MAGIC, VERSION, b"".join([*parts, *of_models]))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> AumLearner:
+        """Return the learner that these bytes were made of. Raises a `WireError` for any other bytes."""
+        reader = Reader(unframed(data, MAGIC, VERSION, _STATE))
+        with reading(_STATE):
+            head = read_object(reader.text(), _STATE)
+            learner = cls(whole(head["window"]), whole(head["every"]), head["step"])
+            learner._columns = columns_of_head(head["columns"])
+            labels = [_stored_label(label) for label in head["labels"]]
+            steps = whole(head["chunks"], 0, learner.window // learner.every)
+            *learned, waiting = (_read_chunk(reader, labels, len(learner._columns)) for _ in range(steps + 1))
+            if len(waiting.labels) >= learner.every or any(
+                len(chunk.labels) != learner.every for chunk in learned
+            ):
+                raise ValueError("a step is of another size")
+            learner._chunks.extend(learned)
+            learner._rows, learner._labels = _rows_of(waiting), waiting.labels
+            learner._classes = dict.fromkeys(labels[: whole(head["classes"], 0, len(labels))])
+            moments = [reader.counted_array("<f8") for _ in range(4)]
+            learner._count, learner._mean, learner._square = moments[:3]
+            learner._means = moments[3].tolist()
+            sizes = {len(each) for each in moments}
+            for label in head["models"]:
+                model = learner._models[_stored_label(label)] = _Model()
+                model.weights, coefficients = reader.counted_array("<f8"), reader.counted_array("<f8")
+                model.coefficients = coefficients.tolist()
+                model.slope, model.offset = reader.counted_array("<f8").tolist()
+                sizes |= {len(model.weights), len(coefficients)}
+            reader.end()
+            if len(sizes) > 1 or max(sizes) > len(learner._columns):
+                raise ValueError("its columns have different lengths")
+        return learner
+
     def learn_one(self, x: Mapping[str, Any], y: Hashable) -> None:
         """Take in an instance; every so many of them make a step."""
         if y is None or y != y:
@@ -104,11 +229,7 @@ class AumLearner:
         self._rows.append([(known.setdefault(name, len(known)), value) for name, value in columns_of(x)])
         self._labels.append(y)
         if len(self._rows) == self.every:
-            cells = list(chain.from_iterable(self._rows))
-            columns = np.fromiter((column for column, _ in cells), np.int64, len(cells))
-            values = np.fromiter((value for _, value in cells), np.float64, len(cells))
-            sizes = np.fromiter(map(len, self._rows), np.int64, self.every)
-            self._chunks.append(_Chunk(columns, values, sizes, self._labels))
+            self._chunks.append(_chunk_of(self._rows, self._labels))
             self._rows, self._labels = [], []
             self._step()
 

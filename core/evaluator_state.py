@@ -114,6 +114,10 @@ class Reader:
         data = self.take(count * np.dtype(dtype).itemsize)
         return np.frombuffer(data, dtype).copy()  # a kernel writes to it; numba refuses read-only arrays
 
+    def counted_array(self, dtype: str) -> npt.NDArray[Any]:
+        """Return a copy of the next array of `packed_array`."""
+        return self.array(dtype, self.number("<Q"))
+
     def end(self) -> None:
         """Raise unless everything was taken."""
         if self.at != len(self.payload):
@@ -124,6 +128,11 @@ def packed_text(text: str) -> bytes:
     """Return the wire form of a text."""
     data = text.encode("utf-8", "surrogatepass")
     return struct.pack("<I", len(data)) + data
+
+
+def packed_array(values: npt.NDArray[Any], dtype: str) -> bytes:
+    """Return the wire form of an array (n,): n as u64, then its values in little-endian `dtype`."""
+    return struct.pack("<Q", len(values)) + np.ascontiguousarray(values, dtype).tobytes()
 
 
 def write_evaluator(state: EvaluatorState, parts: list[bytes]) -> None:

@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from .errors import InputError
 from .events import FloatArray
+from .json_bytes import text_of
 
 Column = str | tuple[str, str]
 """A number by its name; a text by its name and value, which is a column of 0 and 1."""
+
+
+def columns_head(columns: Iterable[Column]) -> list[str | list[str]]:
+    """Return columns as JSON takes them: a name, or a name and its text."""
+    return [column if isinstance(column, str) else [*column] for column in columns]
+
+
+def columns_of_head(head: object) -> dict[Column, int]:
+    """Return the place of each column of `columns_head`. ValueError for what it never gives."""
+    if not isinstance(head, list):
+        raise ValueError("there is no list of columns")  # noqa: TRY004 - of all wrong content
+    columns: dict[Column, int] = {}
+    for place, each in enumerate(head):
+        if isinstance(each, list):
+            name, text = each
+            columns[text_of(name), text_of(text)] = place
+        else:
+            columns[text_of(each)] = place
+    if len(columns) < len(head):
+        raise ValueError("a column is there twice")
+    return columns
+
 
 MOST = 1e150
 """Features may be so large, either sign: sums of their squares are finite."""

@@ -68,7 +68,7 @@ def user_cache_folder() -> Path:
 
 
 def source_fingerprint() -> str:
-    """Return a hash of all that the machine code depends on but the processor (numba adds that). Some 20 ms."""
+    """Return a hash of all that the machine code depends on but the processor (numba adds that); 20 ms."""
     digest = hashlib.sha256()
     for source in sorted(CORE.rglob("*.py")):
         name = source.relative_to(CORE).as_posix()

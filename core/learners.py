@@ -165,8 +165,7 @@ class LearnerSpec:
             model = unpickled(self.name, self.factory, self.pickled)
             return lambda _: model
         if self.factory in NAMED:
-            build = named_learner(self.name, self.factory, task, seed, self.batch)
-            return lambda instances: None if instances is None else build(instances)
+            return named_learner(self.name, self.factory, task, seed, self.batch)
         model = self._call(self._imported(), seed)
         return lambda _: model
 

@@ -11,12 +11,9 @@ from typing import Any
 from .aum_learner import AumLearner
 from .errors import ConfigError
 from .instances import Instances, Record, Task
+from .model_learners import Make
 from .optional_packages import optional_module
 from .polynomial_learner import PolynomialAucLearner
-
-Build = Callable[[Instances], Any]
-"""Makes a model; it is asked at the first instances, whose columns say what features there are."""
-
 
 MODULES = {
     "logistic": "linear_model",
@@ -32,7 +29,7 @@ OWN: dict[str, Callable[[], Any]] = {"aum": AumLearner, "polynomial-auc": Polyno
 NAMED = (*MODULES, *OWN)
 
 
-def named_learner(name: str, factory: str, task: Task, seed: int, batch: int) -> Build:
+def named_learner(name: str, factory: str, task: Task, seed: int, batch: int) -> Make:
     """Return what makes the built-in learner `factory`. Raises MissingPackageError without river.
 
     logistic         numbers scaled to unit variance, text one-hot; softmax where there are classes
@@ -48,7 +45,8 @@ def named_learner(name: str, factory: str, task: Task, seed: int, batch: int) ->
             f"learner {name!r} learns AUC, which is of two classes; take another, or name a positive class"
         )
     if factory in OWN:
-        return lambda _: OWN[factory]()
+        model = OWN[factory]()
+        return lambda _: model
     part = MODULES[factory]
     module = optional_module(f"river.{part}", f"learner {name!r}")
     makers: dict[str, Callable[[Instances], Any]] = {
@@ -57,7 +55,8 @@ def named_learner(name: str, factory: str, task: Task, seed: int, batch: int) ->
         "hoeffding": lambda _: module.HoeffdingTreeClassifier(),
         "adaptive-forest": lambda _: module.ARFClassifier(seed=seed),
     }
-    return makers[factory]
+    maker = makers[factory]
+    return lambda instances: None if instances is None else maker(instances)
 
 
 def _logistic(module: Any, task: Task, instances: Instances) -> Any:

@@ -7,6 +7,7 @@ for streams). No instance is kept, and none is paired with another.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -15,9 +16,16 @@ import numpy as np
 
 from .errors import ConfigError, InputError
 from .estimator_settings import is_number
+from .evaluator_state import Reader, packed_array, packed_text
 from .events import FloatArray
-from .feature_columns import Column, columns_of
-from .pair_objectives import PairFit, PairObjective
+from .feature_columns import Column, columns_head, columns_of, columns_of_head
+from .frames import framed, unframed
+from .json_bytes import read_object, reading, whole
+from .pair_objectives import PAIR_FITS, PairFit, PairObjective
+
+MAGIC = b"RSPL"
+VERSION = 1
+_STATE = "the state of a PolynomialAucLearner"
 
 DEFAULT_MAX_FEATURES = 1000
 
@@ -41,7 +49,7 @@ class PolynomialAucLearner:
     number that is missing counts as its mean. Labels are True and False, 1 and 0, or 1 and -1.
 
     Weights are scaled to length 1 after every step: AUC does not see it, and they cannot collapse. O(m + d^2)
-    an instance, 40 (m + d) bytes; it can be pickled.
+    an instance, 40 (m + d) bytes; `to_bytes` and `from_bytes` keep it.
 
     >>> learner = PolynomialAucLearner()
     >>> for i in range(200):
@@ -60,6 +68,7 @@ class PolynomialAucLearner:
         max_features: int = DEFAULT_MAX_FEATURES,
     ) -> None:
         self._pairs = PairObjective(degree, "polynomial", step_fit).pairs
+        self.step_fit = step_fit
         if not is_number(half_life) or not 1.0 <= half_life < math.inf:
             raise ConfigError(
                 f"half_life={half_life!r}: give a number of instances, 1 or more; 1000 is usual"
@@ -81,11 +90,62 @@ class PolynomialAucLearner:
         self._instances = 0.0
         self._square = 0.0
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if "step_fit" not in state:  # pickled before it was kept
+            self.step_fit = next(
+                fit for fit in PAIR_FITS
+                if np.array_equal(PairObjective(self.degree, "polynomial", fit).pairs, self._pairs)
+            )  # fmt: skip
+
     @property
     def weights(self) -> dict[str, float]:
         """Return the weight of each feature, scaled to unit variance; of text "name=value"."""
         names = (name if isinstance(name, str) else "=".join(name) for name in self._columns)
         return dict(zip(names, self._weights.tolist(), strict=True))
+
+    def to_bytes(self) -> bytes:
+        """Return what `from_bytes` goes on from: 40 bytes a column, 16 a degree."""
+        head = {
+            "degree": self.degree,
+            "half_life": self.half_life,
+            "step": self.step,
+            "step_fit": self.step_fit,
+            "max_features": self.max_features,
+            "ignored": self.ignored,
+            "columns": columns_head(self._columns),
+        }
+        of_columns = (self._seen, self._mean, self._variance, self._weights, self._squares)
+        arrays = (*of_columns, self._sums.ravel(), np.array([self._instances, self._square]))
+        body = b"".join(packed_array(each, "<f8") for each in arrays)
+        return framed(MAGIC, VERSION, packed_text(json.dumps(head)) + body)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> PolynomialAucLearner:
+        """Return the learner that these bytes were made of. Raises a `WireError` for any other bytes."""
+        reader = Reader(unframed(data, MAGIC, VERSION, _STATE))
+        with reading(_STATE):
+            head = read_object(reader.text(), _STATE)
+            columns = columns_of_head(head["columns"])
+            arrays = [reader.counted_array("<f8") for _ in range(7)]
+            reader.end()
+            learner = cls(
+                whole(head["degree"], 2, 128),
+                half_life=head["half_life"],
+                step=head["step"],
+                step_fit=head["step_fit"],
+                max_features=whole(head["max_features"], 1),
+            )
+            learner.ignored = whole(head["ignored"], 0)
+            *of_columns, sums, both = arrays
+            learner._instances, learner._square = both.tolist()
+            if any(len(each) != len(columns) for each in of_columns):
+                raise ValueError("its columns have different lengths")
+            learner._sums = sums.reshape(2, learner.degree + 1)
+        learner._columns = columns
+        learner._absent = np.array([math.nan if isinstance(column, str) else 0.0 for column in columns])
+        learner._seen, learner._mean, learner._variance, learner._weights, learner._squares = of_columns
+        return learner
 
     def learn_one(self, x: Mapping[str, Any], y: Any) -> None:
         """Learn an instance. Raises InputError, and learns nothing, where a value cannot be used."""

@@ -22,6 +22,7 @@ from rocsteady.core.adwin import Adwin
 from rocsteady.core.alert_rows import WatchedRows
 from rocsteady.core.alerts import AlertTable
 from rocsteady.core.auc_sketch import AucSketch
+from rocsteady.core.aum_learner import AumLearner
 from rocsteady.core.deduplicator import Deduplicator
 from rocsteady.core.errors import CorruptBytesError, InputError, RocsteadyError
 from rocsteady.core.evaluator_table import EvaluatorTable
@@ -40,6 +41,7 @@ from rocsteady.core.learners import LearnerSpec
 from rocsteady.core.model_evaluator import ModelEvaluator
 from rocsteady.core.paired_fold import PairedFold
 from rocsteady.core.polynomial_auc import PolynomialAuc
+from rocsteady.core.polynomial_learner import PolynomialAucLearner
 from rocsteady.core.prequential import PrequentialFold
 from rocsteady.core.prequential_settings import PrequentialSettings
 from rocsteady.core.records import (
@@ -83,8 +85,8 @@ class Form(NamedTuple):
 def in_the_package() -> Iterator[str]:
     """Yield the names of all functions that read bytes, as module:function or module:Class.method."""
     for folder in ("core", "transforms", "pipelines"):
-        for path in sorted((PACKAGE / folder).glob("*.py")):
-            module = f"{folder}.{path.stem}"
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
+            module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
             for node in ast.parse(path.read_text()).body:
                 if isinstance(node, ast.ClassDef):
                     names = [f"{node.name}.{each.name}" for each in node.body if _reads(each)]
@@ -339,7 +341,18 @@ def learner_samples():
     return found
 
 
+def taught(learner, count):
+    for i in range(count):
+        learner.learn_one({"x": float(i % 5), "colour": "ab"[i % 2]}, i % 3 == 0)
+    return learner
+
+
 # ---- what is done with what was read
+
+
+def use_learner(learner, _):
+    _ = learner.predict_proba_one({"x": 1.0, "colour": "a"})
+    return taught(learner, 9).to_bytes()
 
 
 def use_table(table, data):
@@ -503,6 +516,9 @@ FORMS: dict[str, Form] = {
     "core.adwin:Adwin.from_bytes": Form(lambda: [adwin().to_bytes()], Adwin.from_bytes, use_adwin),
     "core.alert_rows:WatchedRows.unpack": Form(lambda: [watched().pack()], WatchedRows.unpack, use_rows),
     "core.alerts:AlertTable.from_bytes": Form(alert_samples, AlertTable.from_bytes, use_alerts),
+    "core.aum_learner:AumLearner.from_bytes": Form(
+        lambda: [taught(AumLearner(8, 4), 14).to_bytes()], AumLearner.from_bytes, use_learner
+    ),
     "core.auc_sketch:AucSketch.from_bytes": Form(
         lambda: [sketch().to_bytes(), sketch(1024).to_bytes()], AucSketch.from_bytes, use_sketch
     ),
@@ -547,6 +563,9 @@ FORMS: dict[str, Form] = {
     ),
     "core.polynomial_auc:PolynomialAuc.from_bytes": Form(
         lambda: [polynomial().to_bytes()], PolynomialAuc.from_bytes, use_polynomial
+    ),
+    "core.polynomial_learner:PolynomialAucLearner.from_bytes": Form(
+        lambda: [taught(PolynomialAucLearner(4), 6).to_bytes()], PolynomialAucLearner.from_bytes, use_learner
     ),
     "core.prequential:PrequentialFold.from_bytes": Form(prequential_samples, read_fold, use_fold),
     "core.records:unpack_record": Form(record_samples, unpack_record, use_record),

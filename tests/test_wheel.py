@@ -1,0 +1,39 @@
+"""What is installed is the package, whole: every module and every file that it reads beside its modules."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("core", "transforms", "pipelines", "runners")
+
+
+def in_the_tree() -> set[str]:
+    """Return the files of the package, by their paths in an installation."""
+    found = {"__init__.py", "py.typed"}
+    for room in ROOMS:
+        found |= {path.relative_to(ROOT).as_posix() for path in (ROOT / room).rglob("*") if path.is_file()}
+    return {f"rocsteady/{name}" for name in found if not name.endswith(".pyc")}
+
+
+def test_every_folder_of_the_package_is_named_in_pyproject() -> None:
+    """One that is forgotten would be missing in the wheel, and nowhere else."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    folders = {Path(name).parent.as_posix().replace("/", ".") for name in in_the_tree()}
+    assert sorted(project["tool"]["setuptools"]["packages"]) == sorted(folders)
+
+
+def test_what_is_installed_is_what_is_in_the_tree() -> None:
+    try:
+        installed = files("rocsteady") or []
+    except PackageNotFoundError:
+        pytest.skip("rocsteady is not installed here, but imported from its folder")
+    names = {str(name) for name in installed}
+    if not any(name.startswith("rocsteady/") for name in names):
+        pytest.skip("rocsteady is installed as a link to its folder (pip install -e)")
+    ours = {name for name in names if name.startswith("rocsteady/") and not name.endswith(".pyc")}
+    assert sorted(ours) == sorted(in_the_tree())
