@@ -56,6 +56,10 @@ class EvaluatorState:
     shift: int = 0
 
 
+_HITS = 7
+"""All bits of an event's hits. Kernels mark slots of their rings with higher ones, and trust these marks."""
+
+
 class Remains(NamedTuple):
     """What stays of an evaluator that left: its name, and the counters by which its rows go on if it returns.
 
@@ -199,6 +203,8 @@ def read_evaluator(reader: Reader) -> EvaluatorState:
     else:
         bits = reader.array("<i1", held)
         labels, predictions, hits = bits & 1, bits >> 1 & 1, bits >> 2
+    if (hits & ~_HITS).any():
+        raise ValueError(f"{model!r} has impossible hits")
     times = reader.array("<i8", held) if kind & _TIMED else None
     course = reader.numbers(_COURSE.format) if kind & _COURSED else None
     signal = bytes(reader.take(reader.number("<I"))) if kind & _SIGNALLED else b""

@@ -93,7 +93,7 @@ def _cache_folder() -> Path | None:
         folder = (Path(root) if root else user_cache_folder() / "rocsteady") / source_fingerprint()
         _make_private(folder)
         folder = folder.resolve()
-        danger = _danger_of(folder)
+        danger = _danger_of(folder) or _foreign_in(folder)
         if not danger and not any(folder.rglob("*.nbi")):
             with tempfile.TemporaryFile(dir=folder):
                 pass
@@ -135,6 +135,17 @@ def _danger_of(folder: Path) -> str:
         open_to = found.st_mode & (stat.S_IWOTH | (0 if _is_own_group(found) else stat.S_IWGRP))
         if open_to and not is_sticky:
             return f"{place} can be written to by other users (mode {stat.S_IMODE(found.st_mode):o})"
+    return ""
+
+
+def _foreign_in(folder: Path) -> str:
+    """Return what in a folder belongs to another user, in words: put there before the folder was closed."""
+    if not hasattr(os, "geteuid"):
+        return ""
+    for place in folder.rglob("*"):
+        owner = place.lstat().st_uid
+        if owner not in (os.geteuid(), 0):
+            return f"{place} belongs to another user (number {owner})"
     return ""
 
 

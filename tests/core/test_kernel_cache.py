@@ -94,6 +94,11 @@ def test_a_folder_of_another_user_is_not_used(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(kernels.settings, "CACHE_DIR", str(tmp_path / "cache"))
     folder = kernels._cache_folder()
     assert folder is not None
-    os.chown(folder, 54_321, -1)
-    with pytest.warns(RuntimeWarning, match=r"belongs to another user \(number 54321\)"):
-        assert kernels._cache_folder() is None
+    kept = folder / "core"
+    kept.mkdir(mode=0o700)
+    for place in (folder, kept):
+        os.chown(place, 54_321, -1)
+        with pytest.warns(RuntimeWarning, match=rf"{place} belongs to another user \(number 54321\)"):
+            assert kernels._cache_folder() is None
+        os.chown(place, os.geteuid(), -1)
+    assert kernels._cache_folder() == folder

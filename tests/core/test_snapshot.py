@@ -229,6 +229,8 @@ def changed_state(**fields: Any) -> bytes:
     [
         {"scores": np.array([0.1, np.nan, 0.3, 0.4])},
         {"seq": 3},
+        {"hits": np.array([0, 1, 8, 0], np.int8)},  # a mark of a ring, which sent a kernel beside its arrays
+        {"hits": np.array([0, 1, -16, 0], np.int8)},
         {"last_label": 2},
         {"last_label": -2},
         {
