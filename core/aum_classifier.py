@@ -33,6 +33,10 @@ except ImportError:
         "pip install 'rocsteady[learn]'"
     ) from None
 
+_NO_SLOPE = 1e-13
+"""Standard deviations between the means of both classes in a feature: less is rounding, which depends on the
+order in which a processor adds."""
+
 
 class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear model of two classes, trained to have a small AUM, and so a large AUC.
@@ -129,7 +133,9 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return Examples(Design(features[rows], scaling), loss_of(rows, self.margin))
 
         trained = examples(train)
-        start = -trained.design.gradient(trained.loss.aum(np.zeros(len(train))).gradient)
+        by_prediction = trained.loss.aum(np.zeros(len(train))).gradient
+        start = -trained.design.gradient(by_prediction)
+        start[np.abs(start) <= _NO_SLOPE * np.abs(by_prediction).sum()] = 0.0
         if self.init == "random":
             start = random.normal(size=len(start))
         _, spread = trained.loss.spread(trained.design.predictions(start))

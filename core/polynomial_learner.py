@@ -142,6 +142,10 @@ class PolynomialAucLearner:
             if any(len(each) != len(columns) for each in of_columns):
                 raise ValueError("its columns have different lengths")
             learner._sums = sums.reshape(2, learner.degree + 1)
+            seen, _, variance, _, squares = of_columns
+            masses = np.concatenate([seen, variance, squares, both, learner._sums[:, 0]])
+            if not all(np.isfinite(each).all() for each in arrays) or (masses < 0).any():
+                raise ValueError("a mass or a square is below 0, or no number")
         learner._columns = columns
         learner._absent = np.array([math.nan if isinstance(column, str) else 0.0 for column in columns])
         learner._seen, learner._mean, learner._variance, learner._weights, learner._squares = of_columns
@@ -156,7 +160,7 @@ class PolynomialAucLearner:
         z = self._standardised(values)
         score = float(z @ self._weights)
         self._square = self._square * self._fade + score * score
-        scale = _SPAN * math.sqrt(self._square / self._instances)
+        scale = self._scale()
         angle = math.acos(max(-1.0, min(1.0, score / scale))) if scale > 0 else math.pi / 2
         self._sums *= self._fade
         if self._sums[1 - label, 0] > 0:
@@ -167,9 +171,9 @@ class PolynomialAucLearner:
         """Return the probabilities of False and True: scores as normal in both classes, of one variance."""
         negatives, positives = self._sums
         odds = math.log((positives[0] + 1) / (negatives[0] + 1))
-        if negatives[0] > 0 and positives[0] > 0 and self._square > 0:
+        if negatives[0] > 0 and positives[0] > 0 and (scale := self._scale()) > 0:
             z = self._standardised(self._values(x, learns=False))
-            u = float(z @ self._weights) / (_SPAN * math.sqrt(self._square / self._instances))
+            u = float(z @ self._weights) / scale
             low, high = negatives[1] / negatives[0], positives[1] / positives[0]
             squares = (negatives[0] + negatives[2] + positives[0] + positives[2]) / 2
             total = negatives[0] + positives[0]
@@ -182,6 +186,10 @@ class PolynomialAucLearner:
     def predict_one(self, x: Mapping[str, Any]) -> bool:
         """Return whether True has the higher probability."""
         return self.predict_proba_one(x)[True] > 0.5
+
+    def _scale(self) -> float:
+        """Return the size of a score that stands for 1; 0 before the first score that is not 0."""
+        return _SPAN * math.sqrt(self._square / self._instances) if self._instances else 0.0
 
     def _go_up(self, label: int, z: FloatArray, angle: float) -> None:
         """Step along the gradient of the mean over pairs of this instance with the other class."""

@@ -145,6 +145,18 @@ def test_the_collapse_to_constant_predictions_is_named() -> None:
         assert set(model.predict(features)) <= {0, 1}
 
 
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_classes_that_differ_by_rounding_alone_do_not_differ(is_sparse: bool) -> None:
+    """Both classes have the same values in another order, so that sums differ in their last bits."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        values = rng.normal(size=(50, 3))
+        features = np.concatenate([values, rng.permutation(values)])
+        given = sparse.csr_matrix(features) if is_sparse else features
+        model = AumLinearClassifier(margin=0.0).fit(given, np.arange(100) // 50)
+        assert model.converged_reason_.startswith("degenerate: all predictions are equal")
+
+
 def test_copies_of_features_do_not_let_scores_shrink() -> None:
     """Along the difference of two copies all scores are 0, and AUM: weights of length 1 would go there."""
     rng = np.random.default_rng(2)
