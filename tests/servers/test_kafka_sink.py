@@ -17,6 +17,7 @@ from beam_runs import pipeline
 from json_schemas import FOLDER, KINDS, text_of
 from rocsteady.core.alert_rows import AlertRow
 from rocsteady.core.errors import ConfigError, InputError, RocsteadyError
+from rocsteady.core.rejection_reasons import Reason
 from rocsteady.core.rows_arrow import rows_to_arrow
 from rocsteady.runners.servers.kafka import PASSWORD, USER
 from rocsteady.transforms.dead_letters import DeadLetter, DeadLetters
@@ -43,8 +44,8 @@ TABLES = {
     ),
     DEAD_LETTERS.name: DeadLetters.of(
         [
-            DeadLetter("invalid", "score: missing", "f.csv", 7, None, None, None, '{"score": null}'),
-            DeadLetter("late", "1 s behind", "f.csv", None, 1_000_001, "m", "i\n", "{}"),
+            DeadLetter("invalid", Reason.SCORE_MISSING, "f.csv", 7, None, None, None, '{"score": null}'),
+            DeadLetter("late", Reason.LATE, "f.csv", None, 1_000_001, "m", "i\n", "{}"),
         ]
     ).batch,
 }
