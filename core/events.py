@@ -223,7 +223,7 @@ class EventBatch:
         """Return the source of every event."""
         if self.sources is not None:
             return self.sources
-        return TextColumn(np.zeros(len(self), np.int32), (self.source,))
+        return TextColumn.repeated(self.source, len(self))
 
     def pack(self) -> bytes:
         """Return the wire form: about 10 bytes an event without ids, times, weights and slices."""

@@ -72,7 +72,7 @@ class Gathering:
 
     @classmethod
     def read(cls, reader: Reader, senders: int, place_of: Callable[[bytes], tuple[int, int]]) -> Gathering:
-        """Read one; ValueError where it contradicts itself.
+        """Return the gathering that `write` gave the next bytes of. Raises ValueError for other bytes.
 
         place_of  returns the sender and the checkpoint of a record; raises for one that no sender sends
         """

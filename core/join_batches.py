@@ -35,7 +35,7 @@ class PredictionBatch:
         """Make a batch of the columns of an `EventBatch` but the labels."""
         rows = len(columns["models"])
         if columns.get("predicted") is not None:
-            columns["label_classes"] = TextColumn(np.zeros(rows, np.int32), ("",))
+            columns["label_classes"] = TextColumn.repeated("", rows)
         return cls(EventBatch(labels=np.full(rows, NEGATIVE, np.int8), **columns))
 
     def __post_init__(self) -> None:
@@ -78,7 +78,7 @@ class PredictionBatch:
             raise ValueError(f"it has a column {', '.join(sorted(unknown))}")
         fields["labels"] = np.full(rows, NEGATIVE, np.int8)
         if "predicted" in fields:
-            fields["label_classes"] = TextColumn(np.zeros(rows, np.int32), ("",))
+            fields["label_classes"] = TextColumn.repeated("", rows)
         return cls(EventBatch.of_fields(fields, rows))
 
 
@@ -152,7 +152,7 @@ class LabelBatch:
         """Return the source of every label."""
         if self.sources is not None:
             return self.sources
-        return TextColumn(np.zeros(len(self), np.int32), (self.source,))
+        return TextColumn.repeated(self.source, len(self))
 
     @classmethod
     def concat(cls, batches: Sequence[LabelBatch]) -> LabelBatch:

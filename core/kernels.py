@@ -68,7 +68,7 @@ def user_cache_folder() -> Path:
 
 
 def source_fingerprint() -> str:
-    """Return a hash of all that the machine code depends on but the processor (numba adds that); 20 ms."""
+    """Return a hash of all that the machine code depends on but the processor (numba adds that); 5 ms."""
     digest = hashlib.sha256()
     for source in sorted(CORE.rglob("*.py")):
         name = source.relative_to(CORE).as_posix()
@@ -286,7 +286,7 @@ class _CheckedCache(FunctionCache):
         self._cache_file = _CheckedFile(path, base, self._impl.locator.get_source_stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return a kernel that was compiled before; None where there is none, or it is damaged."""
+        """Return the kernel of a signature from the cache; None where the cache has no whole file of it."""
         try:
             return super().load_overload(sig, target_context)
         except Exception as damage:

@@ -364,7 +364,7 @@ class LabelJoin:
                     "unmatched", records.take(rows), reason,
                     details_of(gaps, lambda gap: f"{words}; the input ended {in_words(gap)} after it")
                     if at_end
-                    else _all(len(rows), words),
+                    else TextColumn.repeated(words, len(rows)),
                     gaps, whole, unlabelled,
                 )  # fmt: skip
 
@@ -390,12 +390,12 @@ class LabelJoin:
         if (records := self._labels.take(left.gone[left.fates == REPEAT])) is not None:
             self._counts["labels_duplicate"] += len(records)
             same = "the same label of this id, at the same time, came before"
-            yield Rejected("duplicate", records, Reason.SAME_LABEL, _all(len(records), same))
+            yield Rejected("duplicate", records, Reason.SAME_LABEL, TextColumn.repeated(same, len(records)))
         if (records := self._labels.take(left.gone[left.fates == SECOND])) is not None:
             mistake = self.settings.second == "dead-letter"
             self._counts["labels_second" if mistake else "labels_duplicate"] += len(records)
             which = "last" if self.settings.second == "last" else "first"
-            details = _all(len(records), f"the {which} of several labels of this id counts")
+            details = TextColumn.repeated(f"the {which} of several labels of this id counts", len(records))
             yield Rejected("invalid" if mistake else "duplicate", records, Reason.SECOND_LABEL, details)
 
     def _words(self, clock: int) -> Iterator[Packet]:
@@ -552,10 +552,6 @@ _ALONE = {
     False: (Reason.NO_PREDICTION, Reason.NO_PREDICTION_AT_END),
 }
 """Reasons of a prediction (True) and of a label that has no partner: its time is over, or the input ended."""
-
-
-def _all(count: int, detail: str) -> TextColumn:
-    return TextColumn(np.zeros(count, np.int32), (detail,))
 
 
 def warm_up(settings: JoinSettings) -> None:

@@ -273,7 +273,7 @@ class PrequentialFold:
         rows = np.array(sorted(words), np.int64)
         self._failures += len(rows)
         self._counts["learner_failures"] += len(rows)
-        name = TextColumn(np.zeros(len(rows), np.int32), (self._spec.name,))
+        name = TextColumn.repeated(self._spec.name, len(rows))
         fold = self._place[1]
         details = TextColumn.of([f"fold {fold} of the learner: {words[row]}" for row in rows.tolist()])
         return Rejected("invalid", batch.take(rows, name), Reason.LEARNER_FAILED, details)

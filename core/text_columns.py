@@ -44,6 +44,11 @@ class TextColumn:
         )
         return cls(codes, tuple(index))
 
+    @classmethod
+    def repeated(cls, text: str, rows: int) -> TextColumn:
+        """Return a column that has the same text in every row."""
+        return cls(np.zeros(rows, np.int32), (text,))
+
     def __len__(self) -> int:
         return len(self.codes)
 

@@ -32,7 +32,7 @@ AFTER_LAST_TIME = 253_402_300_800_000_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _START_OF_1990 = 631_152_000_000_000
 _END_OF_2100 = 4_133_980_800_000_000
-_SMALL = 10_000_000
+SMALL = 10_000_000
 """Numbers below this mean no date. The least date without dashes since 1990 is 19900101."""
 
 _DIGIT_FORMS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
@@ -123,7 +123,7 @@ def doubt_in(times: Int64Array, unit: str) -> Doubt | None:
     """
     if not len(times) or (times.min() >= _START_OF_1990 and times.max() < _END_OF_2100):
         return None
-    small = _SMALL * (1_000_000 / PER_SECOND[unit])
+    small = SMALL * (1_000_000 / PER_SECOND[unit])
     doubtful = ((times < _START_OF_1990) & (np.abs(times) >= small)) | (times >= _END_OF_2100)
     rows = np.flatnonzero(doubtful)
     if 2 * len(rows) <= len(times):

@@ -14,7 +14,7 @@ from ..transforms.file_formats import SourceFile, everywhere
 from ..transforms.packets import Cut
 from ..transforms.read_stream import TICK_SECONDS, Way
 from ..transforms.sinks import PLAIN_SINKS, SinkOptions
-from ..transforms.state_folder import Export, Step, new_id
+from ..transforms.state_folder import EVALUATORS, JOIN, Export, Step, new_id
 from ..transforms.stream_reader import StreamInput
 from ..transforms.validate import ANY_TIME, EventFields, Timing
 from .alerts import Alerts
@@ -135,11 +135,11 @@ class Evaluation:
 
     def steps(self) -> tuple[Step, ...]:
         """Return what an export of its state holds."""
-        evaluators = Step("evaluators", self.settings.shards or 1, self.settings.meaning())
+        evaluators = Step(EVALUATORS, self.settings.shards or 1, self.settings.meaning())
         if self.join is None:
             return (evaluators,)
         join = self.join.settings
-        return Step("join", join.shards, join.meaning()), evaluators
+        return Step(JOIN, join.shards, join.meaning()), evaluators
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ..core.label_join_state import JoinState, describe_join
 from ..core.snapshot import Snapshot, describe
 from ..core.state_export import STATE_MAGIC, VERSION, WAITING_MAGIC, ShardState, WaitingState
 from ..transforms.file_formats import has_scheme
-from ..transforms.state_folder import Export, read_export
+from ..transforms.state_folder import EVALUATORS, JOIN, Export, read_export
 
 _LARGEST = 10
 """Models that are named, by what they take."""
@@ -85,7 +85,7 @@ def describe_export(export: Export) -> list[str]:
         sizes = sum(place.bytes for (name, _), place in export.files.items() if name == step.name)
         lines.append(f"{step.name}: {step.shards} shards, {sizes:,} bytes")
         lines.append("  " + ", ".join(f"{name} {value}" for name, value in step.settings.items()))
-        lines += _join_lines(export) if step.name == "join" else _evaluator_lines(export)
+        lines += _join_lines(export) if step.name == JOIN else _evaluator_lines(export)
     return lines
 
 
@@ -99,7 +99,7 @@ def _position_lines(positions: dict[int, tuple[str, object]]) -> list[str]:
 def _evaluator_lines(export: Export) -> list[str]:
     models: dict[str, int] = {}
     slices = events = waiting = 0
-    for state in export.states("evaluators"):
+    for state in export.states(EVALUATORS):
         snapshot = _read(export, state, Snapshot.unpack)
         waiting += sum(len(record) for *_, record in snapshot.held)
         for each in snapshot.evaluators:
@@ -117,7 +117,7 @@ def _join_lines(export: Export) -> list[str]:
     from ..core.label_matching import LabelMatcher
 
     predictions = labels = 0
-    for state in export.states("join"):
+    for state in export.states(JOIN):
         join, _ = _read(export, state, JoinState.unpack)
         matcher = LabelMatcher.from_bytes(join.matcher)
         predictions, labels = predictions + matcher.waiting, labels + matcher.held

@@ -51,7 +51,7 @@ from ..transforms.metrics import RECORD_COUNTERS
 from ..transforms.packets import Cut, Packets
 from ..transforms.rejected_letters import RejectedLetters
 from ..transforms.sinks import is_streamed, open_sink
-from ..transforms.state_folder import write_state
+from ..transforms.state_folder import EVALUATORS, write_state
 from ..transforms.stream_reader import Step, StreamReader
 from ..transforms.table_kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS
 from ..transforms.time_doubts import tell_ahead
@@ -323,7 +323,7 @@ class LiveEvaluation:
         self._told = False
         self._asked = ""
         if job.begins_with is not None:
-            state = taken_up(job.begins_with.read("evaluators", 0).snapshot, job.settings)
+            state = taken_up(job.begins_with.read(EVALUATORS, 0).snapshot, job.settings)
             self._apply_record(StateImport(job.begins_with.id, state).pack())
 
     @property

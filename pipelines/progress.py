@@ -13,7 +13,7 @@ from numba.core import event
 
 from ..core.console import redraw, say, say_below
 from ..core.rejection_reasons import Reason
-from ..core.time_units import PER_SECOND
+from ..core.time_units import PER_SECOND, SMALL
 from ..core.windows import duration_text
 from ..transforms import progress, time_doubts
 from .alerts import said as alerts_said
@@ -371,7 +371,7 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
             f"{_number(beyond, 'event')} of slices are in their slice of others: a model has more than "
             f"{job.settings.slice_cap:,} values of one; raise --slice-cap, or slice by what has fewer"
         )
-    small = 10_000_000 / PER_SECOND[fields.time_unit]  # of larger numbers time_doubts tells at once
+    small = SMALL / PER_SECOND[fields.time_unit]  # of larger numbers time_doubts tells at once
     if outcome.times is not None and outcome.times[0] >= 0 and outcome.times[1] < min(_DAY, small):
         yield (
             f"every time lies on 1 January 1970: --time-unit {fields.time_unit} says that the numbers in "

@@ -25,6 +25,8 @@ from ..core.windows import microseconds
 from ..transforms.control import ControlFile, ExportRequest, ask, let_go
 from ..transforms.file_formats import everywhere, has_scheme
 from ..transforms.state_folder import (
+    EVALUATORS,
+    JOIN,
     Export,
     Step,
     check_new_folder,
@@ -90,10 +92,10 @@ def check_fits(export: Export, job: Evaluation) -> None:
             f"{' and '.join(wanted)}; give --labels to both jobs, or to none"
         )
     try:
-        join = export.step("join")
+        join = export.step(JOIN)
         if join is not None and job.join is not None:
             check_join(join.settings, job.join.settings)
-        for state in export.states("evaluators"):
+        for state in export.states(EVALUATORS):
             check_table(Snapshot.unpack(state.snapshot), job.settings)
     except (OtherConfigurationError, WireError) as problem:
         raise InputError(f"--import-state {export.folder}: {problem}") from None
@@ -105,7 +107,7 @@ def _as_options(wanted: Mapping[str, Shards], export: Export) -> str:
     for step in export.steps:
         before, after = step.spread(), wanted[step.name]
         if before.shared != after.shared:
-            words += ["--join-shards" if step.name == "join" else "--shards", str(after.shared)]
+            words += ["--join-shards" if step.name == JOIN else "--shards", str(after.shared)]
         for option, models in (
             ("--own-shard", [model for model in after.own if model not in before.own]),
             ("--no-own-shard", [model for model in before.own if model not in after.own]),
@@ -136,7 +138,7 @@ def reshard(export: Export, shards: Mapping[str, Shards], folder: str) -> Export
 def _settings(step: Step, shards: Shards) -> dict[str, Any]:
     """Return the settings of a step in words, with other shards."""
     settings = step.settings | {"shards": int(shards)}
-    if step.name == "evaluators":
+    if step.name == EVALUATORS:
         settings.pop("own_shards", None)
         settings |= {"own_shards": [*shards.own]} if shards.own else {}
     return settings
@@ -148,7 +150,7 @@ def _spread(snapshots: list[bytes], step: Step) -> list[bytes]:
 
 
 def _spread_by_name(snapshots: list[bytes], step: Step) -> list[bytes]:
-    if step.name == "join":
+    if step.name == JOIN:
         read = [JoinState.unpack(snapshot) for snapshot in snapshots]
         states, settings = resharded_joins([state for state, _ in read], read[0][1], step.shards)
         return [state.pack(settings) for state in states]
@@ -219,13 +221,13 @@ def import_command(options: argparse.Namespace) -> int:
     export = read_export(options.folder)
     check_new_folder("--output", options.output)
     shards = {step.name: step.spread() for step in export.steps}
-    shared = shards["evaluators"].shared
+    shared = shards[EVALUATORS].shared
     if options.shards is not None:
         shared = whole_number("--shards", options.shards, 1)
-    own = _own_after(shards["evaluators"].own, options.own_shard, options.no_own_shard, export.folder)
-    shards["evaluators"] = Shards(shared, own)
+    own = _own_after(shards[EVALUATORS].own, options.own_shard, options.no_own_shard, export.folder)
+    shards[EVALUATORS] = Shards(shared, own)
     if options.join_shards is not None:
-        if "join" not in shards:
+        if JOIN not in shards:
             raise ConfigError(
                 f"--join-shards {options.join_shards}: {export.folder} has no join of labels; leave it out"
             )

@@ -49,8 +49,8 @@ class RejectedLetters:
             models = _text(records.models)
             own = self._event(records, ids, times, labelled=not rejected.unlabelled)
         columns = [
-            _text(TextColumn(np.zeros(n, np.int32), (rejected.kind,))),
-            _text(TextColumn(np.zeros(n, np.int32), (rejected.reason.value,))),
+            _text(TextColumn.repeated(rejected.kind, n)),
+            _text(TextColumn.repeated(rejected.reason.value, n)),
             _text(records.event_sources()),
             positions,
             times,

@@ -225,13 +225,13 @@ def _instances(check: _Check) -> tuple[EventBatch, DeadLetters]:
     classes, labels = check.labels()
     rows = len(labels)
     events = EventBatch(
-        models=TextColumn(np.zeros(rows, np.int32), ("",)),
+        models=TextColumn.repeated("", rows),
         scores=np.zeros(rows),
         labels=labels,
         times=check.times(),
         ids=check.ids(needed=True),
         label_classes=classes if fields.classes else None,
-        predicted=TextColumn(np.zeros(rows, np.int32), ("",)) if fields.classes else None,
+        predicted=TextColumn.repeated("", rows) if fields.classes else None,
         slices=check.slices(),
         features=check.features(),
         source=check.source,
@@ -295,7 +295,7 @@ class _Check:
         """Read the models' names."""
         name = self.fields.model
         if name is None:
-            return TextColumn(np.zeros(self._batch.num_rows, np.int32), (str(self.fields.model_name),))
+            return TextColumn.repeated(str(self.fields.model_name), self._batch.num_rows)
         column = _column(self._batch, name)
         models = texts(column)
         remedy = MODEL_REMEDY if self._nobody_named else ""

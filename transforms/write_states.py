@@ -12,7 +12,7 @@ from ..core.settings import TableSettings
 from ..core.sharding import number_of, shard_key
 from ..core.state_export import ShardState
 from ..core.state_import import join_taken_up, taken_up
-from .state_folder import Export, Step, write_state
+from .state_folder import EVALUATORS, JOIN, Export, Step, write_state
 
 
 class _WriteState(beam.DoFn):
@@ -84,4 +84,4 @@ def brought_state(export: Export, settings: TableSettings | JoinSettings, key: s
 
 def step_of(settings: TableSettings | JoinSettings) -> str:
     """Return the name of a step in an export."""
-    return "join" if isinstance(settings, JoinSettings) else "evaluators"
+    return JOIN if isinstance(settings, JoinSettings) else EVALUATORS

@@ -8,18 +8,14 @@ import signal
 import pytest
 from counting_job import SUMS, count_ticks, sum_pairs, sums
 from kafka_topics import until
+from launchers import LEAVES_THREADS_AND_CHANNELS
 from requirements import servers
 from rocsteady.runners.servers.flink import FlinkCluster, JobServer, WorkerPool, worker_options
 from rocsteady.runners.servers.processes import ServerError
 
 CHECKPOINTS = ["--checkpointing_interval=1000", "--parallelism=1", "--max_bundle_time_mills=100"]
 
-# Beam's launcher leaves threads and channels of a job that was not waited for.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
-]
+pytestmark = LEAVES_THREADS_AND_CHANNELS
 
 
 @pytest.fixture(scope="module")

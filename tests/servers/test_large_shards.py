@@ -5,6 +5,7 @@ from __future__ import annotations
 import benchmark_path  # noqa: F401
 import pytest
 from kafka_topics import until
+from launchers import LEAVES_THREADS_AND_CHANNELS
 from rocsteady.core import snapshot_parts
 from rocsteady.core.snapshot_parts import PARTS
 from rocsteady.runners.servers.flink import JobServer
@@ -12,12 +13,7 @@ from rocsteady.transforms import numbered_cells, stateful_machine
 
 from benchmarks.large_shards import blob_of, flink_options, outputs_in, run_blob
 
-# Beam's launcher leaves threads and channels of a job that was not waited for.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
-]
+pytestmark = LEAVES_THREADS_AND_CHANNELS
 
 
 @pytest.fixture(scope="module")
