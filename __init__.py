@@ -37,14 +37,15 @@ if TYPE_CHECKING:
         WireError,
     )
     from .core.evaluator_table import EvaluatorTable
-    from .core.events import EventBatch, IdColumn, TextColumn
+    from .core.events import EventBatch
     from .core.model_evaluator import ModelEvaluator
     from .core.polynomial_auc import PolynomialAuc, PolynomialEstimate
     from .core.polynomial_classifier import PolynomialAucClassifier  # noqa: F401  handed on below
     from .core.polynomial_fit import PolynomialAucModel
     from .core.polynomial_learner import PolynomialAucLearner
-    from .core.roc_curve import RocCurve, WindowCurve
-    from .core.rows import MeasureRow, Measures, Rows
+    from .core.row_curves import RocCurve, WindowCurve
+    from .core.row_records import MeasureRow, Measures
+    from .core.rows import Rows
     from .core.score_tree import ScoreTree
     from .core.settings import BetaCost, EvaluatorSettings, SeverityCost, TableSettings, UniformCost
     from .core.shards import Shards
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
         sign_test,
         wilcoxon,
     )
+    from .core.text_columns import IdColumn, TextColumn
     from .core.threshold_queries import SortedMasses, estimate_auc
     from .core.weighted_tree import WeightedTree
     from .core.windows import (

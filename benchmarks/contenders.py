@@ -147,7 +147,8 @@ def state(path: str, window: str, every: str, shards: str, output: str) -> Said:
     from rocsteady.core.settings import EvaluatorSettings, TableSettings
     from rocsteady.core.shard_protocol import DEFAULT_CACHE_BYTES
     from rocsteady.core.windows import parse_every, parse_window
-    from rocsteady.pipelines.evaluate import Evaluation, run_evaluation
+    from rocsteady.pipelines.evaluate import run_evaluation
+    from rocsteady.pipelines.evaluation import Evaluation
     from rocsteady.runners.presets import choose_runner
     from rocsteady.transforms.event_fields import EventFields
     from rocsteady.transforms.list_files import list_sources

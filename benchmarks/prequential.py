@@ -18,17 +18,18 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from rocsteady.core.events import EventBatch, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.fold_pairs import FoldPairs
 from rocsteady.core.fold_report import FoldReport
 from rocsteady.core.folds import Folds
+from rocsteady.core.instances import Task
 from rocsteady.core.learner_comparisons import LearnerComparisons
-from rocsteady.core.learners import LearnerSpec, Task
+from rocsteady.core.learners import LearnerSpec
 from rocsteady.core.prequential import FoldOutput, PrequentialFold, shared_record
 from rocsteady.core.prequential_settings import PrequentialSettings
 from rocsteady.core.records import EndOfPartition
 from rocsteady.core.settings import EvaluatorSettings
-from rocsteady.core.text_columns import IdColumn
+from rocsteady.core.text_columns import IdColumn, TextColumn
 from rocsteady.core.windows import EveryEvents, LastEvents
 
 from .papers.data import data_file

@@ -14,14 +14,15 @@ from xml.sax.saxutils import escape
 import numpy as np
 import pyarrow as pa
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.input_order import TimeOrder
 from rocsteady.core.join_batches import LabelBatch, PredictionBatch
 from rocsteady.core.label_join import JoinSettings, LabelJoin
 from rocsteady.core.records import EndOfInput, EndOfPartition, Heartbeat
 from rocsteady.core.rejected import Rejected
-from rocsteady.core.rows import MeasureRow
+from rocsteady.core.row_records import MeasureRow
 from rocsteady.core.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.text_columns import IdColumn, TextColumn
 from rocsteady.core.windows import EveryEvents, LastEvents
 from rocsteady.transforms.event_fields import EventFields
 from rocsteady.transforms.validate import Timing, validate

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from rocsteady.core.rows import NUMBER_COLUMNS
+from rocsteady.core.row_columns import NUMBER_COLUMNS
 from rocsteady.core.score_window import keeps_hull_for, warm_up
 from rocsteady.core.settings import MEASURES, EvaluatorSettings
 from rocsteady.core.weighted_ranking import WeightedRanking

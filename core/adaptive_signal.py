@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from .adwin import Adwin
-from .events import FloatArray, Int8Array, Int64Array
+from .array_types import FloatArray, Int8Array, Int64Array
 from .settings import EvaluatorSettings
 from .windows import ADAPTIVE_EVENTS, Adaptive
 
 if TYPE_CHECKING:
-    from .model_evaluator import Columns
+    from .evaluator_columns import Columns
     from .rows import Rows
 
 _LOOK_AHEAD = 2_048

@@ -29,9 +29,9 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray, Int64Array
+from .bytes_reader import Reader
 from .errors import ConfigError, InputError
-from .evaluator_state import Reader
-from .events import FloatArray, Int64Array
 from .json_bytes import reading
 from .kernels import entry, inlined, kernel
 

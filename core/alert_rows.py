@@ -17,12 +17,15 @@ from typing import NamedTuple
 import numpy as np
 
 from .alert_rules import AlertRule, Change
+from .array_types import FloatArray, Int32Array, Int64Array
+from .bytes_reader import Reader, packed_text
 from .errors import CorruptBytesError
-from .evaluator_state import Reader, packed_text
-from .events import NO_TIME, FloatArray, Int32Array, Int64Array
 from .frames import framed, unframed
 from .json_bytes import reading
-from .rows import COUNT_COLUMNS, INTEGER_COLUMNS, MeasureRow, Rows
+from .row_columns import COUNT_COLUMNS, INTEGER_COLUMNS
+from .row_records import MeasureRow
+from .rows import Rows
+from .time_units import NO_TIME
 from .window_differences import comparable_half_width
 
 MAGIC = b"RSAB"

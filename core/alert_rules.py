@@ -31,7 +31,7 @@ from typing import Any, Literal, NoReturn, get_args
 
 from .errors import ConfigError
 from .near_names import near_names
-from .rows import COUNT_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
+from .row_columns import COUNT_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
 from .windows import duration_text, is_count, microseconds
 
 RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, "drift")

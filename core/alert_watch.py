@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .alert_rules import Change, Period, Span
-from .evaluator_state import Reader
-from .events import NO_TIME
+from .bytes_reader import Reader
+from .time_units import NO_TIME
 from .window_differences import half_width_of_difference
 
 MOST_REFERENCES = 4_096

@@ -58,15 +58,17 @@ from .alert_messages import closing_message, opening_message
 from .alert_rows import HALF_WIDTH, AlertRow, WatchedRows, watched_columns
 from .alert_rules import AlertRule, Change, Limit, parse_alert
 from .alert_watch import REFERENCE_BYTES, STATE_BYTES, Reference, Watch, WatchedRow
+from .bytes_reader import Reader, packed_text
 from .console import lines_text
 from .errors import ConfigError, CorruptBytesError, ForeignBytesError, OtherConfigurationError
-from .evaluator_state import Reader, packed_text
-from .events import NO_TIME
 from .frames import HEAD_BYTES, framed, unframed
 from .json_bytes import reading
 from .records import MAGIC as WORD_MAGIC
 from .records import EndOfInput, unpack_record
-from .rows import INTEGER_COLUMNS, MeasureRow, Rows
+from .row_columns import INTEGER_COLUMNS
+from .row_records import MeasureRow
+from .rows import Rows
+from .time_units import NO_TIME
 from .window_differences import first_seq, first_time, half_width_of_difference
 
 MAGIC = b"RSAL"

@@ -17,9 +17,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray
 from .errors import ConfigError, InputError
-from .events import FloatArray
-from .roc_curve import RocCurve
+from .row_curves import RocCurve
 from .row_measures import cost_curve_area, h_measure
 from .score_tree import Hull, ScoreTree
 from .score_tree_subset import thin_hull

@@ -19,9 +19,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray, Int8Array, Int64Array
 from .errors import ConfigError, CorruptBytesError, InputError
 from .evaluator_inputs import checked_events
-from .events import FloatArray, Int8Array, Int64Array
 from .row_measures import h_measure
 from .score_cells import (
     EXACT,
@@ -33,7 +33,7 @@ from .score_cells import (
     coarsen,
     count_cells,
     partition_at,
-)  # fmt: skip
+)
 from .score_tree_layout import keys_of
 from .settings import PRIORS_OF_WINDOW, BetaCost, Cost, EvaluatorSettings
 from .sketch_wire import MOST_EVENTS, most_cells, pack, packed_bytes, unpack

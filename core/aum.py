@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray, Int8Array, Int64Array
 from .aum_kernels import (
     FINE,
     FN,
@@ -41,7 +42,6 @@ from .aum_kernels import (
 )
 from .errors import InputError
 from .evaluator_inputs import OTHER_LABELS, as_array, as_binary, as_numbers, as_weights
-from .events import FloatArray, Int8Array, Int64Array
 
 _NO_WEIGHTS = np.empty(0)
 

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray
 from .aum_descent import (
     Criterion,
     DescentSettings,
@@ -20,7 +21,6 @@ from .aum_descent import (
 )
 from .errors import ConfigError, InputError, MissingPackageError
 from .estimator_settings import check_choice, check_number
-from .events import FloatArray
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin

@@ -26,12 +26,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from .array_types import FloatArray, Int8Array
 from .aum import Aum, aum_of_breakpoints, aum_of_classes
 from .aum_line_search import LineSearch, search_line
 from .error_functions import ErrorFunctions
 from .error_roc import ErrorRoc
 from .estimator_settings import check_choice, check_number, check_whole
-from .events import FloatArray, Int8Array
 from .feature_columns import check_size, ranges_of, sparse_squares
 
 Line = Literal["backtracking", "exact"]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .events import FloatArray, Int8Array, Int64Array
+from .array_types import FloatArray, Int8Array, Int64Array
 from .kernels import entry
 
 FINE, NOT_FINITE, NO_SUCH_EXAMPLE, FP_NEGATIVE, FN_NEGATIVE = 0, 1, 2, 3, 4

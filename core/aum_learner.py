@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from .array_types import FloatArray, Int64Array
 from .aum import aum_of_classes
+from .bytes_reader import Reader, packed_array, packed_text
 from .errors import ConfigError, InputError
 from .estimator_settings import check_number, check_whole
-from .evaluator_state import Reader, packed_array, packed_text
-from .events import FloatArray, Int64Array
 from .feature_columns import Column, columns_head, columns_of, columns_of_head
 from .frames import framed, unframed
 from .json_bytes import read_object, reading, whole

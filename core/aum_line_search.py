@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray
 from .aum import Breakpoints, as_breakpoints, aum_of_breakpoints, check_finite, check_lengths, numbers_of
 from .estimator_settings import check_whole
-from .events import FloatArray
 from .kernels import entry
 
 

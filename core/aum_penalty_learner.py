@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray
 from .aum_descent import (
     Criterion,
     DescentSettings,
@@ -22,7 +23,6 @@ from .aum_descent import (
 from .error_functions import ErrorFunctions, as_indices
 from .errors import InputError, MissingPackageError
 from .estimator_settings import check_choice, check_whole
-from .events import FloatArray
 from .interval_regression import fit_by_cross_validation
 
 try:

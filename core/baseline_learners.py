@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from .array_types import BoolArray, Int64Array
+from .bytes_reader import Reader
 from .decisions import LABELS, LAST_SEEN, majority_class
-from .evaluator_state import Reader
-from .events import Int64Array
-from .instances import Bits, Instances, Outcome, Task, outcome_of
+from .instances import Instances, Outcome, Task, outcome_of
 from .json_bytes import reading, text_of, whole
 from .learner_wire import check_head, contradiction, pack_learner, unpack_learner
 from .text_columns import TextColumn
@@ -41,7 +41,7 @@ class BaselineLearner:
         self._held: deque[int] = deque()
         self._seq = 0
 
-    def run(self, instances: Instances, weights: Int64Array, tests: Bits) -> Outcome:
+    def run(self, instances: Instances, weights: Int64Array, tests: BoolArray) -> Outcome:
         """See `Learner`. O(classes) an instance."""
         codes = self._codes_of(instances)
         classes, held, size = self._classes, self._held, self._size

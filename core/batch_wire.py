@@ -26,9 +26,7 @@ from .errors import (
 )
 from .json_bytes import reading
 from .text_columns import IdColumn, TextColumn
-
-NO_TIME = int(np.iinfo(np.int64).min)
-"""Microseconds that stand for "no time"."""
+from .time_units import NO_TIME
 
 UNORDERED = -1
 """The sequence number of a packet that takes its place by arrival."""

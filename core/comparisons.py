@@ -18,8 +18,8 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from .array_types import FloatArray
 from .errors import ConfigError, InputError
-from .events import FloatArray
 from .significance import SignTest, WilcoxonTest, friedman_nemenyi, holm, sign_test, wilcoxon
 
 LOWER_IS_BETTER = frozenset(("aum", "brier", "calibration_error", "cost_curve_area", "fn", "fp", "log_loss"))

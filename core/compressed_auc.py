@@ -11,20 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray, Int8Array
 from .compressed_list import ENDS, NEEDS_NODES, empty_list, run, with_room
 from .errors import InputError
+from .kernel_records import empty_records, zero_record
 from .rings import unrolled
 from .score_tree import ScoreTree
-from .score_tree_inputs import (
-    FloatArray,
-    LabelArray,
-    MissingEventError,
-    as_labels,
-    as_scores,
-    refuse_beyond_limit,
-    refuse_stop,
-)
-from .score_tree_layout import empty_records, scores_of, zero_record
+from .score_tree_inputs import MissingEventError, as_labels, as_scores, refuse_beyond_limit, refuse_stop
+from .score_tree_layout import scores_of
 from .score_tree_slide import COURSE, DONE, HELD, MISSING, NO_WINDOW, Ring
 from .threshold_queries import CompressedList, checked_epsilon
 
@@ -203,7 +197,7 @@ class CompressedAuc:
 
     def _events(
         self, name: str, labels: npt.ArrayLike, scores: npt.ArrayLike
-    ) -> tuple[LabelArray, FloatArray]:
+    ) -> tuple[Int8Array, FloatArray]:
         """Return one event or many as arrays."""
         if int(self._course["held"]):
             raise InputError(
@@ -212,7 +206,7 @@ class CompressedAuc:
         y = as_labels(np.atleast_1d(np.asarray(labels)))
         return y, as_scores(np.atleast_1d(np.asarray(scores, np.float64)), len(y))
 
-    def _apply(self, labels: LabelArray, scores: FloatArray, sign: int) -> int:
+    def _apply(self, labels: Int8Array, scores: FloatArray, sign: int) -> int:
         """Insert or remove a batch; return how many events that worked for."""
         code = self._run(labels, scores, sign, _NO_ESTIMATES)
         applied = int(self._course["event"])
@@ -220,7 +214,7 @@ class CompressedAuc:
             refuse_stop(code, scores, applied)
         return applied
 
-    def _run(self, labels: LabelArray, scores: FloatArray, sign: int, estimates: FloatArray) -> int:
+    def _run(self, labels: Int8Array, scores: FloatArray, sign: int, estimates: FloatArray) -> int:
         """Run the kernel to the end of a batch, making room where it asks for it."""
         self._course["event"] = 0
         while True:

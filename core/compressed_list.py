@@ -30,8 +30,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from .kernel_records import at, whole, zero_record
 from .kernels import entry, inlined, kernel
-from .score_tree_layout import FIRST_KEY, PAD_KEY, Tree, at, key_of, whole, zero_record
+from .score_tree_layout import FIRST_KEY, PAD_KEY, Tree, key_of
 from .score_tree_query import crossing
 from .score_tree_slide import DONE, MISSING, NO_WINDOW, Ring, hold, look_ahead, obstacle, release
 from .score_tree_update import NO_HINT, NOT_FOUND, update

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .array_types import FloatArray, Int8Array, Int32Array, Int64Array
 from .decisions import (
     CLASSES,
     CORRECT,
@@ -29,9 +30,8 @@ from .decisions import (
     decision_measures,
     majority_class,
 )
-from .events import FloatArray, Int8Array, Int32Array, Int64Array
 from .rings import unrolled
-from .rows import NUMBER_COLUMNS, REASONS
+from .row_columns import NUMBER_COLUMNS, REASONS
 from .settings import MEASURES
 from .steps import sliding_steps
 

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from .events import FloatArray, Int8Array, Int64Array
+from .array_types import FloatArray, Int8Array, Int64Array
 from .kernels import Integer, inlined, scanning
 from .rings import move_on
-from .rows import (
+from .row_columns import (
     CHANCE_IS_CERTAIN,
     EMPTY_MARGIN,
     MAJORITY_IS_RIGHT,
@@ -36,7 +36,7 @@ from .rows import (
     PERSISTENT_IS_RIGHT,
 )
 from .settings import MEASURES
-from .steps import ENTERS, EVENT, FED, ROW_DUE
+from .step_marks import ENTERS, EVENT, FED, ROW_DUE
 
 SEQ, HELD, HEAD, MAJORITY_HITS, PERSISTENT_HITS, LAST_LABEL, MAJORITY, CLASSES = range(8)
 """Fields of the int64 array of counters: events applied, events held, slot of the oldest, hits in the

@@ -26,9 +26,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import Int64Array
+from .bytes_reader import Reader
 from .errors import InputError
-from .evaluator_state import Reader
-from .events import NO_TIME, EventBatch, IdColumn, Int64Array, TextColumn
+from .events import EventBatch
 from .hash128 import hash128
 from .json_bytes import reading
 from .rejected import Rejected, details_of, in_words
@@ -48,6 +49,8 @@ from .remembered_ids import (
     resized,
 )
 from .rings import unrolled
+from .text_columns import IdColumn, TextColumn
+from .time_units import NO_TIME
 
 _FARTHEST = 2**61
 _FOR_EVER = 2**62

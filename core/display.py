@@ -12,15 +12,10 @@ import datetime as dt
 import textwrap
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from .console import name_text
-from .errors import RocsteadyError
 from .row_reasons import reason_clauses, reasons_by_measure
-
-if TYPE_CHECKING:
-    from .model_evaluator import ModelEvaluator
-    from .rows import MeasureRow, Measures, Rows
 
 _COUNTS = frozenset(
     ("row", "seq", "window_events", "weight", "positives", "negatives", "tp", "fp", "tn", "fn", "cmd")
@@ -29,7 +24,7 @@ _SCORES = frozenset(("ks_threshold", "cost_threshold", "aum", "log_loss"))
 """In units of the score, or without an upper end: significant digits, where fractions have decimals."""
 
 _TIMES = frozenset(("time", "due", "pane_start", "pane_end", "window_start", "window_end"))
-_HEADLINES = ("auc", "h", "ks", "kappa_m", "kappa", "accuracy")
+HEADLINES = ("auc", "h", "ks", "kappa_m", "kappa", "accuracy")
 """What a preview shows of many measures."""
 
 _WIDTH = 100
@@ -37,10 +32,38 @@ _NAME_WIDTH = 40
 _ENDS = 5
 """Rows of a preview from either end."""
 
-_CHEAP_EVENTS = 1_000_000
-"""A window of more is not measured for the sake of a repr: sorting it would take longer than a moment."""
-
 _EPOCH = dt.datetime(1970, 1, 1)
+
+
+class Record(Protocol):
+    """A named tuple of measures: of a window (`Measures`) or of a row (`MeasureRow`)."""
+
+    @property
+    def _fields(self) -> tuple[str, ...]: ...
+
+    @property
+    def window_events(self) -> int:
+        """Events in the window."""
+
+    @property
+    def reason(self) -> str | None:
+        """Why measures are null."""
+
+
+class Records(Protocol):
+    """Many rows in columns (`Rows`)."""
+
+    @property
+    def keys(self) -> Sequence[tuple[str, str]]:
+        """The (model, slice) pairs that occur."""
+
+    @property
+    def curves(self) -> Sequence[object]:
+        """The curves that fell due with the rows."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int) -> Any: ...
 
 
 def figure(name: str, value: Any) -> str:
@@ -66,7 +89,7 @@ def _moment(microseconds: int) -> str:
         return str(microseconds)
 
 
-def _figures(record: Measures | MeasureRow, names: Iterable[str]) -> list[tuple[str, str]]:
+def figures(record: Record, names: Iterable[str]) -> list[tuple[str, str]]:
     """Return what is not null, by name; the ends of the interval go with the AUC."""
     found = []
     for name in names:
@@ -74,27 +97,28 @@ def _figures(record: Measures | MeasureRow, names: Iterable[str]) -> list[tuple[
         if value is None or name in ("auc_low", "auc_high"):
             continue
         text = figure(name, value)
-        if name == "auc" and record.auc_low is not None and record.auc_high is not None:
-            text += f" [{figure('auc_low', record.auc_low)}, {figure('auc_high', record.auc_high)}]"
+        low, high = (getattr(record, f"auc_{end}", None) for end in ("low", "high"))
+        if name == "auc" and low is not None and high is not None:
+            text += f" [{figure('auc_low', low)}, {figure('auc_high', high)}]"
         found.append((name, text))
     return found
 
 
-def _reasons_of(names: Sequence[str], reason: str | None) -> str | None:
+def reasons_of(names: Sequence[str], reason: str | None) -> str | None:
     """Return the part of a row's reason that is about some measures.
 
-    >>> _reasons_of(("auc", "kappa"), "auc, h: one class in window; kappa: chance agreement is certain")
+    >>> reasons_of(("auc", "kappa"), "auc, h: one class in window; kappa: chance agreement is certain")
     'auc: one class in window; kappa: chance agreement is certain'
     """
     why = reasons_by_measure(reason)
     return reason_clauses({name: why[name] for name in names if name in why})
 
 
-def measures_text(measures: Measures) -> str:
+def measures_text(measures: Record) -> str:
     """Return measures as lines of names and figures."""
     names = [name for name in measures._fields if name not in ("window_events", "reason")]
     lines = [f"<Measures of {figure('window_events', measures.window_events)} events"]
-    said = "   ".join(f"{name} {text}".replace(" ", "\0") for name, text in _figures(measures, names))
+    said = "   ".join(f"{name} {text}".replace(" ", "\0") for name, text in figures(measures, names))
     lines += _folded(said)
     if measures.reason is not None:
         lines += _folded(measures.reason)
@@ -107,22 +131,22 @@ def _folded(text: str) -> list[str]:
     return ["  " + line.replace("\0", " ") for line in lines]
 
 
-def row_text(row: MeasureRow) -> str:
+def row_text(row: Record) -> str:
     """Return a row on one line."""
-    parts = [f"model={row.model!r}", f"slice={row.slice!r}"]
+    parts = [f"{name}={getattr(row, name)!r}" for name in ("model", "slice")]
     names = [name for name in row._fields if name not in ("model", "slice", "reason", "config")]
-    parts += [f"{name}={text}" for name, text in _figures(row, names)]
+    parts += [f"{name}={text}" for name, text in figures(row, names)]
     if row.reason is not None:
         parts.append(f"reason={row.reason!r}")
     return f"MeasureRow({', '.join(parts)})"
 
 
-def record_html(record: Measures | MeasureRow) -> str:
+def record_html(record: Record) -> str:
     """Return measures, or a row, as a table of names and figures."""
     names = [name for name in record._fields if name not in ("model", "slice", "reason", "config")]
     cells = [
         (name, name_text(getattr(record, name))) for name in ("model", "slice") if getattr(record, name, "")
-    ] + _figures(record, names)
+    ] + figures(record, names)
     if record.reason is not None:
         cells.append(("reason", record.reason))
     body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in cells)
@@ -132,13 +156,13 @@ def record_html(record: Measures | MeasureRow) -> str:
 # ---- many rows
 
 
-def _preview(rows: Rows) -> tuple[list[str], list[list[str]], int]:
+def _preview(rows: Records) -> tuple[list[str], list[list[str]], int]:
     """Return names of columns, cells of the first and the last rows, and how many rows lie between."""
     n = len(rows)
     shown = range(n) if n <= 2 * _ENDS else [*range(_ENDS), *range(n - _ENDS, n)]
     records = [rows[index] for index in shown]
-    found = [dict(_figures(row, ("seq", "time", "window_events", *_HEADLINES))) for row in records]
-    names = [name for name in ("seq", "time", "window_events", *_HEADLINES) if any(name in f for f in found)]
+    found = [dict(figures(row, ("seq", "time", "window_events", *HEADLINES))) for row in records]
+    names = [name for name in ("seq", "time", "window_events", *HEADLINES) if any(name in f for f in found)]
     titles = [name for name in ("model", "slice") if any(getattr(row, name) for row in records)]
     cells = [
         [
@@ -150,12 +174,12 @@ def _preview(rows: Rows) -> tuple[list[str], list[list[str]], int]:
     return [*titles, *names], cells, n - len(records)
 
 
-def _title(rows: Rows) -> str:
+def _title(rows: Records) -> str:
     curves = f", {len(rows.curves):,} curves" if rows.curves else ""
     return f"Rows: {len(rows):,} of {len(rows.keys):,} (model, slice){curves}"
 
 
-def rows_text(rows: Rows) -> str:
+def rows_text(rows: Records) -> str:
     """Return the first and the last rows with their main measures, in columns."""
     names, cells, between = _preview(rows)
     if not cells:
@@ -176,7 +200,7 @@ def _aligned(line: Sequence[str], widths: Sequence[int], texts: int) -> str:
     return ("  " + "  ".join(cells)).rstrip()
 
 
-def rows_html(rows: Rows) -> str:
+def rows_html(rows: Records) -> str:
     """Return the same as a table."""
     names, cells, between = _preview(rows)
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
@@ -185,36 +209,3 @@ def rows_html(rows: Rows) -> str:
         lines.insert(_ENDS, f'<tr><td colspan="{len(names)}">... {between:,} rows ...</td></tr>')
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>" if lines else ""
     return f"<div><p>{escape(_title(rows))}</p>{table}</div>"
-
-
-# ---- evaluators
-
-
-def _state_of(evaluator: ModelEvaluator) -> tuple[str, Measures | None]:
-    """Return where an evaluator stands, and what its window says where that can be told at once."""
-    said = f"{evaluator.settings.window}, {len(evaluator):,} events held of {evaluator.seq:,}"
-    if not len(evaluator) or len(evaluator) > _CHEAP_EVENTS:
-        return said, None
-    try:
-        return said, evaluator.measures()
-    except RocsteadyError:
-        return f"{said}; an update was interrupted: go on from a snapshot", None
-
-
-def evaluator_text(evaluator: ModelEvaluator) -> str:
-    """Return name, window, events and main measures on one line, and the reason where one is null."""
-    names = [repr(name) for name in (evaluator.model, evaluator.slice) if name]
-    said, measures = _state_of(evaluator)
-    parts = [f"<ModelEvaluator{' of ' + ', '.join(names) if names else ''}: {said}"]
-    if measures is not None:
-        parts += [f"{name} {text}" for name, text in _figures(measures, _HEADLINES)]
-        parts += filter(None, [_reasons_of(_HEADLINES, measures.reason)])
-    return "; ".join(parts) + ">"
-
-
-def evaluator_html(evaluator: ModelEvaluator) -> str:
-    """Return the same, with every measure in a table."""
-    name = escape(", ".join(name_text(part) for part in (evaluator.model, evaluator.slice) if part))
-    said, measures = _state_of(evaluator)
-    table = "" if measures is None else record_html(measures)
-    return f"<div><p><b>ModelEvaluator{' of ' + name if name else ''}</b>: {escape(said)}</p>{table}</div>"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray, Int64Array
 from .aum import (
     Aum,
     Breakpoints,
@@ -27,7 +28,6 @@ from .aum import (
 from .error_roc import ErrorRoc
 from .errors import InputError
 from .evaluator_inputs import OTHER_LABELS, as_array, as_binary, as_weights
-from .events import FloatArray, Int64Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)

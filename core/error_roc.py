@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray, Int64Array
 from .aum import as_breakpoints, totals_of
-from .events import FloatArray, Int64Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)

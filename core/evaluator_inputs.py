@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray, Int8Array, Int64Array
 from .errors import InputError, TimeUnitWarning
-from .events import NO_TIME, FloatArray, Int8Array, Int64Array, TextColumn
 from .settings import class_text
-from .time_units import EPOCH, Doubt, from_float_ticks, from_ticks, likely_form, likely_unit
+from .text_columns import TextColumn
+from .time_units import EPOCH, NO_TIME, Doubt, from_float_ticks, from_ticks, likely_form, likely_unit
 
 OTHER_LABELS = "map other labels to 1 and 0 before"
 

@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray, Int8Array, Int64Array
 from .evaluator_state import EvaluatorState, Remains, evaluator_bytes
-from .events import NO_TIME, EventBatch, FloatArray, Int8Array, Int64Array, TextColumn
+from .events import EventBatch
 from .model_evaluator import ModelEvaluator
 from .pending_events import PendingEvents, Run
 from .ranking import size_of
 from .rows import Rows
 from .settings import EvaluatorSettings
-from .source_partitions import END_OF_TIME
+from .text_columns import TextColumn
+from .time_units import END_OF_TIME, NO_TIME
 from .windows import EveryEvents
 
 _MANY = 512

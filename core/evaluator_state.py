@@ -13,17 +13,20 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from .events import FloatArray, Int8Array, Int64Array
+from .array_types import FloatArray, Int8Array, Int64Array
+from .bytes_reader import Reader, packed_text
+from .json_bytes import reading
 
 _HEAD = struct.Struct("<BQqqqqqqi")
 _COURSE = struct.Struct("<4q")
 _SHIFT = struct.Struct("<q")
 _COUNTERS = struct.Struct("<5q")
+_IDLE_HEAD = struct.Struct("<qII")
 _MULTICLASS, _TIMED, _PANED, _COURSED, _SIGNALLED, _WEIGHED = 1, 2, 4, 8, 16, 32
 
 Codes = npt.NDArray[np.int8] | npt.NDArray[np.int32]
@@ -85,58 +88,6 @@ class Remains(NamedTuple):
         if remains.seq < 1 or remains.next_row < 0:
             raise ValueError(f"{remains.model!r} has impossible counters")
         return remains
-
-
-class Reader:
-    """Takes fields off the front of a payload, never past its end; raises ValueError instead."""
-
-    def __init__(self, payload: memoryview) -> None:
-        self.payload = payload
-        self.at = 0
-
-    def take(self, size: int) -> memoryview:
-        """Return the next bytes."""
-        if size > len(self.payload) - self.at:
-            raise ValueError(f"{size} bytes are announced where {len(self.payload) - self.at} are left")
-        self.at += size
-        return self.payload[self.at - size : self.at]
-
-    def numbers(self, form: str) -> tuple[Any, ...]:
-        """Return the next struct."""
-        return struct.unpack(form, self.take(struct.calcsize(form)))
-
-    def number(self, form: str) -> int:
-        """Return the next struct of one whole number."""
-        return int(self.numbers(form)[0])
-
-    def text(self) -> str:
-        """Return the next text."""
-        return str(self.take(self.number("<I")), "utf-8", "surrogatepass")
-
-    def array(self, dtype: str, count: int) -> npt.NDArray[Any]:
-        """Return a copy of the next array."""
-        data = self.take(count * np.dtype(dtype).itemsize)
-        return np.frombuffer(data, dtype).copy()  # a kernel writes to it; numba refuses read-only arrays
-
-    def counted_array(self, dtype: str) -> npt.NDArray[Any]:
-        """Return a copy of the next array of `packed_array`."""
-        return self.array(dtype, self.number("<Q"))
-
-    def end(self) -> None:
-        """Raise unless everything was taken."""
-        if self.at != len(self.payload):
-            raise ValueError(f"{len(self.payload) - self.at} bytes too many")
-
-
-def packed_text(text: str) -> bytes:
-    """Return the wire form of a text."""
-    data = text.encode("utf-8", "surrogatepass")
-    return struct.pack("<I", len(data)) + data
-
-
-def packed_array(values: npt.NDArray[Any], dtype: str) -> bytes:
-    """Return the wire form of an array (n,): n as u64, then its values in little-endian `dtype`."""
-    return struct.pack("<Q", len(values)) + np.ascontiguousarray(values, dtype).tobytes()
 
 
 def write_evaluator(state: EvaluatorState, parts: list[bytes]) -> None:
@@ -242,3 +193,44 @@ def evaluator_bytes(
     extra = (_COURSE.size if coursed else 0) + (4 + signal if signal else 0)
     extra += _SHIFT.size if weighed else 0
     return 8 + _HEAD.size + 4 + names + per_class + per_event * held + extra
+
+
+class IdleState(NamedTuple):
+    """What `IdleModels` depends on.
+
+    clock   the greatest time of any event so far
+    active  where the clock stood with the last event of each evaluator that is here; NO_TIME: it has none
+    left    what stays of the others
+
+    Wire form, little-endian: clock (i64), evaluators here and left (u32 each); active (i64 each); left.
+    """
+
+    clock: int
+    active: Int64Array
+    left: list[Remains]
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        return b"".join(
+            (
+                _IDLE_HEAD.pack(self.clock, len(self.active), len(self.left)),
+                self.active.astype("<i8").tobytes(),
+                *(remains.pack() for remains in self.left),
+            )
+        )
+
+    @staticmethod
+    def size(here: int, remains: int) -> int:
+        """Return how many bytes `pack` makes, of so many evaluators and of what is left in so many bytes."""
+        return _IDLE_HEAD.size + 8 * here + remains
+
+    @classmethod
+    def unpack(cls, data: bytes) -> IdleState:
+        """Read the wire form; CorruptBytesError where it contradicts itself."""
+        with reading("what is kept of idle models"):
+            reader = Reader(memoryview(data))
+            clock, here, left = reader.numbers(_IDLE_HEAD.format)
+            active = reader.array("<i8", here)
+            remains = [Remains.read(reader) for _ in range(left)]
+            reader.end()
+            return cls(clock, active, remains)

@@ -20,15 +20,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .array_types import Int64Array
 from .deduplicator import Deduplicator
 from .errors import CorruptBytesError, InputError
 from .evaluator_pool import EvaluatorPool
 from .evaluator_state import EvaluatorState, Remains
-from .events import NO_TIME, EventBatch, IdColumn, Int64Array, TextColumn
+from .events import EventBatch
 from .idle_models import IdleModels
 from .input_order import ArrivalOrder, order_of
 from .join_batches import LabelBatch, PredictionBatch
 from .json_bytes import reading
+from .model_evaluator import ModelEvaluator
 from .model_evaluator import warm_up as evaluator_warm_up
 from .pending_events import PendingEvents
 from .records import Record, StateMarker, unpack_record
@@ -37,6 +39,8 @@ from .rows import Rows
 from .settings import TableSettings
 from .slice_numbers import SliceNumbers
 from .snapshot import DEDUPLICATOR, IDLE, Snapshot
+from .text_columns import IdColumn, TextColumn
+from .time_units import NO_TIME
 
 _MANY = 512
 """Events of an evaluator that need not wait for more: what is around the kernels costs a tenth of them."""
@@ -237,7 +241,7 @@ class EvaluatorTable:
         snapshot.check(settings)
         self = cls(settings, pane)
         for state in snapshot.evaluators:
-            evaluator = Snapshot.rebuilt(state, settings.evaluator)
+            evaluator = ModelEvaluator.from_state(settings.evaluator, state)
             self._pool.load(self._number_of(state), evaluator, state)
         self._take_beside(snapshot.beside)
         if snapshot.progress or snapshot.held or (len(self) and isinstance(self._order, ArrivalOrder)):

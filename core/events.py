@@ -17,10 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from .array_types import FloatArray, Int8Array, Int32Array, Int64Array
 from .batch_wire import (
-    NO_TIME,
     TEXT_COLUMNS,
     UNORDERED,
     Column,
@@ -31,7 +30,8 @@ from .batch_wire import (
     write_batch,
 )
 from .errors import InputError
-from .text_columns import IdColumn, Int32Array, Int64Array, TextColumn
+from .text_columns import IdColumn, TextColumn
+from .time_units import NO_TIME
 
 __all__ = [
     "MAGIC",
@@ -53,9 +53,6 @@ POSITIVE, NEGATIVE, NO_CLASS = 1, 0, -1
 """Labels: NO_CLASS where the label is a class and nobody said which class is the positive one."""
 
 MAGIC = b"RSEB"
-
-Int8Array = npt.NDArray[np.int8]
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .array_types import FloatArray
 from .errors import InputError
-from .events import FloatArray
 from .json_bytes import text_of
 
 Column = str | tuple[str, str]

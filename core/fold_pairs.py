@@ -19,20 +19,21 @@ from itertools import combinations
 
 import numpy as np
 
+from .array_types import BoolArray, FloatArray, Int8Array, Int64Array
+from .bytes_reader import Reader, packed_text
 from .comparison_settings import MOST_INSTANCES, ComparisonSettings, too_many_instances
 from .comparisons import Checkpoint, ComparisonRow, blank_row, corrected
 from .errors import InputError
-from .evaluator_state import Reader, packed_text
-from .events import NO_TIME, FloatArray, Int8Array, Int64Array
-from .fold_report import Bits, FoldReport
+from .fold_report import FoldReport
 from .frames import framed, unframed
 from .gathering import Gathering
 from .json_bytes import reading
 from .paired_fold import PairedFold
 from .records import MAGIC as WORD_MAGIC
 from .records import unpack_record
-from .rows import NUMBER_COLUMNS, ONE_CLASS, REASONS, TOO_FEW
+from .row_columns import NUMBER_COLUMNS, ONE_CLASS, REASONS, TOO_FEW
 from .significance import DelongTest, McnemarEvidence, Placements, holm, mcnemar
+from .time_units import NO_TIME
 from .windows import AllEvents, LastDuration, LastEvents
 
 MAGIC = b"RSFP"
@@ -271,7 +272,7 @@ class _Pair:
         self.left_out = 0
         self.evidence = McnemarEvidence()
 
-    def add(self, only_a_wrong: Bits, only_b_wrong: Bits, left_out: Bits) -> None:
+    def add(self, only_a_wrong: BoolArray, only_b_wrong: BoolArray, left_out: BoolArray) -> None:
         """Count further instances."""
         self.tested += len(left_out)
         self.left_out += int(left_out.sum())
@@ -340,7 +341,7 @@ class _ScoreWindow:
             self._has_lost = True
             self._clear(len(reports))
 
-    def _keep(self, which: slice | Bits) -> None:
+    def _keep(self, which: slice | BoolArray) -> None:
         self.labels = self.labels[which].copy()
         self.scores = self.scores[:, which].copy()
         self.times = self.times[which].copy() if len(self.times) else self.times

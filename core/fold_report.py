@@ -14,19 +14,16 @@ import struct
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from .evaluator_state import Reader
-from .events import FloatArray, Int8Array, Int64Array
+from .array_types import BoolArray, FloatArray, Int8Array, Int64Array
+from .bytes_reader import Reader
 from .frames import framed, unframed
 from .json_bytes import reading, whole
-from .rows import in_columns
+from .row_columns import in_columns
 
 MAGIC = b"RSFR"
 VERSION = 1
 _HEAD = struct.Struct("<IIIQqqQ7I")
-
-Bits = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +51,8 @@ class FoldReport:
     failures: int
     digest: int
     measures: FloatArray
-    wrong: Bits
-    missing: Bits
+    wrong: BoolArray
+    missing: BoolArray
     labels: Int8Array
     scores: FloatArray
     times: Int64Array
@@ -64,7 +61,7 @@ class FoldReport:
         return len(self.wrong)
 
     @property
-    def answered(self) -> Bits:
+    def answered(self) -> BoolArray:
         """Which instances have a prediction."""
         return ~self.missing if len(self.missing) else np.ones(len(self), np.bool_)
 
@@ -98,7 +95,7 @@ class FoldReport:
         if not {missing, labels, scores, times} <= {0, wrong}:
             raise ValueError(f"arrays of the lengths {[wrong, missing, labels, scores, times]}")
 
-        def bits(count: int) -> Bits:
+        def bits(count: int) -> BoolArray:
             return np.unpackbits(reader.array("u1", -(-count // 8)), count=count).astype(np.bool_)
 
         report = cls(

@@ -21,9 +21,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import Int64Array, UInt64Array
 from .errors import ConfigError
-from .events import Int64Array
-from .hashed_chances import HashArray, uniform_of_hashes
+from .hashed_chances import uniform_of_hashes
 from .id_index import hash64_of_ids
 from .text_columns import IdColumn
 
@@ -78,7 +78,7 @@ class Folds:
         """Return what fold number `fold`, from 0, does with the instances of these ids. O(bytes)."""
         return self.deal(hash64_of_ids(ids), fold)
 
-    def deal(self, hashes: HashArray, fold: int) -> Assignment:
+    def deal(self, hashes: UInt64Array, fold: int) -> Assignment:
         """Return what `assign` does, for the hashes of ids (`hash64_of_ids`). O(n)."""
         if self.method == "bootstrap":
             chances = uniform_of_hashes(hashes, self.seed, fold + 1)

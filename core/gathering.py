@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 
-from .evaluator_state import Reader
+from .bytes_reader import Reader
 
 _COUNTS = struct.Struct("<QQ")
 _ENTRY = struct.Struct("<QIQ")

@@ -12,12 +12,10 @@ where the one ends and the other begins, since every hash takes in the length of
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from .events import IdColumn, Int32Array
+from .array_types import Int32Array, UInt64Array
 from .kernels import entry, inlined
-
-UInt64Array = npt.NDArray[np.uint64]
+from .text_columns import IdColumn
 
 _C1, _C2 = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)
 _ADD1, _ADD2, _FIVE = np.uint64(0x52DCE729), np.uint64(0x38495AB5), np.uint64(5)

@@ -7,13 +7,13 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
-HashArray = npt.NDArray[np.uint64]
+from .array_types import UInt64Array
 
 _GOLDEN, _ONE, _TWO = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _MASK = (1 << 64) - 1
 
 
-def uniform_of_hashes(hashes: HashArray, seed: int, stream: int) -> npt.NDArray[np.float64]:
+def uniform_of_hashes(hashes: UInt64Array, seed: int, stream: int) -> npt.NDArray[np.float64]:
     """Return numbers in [0, 1), independent for every (seed, stream): Steele's splitmix64 of the hashes.
 
     >>> uniform_of_hashes(np.array([1, 2, 1], np.uint64), seed=1, stream=0).round(3).tolist()

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .array_types import BoolArray
 from .errors import ConfigError, InputError
 from .folds import Assignment
-from .instances import Bits
 
 
 class HoldOutEstimate(NamedTuple):
@@ -70,7 +70,7 @@ class HoldOut:
         places = np.arange(start, end) % (self.every + self.size)
         return Assignment((places < self.every).astype(np.int64), np.ones(end - start, np.bool_))
 
-    def estimates(self, wrong: Bits) -> list[HoldOutEstimate]:
+    def estimates(self, wrong: BoolArray) -> list[HoldOutEstimate]:
         """Return what every full hold-out of a stream said. O(n).
 
         wrong  bool[n]: which instances, from the first of the stream on, the model got wrong

@@ -22,16 +22,13 @@ import os
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from .array_types import ByteArray, Int32Array, Int64Array, UInt64Array
 from .errors import CorruptBytesError, InputError
-from .events import IdColumn, Int32Array, Int64Array
+from .kernel_records import at, for_kernels, whole
 from .kernels import entry, inlined
-from .score_tree_layout import at, for_kernels, whole
 from .score_tree_machine import prefetch
-
-ByteArray = npt.NDArray[np.uint8]
-HashArray = npt.NDArray[np.uint64]
+from .text_columns import IdColumn
 
 MOST_IDS = 2**31 - 1
 
@@ -88,7 +85,7 @@ def word_of(data: ByteArray, start: int) -> Any:
 
 
 @entry
-def hash_all(data: ByteArray, offsets: Int64Array, key0: Any, key1: Any, hashes: HashArray) -> None:
+def hash_all(data: ByteArray, offsets: Int64Array, key0: Any, key1: Any, hashes: UInt64Array) -> None:
     """Write the SipHash-1-3 of every id."""
     for row in range(len(hashes)):
         start, end = offsets[row], offsets[row + 1]
@@ -141,7 +138,7 @@ def holds(index: Index, number: int, data: ByteArray, start: int, length: int) -
 
 @entry
 def find_or_add(
-    index: Index, count: int, data: ByteArray, offsets: Int64Array, hashes: HashArray, numbers: Int32Array
+    index: Index, count: int, data: ByteArray, offsets: Int64Array, hashes: UInt64Array, numbers: Int32Array
 ) -> int:
     """Write the number of every id, adding new ones, for which there is room. Return how many there are."""
     slots = len(index.table)
@@ -175,7 +172,7 @@ def find_or_add(
 
 
 @entry
-def fill(table: Any, hashes: HashArray) -> None:
+def fill(table: Any, hashes: UInt64Array) -> None:
     """Let ids that all differ into an empty table: number i has the hash i."""
     slots = len(table)
     for number in range(len(hashes)):
@@ -211,7 +208,7 @@ def gather(
             into[at(target + j)] = arena[at(source + j)]
 
 
-def _hashes(data: ByteArray, offsets: Int64Array, key: tuple[Any, ...]) -> HashArray:
+def _hashes(data: ByteArray, offsets: Int64Array, key: tuple[Any, ...]) -> UInt64Array:
     hashes = np.empty(len(offsets) - 1, np.uint64)
     data = data.view()
     data.flags.writeable = False  # one kind of array: the kernel is compiled once
@@ -220,7 +217,7 @@ def _hashes(data: ByteArray, offsets: Int64Array, key: tuple[Any, ...]) -> HashA
     return hashes
 
 
-def hash64_of_ids(ids: IdColumn) -> HashArray:
+def hash64_of_ids(ids: IdColumn) -> UInt64Array:
     """Return the hash of every id (uint64[n]), the same for ever; a missing id has that of the empty one.
 
     O(bytes): 60 million ids of 8 to 24 bytes a second, twice that if they are of one length.

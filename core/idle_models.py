@@ -14,20 +14,18 @@ found out by its next event, if not before. The clock, by the order of events, i
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 
+from .array_types import Int64Array
 from .errors import InputError
-from .evaluator_state import Reader, Remains
-from .events import NO_TIME, Int64Array
-from .json_bytes import reading
+from .evaluator_state import IdleState, Remains
 from .kernels import entry
+from .time_units import NO_TIME
 
 _FARTHEST = 2**61
-_HEAD = struct.Struct("<qII")
 
 
 @entry
@@ -184,7 +182,7 @@ class IdleModels:
 
     def snapshot_bytes(self, held: int) -> int:
         """Return how long `to_bytes` is for so many evaluators that are here. O(1)."""
-        return _HEAD.size + 8 * held + self._left_bytes
+        return IdleState.size(held, self._left_bytes)
 
     def to_bytes(self, held: Iterable[int]) -> bytes:
         """Return a snapshot, with the evaluators that are here in this order.
@@ -206,39 +204,3 @@ class IdleModels:
         self._make_room(held + len(state.left))
         self._active[:held] = state.active
         return state.left
-
-
-class IdleState(NamedTuple):
-    """What `IdleModels` depends on.
-
-    clock   the greatest time of any event so far
-    active  where the clock stood with the last event of each evaluator that is here; NO_TIME: it has none
-    left    what stays of the others
-
-    Wire form, little-endian: clock (i64), evaluators here and left (u32 each); active (i64 each); left.
-    """
-
-    clock: int
-    active: Int64Array
-    left: list[Remains]
-
-    def pack(self) -> bytes:
-        """Return the wire form."""
-        return b"".join(
-            (
-                _HEAD.pack(self.clock, len(self.active), len(self.left)),
-                self.active.astype("<i8").tobytes(),
-                *(remains.pack() for remains in self.left),
-            )
-        )
-
-    @classmethod
-    def unpack(cls, data: bytes) -> IdleState:
-        """Read the wire form; CorruptBytesError where it contradicts itself."""
-        with reading("what is kept of idle models"):
-            reader = Reader(memoryview(data))
-            clock, here, left = reader.numbers(_HEAD.format)
-            active = reader.array("<i8", here)
-            remains = [Remains.read(reader) for _ in range(left)]
-            reader.end()
-            return cls(clock, active, remains)

@@ -17,13 +17,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .batch_wire import UNORDERED
 from .errors import InputError
-from .events import MAGIC, NO_TIME, UNORDERED, EventBatch
+from .events import MAGIC, EventBatch
 from .records import EndOfInput, EndOfPartition, Heartbeat, Record, StateMarker
 from .rejected import Rejected
 from .reorder_buffer import ReorderBuffer
-from .source_partitions import END_OF_TIME, SourcePartitions, StreamClock, check_packet, packets_lost
+from .source_partitions import SourcePartitions, StreamClock, check_packet, packets_lost
 from .time_order import in_time_order
+from .time_units import END_OF_TIME, NO_TIME
 
 Held = tuple[int, int, bytes]
 """A packet that waits, in a snapshot: (partition, sequence, bytes)."""

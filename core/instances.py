@@ -9,14 +9,11 @@ from itertools import repeat
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from .events import FloatArray, Int8Array, Int64Array
-from .hashed_chances import HashArray
+from .array_types import BoolArray, FloatArray, Int8Array, Int64Array, UInt64Array
 from .text_columns import TextColumn
 
 Record = dict[str, float | str]
-Bits = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +34,7 @@ class Instances:
     numbers: tuple[tuple[str, FloatArray], ...]
     categories: tuple[tuple[str, TextColumn], ...]
     labels: Int8Array | TextColumn
-    hashes: HashArray
+    hashes: UInt64Array
 
     def __len__(self) -> int:
         return len(self.hashes)
@@ -57,9 +54,9 @@ class Instances:
         answers: list[bool] = (self.labels == 1).tolist()
         return answers
 
-    def incomplete(self) -> Bits:
+    def incomplete(self) -> BoolArray:
         """Return which of them lack a feature."""
-        lacking: Bits = np.asarray(np.isnan(self._matrix).any(axis=1))
+        lacking: BoolArray = np.asarray(np.isnan(self._matrix).any(axis=1))
         for _, column in self.categories:
             lacking |= column.codes < 0
         return lacking
@@ -163,7 +160,7 @@ class Outcome(NamedTuple):
 class Learner(Protocol):
     """A classifier that learns from a stream, in one fold."""
 
-    def run(self, instances: Instances, weights: Int64Array, tests: Bits) -> Outcome:
+    def run(self, instances: Instances, weights: Int64Array, tests: BoolArray) -> Outcome:
         """Predict each instance that is tested, then learn it so many times; in order.
 
         A learner that fails at an instance goes on with the next. KeyboardInterrupt, SystemExit and

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .events import FloatArray
+from .array_types import FloatArray
 
 
 class IntervalFit(NamedTuple):

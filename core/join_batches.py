@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from .batch_wire import NO_TIME, UNORDERED, Packet, as_written, read_batch, tagged_columns, write_batch
+from .array_types import Int8Array, Int64Array
+from .batch_wire import UNORDERED, Packet, as_written, read_batch, tagged_columns, write_batch
 from .errors import InputError
-from .events import NEGATIVE, NO_CLASS, POSITIVE, EventBatch, Int8Array
-from .text_columns import IdColumn, Int64Array, TextColumn
+from .events import NEGATIVE, NO_CLASS, POSITIVE, EventBatch
+from .text_columns import IdColumn, TextColumn
+from .time_units import NO_TIME
 
 PREDICTIONS_MAGIC, LABELS_MAGIC = b"RSPB", b"RSLB"
 _NOT_SENT = ("labels", "label_classes")

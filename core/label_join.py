@@ -25,23 +25,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .array_types import Int64Array
 from .deduplicator import Deduplicator
 from .errors import ConfigError, CorruptBytesError, InputError, check_settings
-from .events import NO_TIME, EventBatch
+from .events import EventBatch
 from .join_batches import LabelBatch, LabelRows, PredictionBatch
 from .json_bytes import read_object, reading
 from .label_join_state import JoinState
-from .label_matching import (
-    LONGEST_TTL,
-    NOTHING,
-    ORPHAN,
-    REPEAT,
-    SECOND,
-    USED,
-    Arrivals,
-    Departures,
-    LabelMatcher,
-)
+from .label_matching import LONGEST_TTL, NOTHING, Arrivals, Departures, LabelMatcher
+from .label_matching_steps import ORPHAN, REPEAT, SECOND, USED
 from .records import EndOfPartition, Heartbeat, Record, StateMarker, unpack_record
 from .rejected import Rejected, details_of, in_words
 from .rejection_reasons import Reason
@@ -49,9 +41,10 @@ from .reorder_buffer import ReorderBuffer
 from .row_store import RowStore
 from .sharding import shard_key, split_by_shard
 from .shards import Shards
-from .source_partitions import END_OF_TIME, SourcePartitions, StreamClock
-from .text_columns import IdColumn, Int64Array, TextColumn
+from .source_partitions import SourcePartitions, StreamClock
+from .text_columns import IdColumn, TextColumn
 from .time_order import in_time_order
+from .time_units import END_OF_TIME, NO_TIME
 from .windows import duration_text, microseconds
 
 Packet = tuple[str, bytes]

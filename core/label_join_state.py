@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .bytes_reader import Reader, packed_text
 from .console import lines_text
-from .evaluator_state import Reader, packed_text
 from .events import EventBatch
 from .frames import framed, unframed
 from .join_batches import LabelRows

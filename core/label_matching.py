@@ -40,10 +40,11 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from .array_types import Int64Array
 from .errors import ConfigError, InputError
-from .events import IdColumn, Int64Array
 from .id_index import MOST_IDS, IdIndex, grown, hash64_of_ids
 from .json_bytes import reading
+from .kernel_records import for_kernels, zero_record
 from .label_matching_state import (
     COURSE,
     EARLIEST,
@@ -58,7 +59,7 @@ from .label_matching_state import (
 )
 from .label_matching_steps import ORPHAN, REPEAT, SECOND, USED, Coming, Leaving, run
 from .label_matching_wire import Held, pack, unpack
-from .score_tree_layout import for_kernels, zero_record
+from .text_columns import IdColumn
 
 __all__ = ["END", "ORPHAN", "REPEAT", "SECOND", "USED", "Arrivals", "Departures", "LabelMatcher"]
 

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .events import Int64Array
+from .array_types import Int64Array
+from .kernel_records import at, whole
 from .kernels import entry, inlined
-from .score_tree_layout import at, whole
 
 EARLIEST, LATEST = -(2**62), 2**62
 """No event is earlier or later; until a clock is given it stands at the first."""

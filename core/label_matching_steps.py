@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .events import Int32Array, Int64Array
+from .array_types import Int32Array, Int64Array
+from .kernel_records import at, whole
 from .kernels import entry, inlined
 from .label_matching_state import NEVER, NOWHERE, Matching, hold
-from .score_tree_layout import at, whole
 from .score_tree_machine import prefetch
 
 USED = 0

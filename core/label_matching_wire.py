@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .array_types import Int64Array
 from .errors import CorruptBytesError
-from .events import IdColumn, Int64Array
 from .label_matching_state import EARLIEST, LABEL, LATEST, PREDICTION
+from .text_columns import IdColumn
 
 _HEAD = struct.Struct("<qqqIIIIQ")
 _ENTRY = {"time": "<i8", "handle": "<i8", "number": "<i4"}

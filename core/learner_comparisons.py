@@ -13,18 +13,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .array_types import FloatArray, Int64Array
+from .bytes_reader import Reader, packed_text
 from .comparison_settings import ComparisonSettings
 from .comparisons import Checkpoint, ComparisonRow, FoldMean, compare_learners
 from .errors import InputError
-from .evaluator_state import Reader, packed_text
-from .events import FloatArray, Int64Array
 from .frames import framed, unframed
 from .gathering import Gathering
 from .json_bytes import reading
 from .paired_fold import PairedFold
 from .records import MAGIC as WORD_MAGIC
 from .records import unpack_record
-from .rows import MASS_COLUMNS, NUMBER_COLUMNS
+from .row_columns import MASS_COLUMNS, NUMBER_COLUMNS
 from .settings import MEASURES
 
 MAGIC = b"RSLC"

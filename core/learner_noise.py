@@ -13,9 +13,9 @@ import math
 
 import numpy as np
 
-from .events import FloatArray, Int64Array
+from .array_types import BoolArray, FloatArray, Int64Array
 from .hashed_chances import uniform_of_hashes
-from .instances import Bits, Instances, Learner, Outcome, Task
+from .instances import Instances, Learner, Outcome, Task
 from .learner_wire import check_head, contradiction, pack_learner, unpack_learner
 from .text_columns import TextColumn
 
@@ -39,7 +39,7 @@ class NoisyLearner:
         self._seed = seed
         self._seen: list[str] = []
 
-    def run(self, instances: Instances, weights: Int64Array, tests: Bits) -> Outcome:
+    def run(self, instances: Instances, weights: Int64Array, tests: BoolArray) -> Outcome:
         """See `Learner`."""
         outcome = self._learner.run(instances, weights, tests)
         flips = uniform_of_hashes(instances.hashes, self._seed, _WHETHER) < self._chance

@@ -12,6 +12,7 @@ import pickle
 from typing import Any
 
 from . import json_bytes
+from .bytes_reader import Reader, packed_text
 from .errors import (
     ConfigError,
     CorruptBytesError,
@@ -19,7 +20,6 @@ from .errors import (
     OtherConfigurationError,
     RocsteadyError,
 )
-from .evaluator_state import Reader, packed_text
 from .frames import framed, unframed
 from .json_bytes import read_object, reading
 

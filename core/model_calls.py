@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .array_types import FloatArray
 from .errors import ConfigError
-from .events import FloatArray
 from .instances import Instances, Task
 from .optional_packages import optional_module
 

@@ -18,14 +18,15 @@ import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from . import display
 from .adaptive_signal import AdaptiveSignal
 from .adwin import Adwin
+from .array_types import FloatArray, Int8Array, Int64Array
+from .bytes_reader import packed_text
 from .decisions import (
     CLASSES,
     CORRECT,
@@ -46,9 +47,11 @@ from .decisions import (
     majority_class,
 )
 from .errors import InputError
+from .evaluator_columns import Columns
+from .evaluator_display import evaluator_html, evaluator_text
 from .evaluator_inputs import as_binary, as_classes, as_numbers, as_times, as_weights, warn_of
-from .evaluator_state import Codes, EvaluatorState, Remains, evaluator_bytes, packed_text
-from .events import NO_TIME, FloatArray, Int8Array, Int64Array, TextColumn
+from .evaluator_state import Codes, EvaluatorState, Remains, evaluator_bytes
+from .json_bytes import reading
 from .ranking import (
     Ranking,
     SortedRanking,
@@ -59,32 +62,34 @@ from .ranking import (
     tree_sizes,
 )
 from .rings import unrolled
-from .roc_curve import RocCurve, WindowCurve, curve_of_entries
-from .rows import INTEGER_COLUMNS, NO_POSITIVE_CLASS, NOT_ASKED, NUMBER_COLUMNS, Measures, Rows
+from .roc_curve import curve_of_entries
+from .row_columns import INTEGER_COLUMNS, NO_POSITIVE_CLASS, NOT_ASKED, NUMBER_COLUMNS
+from .row_curves import RocCurve, WindowCurve
+from .row_records import Measures
+from .rows import Rows
 from .settings import CURVES_AT_END, MEASURES, RANKING_MEASURES, EvaluatorSettings
-from .source_partitions import END_OF_TIME
+from .snapshot import Snapshot
+from .step_marks import ENTERS, ROW_DUE, Steps
 from .steps import (
     AT,
     CHANGED,
     CLOCK,
     DRIFTED,
     DURATION,
-    ENTERS,
     GREATEST,
     HELD,
     LAST_DUE,
     NEXT_ROW,
-    ROW_DUE,
     SEQ,
     TIME_HEAD,
     WINDOW_FIELDS,
-    Steps,
     new_course,
     next_due,
     plan_steps,
     window_rule,
 )
-from .time_units import checked_unit, doubt_in
+from .text_columns import TextColumn
+from .time_units import END_OF_TIME, NO_TIME, checked_unit, doubt_in
 from .weighted_decisions import WeightedRing
 from .weighted_window import WeightedWindow
 from .window_scan import EXACT_EVENTS
@@ -99,41 +104,6 @@ _STEPS_AT_ONCE = 65_536
 _NO_SCORES = np.empty(0)
 _NO_LABELS = np.empty(0, np.int8)
 _NO_COUNTS = np.empty(0, np.int64)
-
-
-class Columns(NamedTuple):
-    """Events, or what steps are about, in columns: scores, 1 for positives, codes of classes, times, weights.
-
-    `weights` are empty where every event counts once.
-    """
-
-    scores: FloatArray
-    labels: Int8Array
-    label_codes: Codes
-    predicted_codes: Codes
-    times: Int64Array | None
-    weights: FloatArray
-
-    def part(self, start: int, end: int) -> Columns:
-        """Return some of the events."""
-        if start == 0 and end == len(self.scores):
-            return self
-        return self._of(slice(start, end))
-
-    def take(self, events: Int64Array) -> Columns:
-        """Return these events; of an empty batch, as many that mean nothing."""
-        if len(self.scores):
-            return self._of(events)
-        size = len(events)
-        codes = np.zeros(size, self.label_codes.dtype)
-        return Columns(np.zeros(size), np.zeros(size, np.int8), codes, codes, None, np.zeros(size))
-
-    def _of(self, events: Any) -> Columns:
-        times = None if self.times is None else self.times[events]
-        return Columns(
-            self.scores[events], self.labels[events], self.label_codes[events], self.predicted_codes[events],
-            times, self.weights[events] if len(self.weights) else self.weights,
-        )  # fmt: skip
 
 
 class ModelEvaluator:
@@ -200,10 +170,10 @@ class ModelEvaluator:
         self._draws = curves is not None
 
     def __repr__(self) -> str:
-        return display.evaluator_text(self)
+        return evaluator_text(self)
 
     def _repr_html_(self) -> str:
-        return display.evaluator_html(self)
+        return evaluator_html(self)
 
     def __len__(self) -> int:
         """Return how many events the window holds."""
@@ -808,7 +778,15 @@ class ModelEvaluator:
 
     @classmethod
     def from_state(cls, settings: EvaluatorSettings, state: EvaluatorState) -> ModelEvaluator:
-        """Rebuild an evaluator that goes on exactly as the one that gave the state."""
+        """Rebuild an evaluator that goes on exactly as the one that gave the state. O(events held).
+
+        Raises CorruptBytesError where the numbers of the state cannot be an evaluator's.
+        """
+        with reading(f"{state.model!r} in a snapshot"):
+            return cls._rebuilt(settings, state)
+
+    @classmethod
+    def _rebuilt(cls, settings: EvaluatorSettings, state: EvaluatorState) -> ModelEvaluator:
         self = cls(settings, model=state.model, slice=state.slice, pane=state.pane)
         if not state.seq:
             return self
@@ -860,9 +838,7 @@ class ModelEvaluator:
 
     def to_bytes(self) -> bytes:
         """Return a snapshot: a table of this one model (snapshot.py)."""
-        from .snapshot import Snapshot  # a snapshot knows evaluators, they need it only here
-
-        return Snapshot.of_evaluator(self).pack()
+        return Snapshot.of_evaluator(self.settings, self.state()).pack()
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: EvaluatorSettings | None = None) -> ModelEvaluator:
@@ -872,9 +848,7 @@ class ModelEvaluator:
         OtherConfigurationError where the snapshot was made under others; raises a `WireError` where the
         bytes are no snapshot, or damaged.
         """
-        from .snapshot import Snapshot
-
-        return Snapshot.unpack(data).one_evaluator(settings)
+        return cls.from_state(*Snapshot.unpack(data).one_evaluator(settings))
 
     def snapshot_bytes(self) -> int:
         """Return how many bytes its part of a snapshot takes, in O(1)."""

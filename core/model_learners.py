@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .events import Int64Array
-from .instances import Bits, Instances, Outcome, Task, outcome_of
+from .array_types import BoolArray, Int64Array
+from .instances import Instances, Outcome, Task, outcome_of
 from .learner_wire import (
     check_head,
     contradiction,
@@ -98,7 +98,7 @@ class OneByOne(_ModelLearner):
     def __init__(self, name: str, task: Task, make: Make) -> None:
         super().__init__(name, task, 1, make)
 
-    def run(self, instances: Instances, weights: Int64Array, tests: Bits) -> Outcome:
+    def run(self, instances: Instances, weights: Int64Array, tests: BoolArray) -> Outcome:
         """See `Learner`. An instance that it fails to learn has no prediction either."""
         calls = self._ready(instances)
         given = calls.inputs(instances)
@@ -141,7 +141,7 @@ class BySteps(_ModelLearner):
         self._place = 0
         super().__init__(name, task, batch, make)
 
-    def run(self, instances: Instances, weights: Int64Array, tests: Bits) -> Outcome:
+    def run(self, instances: Instances, weights: Int64Array, tests: BoolArray) -> Outcome:
         """See `Learner`."""
         calls = self._ready(instances)
         outputs: list[Output | None] = [None] * len(instances)

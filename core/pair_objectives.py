@@ -15,9 +15,9 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy.special import expit
 
+from .array_types import FloatArray
 from .errors import ConfigError
 from .estimator_settings import is_number
-from .events import FloatArray
 from .step_polynomials import checked_degree, nodes_and_transform, pair_coefficients, step_polynomial
 
 Objective = Literal["polynomial", "sigmoid"]

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .array_types import FloatArray, Int64Array
+from .bytes_reader import Reader
 from .comparisons import Checkpoint
-from .evaluator_state import Reader
-from .events import NO_TIME, FloatArray, Int64Array
 from .fold_report import FoldReport
 from .frames import framed, unframed
 from .json_bytes import reading
-from .rows import NUMBER_COLUMNS, in_columns
+from .row_columns import NUMBER_COLUMNS, in_columns
+from .time_units import NO_TIME
 
 MAGIC = b"RSPF"
 VERSION = 1

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .events import FloatArray, Int8Array, Int64Array
+from .array_types import FloatArray, Int8Array, Int64Array
 from .kernels import entry
 
 _FIRST_CAPACITY = 256

@@ -23,9 +23,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray, Int8Array
 from .errors import ConfigError, InputError
 from .evaluator_inputs import as_array, as_weights, checked_events
-from .events import FloatArray, Int8Array
 from .frames import framed, framed_size, unframed
 from .json_bytes import reading
 from .polynomial_sums import FRACTION_BITS, MOST_TERMS, add_chebyshev, mean_over_pairs

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from .array_types import FloatArray
 from .errors import InputError, MissingPackageError
-from .events import FloatArray
 from .pair_objectives import Objective, PairFit
 from .polynomial_fit import Direction, FitSettings, FitState, PolynomialAucModel, begin
 from .polynomial_passes import checked_rows

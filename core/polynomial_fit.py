@@ -26,10 +26,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
+from .array_types import FloatArray
 from .errors import ConfigError, InputError
 from .estimator_settings import is_number
 from .evaluator_inputs import as_numbers
-from .events import FloatArray
 from .pair_objectives import Objective, PairFit, PairObjective
 from .polynomial_line import Iteration, Line
 from .polynomial_passes import (

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from .array_types import FloatArray
+from .bytes_reader import Reader, packed_array, packed_text
 from .errors import ConfigError, InputError
 from .estimator_settings import is_number
-from .evaluator_state import Reader, packed_array, packed_text
-from .events import FloatArray
 from .feature_columns import Column, columns_head, columns_of, columns_of_head
 from .frames import framed, unframed
 from .json_bytes import read_object, reading, whole

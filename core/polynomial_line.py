@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from .events import FloatArray
+from .array_types import FloatArray
 from .pair_objectives import PairObjective
 from .polynomial_passes import LineSums
 from .polynomial_series import moments_of_mixtures

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray
 from .errors import InputError
 from .evaluator_inputs import as_array, as_numbers
-from .events import FloatArray
 from .feature_columns import check_size, ranges_of, sparse_squares
 from .polynomial_series import chebyshev_values, widen_ranges
 from .standardised_rows import Block, Slopes, Standardiser, blocks_of, is_sparse

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .events import FloatArray
+from .array_types import FloatArray
 from .kernels import entry, scanning
 
 LANES = 64

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .events import FloatArray, Int8Array, Int64Array
+from .array_types import FloatArray, Int8Array, Int64Array
 from .kernels import inlined, scanning
 
 FRACTION_BITS = 42

@@ -22,23 +22,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .array_types import BoolArray, FloatArray, Int8Array, Int64Array, UInt64Array
+from .bytes_reader import Reader, packed_text
 from .errors import CorruptBytesError, InputError, check_settings
-from .evaluator_state import Reader, packed_text
-from .events import NO_TIME, EventBatch, FloatArray, Int8Array, Int64Array, TextColumn
-from .fold_report import Bits, FoldReport
+from .events import EventBatch
+from .fold_report import FoldReport
 from .frames import framed, unframed
-from .hashed_chances import HashArray
+from .hashed_chances import seed_of
 from .id_index import hash64_of_ids
 from .input_order import order_of
+from .instances import Instances
 from .join_batches import LabelBatch, PredictionBatch
 from .json_bytes import read_json, read_object, reading, whole
-from .learners import Instances, seed_of
 from .model_evaluator import ModelEvaluator
 from .prequential_settings import PrequentialSettings
 from .records import Record, unpack_record
 from .rejected import Rejected
 from .rejection_reasons import Reason
 from .rows import Rows
+from .text_columns import TextColumn
+from .time_units import NO_TIME
 from .windows import EveryEvents
 
 MAGIC = b"RSLF"
@@ -61,8 +64,8 @@ class FoldOutput(NamedTuple):
 class _Tested(NamedTuple):
     """Tested instances that no report has told of yet; see `FoldReport`."""
 
-    wrong: Bits
-    missing: Bits
+    wrong: BoolArray
+    missing: BoolArray
     labels: Int8Array
     scores: FloatArray
     times: Int64Array
@@ -204,7 +207,7 @@ class PrequentialFold:
         yield from self._run(batch, hashes, weights, tests)
 
     def _run(
-        self, batch: EventBatch, hashes: HashArray, weights: Int64Array, tests: Bits
+        self, batch: EventBatch, hashes: UInt64Array, weights: Int64Array, tests: BoolArray
     ) -> Iterator[Rows | Rejected]:
         """Let the learner predict and learn, and the evaluator measure what it predicted."""
         task = self.settings.task
@@ -240,14 +243,19 @@ class PrequentialFold:
         self._digest = zlib.crc32(hashes[tested].tobytes(), self._digest)
         self._note_tested(batch, tested, answered, wrong, scores)
 
-    def _answered(self, outcome: Any, tested: Int64Array) -> Bits:
+    def _answered(self, outcome: Any, tested: Int64Array) -> BoolArray:
         """Return which of the tested instances have a prediction."""
         if self.settings.task.is_binary:
             return np.asarray(~np.isnan(outcome.scores[tested]))
         return np.array([outcome.predicted[row] is not None for row in tested.tolist()], np.bool_)
 
     def _note_tested(
-        self, batch: EventBatch, tested: Int64Array, answered: Int64Array, wrong: Bits, scores: FloatArray
+        self,
+        batch: EventBatch,
+        tested: Int64Array,
+        answered: Int64Array,
+        wrong: BoolArray,
+        scores: FloatArray,
     ) -> None:
         n = len(tested)
         if not n:

@@ -10,7 +10,8 @@ import numpy as np
 from .comparison_settings import ComparisonSettings
 from .errors import ConfigError
 from .folds import Folds
-from .learners import Instances, LearnerSpec, Task
+from .instances import Instances, Task
+from .learners import LearnerSpec
 from .settings import EvaluatorSettings, TableSettings
 from .text_columns import TextColumn
 from .windows import EveryEvents, LastEvents

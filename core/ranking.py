@@ -19,16 +19,17 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import ndtri
 
+from .array_types import FloatArray, Int8Array, Int64Array
 from .errors import InputError
-from .events import FloatArray, Int8Array, Int64Array
+from .kernel_records import for_kernels
+from .loss import LEAST_CAPACITY, fixed_point_scale
 from .rings import unrolled, write_ring
+from .row_columns import NUMBER_COLUMNS, OUT_OF_RANGE
 from .row_measures import curvature_of, made_at_row, write_at_row
-from .rows import NUMBER_COLUMNS, OUT_OF_RANGE
-from .score_tree_layout import LEAST_CAPACITY, fixed_point_scale, for_kernels
 from .score_tree_rows import ROW, Ask
 from .score_window import BRIDGES_FROM, ScoreWindow, keeps_hull_for
 from .settings import MEASURES, EvaluatorSettings
-from .steps import ENTERS, ROW_DUE, Steps
+from .step_marks import ENTERS, ROW_DUE, Steps
 from .window_scan import (
     EXACT_EVENTS,
     group_ties,

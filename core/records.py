@@ -18,9 +18,10 @@ from typing import Any
 
 from .errors import CorruptBytesError, ForeignBytesError, FutureVersionError, TruncatedBytesError
 from .events import MAGIC as BATCH_MAGIC
-from .events import NO_TIME, EventBatch
+from .events import EventBatch
 from .join_batches import LABELS_MAGIC, PREDICTIONS_MAGIC, LabelBatch, PredictionBatch
 from .json_bytes import read_json, reading, text_of, whole
+from .time_units import NO_TIME
 
 MAGIC = b"RSCT"
 VERSION = 2

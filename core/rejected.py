@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .events import EventBatch, Int64Array
+from .array_types import Int64Array
+from .events import EventBatch
 from .join_batches import LabelBatch
 from .rejection_reasons import Reason, RejectedKind
 from .text_columns import TextColumn

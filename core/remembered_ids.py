@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .events import NO_TIME, Int32Array, Int64Array
-from .hash128 import UInt64Array
+from .array_types import Int32Array, Int64Array, UInt64Array
 from .kernels import entry, inlined, kernel
 from .rings import unrolled
+from .time_units import NO_TIME
 
 HEAD, COUNT, CLOCK, PANES, TOUCHED = range(5)
 """Fields of the counters: place of the oldest entry, entries, greatest time seen, panes; and what is

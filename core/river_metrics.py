@@ -17,8 +17,8 @@ import numpy as np
 
 from .decision_window import DecisionWindow
 from .errors import InputError, MissingPackageError
+from .row_columns import ONE_CLASS, REASONS
 from .row_measures import curvature_of, h_measure
-from .rows import ONE_CLASS, REASONS
 from .score_tree import NOTHING
 from .score_tree_inputs import checked_capacity
 from .score_window import ScoreWindow, keeps_hull_for

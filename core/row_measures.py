@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betainc
 
-from .events import FloatArray, Int8Array, Int64Array
+from .array_types import FloatArray, Int8Array, Int64Array
 from .exact_sums import SUM_CHUNKS, add, add_times, clear, rounded
 from .kernels import Integer, scanning
 from .polynomial_auc import polynomial_auc_of
-from .rows import CONSTANT_SCORES, NUMBER_COLUMNS
+from .row_columns import CONSTANT_SCORES, NUMBER_COLUMNS
 from .settings import MEASURES, PRIORS_OF_WINDOW, EvaluatorSettings, SeverityCost
 from .window_scan import lower_hull
 

@@ -7,7 +7,7 @@ from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from .text_columns import Int64Array
+from .array_types import Int64Array
 
 
 class Columns(Protocol):

@@ -9,197 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from . import display
-from .events import NO_TIME, FloatArray, Int8Array, Int32Array, Int64Array
-from .row_reasons import reason_clauses
+from .array_types import FloatArray, Int8Array, Int32Array, Int64Array
+from .row_columns import INTEGER_COLUMNS, NUMBER_COLUMNS, reason_text
+from .row_records import MeasureRow, Measures
 from .settings import MEASURES
+from .time_units import NO_TIME
 
 if TYPE_CHECKING:  # an evaluation needs neither pyarrow nor pandas
-    from .roc_curve import WindowCurve
+    from .row_curves import WindowCurve
     from .rows_arrow import DataFrame, Table
-
-COUNT_COLUMNS = ("row", "seq", "window_events")
-TIME_COLUMNS = ("time", "due", "pane_start", "pane_end", "window_start", "window_end")
-INTEGER_COLUMNS = (*COUNT_COLUMNS, *TIME_COLUMNS)
-MASS_COLUMNS = ("weight", "positives", "negatives", "prevalence")
-NUMBER_COLUMNS = (*MASS_COLUMNS, *MEASURES)
-"""The columns of the matrix of float64: masses, then measures. NaN stands for null."""
-
-COLUMNS = (
-    "model", "slice", "row", "seq", "time", "due", "pane_start", "pane_end",
-    "window_events", "window_start", "window_end", *MASS_COLUMNS, *MEASURES, "drift", "reason", "config",
-)  # fmt: skip
-"""Every column of a row, in the order in which sinks write them."""
-
-OK, ONE_CLASS, DEGENERATE, TOO_FEW, NO_PREDICTED_POSITIVES, NO_POSITIVES, NO_NEGATIVES = range(7)
-NO_POSITIVE_CLASS, CHANCE_IS_CERTAIN, MAJORITY_IS_RIGHT, PERSISTENT_IS_RIGHT = range(7, 11)
-EMPTY_MARGIN, NOTHING_TO_AVERAGE, OUT_OF_RANGE, CONSTANT_SCORES, NOT_ASKED = range(11, 16)
-
-REASONS = (
-    "",
-    "one class in window",
-    "degenerate interval",
-    "fewer than two positives or negatives in window",
-    "no predicted positives in window",
-    "no positives in window",
-    "no negatives in window",
-    "no positive class is named",
-    "chance agreement is certain",
-    "the majority classifier makes no error",
-    "the persistent classifier makes no error",
-    "one class in the labels or in the predictions",
-    "no positives and no predicted positives in window",
-    "the numbers are beyond what a float holds",
-    "constant scores in window",
-    "",
-)
-"""Why a measure is null or to be read with care, by code. OK and NOT_ASKED say nothing.
-
-These words are a contract: none is ever changed. None holds a colon, a comma or a semicolon.
-"""
-
-
-class Measures(NamedTuple):
-    """What a window says now. None where undefined or not asked for; `reason` says why.
-
-    Masses count events (or sum weights); rates and measures are fractions; thresholds are scores.
-    """
-
-    window_events: int
-    weight: float | None = None
-    positives: float | None = None
-    negatives: float | None = None
-    prevalence: float | None = None
-    auc: float | None = None
-    auc_low: float | None = None
-    auc_high: float | None = None
-    h: float | None = None
-    ks: float | None = None
-    ks_threshold: float | None = None
-    brier: float | None = None
-    log_loss: float | None = None
-    tpr_at_fpr: float | None = None
-    cost_threshold: float | None = None
-    aum: float | None = None
-    cost_curve_area: float | None = None
-    average_precision: float | None = None
-    calibration_error: float | None = None
-    partial_auc: float | None = None
-    partial_auc_mcclish: float | None = None
-    polynomial_auc: float | None = None
-    polynomial_auc_bound: float | None = None
-    tp: float | None = None
-    fp: float | None = None
-    tn: float | None = None
-    fn: float | None = None
-    accuracy: float | None = None
-    precision: float | None = None
-    recall: float | None = None
-    specificity: float | None = None
-    f1: float | None = None
-    balanced_accuracy: float | None = None
-    g_mean: float | None = None
-    harmonic_mean: float | None = None
-    kappa: float | None = None
-    kappa_m: float | None = None
-    kappa_per: float | None = None
-    mcc: float | None = None
-    cmd: float | None = None
-    reason: str | None = None
-
-    def __repr__(self) -> str:
-        return display.measures_text(self)
-
-    def _repr_html_(self) -> str:
-        return display.record_html(self)
-
-
-class MeasureRow(NamedTuple):
-    """One row: what the window of a (model, slice) said at one moment. Times are microseconds UTC.
-
-    (model, slice, pane, row) is its identity: a sink that sees it twice keeps one.
-    """
-
-    model: str
-    slice: str
-    row: int
-    seq: int
-    time: int | None
-    due: int | None
-    pane_start: int | None
-    pane_end: int | None
-    window_events: int
-    window_start: int | None
-    window_end: int | None
-    weight: float | None
-    positives: float | None
-    negatives: float | None
-    prevalence: float | None
-    auc: float | None
-    auc_low: float | None
-    auc_high: float | None
-    h: float | None
-    ks: float | None
-    ks_threshold: float | None
-    brier: float | None
-    log_loss: float | None
-    tpr_at_fpr: float | None
-    cost_threshold: float | None
-    aum: float | None
-    cost_curve_area: float | None
-    average_precision: float | None
-    calibration_error: float | None
-    partial_auc: float | None
-    partial_auc_mcclish: float | None
-    polynomial_auc: float | None
-    polynomial_auc_bound: float | None
-    tp: float | None
-    fp: float | None
-    tn: float | None
-    fn: float | None
-    accuracy: float | None
-    precision: float | None
-    recall: float | None
-    specificity: float | None
-    f1: float | None
-    balanced_accuracy: float | None
-    g_mean: float | None
-    harmonic_mean: float | None
-    kappa: float | None
-    kappa_m: float | None
-    kappa_per: float | None
-    mcc: float | None
-    cmd: float | None
-    drift: bool | None
-    reason: str | None
-    config: str
-
-    def __repr__(self) -> str:
-        return display.row_text(self)
-
-    def _repr_html_(self) -> str:
-        return display.record_html(self)
-
-
-def in_columns(numbers: FloatArray) -> FloatArray:
-    """Return numbers by `NUMBER_COLUMNS`, which may have been stored when there was no polynomial AUC yet."""
-    if numbers.shape[-1] != len(NUMBER_COLUMNS) - 2:
-        return numbers
-    place = NUMBER_COLUMNS.index("polynomial_auc")
-    return np.insert(numbers, [place, place], np.nan, axis=-1)
-
-
-def reason_text(codes: Sequence[int]) -> str | None:
-    """Put the reasons of one row into words; `codes` are those of `MEASURES`.
-
-    >>> reason_text([ONE_CLASS] * 2 + [OK] * (len(MEASURES) - 2))
-    'auc, auc_low: one class in window'
-    """
-    return reason_clauses(dict(zip(MEASURES, (REASONS[code] for code in codes), strict=True)))
 
 
 def with_failures(reason: str | None, failures: int) -> str | None:

@@ -6,18 +6,53 @@ only evaluates never loads pyarrow.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import Table as Table
 
+from .array_types import FloatArray, Int8Array, Int32Array, Int64Array
 from .errors import MissingPackageError
-from .events import NO_TIME
-from .rows import COLUMNS, COUNT_COLUMNS, TIME_COLUMNS, Rows
+from .row_columns import COLUMNS, COUNT_COLUMNS, TIME_COLUMNS
+from .time_units import NO_TIME
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pandas import DataFrame as DataFrame
+
+
+class ColumnsOfRows(Protocol):
+    """Rows in columns (`Rows`), as far as tables are made of them."""
+
+    @property
+    def keys(self) -> Sequence[tuple[str, str]]:
+        """The (model, slice) pairs that occur."""
+
+    @property
+    def key_codes(self) -> Int32Array:
+        """Which of the pairs a row belongs to, int32[n]."""
+
+    @property
+    def drift(self) -> Int8Array:
+        """1, 0, or -1 for null, int8[n]."""
+
+    @property
+    def config(self) -> str:
+        """The hash of the settings that made the rows."""
+
+    def __len__(self) -> int: ...
+
+    def integer(self, name: str) -> Int64Array:
+        """Return a column of integers; NO_TIME stands for null."""
+
+    def number(self, name: str) -> FloatArray:
+        """Return a column of masses or measures; NaN stands for null."""
+
+    def reason_texts(self) -> list[str | None]:
+        """Return the column of reasons."""
+
 
 TEXT_COLUMNS = ("model", "slice", "reason", "config")
 
@@ -36,7 +71,7 @@ ROW_SCHEMA = pa.schema([_field(name) for name in COLUMNS])
 """The columns of a row, in every sink."""
 
 
-def rows_to_arrow(rows: Rows) -> pa.RecordBatch:
+def rows_to_arrow(rows: ColumnsOfRows) -> pa.RecordBatch:
     """Return rows as a record batch with ROW_SCHEMA. O(cells); Python only for each (model, slice)."""
     n = len(rows)
     codes = pa.array(np.ascontiguousarray(rows.key_codes))
@@ -62,12 +97,12 @@ def rows_to_arrow(rows: Rows) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([column(name) for name in COLUMNS], schema=ROW_SCHEMA)
 
 
-def rows_to_table(rows: Rows) -> Table:
+def rows_to_table(rows: ColumnsOfRows) -> Table:
     """Return rows as a table of one record batch; see `Rows.to_arrow`."""
     return Table.from_batches([rows_to_arrow(rows)])
 
 
-def rows_to_pandas(rows: Rows) -> DataFrame:
+def rows_to_pandas(rows: ColumnsOfRows) -> DataFrame:
     """Return rows as a data frame; see `Rows.to_pandas`."""
     try:
         import pandas

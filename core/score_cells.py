@@ -34,16 +34,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from .events import Int64Array
+from .array_types import ByteArray, Int64Array, UInt64Array
 from .kernels import entry, inlined
 
 Cells = tuple[Int64Array, Int64Array, Int64Array]
 """Numbers of cells, ascending, with their negatives and positives."""
 
-UInt64Array = npt.NDArray[np.uint64]
-Bytes = npt.NDArray[np.uint8]
 
 FINEST = 488
 """The finest level: cells of at most four floats where shares are whole. Ranks fit 62 bits."""
@@ -283,7 +280,7 @@ def wire_size(distances: UInt64Array, negatives: UInt64Array, positives: UInt64A
 
 
 @inlined
-def write_number(number: Any, out: Bytes, at: int) -> int:
+def write_number(number: Any, out: ByteArray, at: int) -> int:
     """Write a number; return the place behind it."""
     while number >= 128:
         out[at] = (number & np.uint64(127)) | np.uint64(128)
@@ -294,7 +291,9 @@ def write_number(number: Any, out: Bytes, at: int) -> int:
 
 
 @entry
-def write_cells(distances: UInt64Array, negatives: UInt64Array, positives: UInt64Array, out: Bytes) -> None:
+def write_cells(
+    distances: UInt64Array, negatives: UInt64Array, positives: UInt64Array, out: ByteArray
+) -> None:
     """Write cells to a buffer of `wire_size`."""
     at = 0
     for place in range(len(distances)):
@@ -304,7 +303,7 @@ def write_cells(distances: UInt64Array, negatives: UInt64Array, positives: UInt6
 
 
 @entry
-def read_cells(data: Bytes, numbers: UInt64Array) -> bool:
+def read_cells(data: ByteArray, numbers: UInt64Array) -> bool:
     """Fill in numbers, three to a cell; return whether the data are so many, each in its shortest form."""
     at = 0
     for place in range(len(numbers)):

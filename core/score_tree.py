@@ -34,14 +34,15 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray, Int8Array, Int64Array
 from .errors import InputError
 from .exact_sums import SUM_CHUNKS
+from .kernel_records import empty_records, for_kernels, zero_record
+from .loss import LEAST_CAPACITY, fixed_point_scale
 from .score_tree_build import NOT_SORTED, buckets_needed, build, list_entries
 from .score_tree_check import check
 from .score_tree_inputs import (
-    FloatArray,
-    IntArray,
-    LabelArray,
+    MassCrossing,
     MissingEventError,
     as_counts,
     as_labels,
@@ -50,20 +51,7 @@ from .score_tree_inputs import (
     refuse_beyond_limit,
     refuse_stop,
 )
-from .score_tree_layout import (
-    BUCKET,
-    LEAST_CAPACITY,
-    MAX_WEIGHT,
-    NODE,
-    STATE,
-    Tree,
-    empty_records,
-    fixed_point_scale,
-    for_kernels,
-    keys_of,
-    scores_of,
-    zero_record,
-)
+from .score_tree_layout import BUCKET, MAX_WEIGHT, NODE, STATE, Tree, keys_of, scores_of
 from .score_tree_query import find_crossing, list_hull, rank_scores, roc_points, select_scores
 from .score_tree_rows import ROW, Ask, Chain, chain_room, read_row, scan
 from .score_tree_slide import (
@@ -78,7 +66,6 @@ from .score_tree_slide import (
 )
 from .score_tree_subset import list_subset, thin_hull
 from .score_tree_sums import begin_sums
-from .threshold_queries import MassCrossing
 from .window_sums import WINDOW_SUMS
 
 COST_CURVATURE = {(2, 2): 1.0, (1, 1): 0.0}
@@ -92,8 +79,8 @@ RANKING = Ask(1, 1, 1, 1, 1, 0.01, 0.5)
 class Hull(NamedTuple):
     """Vertices of the strict lower hull, from (0, 0) to (events, positives), lowest score first."""
 
-    x: IntArray  # events below
-    y: IntArray  # positives below
+    x: Int64Array  # events below
+    y: Int64Array  # positives below
 
 
 class DelongSums(NamedTuple):
@@ -117,8 +104,8 @@ class Entries(NamedTuple):
     """Distinct scores, ascending, with how many events of each class have them."""
 
     scores: FloatArray
-    positives: IntArray
-    negatives: IntArray
+    positives: Int64Array
+    negatives: Int64Array
 
 
 def empty_rows(count: int) -> Any:
@@ -393,7 +380,7 @@ class ScoreTree:
         values: FloatArray = (y[block] - y[block - 1]) / (x[block] - x[block - 1])
         return values
 
-    def rank(self, scores: npt.ArrayLike, side: str = "left") -> IntArray:
+    def rank(self, scores: npt.ArrayLike, side: str = "left") -> Int64Array:
         """Events below each score ("left"), or not above it ("right"). O(log k) each.
 
         >>> ScoreTree.from_sorted([1.0, 2.0], [1, 2], [0, 0]).rank([2.0], side="right").tolist()
@@ -485,7 +472,7 @@ class ScoreTree:
         roc_points(self._tree, at_tpr, np.array([float(share)]), out)
         return float(out[0])
 
-    def ranks(self, scores: FloatArray) -> IntArray:
+    def ranks(self, scores: FloatArray) -> Int64Array:
         """Return of each score: events below, positives below, events tied, positives tied. O(log k) each."""
         ranks = np.empty((len(scores), 4), np.int64)
         rank_scores(self._tree, scores, ranks)
@@ -501,8 +488,8 @@ class ScoreTree:
     def _load(
         self,
         scores: FloatArray,
-        positives: IntArray,
-        negatives: IntArray,
+        positives: Int64Array,
+        negatives: Int64Array,
         capacity: int,
         curvature: float,
         keeps_hull: bool,
@@ -545,13 +532,13 @@ class ScoreTree:
 
     def run(
         self,
-        labels: LabelArray,
+        labels: Int8Array,
         scores: FloatArray,
         sign: int,
         ring: Ring,
-        leaving: IntArray,
-        flags: LabelArray,
-        shifts: IntArray,
+        leaving: Int64Array,
+        flags: Int8Array,
+        shifts: Int64Array,
         ask: Ask,
         rows: Any,
         placements: FloatArray,
@@ -584,7 +571,7 @@ class ScoreTree:
             return False
         return True
 
-    def _apply(self, labels: LabelArray, scores: FloatArray, sign: int) -> int:
+    def _apply(self, labels: Int8Array, scores: FloatArray, sign: int) -> int:
         """Insert or remove a batch; return how many events that worked for."""
         course = zero_record(COURSE)
         course["window"] = NO_WINDOW

@@ -10,21 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from .kernel_records import at, whole
 from .kernels import inlined, kernel
 from .score_tree_bridge import find_bridge
 from .score_tree_bucket import clear, pairs_of_run, rebuild_hull
-from .score_tree_layout import (
-    BUCKET_CAPACITY,
-    LEFT,
-    MERGE_BELOW,
-    MERGED_AT_MOST,
-    NONE,
-    PAD_KEY,
-    RIGHT,
-    Tree,
-    at,
-    whole,
-)
+from .score_tree_layout import BUCKET_CAPACITY, LEFT, MERGE_BELOW, MERGED_AT_MOST, NONE, PAD_KEY, RIGHT, Tree
 
 
 @inlined

@@ -17,18 +17,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from .kernel_records import at, whole
 from .kernels import inlined, kernel
 from .score_tree_bucket import INFINITY, Change, slot_loss, slot_slope
-from .score_tree_layout import (
-    FAR,
-    LEFT,
-    RIGHT,
-    Tree,
-    at,
-    edge_loss,
-    hull_loss,
-    whole,
-)
+from .score_tree_layout import FAR, LEFT, RIGHT, Tree, edge_loss, hull_loss
 from .score_tree_machine import bits_below, bits_through, highest_bit, lowest_bit
 
 

@@ -16,15 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .kernel_records import whole
 from .kernels import inlined, kernel
-from .score_tree_layout import (
-    FAR,
-    NO_SLOT,
-    PAD_KEY,
-    SLOTS,
-    edge_loss,
-    whole,
-)
+from .score_tree_layout import FAR, NO_SLOT, PAD_KEY, SLOTS, edge_loss
 from .score_tree_machine import bits_below, bits_through, highest_bit, lowest_bit
 
 INFINITY = np.inf

@@ -10,20 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from .kernel_records import at, whole
 from .kernels import entry, inlined, kernel
 from .score_tree_balance import hang, pairs_below, set_height, take_bucket, take_node
 from .score_tree_bridge import find_bridge
 from .score_tree_bucket import pairs_of_run, rebuild_hull
-from .score_tree_layout import (
-    BULK_FILL,
-    FIRST_KEY,
-    LEFT,
-    NONE,
-    RIGHT,
-    Tree,
-    at,
-    whole,
-)
+from .score_tree_layout import BULK_FILL, FIRST_KEY, LEFT, NONE, RIGHT, Tree
 
 BUILT = 0
 NOT_SORTED = 1

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .loss import fixed_point_scale
 from .score_tree_layout import (
     BUCKET_CAPACITY,
     FIRST_KEY,
@@ -22,7 +23,6 @@ from .score_tree_layout import (
     PAD_KEY,
     RIGHT,
     Tree,
-    fixed_point_scale,
     scores_of,
 )
 from .window_sums import AREA, BRIER, LOG_LOSS

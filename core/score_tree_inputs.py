@@ -6,18 +6,15 @@ int8 labels, float64 scores, int64 counts. What is wrong is refused here, before
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray, Int8Array, Int64Array
 from .errors import InputError
 from .score_tree_layout import MAX_WEIGHT
 from .score_tree_slide import DONE, NOT_A_NUMBER
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-LabelArray = npt.NDArray[np.int8]
 
 
 class CapacityError(InputError):
@@ -33,7 +30,7 @@ def writeable(array: npt.NDArray[Any]) -> Any:
     return array if array.flags.writeable else array.copy()
 
 
-def as_labels(labels: npt.ArrayLike) -> LabelArray:
+def as_labels(labels: npt.ArrayLike) -> Int8Array:
     """Return labels as the kernels take them."""
     array = np.asarray(labels)
     if array.ndim != 1:
@@ -41,7 +38,7 @@ def as_labels(labels: npt.ArrayLike) -> LabelArray:
     wrong = (array != 0) & (array != 1)
     if wrong.any():
         raise InputError(f"labels: {array[wrong.argmax()]} is none; give 0 and 1, or False and True")
-    result: LabelArray = writeable(np.ascontiguousarray(array, dtype=np.int8))
+    result: Int8Array = writeable(np.ascontiguousarray(array, dtype=np.int8))
     return result
 
 
@@ -58,12 +55,12 @@ def as_scores(scores: npt.ArrayLike, length: int | None = None) -> FloatArray:
     return array
 
 
-def as_counts(counts: npt.ArrayLike) -> IntArray:
+def as_counts(counts: npt.ArrayLike) -> Int64Array:
     """Return whole numbers as the kernels take them."""
     array = np.asarray(counts)
     if array.ndim != 1 or (array.size and (array != np.floor(array)).any()):
         raise InputError(f"counts: shape {array.shape}, {array.dtype}; give whole numbers in one dimension")
-    result: IntArray = writeable(np.ascontiguousarray(counts, dtype=np.int64))
+    result: Int64Array = writeable(np.ascontiguousarray(counts, dtype=np.int64))
     return result
 
 
@@ -92,3 +89,13 @@ def refuse_stop(code: int, scores: FloatArray, event: int) -> None:
         raise InputError(f"scores: {scores[event]} at position {event}; drop such events before")
     if code != DONE:
         raise RuntimeError(f"slide: stopped by {code} at event {event}; this is a defect of ours")
+
+
+class MassCrossing(NamedTuple):
+    """A score, and the mass of the class asked for (own) and of the other one, above it and with it."""
+
+    score: float
+    own_above: float
+    other_above: float
+    own: float
+    other: float

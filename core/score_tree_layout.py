@@ -24,13 +24,14 @@ A place is a child of a node or the root: a node's id, or ~id (negative) of a bu
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from .kernels import BUCKET_SLOTS_VARIABLE, COMPILED, Integer, inlined
+from .kernel_records import at, whole
+from .kernels import BUCKET_SLOTS_VARIABLE, inlined
+from .loss import loss_in_fixed_point
 
 SLOTS = int(os.environ.get(BUCKET_SLOTS_VARIABLE, "64"))
 """Trip count of every loop over a bucket: fixed, so that it compiles to vectors without remainders.
@@ -138,40 +139,6 @@ class Tree(NamedTuple):
     sums: Any
 
 
-def for_kernels(records: Any) -> Any:
-    """Return records as kernels take them.
-
-    Compiled kernels know fields of any array, and numba recognises plain ones in a fraction of the
-    time; interpreted ones need fields as attributes.
-    """
-    return records if COMPILED else records.view(np.recarray)
-
-
-def empty_records(count: int, dtype: np.dtype[Any]) -> Any:
-    """Make room for records, beginning at a cache line."""
-    raw = np.empty(count * dtype.itemsize + 64, np.uint8)
-    start = -raw.ctypes.data % 64
-    return for_kernels(raw[start : start + count * dtype.itemsize].view(dtype))
-
-
-def zero_record(dtype: np.dtype[Any]) -> Any:
-    """Make one record of zeros."""
-    return for_kernels(np.zeros(1, dtype))
-
-
-def fixed_point_scale(capacity: int) -> float:
-    """2^61 / capacity, rounded down to a power of two: the sum of all losses stays below 2^59."""
-    return float(2 ** (61 - max(1, int(capacity - 1).bit_length())))
-
-
-LEAST_CAPACITY = 1024
-"""A tree without a window size starts with this capacity and doubles it."""
-
-# What kernels call casts, typed as what the casts mean (numba sees numpy's own):
-whole = cast(Callable[[Any], int], np.int64)
-at = cast(Callable[[Any], Any], np.uint64)  # unsigned: no code for negative indices
-
-
 @inlined
 def key_of(score: float) -> int:
     """Fold the score's bits so that integers order as scores do; beyond +-INFINITE_KEY: NaN."""
@@ -190,29 +157,6 @@ def score_of(key: int) -> float:
 def is_score(key: int) -> bool:
     """Whether a key comes from a number: no NaN folds into this range."""
     return (key <= INFINITE_KEY) & (key >= ~INFINITE_KEY)
-
-
-@inlined
-def scale_of_weight(weight: int) -> float:
-    """Return the fixed point of the capacity that a tree has which never held more than so many events."""
-    scale = 2.0**61 / LEAST_CAPACITY
-    room = whole(LEAST_CAPACITY)
-    while room < weight:
-        room *= 2
-        scale *= 0.5
-    return scale
-
-
-@inlined
-def loss_in_fixed_point(dx: Integer, dy: Integer, curvature: float, scale: float) -> int:
-    """Loss of a hull edge in fixed point: h(n, p) of Hand's measure, n = dx - dy, p = dy.
-
-    With w = n p / t, t = n + p: w / 2 for the cost density Beta(1, 1) (curvature 0), and
-    w (1 + w / t) / 2 for Beta(2, 2) (curvature 1).
-    """
-    inverse = 1.0 / dx
-    w = dy * (dx - dy) * inverse
-    return whole(0.5 * w * (1.0 + curvature * w * inverse) * scale)
 
 
 @inlined

@@ -12,21 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .kernel_records import at, whole
 from .kernels import entry, inlined, kernel
 from .score_tree_bucket import slot_of, slot_slope
 from .score_tree_build import neighbour, outermost_bucket
-from .score_tree_layout import (
-    FIRST_KEY,
-    LEFT,
-    NONE,
-    RIGHT,
-    SLOTS,
-    Tree,
-    at,
-    key_of,
-    score_of,
-    whole,
-)
+from .score_tree_layout import FIRST_KEY, LEFT, NONE, RIGHT, SLOTS, Tree, key_of, score_of
 from .score_tree_machine import bits_below, bits_through, highest_bit, lowest_bit
 
 

@@ -14,21 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .kernel_records import at, whole
 from .kernels import entry, inlined, kernel
+from .loss import loss_in_fixed_point, scale_of_weight
 from .score_tree_bucket import rebuild_hull
 from .score_tree_build import neighbour, outermost_bucket
-from .score_tree_layout import (
-    LEFT,
-    NONE,
-    RIGHT,
-    Tree,
-    at,
-    edge_loss,
-    hull_loss,
-    loss_in_fixed_point,
-    scale_of_weight,
-    whole,
-)
+from .score_tree_layout import LEFT, NONE, RIGHT, Tree, edge_loss, hull_loss
 from .score_tree_machine import lowest_bit
 from .score_tree_query import Vertex, last_on_chord, lay_out_hull, score_at, tpr_at_fpr, vertex_at_slope
 from .score_tree_sums import area_now, write_losses

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .kernel_records import at, whole
 from .kernels import entry, inlined
 from .score_tree_balance import has_room
-from .score_tree_layout import Tree, at, is_score, key_of, whole
+from .score_tree_layout import Tree, is_score, key_of
 from .score_tree_machine import prefetch
 from .score_tree_rows import Ask, Chain, write_row
 from .score_tree_update import NO_HINT, NOT_FOUND, descend, update
-from .steps import ENTERS, ROW_DUE
+from .step_marks import ENTERS, ROW_DUE
 
 _HELD_FIELDS: list[Any] = [("key", "i8"), ("bucket", "i4"), ("label", "i4")]
 HELD = np.dtype(_HELD_FIELDS)

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .kernel_records import at, whole
 from .kernels import entry, inlined
 from .score_tree_bucket import INFINITY
-from .score_tree_layout import LEFT, RIGHT, Tree, at, whole
+from .score_tree_layout import LEFT, RIGHT, Tree
 from .score_tree_machine import lowest_bit
 from .score_tree_query import Vertex, vertex_after
 

@@ -17,9 +17,10 @@ from __future__ import annotations
 from typing import Any
 
 from .exact_sums import add, add_times, rounded
+from .kernel_records import at, whole
 from .kernels import entry, inlined, kernel
 from .score_tree_build import neighbour, outermost_bucket
-from .score_tree_layout import FIRST_KEY, LEFT, NONE, RIGHT, Tree, at, score_of, whole
+from .score_tree_layout import FIRST_KEY, LEFT, NONE, RIGHT, Tree, score_of
 from .score_tree_query import entry_at
 from .window_sums import AREA, BRIER, LOG_LOSS, area_under_min, brier_term, log_loss_term
 

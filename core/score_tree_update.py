@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from .kernel_records import at, whole
 from .kernels import inlined
 from .score_tree_balance import (
     free_bucket,
@@ -35,17 +36,7 @@ from .score_tree_bucket import (
     slot_of,
     weigh_slot,
 )
-from .score_tree_layout import (
-    FAR,
-    LEFT,
-    NONE,
-    RIGHT,
-    Tree,
-    at,
-    hull_loss,
-    parent_of,
-    whole,
-)
+from .score_tree_layout import FAR, LEFT, NONE, RIGHT, Tree, hull_loss, parent_of
 from .score_tree_machine import bits_below
 from .score_tree_sums import note_event
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray, Int8Array, Int64Array
 from .errors import InputError
+from .kernel_records import empty_records, zero_record
+from .loss import LEAST_CAPACITY
 from .score_tree import NOTHING, RANKING, ScoreTree, empty_rows
 from .score_tree_inputs import (
-    FloatArray,
-    IntArray,
-    LabelArray,
     as_counts,
     as_labels,
     as_scores,
@@ -25,16 +25,16 @@ from .score_tree_inputs import (
     refuse_beyond_limit,
     refuse_stop,
 )
-from .score_tree_layout import LEAST_CAPACITY, SLOTS, empty_records, keys_of, scores_of, zero_record
+from .score_tree_layout import SLOTS, keys_of, scores_of
 from .score_tree_rows import Ask
 from .score_tree_slide import COURSE, HELD, LEAVING_GIVEN, NEEDS_RING, Ring
 from .score_tree_update import NO_HINT
-from .steps import ROW_DUE, Steps
+from .step_marks import ROW_DUE, Steps
 
 BRIDGES_FROM = 60
 """Strides that a window holds from which on bridges cost less than scans."""
 
-_NOBODY: IntArray = np.empty(0, np.int64)
+_NOBODY: Int64Array = np.empty(0, np.int64)
 _NO_FLAGS = np.empty(0, np.int8)
 _NO_ROWS = empty_rows(0)
 _NO_PLACEMENTS: FloatArray = np.empty(0)
@@ -166,7 +166,7 @@ class ScoreWindow:
         refuse_stop(code, s, int(self._course["event"]))
         return rows.view(np.recarray)
 
-    def take(self, labels: LabelArray, scores: FloatArray) -> None:
+    def take(self, labels: Int8Array, scores: FloatArray) -> None:
         """Apply events as `slide` does, without rows, for a caller that has checked them.
 
         labels, scores: contiguous int8 of 0 and 1, and finite float64, of one length. A window of a size,
@@ -185,7 +185,7 @@ class ScoreWindow:
             self._grow_ring()
         refuse_stop(code, scores, int(course["event"]))
 
-    def to_arrays(self) -> tuple[LabelArray, FloatArray]:
+    def to_arrays(self) -> tuple[Int8Array, FloatArray]:
         """Labels and scores of the window, oldest first. O(k)."""
         course = self._course
         order = (int(course["oldest"]) + np.arange(int(course["held"]))) % len(self._ring.events)
@@ -218,7 +218,7 @@ class ScoreWindow:
         room = 2 * len(self._ring.events) + 1
         self._fill_ring(labels, scores, room if self._size is None else min(room, self._size + 1))
 
-    def _fill_ring(self, labels: LabelArray, scores: FloatArray, room: int) -> None:
+    def _fill_ring(self, labels: Int8Array, scores: FloatArray, room: int) -> None:
         """Make a circle of these events, without hints."""
         events = empty_records(room, HELD)
         events["key"][: len(labels)] = keys_of(scores)
@@ -228,7 +228,7 @@ class ScoreWindow:
         self._course["oldest"] = 0
         self._course["held"] = len(labels)
 
-    def _leaving(self, leaving: npt.ArrayLike | None, events: int) -> IntArray:
+    def _leaving(self, leaving: npt.ArrayLike | None, events: int) -> Int64Array:
         """How many go with each event, checked before anything changes."""
         if self._size is not None:
             if leaving is not None:

@@ -15,10 +15,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from .events import EventBatch, Int32Array, Int64Array, TextColumn
+from .array_types import Int32Array, Int64Array
+from .events import EventBatch
 from .id_index import hash64_of_ids
 from .join_batches import LabelBatch, PredictionBatch
 from .shards import Shards
+from .text_columns import TextColumn
 
 
 @lru_cache(maxsize=1 << 18)  # some 40 MB; more models than that are hashed anew, in a microsecond

@@ -25,8 +25,8 @@ import numpy.typing as npt
 from scipy.special import betaln, chdtrc, ndtr
 from scipy.stats import binom, chi2, norm, rankdata, studentized_range
 
+from .array_types import FloatArray
 from .errors import ConfigError, InputError
-from .events import FloatArray
 
 Values = Sequence[float] | npt.NDArray[np.floating]
 

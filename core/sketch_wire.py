@@ -12,18 +12,10 @@ import zlib
 
 import numpy as np
 
+from .array_types import UInt64Array
 from .errors import CorruptBytesError, ForeignBytesError, FutureVersionError, TruncatedBytesError
 from .json_bytes import reading
-from .score_cells import (
-    EXACT,
-    LEAST_CELL_BYTES,
-    Cells,
-    UInt64Array,
-    partition_at,
-    read_cells,
-    wire_size,
-    write_cells,
-)  # fmt: skip
+from .score_cells import EXACT, LEAST_CELL_BYTES, Cells, partition_at, read_cells, wire_size, write_cells
 from .score_tree_layout import INFINITE_KEY
 
 MAGIC = b"RSAS"

@@ -15,8 +15,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .events import Int64Array, TextColumn
+from .array_types import Int64Array
 from .settings import OTHER, escape_slice, parse_slice
+from .text_columns import TextColumn
 
 _GROUPS = 1 << 62  # numbers of groups stay below
 

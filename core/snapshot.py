@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .bytes_reader import Reader, packed_text
 from .console import lines_text, name_text
 from .deduplicator import Deduplicator
 from .errors import (
@@ -35,13 +36,11 @@ from .errors import (
     TruncatedBytesError,
     check_settings,
 )
-from .evaluator_state import EvaluatorState, Reader, packed_text, read_evaluator, write_evaluator
-from .events import NO_TIME
-from .idle_models import IdleState
+from .evaluator_state import EvaluatorState, IdleState, read_evaluator, write_evaluator
 from .json_bytes import read_object, reading
-from .model_evaluator import ModelEvaluator
 from .settings import ADDED_SINCE, EvaluatorSettings, TableSettings
-from .source_partitions import END_OF_TIME, check_progress, clock_in_words
+from .source_partitions import check_progress, clock_in_words
+from .time_units import END_OF_TIME, NO_TIME
 from .windows import AllEvents, EveryEvents, LastEvents, duration_text
 
 if TYPE_CHECKING:
@@ -73,12 +72,15 @@ class Snapshot:
     beside: dict[str, bytes] = field(default_factory=dict)
 
     @classmethod
-    def of_evaluator(cls, evaluator: ModelEvaluator) -> Snapshot:
-        """Return the snapshot of a table of one."""
-        return cls(TableSettings(evaluator.settings), {}, (), (evaluator.state(),))
+    def of_evaluator(cls, settings: EvaluatorSettings, state: EvaluatorState) -> Snapshot:
+        """Return the snapshot of a table of one evaluator."""
+        return cls(TableSettings(settings), {}, (), (state,))
 
-    def one_evaluator(self, settings: EvaluatorSettings | None) -> ModelEvaluator:
-        """Return the evaluator of a snapshot that holds exactly one."""
+    def one_evaluator(self, settings: EvaluatorSettings | None) -> tuple[EvaluatorSettings, EvaluatorState]:
+        """Return the settings and the state of the only evaluator in the snapshot.
+
+        Raises OtherConfigurationError where the snapshot has other settings, or is of a shard.
+        """
         if settings is not None:
             self.check(replace(self.settings, evaluator=settings))
         if len(self.evaluators) != 1 or self.held or self.progress or self.beside:
@@ -86,13 +88,7 @@ class Snapshot:
                 f"the snapshot is of a shard, with {len(self.evaluators)} evaluators and {len(self.held)} "
                 "packets that wait, not of one evaluator; read it as a table (EvaluatorTable.from_bytes)"
             )
-        return self.rebuilt(self.evaluators[0], settings or self.settings.evaluator)
-
-    @staticmethod
-    def rebuilt(state: EvaluatorState, settings: EvaluatorSettings) -> ModelEvaluator:
-        """Return the evaluator of a state; CorruptBytesError where its numbers cannot be an evaluator's."""
-        with reading(f"{state.model!r} in a snapshot"):
-            return ModelEvaluator.from_state(settings, state)
+        return settings or self.settings.evaluator, self.evaluators[0]
 
     def check(self, wanted: TableSettings) -> None:
         """Raise OtherConfigurationError, naming every difference, unless the state was made for `wanted`."""

@@ -12,23 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .batch_wire import UNORDERED
 from .errors import InputError
-from .events import NO_TIME, UNORDERED, EventBatch
+from .events import EventBatch
 from .join_batches import LabelBatch
 from .json_bytes import reading, text_of, whole
 from .records import Batch, Clock, EndOfInput, EndOfPartition, Heartbeat, Record, StateMarker
 from .rejected import Rejected, details_of, in_words
 from .rejection_reasons import Reason
+from .time_units import END_OF_TIME, IDLE, NO_TIME
 
 if TYPE_CHECKING:
     from .settings import EvaluatorSettings
-
-END_OF_TIME = 2**63 - 1
-"""The clock of an input that has ended."""
-
-IDLE = END_OF_TIME - 1
-"""What a heartbeat of a partition that has been silent for long is settled up to: the clock does not wait for
-it any more, until it is heard of again."""
 
 
 @dataclass

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .events import FloatArray
+from .array_types import FloatArray
 from .polynomial_series import slopes_by_class
 from .standardised_kernels import add_gradient, scores_of_rows
 

@@ -27,8 +27,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from .evaluator_state import Reader, packed_text
-from .events import UNORDERED, EventBatch
+from .batch_wire import UNORDERED
+from .bytes_reader import Reader, packed_text
+from .events import EventBatch
 from .frames import framed, unframed
 from .join_batches import LabelBatch, PredictionBatch
 from .json_bytes import read_json, read_object, reading, text_of, whole

@@ -19,12 +19,13 @@ import numpy as np
 
 from .errors import OtherConfigurationError
 from .evaluator_state import EvaluatorState
-from .events import MAGIC, NO_TIME
+from .events import MAGIC
 from .json_bytes import read_object
 from .label_join import JoinSettings
 from .label_join_state import JoinState
 from .settings import ADDED_SINCE, TableSettings
 from .snapshot import DEDUPLICATOR, Snapshot
+from .time_units import NO_TIME
 from .windows import Adaptive, EveryEvents, LastDuration, LastEvents, parse_every, parse_window
 
 _FREE = (

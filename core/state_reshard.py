@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from .array_types import Int64Array
 from .deduplicator import Deduplicator
 from .errors import InputError
-from .evaluator_state import EvaluatorState
-from .events import EventBatch, Int64Array
+from .evaluator_state import EvaluatorState, IdleState
+from .events import EventBatch
 from .id_index import hash64_of_ids
-from .idle_models import IdleState
 from .input_order import RUNNER
 from .join_batches import LabelBatch, LabelRows, PredictionBatch
 from .json_bytes import read_object, whole

@@ -14,8 +14,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.polynomial import legendre
 
+from .array_types import FloatArray
 from .errors import ConfigError
-from .events import FloatArray
 
 Fit = Literal["least_squares", "chebyshev", "lower", "upper"]
 FITS: tuple[Fit, ...] = get_args(Fit)

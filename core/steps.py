@@ -4,14 +4,9 @@ A window policy and an emission are worked out here, once for all that keeps the
 and rows then follow the same steps. The times of the events held are kept here too, since windows and grids
 by time depend on them.
 
-A step is an event, or a moment at which time alone went by (a row on a grid is due). FLAGS say which:
-
-    EVENT   an event is applied; without ENTERS it came too late for the window and counts in `seq` alone
-    ENTERS  it comes into the window, before as many held events as `shifts` says (0: it is the newest)
-    ROW_DUE     a row is due after the step
-    FED     an adaptive window's signal was fed with it
-
-and `leaving` how many of the oldest go. Oldest is by arrival, in windows by time by (time, arrival).
+A step is an event, or a moment at which time alone went by (a row on a grid is due). The bits of its flag
+say which (`step_marks`), and `leaving` how many of the oldest events go. Oldest is by arrival, in windows by
+time by (time, arrival).
 
 The result is a pure function of the events and the settings: not of how events are cut into calls.
 """
@@ -22,10 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .events import NO_TIME, Int8Array, Int64Array
+from .array_types import Int8Array, Int64Array
 from .kernels import entry, inlined
 from .rings import move_on
-from .rows import INTEGER_COLUMNS
+from .row_columns import INTEGER_COLUMNS
+from .step_marks import ENTERS, EVENT, FED, ROW_DUE, Steps
+from .time_units import NO_TIME
 from .windows import (
     ADAPTIVE_EVENTS,
     Adaptive,
@@ -35,8 +32,6 @@ from .windows import (
     LastEvents,
     Window,
 )
-
-EVENT, ENTERS, ROW_DUE, FED = 1, 2, 4, 8
 
 SEQ, HELD, TIME_HEAD, NEXT_ROW, GREATEST, CLOCK, LAST_DUE, CHANGED, DRIFTED, AT = range(10)
 """Fields of a course, int64: events applied and held (where decisions has them, too), slot of the oldest in
@@ -88,22 +83,6 @@ def new_course() -> Int64Array:
     course = np.zeros(COURSE_FIELDS, np.int64)
     course[[GREATEST, CLOCK, LAST_DUE]] = NO_TIME
     return course
-
-
-class Steps(NamedTuple):
-    """Some steps; `events[i]` is the event of step i in its batch, or -1. `shifts` is empty for zeros."""
-
-    events: Int64Array
-    flags: Int8Array
-    leaving: Int64Array
-    shifts: Int64Array
-
-    def part(self, start: int, end: int) -> Steps:
-        """Return some of the steps; events are those of the whole batch."""
-        if start == 0 and end == len(self.flags):
-            return self
-        shifts = self.shifts[start:end] if len(self.shifts) else self.shifts
-        return Steps(self.events[start:end], self.flags[start:end], self.leaving[start:end], shifts)
 
 
 _NO_SHIFTS = np.empty(0, np.int64)

@@ -18,18 +18,9 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray
 from .errors import ConfigError, InputError
-from .score_tree_inputs import FloatArray, as_labels, as_scores
-
-
-class MassCrossing(NamedTuple):
-    """A score, and the mass of the class asked for (own) and of the other one, above it and with it."""
-
-    score: float
-    own_above: float
-    other_above: float
-    own: float
-    other: float
+from .score_tree_inputs import MassCrossing, as_labels, as_scores
 
 
 class ThresholdQueries(Protocol):

@@ -24,8 +24,10 @@ from typing import Any
 
 import numpy as np
 
+from .array_types import Int64Array
 from .errors import InputError
-from .events import EventBatch, IdColumn, Int64Array, TextColumn
+from .events import EventBatch
+from .text_columns import IdColumn, TextColumn
 
 _ID_BYTES = 64
 """Of an id, that are sorted in columns; events whose ids agree in so many are sorted one by one."""

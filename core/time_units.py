@@ -18,8 +18,18 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray, Int64Array
 from .errors import ConfigError
-from .events import NO_TIME, FloatArray, Int64Array
+
+NO_TIME = int(np.iinfo(np.int64).min)
+"""Microseconds that stand for "no time"."""
+
+END_OF_TIME = 2**63 - 1
+"""The clock of an input that has ended."""
+
+IDLE = END_OF_TIME - 1
+"""What a heartbeat of a partition that has been silent for long is settled up to: the clock does not wait for
+it any more, until it is heard of again."""
 
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """Ticks of a time unit in a second."""

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .array_types import FloatArray, Int8Array, Int64Array
 from .decisions import (
     CLASSES,
     CORRECT,
@@ -39,11 +40,10 @@ from .decisions import (
     write_ratio,
     write_recall_means,
 )
-from .events import FloatArray, Int8Array, Int64Array
 from .exact_sums import SUM_CHUNKS, add, add_sums, compare, rounded
 from .kernels import Integer, scanning
 from .rings import move_on
-from .rows import (
+from .row_columns import (
     CHANCE_IS_CERTAIN,
     EMPTY_MARGIN,
     MAJORITY_IS_RIGHT,
@@ -52,7 +52,7 @@ from .rows import (
     PERSISTENT_IS_RIGHT,
 )
 from .settings import MEASURES
-from .steps import ENTERS, EVENT, FED, ROW_DUE
+from .step_marks import ENTERS, EVENT, FED, ROW_DUE
 from .weighted_tree_rows import times_power
 
 GONE = 8

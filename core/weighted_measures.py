@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .events import FloatArray
+from .array_types import FloatArray
+from .kernel_records import empty_records, whole
 from .kernels import scanning
-from .score_tree_layout import empty_records, whole
 from .weighted_tree_layout import EDGE
 from .weighted_tree_sums import push_edge
 

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray, Int8Array, Int64Array
 from .errors import InputError
-from .events import FloatArray, Int8Array, Int64Array
 from .ranking import z_of
+from .row_columns import NUMBER_COLUMNS, OUT_OF_RANGE
 from .row_measures import h_measure, write_polynomial_auc
-from .rows import NUMBER_COLUMNS, OUT_OF_RANGE
 from .score_tree_inputs import MissingEventError
 from .settings import MEASURES, PRIORS_OF_WINDOW, EvaluatorSettings, SeverityCost
 from .weighted_measures import (

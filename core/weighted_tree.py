@@ -32,19 +32,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray, Int64Array
 from .errors import InputError
-from .rows import NUMBER_COLUMNS
+from .kernel_records import empty_records, for_kernels
+from .row_columns import NUMBER_COLUMNS
 from .score_tree import KolmogorovSmirnov
-from .score_tree_inputs import (
-    FloatArray,
-    IntArray,
-    MissingEventError,
-    as_labels,
-    as_scores,
-)
-from .score_tree_layout import empty_records, for_kernels
+from .score_tree_inputs import MassCrossing, MissingEventError, as_labels, as_scores
 from .settings import MEASURES
-from .threshold_queries import MassCrossing
 from .weighted_tree_build import build, group_events, leaves_needed, list_entries, nodes_needed, ties_of
 from .weighted_tree_check import check
 from .weighted_tree_inputs import as_finite_scores, as_signs, as_weights
@@ -94,8 +88,8 @@ class WeightedEntries(NamedTuple):
     scores: FloatArray
     negatives: FloatArray
     positives: FloatArray
-    negative_events: IntArray
-    positive_events: IntArray
+    negative_events: Int64Array
+    positive_events: Int64Array
     negative_squares: FloatArray
     positive_squares: FloatArray
 
@@ -228,7 +222,9 @@ class WeightedTree:
                 "of the batch); nothing was changed"
             )
 
-    def run(self, batch: Batch, ask: RowAsk, plan: RowPlan, placements: FloatArray, course: IntArray) -> int:
+    def run(
+        self, batch: Batch, ask: RowAsk, plan: RowPlan, placements: FloatArray, course: Int64Array
+    ) -> int:
         """Run the batch kernel from where `course` stands, for `WeightedRanking`: arrays are checked.
 
         Makes room and scale where it is asked to; returns DONE, MISSING or NEEDS_REBUILD.

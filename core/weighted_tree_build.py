@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .kernel_records import at, whole
 from .kernels import entry
-from .score_tree_layout import at, whole
 from .weighted_tree_layout import (
     LEAF_FILL,
     NODE_FILL,

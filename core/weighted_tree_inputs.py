@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from .array_types import FloatArray, Int8Array
 from .errors import InputError
-from .score_tree_inputs import FloatArray, LabelArray, as_scores, writeable
+from .score_tree_inputs import as_scores, writeable
 
 
 def as_weights(weights: npt.ArrayLike, length: int) -> FloatArray:
@@ -30,10 +31,10 @@ def as_finite_scores(scores: npt.ArrayLike, length: int) -> FloatArray:
     return array
 
 
-def as_signs(signs: npt.ArrayLike, length: int) -> LabelArray:
+def as_signs(signs: npt.ArrayLike, length: int) -> Int8Array:
     """Return signs as the kernels take them: 1 or -1."""
     array = np.ascontiguousarray(signs, dtype=np.int8)
     if array.shape != (length,) or not (np.abs(array) == 1).all():
         raise InputError(f"signs: shape {array.shape} for {length} events; give 1 or -1 for each")
-    result: LabelArray = writeable(array)
+    result: Int8Array = writeable(array)
     return result

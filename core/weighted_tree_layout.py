@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .kernel_records import at, empty_records, whole, zero_record
 from .kernels import inlined, kernel
 from .score_tree_layout import SLOTS as SLOTS_OF_COUNTS
-from .score_tree_layout import at, empty_records, whole, zero_record
 
 SLOTS = min(32, SLOTS_OF_COUNTS)
 """Entries of a leaf; set to 8, with nodes of 4, in tests, where splits and merges are then common."""

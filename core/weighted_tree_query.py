@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from .kernel_records import at, whole
 from .kernels import inlined, kernel
-from .score_tree_layout import at, whole
 from .weighted_tree_layout import (
     FLAT,
     LARGEST_FLOAT,

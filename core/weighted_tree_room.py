@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .score_tree_layout import empty_records
+from .kernel_records import empty_records
 from .weighted_tree_layout import EDGE, ROOM_AHEAD, Forest, empty_forest
 from .weighted_tree_sums import hull_room, move_all_hulls
 

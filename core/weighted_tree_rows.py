@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .kernel_records import at, whole
 from .kernels import entry, inlined, kernel
-from .rows import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
-from .score_tree_layout import at, whole
+from .row_columns import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
 from .settings import MEASURES
 from .weighted_tree_layout import (
     FAINT,

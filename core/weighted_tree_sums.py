@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from .kernel_records import at, whole
 from .kernels import entry, inlined, kernel
-from .score_tree_layout import at, whole
 from .weighted_tree_layout import (
     FAINT_ANYWHERE,
     FRESH,

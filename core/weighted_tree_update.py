@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from .kernel_records import at, whole
 from .kernels import inlined, kernel, scanning
-from .score_tree_layout import at, whole
 from .weighted_tree_layout import (
     FAN,
     LARGEST,

@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .array_types import FloatArray, Int8Array, Int64Array
 from .decisions import HEAD, HELD, LAST_SEEN, MAJORITY_HITS, PERSISTENT_HITS, SEQ
-from .events import NO_TIME, FloatArray, Int8Array, Int64Array
 from .exact_sums import SUM_CHUNKS
-from .roc_curve import RocCurve, curve_of_entries
-from .rows import INTEGER_COLUMNS, Rows
+from .roc_curve import curve_of_entries
+from .row_columns import INTEGER_COLUMNS
+from .row_curves import RocCurve
+from .rows import Rows
 from .settings import MEASURES, EvaluatorSettings
-from .steps import ENTERS, ROW_DUE, Steps
+from .step_marks import ENTERS, ROW_DUE, Steps
+from .time_units import NO_TIME
 from .weighted_decisions import (
     GONE,
     Changes,
@@ -36,7 +39,7 @@ from .weighted_ranking import WeightedRanking
 from .windows import Fading
 
 if TYPE_CHECKING:
-    from .model_evaluator import Columns
+    from .evaluator_columns import Columns
 
 _EVENTS = INTEGER_COLUMNS.index("window_events")
 _START, _END = INTEGER_COLUMNS.index("window_start"), INTEGER_COLUMNS.index("window_end")

@@ -27,7 +27,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from .events import NO_TIME, FloatArray, Int64Array
+from .array_types import FloatArray, Int64Array
+from .time_units import NO_TIME
 
 Times = TypeVar("Times", FloatArray, Int64Array)
 

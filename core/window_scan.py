@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from .events import FloatArray, Int8Array, Int64Array
+from .array_types import FloatArray, Int8Array, Int64Array
 from .exact_sums import SUM_CHUNKS, add, add_times, rounded
 from .kernels import Integer, scanning
+from .loss import loss_in_fixed_point
 from .rings import move_on
-from .rows import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, TOO_FEW
-from .score_tree_layout import loss_in_fixed_point
+from .row_columns import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, TOO_FEW
 from .settings import MEASURES, RANKING_MEASURES
 from .window_sums import area_under_min, brier_term, log_loss_term
 

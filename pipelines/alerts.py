@@ -13,7 +13,8 @@ import pyarrow.parquet
 from ..core.alert_rules import AlertRule, Change, parse_alert
 from ..core.alerts import checked_rules
 from ..core.errors import ConfigError
-from ..core.rows import MASS_COLUMNS, Rows
+from ..core.row_columns import MASS_COLUMNS
+from ..core.rows import Rows
 from ..core.settings import (
     COSTLY_MEASURES,
     MEASURES,
@@ -23,9 +24,9 @@ from ..core.settings import (
 )
 from ..core.windows import Adaptive, AllEvents
 from ..transforms.alert import Alert
+from ..transforms.event_fields import EventFields
 from ..transforms.sinks import SinkOptions, write_batches
 from ..transforms.table_kinds import ALERTS
-from ..transforms.validate import EventFields
 from ..transforms.write_alerts import AlertBatches
 
 _SHOWN = 20

@@ -21,8 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from rocsteady import __version__
-
+from .. import __version__
 from ..core.console import ConsoleFormatter, say, show_error, show_warning
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.near_names import near_names

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from ..core.array_types import FloatArray
 from ..core.comparisons import COMPARED, Checkpoint, ComparisonRow, compare_learners, found_since, last_usable
 from ..core.console import say
 from ..core.errors import ConfigError, InputError
-from ..core.events import FloatArray
-from ..core.rows import MeasureRow
+from ..core.row_records import MeasureRow
 from ..core.settings import parse_slice
 from ..transforms.comparison_tables import comparisons_to_arrow
 from ..transforms.read_rows import distinct_rows, row_files, row_values

@@ -32,8 +32,8 @@ from ..core.settings import EvaluatorSettings, TableSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..core.windows import Adaptive, EveryEvents, LastEvents, duration_text
 from ..runners.presets import choose_runner
+from ..transforms.event_fields import EventFields
 from ..transforms.list_files import list_sources
-from ..transforms.validate import EventFields
 from ..transforms.write_table import check_output
 from .evaluate import evaluate_and_report
 from .evaluation import Beside, Evaluation, Join

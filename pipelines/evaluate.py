@@ -24,7 +24,7 @@ from ..core.standard_streams import write_out
 from ..core.temporary_folders import temporary_folder
 from ..transforms import time_doubts
 from ..transforms.evaluate_shards import EvaluateShards
-from ..transforms.event_fields import Role
+from ..transforms.event_fields import EventFields, Role
 from ..transforms.file_formats import CHUNK_ROWS, SourceFile
 from ..transforms.file_partition import FilePartition
 from ..transforms.join_labels import JoinShards
@@ -33,7 +33,6 @@ from ..transforms.read_stream import ReadStream
 from ..transforms.sinks import is_streamed, write_batches
 from ..transforms.stateful_machine import Brings
 from ..transforms.table_kinds import CURVES, DEAD_LETTERS
-from ..transforms.validate import EventFields
 from ..transforms.write_curves import curve_batches
 from ..transforms.write_states import ReadStates, WriteStates, brought_state, step_of
 from .alerts import read_messages, watch_rows
@@ -122,7 +121,9 @@ def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int
 
 def report_on(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[str]) -> None:
     """Write the page about a job whose files are written."""
-    from .report import TITLE, EventCounters, read_tables, rows_settings, write_report
+    from ..transforms.read_tables import read_tables, rows_settings
+    from .report import TITLE, write_report
+    from .report_rows import EventCounters
 
     files = [
         *([job.output] if outcome.counts["rows_written"] else []),

@@ -47,8 +47,8 @@ from .progress import goes_on
 from .prometheus import served
 from .runner_log import RunnerLog
 from .savepoint import check_savepoint
-from .state import state_taken_up
 from .stream_input import Topics, followed_on, refuse_outputs_to, streams_of, topics_of
+from .take_up import state_taken_up
 
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:

@@ -30,11 +30,12 @@ from ..core.windows import (
     parse_window,
 )
 from ..runners.presets import Runner, RunnerError, choose_runner
+from ..transforms.event_fields import EventFields
 from ..transforms.file_formats import SourceFile
 from ..transforms.kafka_topic import is_kafka
 from ..transforms.list_files import list_sources
 from ..transforms.time_formats import checked_format
-from ..transforms.validate import EventFields, Timing
+from ..transforms.validate import Timing
 from .evaluation import Join
 from .outputs import is_text
 

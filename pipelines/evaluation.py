@@ -10,13 +10,14 @@ from typing import Literal, NamedTuple
 from ..core.label_join import JoinSettings
 from ..core.settings import TableSettings
 from ..runners.presets import Runner
+from ..transforms.event_fields import EventFields
 from ..transforms.file_formats import SourceFile, everywhere
 from ..transforms.packets import Cut
 from ..transforms.read_stream import TICK_SECONDS, Way
 from ..transforms.sinks import PLAIN_SINKS, SinkOptions
 from ..transforms.state_folder import EVALUATORS, JOIN, Export, Step, new_id
 from ..transforms.stream_reader import StreamInput
-from ..transforms.validate import ANY_TIME, EventFields, Timing
+from ..transforms.validate import ANY_TIME, Timing
 from .alerts import Alerts
 from .exit_status import FailRule
 

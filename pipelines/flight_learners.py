@@ -39,8 +39,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from ..core.array_types import FloatArray
 from ..core.errors import InputError, RocsteadyError
-from ..core.events import FloatArray
 from ..core.temporary_folders import temporary_folder
 from . import flight_models, flight_streams
 from . import flights as flights_module

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..core.events import FloatArray, Int64Array
+from ..core.array_types import FloatArray, Int64Array
 from .flights import MINUTE, Flights
 
 LONGEST_WAY = 6 * 60 * MINUTE

@@ -37,8 +37,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import compute, csv
 
+from ..core.array_types import FloatArray, Int8Array, Int64Array
 from ..core.errors import InputError
-from ..core.events import NO_TIME, FloatArray, Int8Array, Int64Array
+from ..core.time_units import NO_TIME
 
 DATA_FILES = ("flights.csv.zip", "weather.csv", "airports.csv")
 LATE_MINUTES = 15

@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from ..core.errors import ConfigError, InputError
+from ..transforms.chunk import Chunk
 from ..transforms.columns import number, numbers, texts
 from ..transforms.event_fields import EventFields
-from ..transforms.file_formats import Chunk, SourceFile
+from ..transforms.file_formats import SourceFile
 from ..transforms.file_partition import read_batches
 from ..transforms.generated_streams import GENERATED
 from ..transforms.validate import LABELS

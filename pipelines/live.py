@@ -28,7 +28,7 @@ from ..core.alerts import AlertTable
 from ..core.console import say
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.evaluator_table import warm_up
-from ..core.events import NO_TIME, EventBatch
+from ..core.events import EventBatch
 from ..core.records import EndOfInput, StateImport
 from ..core.rejected import Rejected
 from ..core.rows import Rows
@@ -37,6 +37,7 @@ from ..core.sharding import shard_key
 from ..core.state_export import ShardState
 from ..core.state_import import taken_up
 from ..core.temporary_folders import temporary_folder
+from ..core.time_units import NO_TIME
 from ..core.windows import microseconds
 from ..transforms import metrics, progress, time_doubts
 from ..transforms.append_table import STDOUT, TableSink, is_appendable

@@ -203,7 +203,8 @@ class _Gathered(beam.DoFn):
 
 def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
     """Write the page about a job whose tables are written."""
-    from .report import rows_settings, write_report
+    from ..transforms.read_tables import rows_settings
+    from .report import write_report
     from .report_rows import count_dead_letters
 
     rows_path, comparisons_path, means_path, letters_path = tables

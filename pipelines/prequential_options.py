@@ -8,7 +8,8 @@ from typing import cast
 from ..core.comparisons import COMPARED
 from ..core.errors import ConfigError
 from ..core.folds import Folds, Method
-from ..core.learners import LearnerSpec, Task
+from ..core.instances import Task
+from ..core.learners import LearnerSpec
 from ..core.prequential_settings import PrequentialSettings
 from ..core.settings import EvaluatorSettings
 from ..transforms.event_fields import EventFields

@@ -19,7 +19,7 @@ from ..transforms import progress, time_doubts
 from .alerts import said as alerts_said
 
 if TYPE_CHECKING:
-    from ..transforms.validate import EventFields
+    from ..transforms.event_fields import EventFields
     from .evaluation import Evaluation, Outcome
 
 _SECONDS_BETWEEN = {True: 0.2, False: 10.0}

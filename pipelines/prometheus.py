@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rocsteady import __version__
-
+from .. import __version__
 from ..core.errors import ConfigError, InputError, MissingPackageError
 from ..transforms import metrics
 

@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from ..core.console import say
 from ..core.errors import ConfigError, InputError, RocsteadyError
-from ..core.events import NO_TIME
 from ..core.standard_streams import write_out
+from ..core.time_units import NO_TIME
 from ..core.windows import microseconds
 from ..transforms import time_doubts
 from ..transforms.columns import instant

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from ..core.events import FloatArray, Int64Array
+from ..core.array_types import FloatArray, Int64Array
 from ..core.window_differences import (
     FEWEST,
     comparable_half_width,

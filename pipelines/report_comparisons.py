@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..core.array_types import FloatArray, Int64Array
 from ..core.comparisons import COMPARED, DESCRIPTIVE, LOWER_IS_BETTER, Checkpoint, found_since, last_usable
-from ..core.events import FloatArray, Int64Array
 from ..core.significance import alike
 from .report_rows import floats
 

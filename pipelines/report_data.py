@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..core.events import Int64Array
+from ..core.array_types import Int64Array
 from ..core.row_reasons import reasons_by_measure
 from .report_measures import HEADLINES
 from .report_rows import ReportRows, floats

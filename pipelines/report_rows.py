@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ..core.events import FloatArray, Int64Array
+from ..core.array_types import FloatArray, Int64Array
 from ..core.rows_arrow import ROW_SCHEMA
 from .report_text import counted
 

@@ -22,12 +22,14 @@ from apache_beam.utils.windowed_value import WindowedValue
 from ..core.alert_rows import AlertRow, WatchedRows, numbers_of, watched_columns
 from ..core.alert_rules import AlertRule, parse_alert
 from ..core.alerts import AlertTable, checked_rules
+from ..core.array_types import FloatArray, Int64Array
 from ..core.errors import ConfigError, InputError
-from ..core.events import NO_TIME, FloatArray, Int64Array
-from ..core.rows import INTEGER_COLUMNS, TIME_COLUMNS, Rows
+from ..core.row_columns import INTEGER_COLUMNS, TIME_COLUMNS
+from ..core.rows import Rows
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..core.sharding import shard_key, shard_of
 from ..core.state_machine import Pane
+from ..core.time_units import NO_TIME
 from .stateful_machine import RunStateMachine, refuse_merging_windows, timestamp
 
 _PACKED_ROWS = 10_000

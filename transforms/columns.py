@@ -25,8 +25,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..core import settings
-from ..core.events import NO_TIME, FloatArray, IdColumn, Int32Array, Int64Array, TextColumn
-from ..core.time_units import AFTER_LAST_TIME, FIRST_TIME, PER_SECOND, from_float_ticks, from_ticks
+from ..core.array_types import FloatArray, Int32Array, Int64Array
+from ..core.text_columns import IdColumn, TextColumn
+from ..core.time_units import AFTER_LAST_TIME, FIRST_TIME, NO_TIME, PER_SECOND, from_float_ticks, from_ticks
 from .time_formats import parse_moments
 
 EXACT = 1 << 53

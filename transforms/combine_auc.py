@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from apache_beam.coders import RowCoder, registry
 
+from ..core.array_types import FloatArray, Int8Array
 from ..core.auc_sketch import DEFAULT_MAX_BYTES, AucSketch
 from ..core.evaluator_inputs import checked_events
-from ..core.events import FloatArray, Int8Array
+from ..core.row_columns import ONE_CLASS, OUT_OF_RANGE, REASONS
 from ..core.row_reasons import reason_clauses
-from ..core.rows import ONE_CLASS, OUT_OF_RANGE, REASONS
 from ..core.settings import PRIORS_OF_WINDOW, BetaCost, Cost, EvaluatorSettings
 from ..core.sketch_wire import packed_size
 from .combine_events import CombineEvents

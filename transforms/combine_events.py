@@ -18,8 +18,8 @@ import numpy.typing as npt
 from apache_beam.coders import BytesCoder
 from apache_beam.typehints.decorators import IOTypeHints
 
+from ..core.array_types import FloatArray, Int8Array
 from ..core.errors import InputError
-from ..core.events import FloatArray, Int8Array
 
 _EVENT = np.dtype([("score", "<f8"), ("label", "i1")])
 _PACK_EVENT = struct.Struct("<db").pack

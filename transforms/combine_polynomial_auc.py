@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from apache_beam.coders import RowCoder, registry
 
-from ..core.events import FloatArray, Int8Array
+from ..core.array_types import FloatArray, Int8Array
 from ..core.polynomial_auc import (
     DEFAULT_DEGREE,
     NearFit,
@@ -16,7 +16,7 @@ from ..core.polynomial_auc import (
     checked_events_within,
     packed_size,
 )
-from ..core.rows import ONE_CLASS, REASONS
+from ..core.row_columns import ONE_CLASS, REASONS
 from .combine_events import CombineEvents
 
 

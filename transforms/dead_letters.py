@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..core.events import Int64Array
+from ..core.array_types import Int64Array
 from ..core.rejection_reasons import Reason, RejectedKind
 
 DEAD_LETTER_SCHEMA = pa.schema(

@@ -17,7 +17,8 @@ import pyarrow as pa
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ..core.errors import ConfigError
-from ..core.rows import MeasureRow, Rows
+from ..core.row_records import MeasureRow
+from ..core.rows import Rows
 from ..core.rows_arrow import rows_to_arrow
 from ..core.settings import (
     PARTIAL_FPR,

@@ -23,8 +23,10 @@ from ..core.errors import ConfigError, CorruptBytesError
 from ..core.evaluator_table import EvaluatorTable, warm_up
 from ..core.json_bytes import read_json, reading
 from ..core.rejected import Rejected
-from ..core.roc_curve import RocCurve, WindowCurve
-from ..core.rows import INTEGER_COLUMNS, NUMBER_COLUMNS, MeasureRow, Rows
+from ..core.row_columns import INTEGER_COLUMNS, NUMBER_COLUMNS
+from ..core.row_curves import RocCurve, WindowCurve
+from ..core.row_records import MeasureRow
+from ..core.rows import Rows
 from ..core.settings import MEASURES, TableSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..core.sharding import number_of

@@ -7,14 +7,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ..core.array_types import BoolArray
 from ..core.rejection_reasons import Reason
 from ..core.time_units import likely_form
 from .columns import instant, number, plain, valid_text
 
-BoolArray = npt.NDArray[np.bool_]
 Verdict = Callable[[object], tuple[Reason, str] | None]
 """Says what is wrong with one value, without the value: "is not a number"; None: it is missing."""
 

@@ -33,10 +33,11 @@ import pyarrow.parquet
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
+from ..core.array_types import Int64Array
 from ..core.errors import InputError, RocsteadyError
-from ..core.events import Int64Array
 from ..core.rejection_reasons import Reason
-from .dead_letters import NO_LETTERS, DeadLetter, DeadLetters, RawRecords
+from .chunk import Chunk
+from .dead_letters import NO_LETTERS, DeadLetter, DeadLetters
 from .text_forms import json_objects
 from .whole_lines import SHOWN_BYTES
 
@@ -57,30 +58,6 @@ DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
 
 NO_TEXT = "\ufdd0"
 """The code point, never used in text, that stands for a byte that is not UTF-8."""
-
-
-class Chunk(NamedTuple):
-    """Consecutive records of a source.
-
-    first_position  of the first record, in the batch or dead
-    batch           the records that are rows; columns of any types
-    positions       int64, of every row of the batch; None where they are consecutive
-    dead            the records that are no rows
-    bytes_read      how far into the file the reader is, about
-    raw             gives whole records, where the batch does not have all of their fields
-    """
-
-    first_position: int
-    batch: pa.RecordBatch
-    positions: Int64Array | None
-    dead: DeadLetters
-    bytes_read: int = 0
-    raw: RawRecords | None = None
-
-    @property
-    def records(self) -> int:
-        """How many records there are, dead ones among them."""
-        return int(self.batch.num_rows) + len(self.dead)
 
 
 def has_scheme(path: str) -> bool:

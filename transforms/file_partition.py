@@ -8,20 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.events import NO_TIME, EventBatch, Int64Array
+from ..core.array_types import Int64Array
+from ..core.events import EventBatch
 from ..core.join_batches import LabelBatch, PredictionBatch
-from ..core.source_partitions import END_OF_TIME
+from ..core.time_units import END_OF_TIME, NO_TIME
+from .chunk import Chunk
 from .columns import instants
 from .dead_letters import DeadLetters
 from .event_fields import EventFields, Role
-from .file_formats import (
-    CHUNK_ROWS,
-    DAMAGE,
-    Chunk,
-    SourceFile,
-    csv_chunks,
-    parquet_chunks,
-)
+from .file_formats import CHUNK_ROWS, DAMAGE, SourceFile, csv_chunks, parquet_chunks
 from .generated_streams import GENERATED, generated_chunks
 from .json_lines import json_chunks
 from .list_files import column_names

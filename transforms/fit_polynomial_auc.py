@@ -12,9 +12,9 @@ import numpy.typing as npt
 from apache_beam.pvalue import AsSingleton
 from apache_beam.transforms.window import GlobalWindows
 
+from ..core.array_types import FloatArray
 from ..core.errors import ConfigError, InputError
 from ..core.evaluator_inputs import as_array, as_numbers
-from ..core.events import FloatArray
 from ..core.pair_objectives import Objective, PairFit
 from ..core.polynomial_fit import Direction, FitSettings, FitState, PolynomialAucModel, begin
 from ..core.polynomial_passes import Sums, checked_rows

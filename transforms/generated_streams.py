@@ -11,8 +11,8 @@ from apache_beam.pvalue import PBegin, PCollection
 
 from ..core.errors import ConfigError
 from ..core.generators import SCHEME, GeneratedStream, Instance
+from .chunk import Chunk
 from .dead_letters import NO_LETTERS
-from .file_formats import Chunk
 
 CHUNK_ROWS = 8_192
 

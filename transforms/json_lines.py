@@ -20,12 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
+from ..core.array_types import Int64Array
 from ..core.errors import InputError
-from ..core.events import Int64Array
 from ..core.rejection_reasons import Reason
+from .chunk import Chunk
 from .columns import EXACT, json_record
 from .dead_letters import NO_LETTERS, DeadLetter, DeadLetters
-from .file_formats import HEAD_BYTES, Chunk, SourceFile, arrow_buffer, unpacked
+from .file_formats import HEAD_BYTES, SourceFile, arrow_buffer, unpacked
 from .record_batches import records_to_batch
 from .whole_lines import MOST_LINE_BYTES, LongLine, line_blocks, without_blank_lines
 

@@ -23,9 +23,10 @@ from typing import NamedTuple, Protocol
 from ..core.console import logger
 from ..core.errors import InputError, RocsteadyError
 from ..core.rejection_reasons import Reason
+from .chunk import Chunk
 from .dead_letters import DeadLetter, DeadLetters
 from .event_fields import EventFields
-from .file_formats import FORMATS, Chunk, SourceFile
+from .file_formats import FORMATS, SourceFile
 from .file_partition import read_batches
 from .folder_partition import END_FILE, is_whole
 from .json_lines import keys_of_first, line_chunks

@@ -22,10 +22,10 @@ from ..core.events import EventBatch
 from ..core.records import Batch
 from ..core.rejection_reasons import Reason
 from ..core.sharding import shard_key, split_by_shard, split_records
+from .chunk import Chunk
 from .columns import json_record
 from .dead_letters import NO_LETTERS, DeadLetter, DeadLetters
 from .event_fields import EventFields, Role
-from .file_formats import Chunk
 from .packed_events import fitting
 from .record_batches import records_to_batch
 from .validate import ANY_TIME, validate_as

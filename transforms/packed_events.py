@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..core.batch_wire import UNORDERED
 from ..core.errors import InputError
-from ..core.events import UNORDERED, EventBatch, TextColumn
+from ..core.events import EventBatch
+from ..core.text_columns import TextColumn
 from ..core.time_units import AFTER_LAST_TIME, FIRST_TIME
 from .event_fields import EventFields
 from .validate import binary_labels

@@ -11,10 +11,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ..core.events import NO_TIME, EventBatch
+from ..core.events import EventBatch
 from ..core.join_batches import LabelBatch, PredictionBatch
 from ..core.records import EndOfPartition, Heartbeat, StateMarker
 from ..core.sharding import shard_key, split_records
+from ..core.time_units import NO_TIME
 from .file_partition import with_packet
 
 

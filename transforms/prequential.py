@@ -13,10 +13,12 @@ from apache_beam.transforms.window import GlobalWindows
 from ..core.comparisons import ComparisonRow, FoldMean
 from ..core.errors import ConfigError
 from ..core.folds import Folds, Method
-from ..core.learners import LearnerSpec, Task
+from ..core.instances import Task
+from ..core.learners import LearnerSpec
 from ..core.prequential import FoldOutput
 from ..core.prequential_settings import PrequentialSettings
-from ..core.rows import MeasureRow, Rows
+from ..core.row_records import MeasureRow
+from ..core.rows import Rows
 from ..core.settings import EvaluatorSettings
 from ..core.shard_protocol import DEFAULT_CACHE_BYTES
 from ..core.windows import Emission, EveryEvents, LastEvents, Window

@@ -25,9 +25,8 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.pvalue import PBegin, PCollection, TaggedOutput
 
-from ..core.events import NO_TIME
 from ..core.sharding import shard_of
-from ..core.source_partitions import END_OF_TIME
+from ..core.time_units import END_OF_TIME, NO_TIME
 from . import progress
 from .event_fields import EventFields
 from .file_formats import CHUNK_ROWS, SourceFile

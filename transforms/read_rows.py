@@ -22,7 +22,7 @@ import pyarrow as pa
 from apache_beam.io.filesystems import FileSystems
 
 from ..core.errors import ConfigError, InputError
-from ..core.rows import MeasureRow
+from ..core.row_records import MeasureRow
 from ..core.rows_arrow import ROW_SCHEMA
 from .file_formats import FORMATS, SourceFile, has_scheme
 from .kafka_topic import KafkaTopic, is_kafka

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ..core.events import NO_CLASS, NO_TIME, EventBatch, Int8Array, TextColumn
+from ..core.array_types import Int8Array
+from ..core.events import NO_CLASS, EventBatch
 from ..core.join_batches import LabelBatch
 from ..core.rejected import Rejected
+from ..core.text_columns import TextColumn
+from ..core.time_units import NO_TIME
 from .dead_letters import DEAD_LETTER_SCHEMA, DeadLetters, seconds
 from .event_fields import EventFields
 from .text_forms import json_objects

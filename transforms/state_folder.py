@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from apache_beam.io.filesystems import FileSystems
-from rocsteady import __version__
 
+from .. import __version__
 from ..core.errors import FutureVersionError, InputError, RocsteadyError, WireError
 from ..core.json_bytes import MOST_BYTES, read_json, read_object, reading, text_of, whole
 from ..core.shards import Shards

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from ..core.events import Int64Array
+from ..core.array_types import Int64Array
 from ..core.rejection_reasons import Reason
+from .chunk import Chunk
 from .dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters
-from .file_formats import Chunk
 from .json_lines import begun_lines, json_chunk, long_line_letter
 from .stream_partition import Fetched
 from .whole_lines import SHOWN_BYTES

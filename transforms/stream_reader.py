@@ -17,9 +17,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple
 
 from ..core.errors import FutureVersionError, OtherConfigurationError
-from ..core.events import NO_TIME
 from ..core.json_bytes import read_object, reading, text_of, whole
-from ..core.source_partitions import IDLE
+from ..core.time_units import IDLE, NO_TIME
 from .control import ControlFile
 from .dead_letters import NO_LETTERS, DeadLetters
 from .event_fields import EventFields, Role

@@ -13,15 +13,16 @@ import threading
 import numpy as np
 import pyarrow as pa
 
+from ..core.array_types import Int64Array
 from ..core.console import logger
-from ..core.events import NO_TIME, EventBatch, Int64Array
+from ..core.events import EventBatch
 from ..core.join_batches import LabelBatch, PredictionBatch
 from ..core.rejected import in_words
-from ..core.time_units import date_text, doubt_in
+from ..core.time_units import NO_TIME, date_text, doubt_in
 from ..core.windows import duration_text
+from .chunk import Chunk
 from .columns import holds_numbers, instants
 from .event_fields import EventFields
-from .file_formats import Chunk
 
 _logger = logger("rocsteady.times")
 

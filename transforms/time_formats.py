@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..core.array_types import Int64Array
 from ..core.errors import ConfigError
-from ..core.events import NO_TIME, Int64Array
-from ..core.time_units import EPOCH, in_range
+from ..core.time_units import EPOCH, NO_TIME, in_range
 
 _MICROSECOND = timedelta(microseconds=1)
 _SAMPLE = datetime(2024, 11, 23, 16, 45, 37, 123_456, UTC)

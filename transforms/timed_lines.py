@@ -20,11 +20,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..core.array_types import Int64Array
 from ..core.errors import InputError
-from ..core.events import NO_TIME, Int64Array
 from ..core.near_names import near_names
+from ..core.time_units import NO_TIME
+from .chunk import Chunk
 from .columns import EXACT, instants, plain, texts
-from .file_formats import DAMAGE, Chunk, SourceFile, csv_chunks, parquet_chunks
+from .file_formats import DAMAGE, SourceFile, csv_chunks, parquet_chunks
 from .json_lines import json_chunks
 from .list_files import column_names
 from .text_forms import json_objects, rfc3339

@@ -18,23 +18,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ..core.array_types import FloatArray, Int8Array, Int64Array
 from ..core.errors import InputError
-from ..core.events import (
-    NEGATIVE,
-    NO_CLASS,
-    NO_TIME,
-    POSITIVE,
-    EventBatch,
-    FloatArray,
-    IdColumn,
-    Int8Array,
-    Int64Array,
-    TextColumn,
-)
+from ..core.events import NEGATIVE, NO_CLASS, POSITIVE, EventBatch
 from ..core.join_batches import LabelBatch, PredictionBatch
 from ..core.rejected import details_of, in_words
 from ..core.rejection_reasons import Reason
+from ..core.text_columns import IdColumn, TextColumn
+from ..core.time_units import NO_TIME
 from ..core.windows import duration_text
+from .chunk import Chunk
 from .columns import ids, instants, number, numbers, texts
 from .dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters, RawRecords, seconds
 from .event_fields import EventFields, Role
@@ -49,7 +42,6 @@ from .faults import (
     time_verdict,
     weight_verdict,
 )
-from .file_formats import Chunk
 from .record_batches import records_to_batch
 from .text_forms import json_objects
 from .time_doubts import tell_doubt

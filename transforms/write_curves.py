@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from ..core.roc_curve import WindowCurve
+from ..core.row_curves import WindowCurve
 from ..core.rows import Rows
 
 CURVE_SCHEMA = pa.schema(

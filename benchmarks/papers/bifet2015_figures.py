@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rocsteady.core.events import Int8Array
+from rocsteady.core.array_types import BoolArray, Int8Array
 from rocsteady.core.folds import Assignment
 from rocsteady.core.holdout import HoldOut
-from rocsteady.core.instances import Bits, Instances, Outcome, Task
+from rocsteady.core.instances import Instances, Outcome, Task
 from rocsteady.core.learners import LearnerSpec
 from rocsteady.core.model_evaluator import ModelEvaluator
 from rocsteady.core.rows import Rows
@@ -151,7 +151,7 @@ def figure_4(folder: Path, sizes: Sizes) -> str:
     stream, labels = made.binary("1"), made.labels_of("1")
     dealt = hold_out.assign(0, count)
     outcome = said_by(TREE, stream, dealt)
-    wrong: Bits = np.asarray(outcome.predicted, np.int8) != labels
+    wrong: BoolArray = np.asarray(outcome.predicted, np.int8) != labels
     held = hold_out.estimates(wrong)
     truth = np.array([each.accuracy for each in held])
     learnt = dealt.weights > 0
@@ -220,7 +220,7 @@ def figure_4(folder: Path, sizes: Sizes) -> str:
     )
 
 
-def _calm(at: list[int], count: int) -> Bits:
+def _calm(at: list[int], count: int) -> BoolArray:
     """Return which checkpoints lie in the first quarter, or late in another."""
     quarter, into = np.divmod(np.array(at) * 4 / count, 1)
     return np.asarray((quarter == 0) | (into >= 1 / 3) | (quarter == 4))

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from rocsteady.core.events import FloatArray, Int64Array
+from rocsteady.core.array_types import BoolArray, FloatArray, Int64Array
 from rocsteady.core.folds import METHODS, Folds
 from rocsteady.core.hashed_chances import seed_of
-from rocsteady.core.instances import Bits, Instances, Outcome, Task
+from rocsteady.core.instances import Instances, Outcome, Task
 from rocsteady.core.learner_noise import NoisyLearner
 from rocsteady.core.significance import McnemarEvidence, mcnemar, sign_test, wilcoxon
 
@@ -61,7 +61,7 @@ class Rejections:
     def __init__(self) -> None:
         self.by_test: dict[tuple[Place, str], list[float]] = defaultdict(list)
         self.by_look: dict[tuple[str, bool, str, str], list[float]] = defaultdict(list)
-        self.course: dict[tuple[str, bool, str], list[Bits]] = defaultdict(list)
+        self.course: dict[tuple[str, bool, str], list[BoolArray]] = defaultdict(list)
         self.accuracies: dict[Place, list[tuple[float, float, float]]] = defaultdict(list)
         self.classes: dict[str, int] = {}
 
@@ -113,7 +113,7 @@ class _Said:
     def __init__(self, outcome: Outcome) -> None:
         self._outcome = outcome
 
-    def run(self, instances: Instances, weights: Int64Array, tests: Bits) -> Outcome:
+    def run(self, instances: Instances, weights: Int64Array, tests: BoolArray) -> Outcome:
         assert len(instances) == len(weights) == len(tests) == len(self._outcome.scores)
         return self._outcome
 
@@ -147,9 +147,9 @@ def run_once(stream: LabelledStream, run: int, rejections: Rejections) -> None:
             _look(wrong[0], wrong[1], tests, (method, prequential), rejections, coins)
 
 
-def wrong_of_folds(stream: LabelledStream, folds: Folds) -> list[list[Bits]]:
+def wrong_of_folds(stream: LabelledStream, folds: Folds) -> list[list[BoolArray]]:
     """Return what each learner gets wrong in each fold, bool[n]: learner a; b, and b under each noise."""
-    wrong: list[list[Bits]] = [[] for _ in range(1 + len(CHANGES))]
+    wrong: list[list[BoolArray]] = [[] for _ in range(1 + len(CHANGES))]
     task = Task(is_binary=False, classes=stream.classes)
     instances, n = stream.instances, len(stream)
     names = np.array([*stream.classes, ""], object)
@@ -175,7 +175,11 @@ def wrong_of_folds(stream: LabelledStream, folds: Folds) -> list[list[Bits]]:
 
 
 def _compare(
-    wrong_a: list[Bits], wrong_b: list[Bits], tests: list[Bits], where: Place, rejections: Rejections
+    wrong_a: list[BoolArray],
+    wrong_b: list[BoolArray],
+    tests: list[BoolArray],
+    where: Place,
+    rejections: Rejections,
 ) -> None:
     """Test two learners over folds, and by the instances of each fold."""
     a = np.array([1 - wrong[tested].mean() for wrong, tested in zip(wrong_a, tests, strict=True)])
@@ -197,7 +201,7 @@ def _compare(
 
 
 def _look(
-    wrong_a: list[Bits], wrong_b: list[Bits], tests: list[Bits], where: tuple[str, bool],
+    wrong_a: list[BoolArray], wrong_b: list[BoolArray], tests: list[BoolArray], where: tuple[str, bool],
     rejections: Rejections, coins: np.random.Generator,
 ) -> None:  # fmt: skip
     """Test by instances at LOOKS moments of the stream; and again where a coin says who was wrong."""

@@ -7,11 +7,13 @@ from functools import cache
 
 import numpy as np
 import pyarrow as pa
+from rocsteady.core.array_types import Int64Array
 from rocsteady.core.errors import InputError
-from rocsteady.core.events import EventBatch, IdColumn, Int64Array, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.generators import GeneratedStream
 from rocsteady.core.id_index import hash64_of_ids
 from rocsteady.core.instances import Instances
+from rocsteady.core.text_columns import IdColumn, TextColumn
 
 from .data import data_file, read_csv
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from rocsteady.core.events import FloatArray, Int8Array
+from rocsteady.core.array_types import FloatArray, Int8Array
 from rocsteady.core.polynomial_classifier import PolynomialAucClassifier
 from scipy import sparse
 from scipy.special import expit

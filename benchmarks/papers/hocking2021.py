@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from rocsteady.core.array_types import FloatArray
 from rocsteady.core.aum import aum, aum_of_labels
 from rocsteady.core.aum_descent import (
     Criterion,
@@ -20,7 +21,6 @@ from rocsteady.core.aum_descent import (
     scaling_of,
 )
 from rocsteady.core.error_functions import ErrorFunctions
-from rocsteady.core.events import FloatArray
 from rocsteady.core.interval_regression import fit_by_cross_validation
 
 from .drawing import Line, Panel, draw, machine, prose, table, verdict

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from rocsteady.core.array_types import FloatArray, Int8Array
 from rocsteady.core.aum import Aum
 from rocsteady.core.aum_descent import LabelLoss
-from rocsteady.core.events import FloatArray, Int8Array
 from scipy.special import expit
 
 Loss = Callable[[FloatArray, Int8Array], tuple[float, FloatArray]]

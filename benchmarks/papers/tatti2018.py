@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from rocsteady.core.array_types import FloatArray
 from rocsteady.core.compressed_auc import CompressedAuc
-from rocsteady.core.events import FloatArray
 from rocsteady.core.score_tree import NOTHING
 from rocsteady.core.score_window import ScoreWindow
 

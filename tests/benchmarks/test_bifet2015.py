@@ -16,9 +16,10 @@ from rocsteady.core.errors import InputError
 from rocsteady.core.fold_pairs import FoldPairs
 from rocsteady.core.fold_report import FoldReport
 from rocsteady.core.folds import METHODS, Folds
+from rocsteady.core.instances import Task
 from rocsteady.core.kernels import CACHE_FOLDER
 from rocsteady.core.learner_comparisons import LearnerComparisons
-from rocsteady.core.learners import LearnerSpec, Task
+from rocsteady.core.learners import LearnerSpec
 from rocsteady.core.prequential import PrequentialFold
 from rocsteady.core.prequential_settings import PrequentialSettings
 from rocsteady.core.records import EndOfInput

@@ -25,9 +25,11 @@ from rocsteady.core.errors import (
     TruncatedBytesError,
     WireError,
 )
-from rocsteady.core.events import EventBatch, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.records import EndOfInput, EndOfPartition
-from rocsteady.core.rows import COLUMNS, MeasureRow
+from rocsteady.core.row_columns import COLUMNS
+from rocsteady.core.row_records import MeasureRow
+from rocsteady.core.text_columns import TextColumn
 from thorough import examples
 
 NOTHING = MeasureRow._make((None,) * len(COLUMNS))

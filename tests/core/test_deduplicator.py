@@ -18,9 +18,11 @@ from kernel_modes import claims_hold
 from rocsteady.core import deduplicator, remembered_ids
 from rocsteady.core.deduplicator import Deduplicator
 from rocsteady.core.errors import CorruptBytesError
-from rocsteady.core.events import NO_TIME, EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.hash128 import hash128
 from rocsteady.core.remembered_ids import CLOCK, COUNT, ENTRIES, HEAD, NUMBER, PANES
+from rocsteady.core.text_columns import IdColumn, TextColumn
+from rocsteady.core.time_units import NO_TIME
 from thorough import examples
 
 

@@ -13,8 +13,9 @@ import pytest
 import rocsteady as rs
 from rocsteady.core import decisions, model_evaluator
 from rocsteady.core.console import visible
-from rocsteady.core.events import NO_TIME
-from rocsteady.core.rows import COLUMNS, Rows
+from rocsteady.core.row_columns import COLUMNS
+from rocsteady.core.rows import Rows
+from rocsteady.core.time_units import NO_TIME
 from times import moments
 
 HOSTILE = '<script>alert("1")</script>&\x1b[31m\n\x9b\u202e\u2066'

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 import rocsteady as rs
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.records import EndOfInput, EndOfPartition
 from rocsteady.core.settings import TableSettings, escape_slice
+from rocsteady.core.text_columns import IdColumn, TextColumn
 from thorough import THOROUGH, few, some
 from times import moments
 

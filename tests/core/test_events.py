@@ -10,7 +10,8 @@ import rocsteady as rs
 from batches import batches, content, flips, truncations, with_right_checksum
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
+from rocsteady.core.text_columns import IdColumn, TextColumn
 from thorough import examples
 
 HEAD, CRC = 16, 12

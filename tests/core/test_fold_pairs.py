@@ -22,13 +22,13 @@ from rocsteady.core.errors import (
     OtherConfigurationError,
     WireError,
 )
-from rocsteady.core.events import NO_TIME
 from rocsteady.core.fold_pairs import MAGIC, VERSION, FoldPairs
 from rocsteady.core.fold_report import FoldReport
 from rocsteady.core.frames import framed, unframed
 from rocsteady.core.paired_fold import PairedFold
 from rocsteady.core.records import Clock, EndOfInput
-from rocsteady.core.rows import NUMBER_COLUMNS
+from rocsteady.core.row_columns import NUMBER_COLUMNS
+from rocsteady.core.time_units import NO_TIME
 from rocsteady.core.windows import Adaptive, AllEvents, Fading, LastDuration, LastEvents
 from thorough import THOROUGH, examples, some
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rocsteady.core.events import IdColumn
 from rocsteady.core.hash128 import hash128
+from rocsteady.core.text_columns import IdColumn
 
 _MASK = 2**64 - 1
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.holdout import HoldOut
-from rocsteady.core.learners import Instances, LearnerSpec, Task
+from rocsteady.core.instances import Instances, Task
+from rocsteady.core.learners import LearnerSpec
 
 N = 1_000
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core import id_index
 from rocsteady.core.errors import CorruptBytesError, InputError
-from rocsteady.core.events import IdColumn
 from rocsteady.core.id_index import IdIndex, hash64_of_ids
+from rocsteady.core.text_columns import IdColumn
 from thorough import examples
 
 TEXTS = st.lists(st.text(st.sampled_from("aAé\0"), max_size=20), max_size=40)

@@ -10,10 +10,11 @@ import pytest
 import rocsteady as rs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rocsteady.core.events import UNORDERED, EventBatch
+from rocsteady.core.batch_wire import UNORDERED
+from rocsteady.core.events import EventBatch
 from rocsteady.core.records import Clock, EndOfInput, EndOfPartition, Heartbeat, unpack_record
 from rocsteady.core.rejected import Rejected, in_words
-from rocsteady.core.rows import MeasureRow
+from rocsteady.core.row_records import MeasureRow
 from rocsteady.core.settings import TableSettings
 from streams import (
     SECOND,

@@ -12,10 +12,11 @@ import pytest
 import rocsteady as rs
 from old_snapshots import ENDED, OLD_EVENTS, WAITING
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import NO_TIME, EventBatch
+from rocsteady.core.events import EventBatch
 from rocsteady.core.input_order import TimeOrder
 from rocsteady.core.records import Clock, EndOfInput, EndOfPartition, Heartbeat, Record
 from rocsteady.core.settings import TableSettings
+from rocsteady.core.time_units import NO_TIME
 from streams import SECOND, Event, dealt, event_batch, mixed, play, records_of, rows_in_time, some_events
 
 END = EndOfInput().pack()

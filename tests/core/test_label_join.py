@@ -14,13 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import InputError, OtherConfigurationError
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.join_batches import LabelBatch, PredictionBatch
 from rocsteady.core.label_join import JoinSettings, LabelJoin
 from rocsteady.core.records import Clock, EndOfInput, EndOfPartition, Heartbeat, unpack_record
 from rocsteady.core.rejected import Rejected
 from rocsteady.core.rejection_reasons import Reason
 from rocsteady.core.settings import TableSettings
+from rocsteady.core.text_columns import IdColumn, TextColumn
 from thorough import examples
 
 Prediction = tuple[str, str, int, float]

@@ -14,17 +14,9 @@ from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 from label_oracle import Label, Prediction, matched
 from rocsteady.core import id_index, label_matching, label_matching_state, label_matching_steps
-from rocsteady.core.events import IdColumn
-from rocsteady.core.label_matching import (
-    END,
-    ORPHAN,
-    REPEAT,
-    SECOND,
-    USED,
-    Arrivals,
-    Departures,
-    LabelMatcher,
-)
+from rocsteady.core.label_matching import END, Arrivals, Departures, LabelMatcher
+from rocsteady.core.label_matching_steps import ORPHAN, REPEAT, SECOND, USED
+from rocsteady.core.text_columns import IdColumn
 from thorough import examples, some
 
 TTL = 4

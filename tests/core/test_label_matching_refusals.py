@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from rocsteady.core.errors import ConfigError, CorruptBytesError, InputError
-from rocsteady.core.events import IdColumn
 from rocsteady.core.label_matching import END, NOTHING, Arrivals, LabelMatcher
 from rocsteady.core.label_matching_state import LATEST
+from rocsteady.core.text_columns import IdColumn
 
 TTL = 4
 

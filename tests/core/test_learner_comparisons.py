@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from rocsteady.core.comparison_settings import ComparisonSettings
 from rocsteady.core.comparisons import DESCRIPTIVE, Checkpoint, ComparisonRow, FoldMean, compare_learners
 from rocsteady.core.errors import CorruptBytesError, InputError, OtherConfigurationError, WireError
-from rocsteady.core.events import NO_TIME
 from rocsteady.core.frames import framed, unframed
 from rocsteady.core.learner_comparisons import MAGIC, VERSION, LearnerComparisons
 from rocsteady.core.paired_fold import PairedFold
 from rocsteady.core.records import EndOfInput
-from rocsteady.core.rows import MASS_COLUMNS, NUMBER_COLUMNS
+from rocsteady.core.row_columns import MASS_COLUMNS, NUMBER_COLUMNS
 from rocsteady.core.settings import MEASURES
+from rocsteady.core.time_units import NO_TIME
 from thorough import examples
 
 

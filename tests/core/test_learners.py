@@ -26,11 +26,13 @@ from rocsteady.core.errors import (
     OtherConfigurationError,
     TruncatedBytesError,
 )
-from rocsteady.core.events import TextColumn
+from rocsteady.core.hashed_chances import seed_of
 from rocsteady.core.id_index import hash64_of_ids
+from rocsteady.core.instances import Instances, Task
 from rocsteady.core.learner_noise import mirrored
-from rocsteady.core.learners import NAMED, Instances, LearnerSpec, Task, seed_of
-from rocsteady.core.text_columns import IdColumn
+from rocsteady.core.learners import LearnerSpec
+from rocsteady.core.named_learners import NAMED
+from rocsteady.core.text_columns import IdColumn, TextColumn
 from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from thorough import THOROUGH, few

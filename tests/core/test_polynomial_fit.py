@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.polynomial.chebyshev import chebval, chebvander
+from rocsteady.core.array_types import FloatArray
 from rocsteady.core.errors import ConfigError, InputError
-from rocsteady.core.events import FloatArray
 from rocsteady.core.pair_objectives import PairObjective
 from rocsteady.core.polynomial_fit import FitSettings, PolynomialAucModel, begin
 from rocsteady.core.polynomial_line import Line

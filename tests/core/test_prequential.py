@@ -15,16 +15,19 @@ from rocsteady.core.errors import (
     OtherConfigurationError,
     TruncatedBytesError,
 )
-from rocsteady.core.events import NO_TIME, EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.fold_report import MAGIC, FoldReport
 from rocsteady.core.folds import METHODS, Folds
 from rocsteady.core.frames import framed, unframed
-from rocsteady.core.learners import LearnerSpec, Task
+from rocsteady.core.instances import Task
+from rocsteady.core.learners import LearnerSpec
 from rocsteady.core.prequential import FoldOutput, PrequentialFold, own_record, shared_record
 from rocsteady.core.prequential_settings import PrequentialSettings, all_keys, place_of
 from rocsteady.core.records import EndOfInput, EndOfPartition
 from rocsteady.core.rejected import Rejected
 from rocsteady.core.rows import Rows
+from rocsteady.core.text_columns import IdColumn, TextColumn
+from rocsteady.core.time_units import NO_TIME
 from thorough import some
 from times import moments
 

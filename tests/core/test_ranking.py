@@ -19,9 +19,10 @@ from rocsteady.core.ranking import (
     suits_tree,
     tree_sizes,
 )
-from rocsteady.core.rows import NUMBER_COLUMNS
+from rocsteady.core.row_columns import NUMBER_COLUMNS
 from rocsteady.core.settings import MEASURES
-from rocsteady.core.steps import ROW_DUE, sliding_steps
+from rocsteady.core.step_marks import ROW_DUE
+from rocsteady.core.steps import sliding_steps
 from rocsteady.core.window_scan import EXACT_EVENTS
 from score_tree_oracle import streams
 from thorough import some

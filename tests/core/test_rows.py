@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import rocsteady as rs
-from rocsteady.core.events import NO_TIME
-from rocsteady.core.row_reasons import reason_clauses, reasons_by_measure
-from rocsteady.core.rows import (
+from rocsteady.core.row_columns import (
     COLUMNS,
     DEGENERATE,
     INTEGER_COLUMNS,
     NUMBER_COLUMNS,
     ONE_CLASS,
     REASONS,
-    Rows,
     in_columns,
     reason_text,
 )
+from rocsteady.core.row_reasons import reason_clauses, reasons_by_measure
+from rocsteady.core.rows import Rows
 from rocsteady.core.settings import MEASURES
+from rocsteady.core.time_units import NO_TIME
 from times import moments
 
 

@@ -9,15 +9,10 @@ import pyarrow as pa
 import pytest
 import rocsteady as rs
 from awkward_rows import KEYS, some_rows
-from rocsteady.core.rows import (
-    COLUMNS,
-    INTEGER_COLUMNS,
-    MEASURES,
-    NUMBER_COLUMNS,
-    TIME_COLUMNS,
-    Rows,
-)
+from rocsteady.core.row_columns import COLUMNS, INTEGER_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
+from rocsteady.core.rows import Rows
 from rocsteady.core.rows_arrow import ROW_SCHEMA, rows_to_arrow
+from rocsteady.core.settings import MEASURES
 from times import moments
 
 PARTS = {"all": slice(None), "some": slice(1, 4), "backwards": slice(None, None, -1), "none": slice(3, 3)}

@@ -14,17 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import InputError
 from rocsteady.core.kernels import COMPILED
+from rocsteady.core.loss import fixed_point_scale
 from rocsteady.core.score_tree import COST_CURVATURE, NOTHING, ScoreTree
 from rocsteady.core.score_tree_inputs import CapacityError, MissingEventError
-from rocsteady.core.score_tree_layout import (
-    MAX_WEIGHT,
-    SLOTS,
-    fixed_point_scale,
-    key_of,
-    keys_of,
-    score_of,
-    scores_of,
-)
+from rocsteady.core.score_tree_layout import MAX_WEIGHT, SLOTS, key_of, keys_of, score_of, scores_of
 from score_tree_oracle import Oracle, streams
 from thorough import examples, some
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from rocsteady.core.errors import InputError
 from rocsteady.core.kernels import COMPILED
+from rocsteady.core.loss import fixed_point_scale
 from rocsteady.core.score_tree import ScoreTree
 from rocsteady.core.score_tree_inputs import CapacityError
-from rocsteady.core.score_tree_layout import MAX_WEIGHT, SLOTS, fixed_point_scale
+from rocsteady.core.score_tree_layout import MAX_WEIGHT, SLOTS
 from rocsteady.core.score_tree_rows import Ask
 from rocsteady.core.score_window import ScoreWindow, keeps_hull_for
 from score_tree_oracle import Oracle, streams

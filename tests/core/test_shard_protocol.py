@@ -17,7 +17,7 @@ from broken_protocols import BROKEN
 from hash_chain import END, ChainFactory, ChainMachine, ChainRow, clock, events, undisturbed
 from rocsteady.core import shard_protocol
 from rocsteady.core.errors import CorruptBytesError
-from rocsteady.core.events import EventBatch, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.settings import EvaluatorSettings, TableSettings
 from rocsteady.core.shard_protocol import (
     LiveMachine,
@@ -25,6 +25,7 @@ from rocsteady.core.shard_protocol import (
     ShardCells,
     ShardProtocol,
 )
+from rocsteady.core.text_columns import TextColumn
 from rocsteady.core.windows import AllEvents, EveryEvents, LastEvents
 from rocsteady.transforms.evaluate_shards import TableFactory
 from simulator import (

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError
-from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.id_index import hash64_of_ids
 from rocsteady.core.join_batches import LabelBatch, PredictionBatch
 from rocsteady.core.sharding import shard_key, shard_of, split_by_shard, split_records
+from rocsteady.core.text_columns import IdColumn, TextColumn
 from rocsteady.transforms import progress
 from thorough import examples
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rocsteady.core.events import TextColumn
 from rocsteady.core.settings import OTHER, escape_slice, parse_slice
 from rocsteady.core.slice_numbers import SliceNumbers
+from rocsteady.core.text_columns import TextColumn
 from thorough import examples
 
 Event = tuple[str, str | None, str | None]

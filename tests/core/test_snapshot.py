@@ -14,9 +14,10 @@ import pytest
 import rocsteady as rs
 from batches import flips, truncations, with_right_checksum
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.records import EndOfInput, EndOfPartition
 from rocsteady.core.snapshot import Snapshot, describe
+from rocsteady.core.text_columns import TextColumn
 from thorough import examples
 
 HEAD, CRC = 36, 32
@@ -220,7 +221,7 @@ def changed_state(**fields: Any) -> bytes:
     """Return a snapshot of an evaluator, written with other numbers in its state."""
     ev = rs.ModelEvaluator(window=rs.LastEvents(4))
     ev.update([0, 1, 1, 0, 1], [0.1, 0.2, 0.3, 0.4, 0.5])
-    snapshot = Snapshot.of_evaluator(ev)
+    snapshot = Snapshot.of_evaluator(ev.settings, ev.state())
     return replace(snapshot, evaluators=(replace(ev.state(), **fields),)).pack()
 
 
@@ -334,7 +335,7 @@ def test_an_evaluator_that_saw_nothing_comes_back() -> None:
 def test_a_state_is_not_changed_by_what_comes_later() -> None:
     ev = rs.ModelEvaluator(window=rs.LastEvents(3))
     ev.update([0, 1, 1], [0.1, 0.2, 0.3], times=[1, 2, 3], time_unit="us")
-    snapshot = Snapshot.of_evaluator(ev)
+    snapshot = Snapshot.of_evaluator(ev.settings, ev.state())
     before = snapshot.pack()
     ev.update([0, 0], [0.9, 0.8], times=[4, 5], time_unit="us")
     assert snapshot.pack() == before

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import rocsteady as rs
 from cuts import END, Batch, Job, Plan, begun, in_any_order, sent, spread, together
-from rocsteady.core.events import IdColumn, TextColumn
 from rocsteady.core.join_batches import LabelBatch, PredictionBatch
 from rocsteady.core.label_join import JoinSettings
 from rocsteady.core.settings import TableSettings
+from rocsteady.core.text_columns import IdColumn, TextColumn
 from streams import SECOND, Event, dealt, event_batch, shuffled_within, some_events
 from thorough import few
 

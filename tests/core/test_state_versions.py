@@ -8,11 +8,12 @@ import rocsteady as rs
 from cuts import begun
 from old_snapshots import JOIN_VERSION_1, TIMED_VERSION_3
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.join_batches import LabelBatch, PredictionBatch
 from rocsteady.core.label_join import JoinSettings, LabelJoin
 from rocsteady.core.records import EndOfPartition, Heartbeat
 from rocsteady.core.settings import TableSettings
+from rocsteady.core.text_columns import IdColumn, TextColumn
 from streams import SECOND
 
 TIMED = TableSettings(

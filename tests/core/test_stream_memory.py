@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import rocsteady as rs
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.join_batches import LabelBatch, PredictionBatch
 from rocsteady.core.label_join import JoinSettings, LabelJoin
 from rocsteady.core.records import Heartbeat, unpack_record
 from rocsteady.core.rejected import Rejected
 from rocsteady.core.settings import TableSettings
+from rocsteady.core.text_columns import IdColumn, TextColumn
 from thorough import THOROUGH
 
 MB = 1 << 20

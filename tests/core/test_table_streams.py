@@ -20,12 +20,14 @@ import rocsteady as rs
 from duplicate_oracle import DuplicateOracle
 from rocsteady.core.errors import CorruptBytesError
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import NO_TIME, EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.records import Clock, EndOfInput, EndOfPartition, Heartbeat
 from rocsteady.core.rejected import Rejected
 from rocsteady.core.settings import SLICE_CAP, TableSettings
 from rocsteady.core.snapshot import Snapshot, describe
+from rocsteady.core.text_columns import IdColumn, TextColumn
 from rocsteady.core.time_order import in_time_order
+from rocsteady.core.time_units import NO_TIME
 from rocsteady.core.windows import parse_window
 from thorough import few, some
 from times import moments

@@ -12,9 +12,10 @@ import pytest
 import rocsteady as rs
 from oracles import differences
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.records import EndOfInput, EndOfPartition
 from rocsteady.core.settings import TableSettings
+from rocsteady.core.text_columns import IdColumn, TextColumn
 from rocsteady.core.windows import parse_every, parse_window
 from thorough import some
 

@@ -11,13 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.score_tree import ScoreTree
-from rocsteady.core.threshold_queries import (
-    MassCrossing,
-    SortedMasses,
-    ThresholdQueries,
-    compressed_list,
-    estimate_auc,
-)
+from rocsteady.core.score_tree_inputs import MassCrossing
+from rocsteady.core.threshold_queries import SortedMasses, ThresholdQueries, compressed_list, estimate_auc
 from rocsteady.core.weighted_tree import WeightedTree
 from thorough import examples
 

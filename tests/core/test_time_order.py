@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rocsteady.core import time_order
 from rocsteady.core.errors import InputError
-from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
+from rocsteady.core.text_columns import IdColumn, TextColumn
 from rocsteady.core.time_order import in_time_order
 
 Event = tuple[int, str, str | None, float, int, str | None]

@@ -12,8 +12,7 @@ import rocsteady as rs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.evaluator_inputs import as_times
-from rocsteady.core.events import NO_TIME
-from rocsteady.core.time_units import PER_SECOND, date_text, doubt_in, from_float_ticks, from_ticks
+from rocsteady.core.time_units import NO_TIME, PER_SECOND, date_text, doubt_in, from_float_ticks, from_ticks
 from thorough import examples
 
 pd = pytest.importorskip("pandas", reason="pip install '.[test]'")

@@ -12,13 +12,7 @@ from rocsteady.core import weighted_measures, weighted_tree_build, weighted_tree
 from rocsteady.core.errors import InputError
 from rocsteady.core.kernels import COMPILED
 from rocsteady.core.ranking import SortedRanking
-from rocsteady.core.rows import (
-    DEGENERATE,
-    NUMBER_COLUMNS,
-    ONE_CLASS,
-    OUT_OF_RANGE,
-    TOO_FEW,
-)
+from rocsteady.core.row_columns import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
 from rocsteady.core.settings import (
     MEASURES,
     BetaCost,

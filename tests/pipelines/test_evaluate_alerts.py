@@ -16,7 +16,7 @@ from command import call, evaluated, names
 from rocsteady.core.alert_rows import WatchedRows
 from rocsteady.core.alerts import AlertTable
 from rocsteady.core.records import EndOfInput
-from rocsteady.core.rows import COLUMNS, TIME_COLUMNS
+from rocsteady.core.row_columns import COLUMNS, TIME_COLUMNS
 from rocsteady.transforms.write_alerts import ALERT_ORDER, ALERT_SCHEMA, alerts_to_arrow
 
 N = 3_000

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 from rocsteady.core.errors import InputError
-from rocsteady.core.events import NO_TIME
+from rocsteady.core.time_units import NO_TIME
 from rocsteady.pipelines.flights import (
     LATE_MINUTES,
     MINUTE,

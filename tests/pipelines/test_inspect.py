@@ -8,14 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import call
-from rocsteady import AlertTable, parse_alert
+from rocsteady.core.alert_rules import parse_alert
+from rocsteady.core.alerts import AlertTable
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.join_batches import PredictionBatch
 from rocsteady.core.label_join import JoinSettings, LabelJoin
 from rocsteady.core.records import Clock, Heartbeat
 from rocsteady.core.settings import EvaluatorSettings, TableSettings
-from rocsteady.core.source_partitions import IDLE
+from rocsteady.core.text_columns import IdColumn, TextColumn
+from rocsteady.core.time_units import IDLE
 from rocsteady.core.windows import LastEvents
 
 

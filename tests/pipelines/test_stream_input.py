@@ -6,7 +6,7 @@ import pytest
 from command import call
 from list_partition import ListPartition
 from rocsteady.core.errors import ConfigError, InputError
-from rocsteady.core.events import NO_TIME
+from rocsteady.core.time_units import NO_TIME
 from rocsteady.pipelines.evaluation import Streams
 from rocsteady.pipelines.stream_input import going_on
 from rocsteady.transforms.event_fields import EventFields

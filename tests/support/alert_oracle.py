@@ -9,7 +9,7 @@ import math
 from typing import Any, NamedTuple
 
 from rocsteady.core.alert_rules import AlertRule, Change, Limit, Period, Span
-from rocsteady.core.rows import MeasureRow
+from rocsteady.core.row_records import MeasureRow
 
 
 class Moment(NamedTuple):

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from rocsteady.core.events import NO_TIME, EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
+from rocsteady.core.text_columns import IdColumn, TextColumn
+from rocsteady.core.time_units import NO_TIME
 
 texts = st.text(st.characters(exclude_categories=()), max_size=4)  # lone surrogates too
 words = st.one_of(st.none(), texts)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rocsteady.core.events import NO_TIME
 from rocsteady.core.label_join import JoinSettings
 from rocsteady.core.label_join_state import JoinState
 from rocsteady.core.records import EndOfPartition, Heartbeat, StateImport, StateMarker
@@ -23,6 +22,7 @@ from rocsteady.core.snapshot import Snapshot
 from rocsteady.core.state_export import ShardState
 from rocsteady.core.state_import import join_taken_up, taken_up
 from rocsteady.core.state_reshard import resharded, resharded_joins
+from rocsteady.core.time_units import NO_TIME
 from rocsteady.transforms.evaluate_shards import TableFactory
 from rocsteady.transforms.file_partition import with_packet
 from rocsteady.transforms.join_labels import JoinFactory

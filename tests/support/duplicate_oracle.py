@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rocsteady.core.events import NO_TIME
+from rocsteady.core.time_units import NO_TIME
 
 Event = tuple[str, str | None, int]
 """Model, id and time."""

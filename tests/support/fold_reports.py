@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from rocsteady.core.comparison_settings import ComparisonSettings
 from rocsteady.core.comparisons import ComparisonRow, FoldMean
-from rocsteady.core.events import NO_TIME
 from rocsteady.core.fold_pairs import FoldPairs
 from rocsteady.core.fold_report import FoldReport
 from rocsteady.core.learner_comparisons import LearnerComparisons
-from rocsteady.core.rows import NUMBER_COLUMNS
+from rocsteady.core.row_columns import NUMBER_COLUMNS
+from rocsteady.core.time_units import NO_TIME
 from rocsteady.core.windows import LastEvents
 
 LEARNERS = ("best", "good", "poor")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 from rocsteady.core.rejection_reasons import Reason
-from rocsteady.core.rows import REASONS
+from rocsteady.core.row_columns import REASONS
 from rocsteady.transforms.dead_letters import KINDS as LETTER_KINDS
 from rocsteady.transforms.table_kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS, TableKind
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.rows_arrow import ROW_SCHEMA, rows_to_arrow
 from rocsteady.core.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.text_columns import TextColumn
 from rocsteady.core.windows import EveryEvents, LastEvents
 from rocsteady.transforms.write_curves import CURVE_SCHEMA
 

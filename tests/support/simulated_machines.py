@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import rocsteady as rs
-from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.join_batches import LabelBatch, PredictionBatch
 from rocsteady.core.label_join import JoinSettings
 from rocsteady.core.records import Clock, EndOfInput, unpack_record
 from rocsteady.core.rejected import Rejected
 from rocsteady.core.settings import TableSettings
 from rocsteady.core.state_machine import MachineFactory, Pane
+from rocsteady.core.text_columns import IdColumn, TextColumn
 from rocsteady.transforms.evaluate_shards import TableFactory
 from rocsteady.transforms.join_labels import JoinFactory
 from simulator import InjectedError, Item

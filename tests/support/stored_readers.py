@@ -25,12 +25,12 @@ from rocsteady.core.auc_sketch import AucSketch
 from rocsteady.core.aum_learner import AumLearner
 from rocsteady.core.deduplicator import Deduplicator
 from rocsteady.core.errors import CorruptBytesError, InputError, RocsteadyError
+from rocsteady.core.evaluator_state import IdleState
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.fold_pairs import FoldPairs
 from rocsteady.core.fold_report import FoldReport
 from rocsteady.core.folds import Folds
-from rocsteady.core.idle_models import IdleState
 from rocsteady.core.join_batches import LabelBatch, LabelRows, PredictionBatch
 from rocsteady.core.label_join import JoinSettings, LabelJoin
 from rocsteady.core.label_join_state import JoinState
@@ -59,6 +59,7 @@ from rocsteady.core.snapshot import DEDUPLICATOR, IDLE, Snapshot
 from rocsteady.core.state_export import ExportingMachine, ShardState, WaitingState
 from rocsteady.core.state_import import join_taken_up, taken_up
 from rocsteady.core.state_reshard import resharded, resharded_joins
+from rocsteady.core.text_columns import IdColumn, TextColumn
 from rocsteady.core.windows import EveryEvents, parse_every, parse_window
 from rocsteady.pipelines.inspect import _described
 from rocsteady.transforms.evaluate_folds import FoldOutputCoder

@@ -19,16 +19,21 @@ from apache_beam.transforms.window import FixedWindows, Sessions, SlidingWindows
 from beam_runs import EVERY_RUNNER, RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import NO_TIME, EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.records import EndOfInput
-from rocsteady.core.rows import MeasureRow, Rows
+from rocsteady.core.row_records import MeasureRow
+from rocsteady.core.rows import Rows
 from rocsteady.core.settings import BetaCost, EvaluatorSettings, TableSettings
+from rocsteady.core.text_columns import IdColumn, TextColumn
+from rocsteady.core.time_units import NO_TIME
 from rocsteady.core.windows import Adaptive, EveryEvents, EverySeconds, LastDuration, LastEvents
 from rocsteady.transforms import pack_records
 from rocsteady.transforms.dead_letters import DeadLetter
 from rocsteady.transforms.evaluate_models import EvaluateModels
 from rocsteady.transforms.evaluate_shards import RowsCoder
-from rocsteady.transforms.validate import EventFields, records_to_batch, validate
+from rocsteady.transforms.event_fields import EventFields
+from rocsteady.transforms.record_batches import records_to_batch
+from rocsteady.transforms.validate import validate
 from rocsteady.transforms.write_curves import CURVE_ORDER, CURVE_SCHEMA, curves_to_arrow
 from rocsteady.transforms.write_rows import sorted_table
 from thorough import some

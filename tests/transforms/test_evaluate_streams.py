@@ -12,8 +12,9 @@ from apache_beam.testing import test_stream
 from apache_beam.transforms.window import TimestampedValue
 from beam_runs import InOrder, Keep, kept, pipeline
 from rocsteady.core.errors import ConfigError
-from rocsteady.core.events import EventBatch, TextColumn
-from rocsteady.core.rows import MeasureRow
+from rocsteady.core.events import EventBatch
+from rocsteady.core.row_records import MeasureRow
+from rocsteady.core.text_columns import TextColumn
 from rocsteady.core.windows import EveryEvents
 from rocsteady.transforms import pack_records
 from rocsteady.transforms.dead_letters import DeadLetter

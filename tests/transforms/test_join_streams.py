@@ -18,9 +18,9 @@ from label_oracle import Label, Prediction, Truth, matched
 from rocsteady.core.errors import ConfigError
 from rocsteady.core.events import EventBatch
 from rocsteady.core.label_join import JoinSettings
-from rocsteady.core.label_matching import ORPHAN, SECOND, USED
+from rocsteady.core.label_matching_steps import ORPHAN, SECOND, USED
 from rocsteady.core.rejected import Rejected
-from rocsteady.core.rows import MeasureRow
+from rocsteady.core.row_records import MeasureRow
 from rocsteady.transforms.dead_letters import DeadLetter
 from rocsteady.transforms.event_fields import EventFields
 from rocsteady.transforms.join_labels import JoinFactory

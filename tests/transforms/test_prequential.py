@@ -12,12 +12,14 @@ import rocsteady as rs
 from apache_beam.transforms.window import FixedWindows, Sessions, TimestampedValue
 from beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
 from rocsteady.core.errors import ConfigError
-from rocsteady.core.events import EventBatch, IdColumn, TextColumn
+from rocsteady.core.events import EventBatch
 from rocsteady.core.folds import Folds
-from rocsteady.core.learners import LearnerSpec, Task
+from rocsteady.core.instances import Task
+from rocsteady.core.learners import LearnerSpec
 from rocsteady.core.prequential import PrequentialFold
 from rocsteady.core.prequential_settings import PrequentialSettings
 from rocsteady.core.records import EndOfInput
+from rocsteady.core.text_columns import IdColumn, TextColumn
 from rocsteady.transforms.dead_letters import DeadLetter
 
 N = 400

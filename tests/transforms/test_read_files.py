@@ -26,13 +26,15 @@ from rocsteady.core.events import EventBatch
 from rocsteady.core.records import EndOfPartition, unpack_record
 from rocsteady.core.sharding import shard_key, shard_of
 from rocsteady.transforms import progress
+from rocsteady.transforms.dead_letters import DeadLetters
+from rocsteady.transforms.event_fields import EventFields
 from rocsteady.transforms.file_formats import Utf8Stream, csv_chunks
 from rocsteady.transforms.file_partition import read_batches
 from rocsteady.transforms.json_lines import json_line_chunks
 from rocsteady.transforms.list_files import check_columns, list_sources
 from rocsteady.transforms.metrics import letter_metrics
 from rocsteady.transforms.read_files import ReadEventFiles
-from rocsteady.transforms.validate import DeadLetters, EventFields, validate
+from rocsteady.transforms.validate import validate
 from thorough import examples
 from url_files import url
 

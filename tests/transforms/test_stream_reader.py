@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from list_partition import ListPartition
 from rocsteady.core.errors import CorruptBytesError, FutureVersionError, OtherConfigurationError
 from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import NO_TIME, EventBatch
+from rocsteady.core.events import EventBatch
 from rocsteady.core.records import EndOfPartition, Heartbeat, StateImport, unpack_record
 from rocsteady.core.rejected import Rejected
 from rocsteady.core.settings import EvaluatorSettings, TableSettings
 from rocsteady.core.sharding import shard_key
 from rocsteady.core.shards import Shards
-from rocsteady.core.source_partitions import IDLE
 from rocsteady.core.state_export import ShardState
 from rocsteady.core.state_import import taken_up
+from rocsteady.core.time_units import IDLE, NO_TIME
 from rocsteady.core.windows import EveryEvents, LastEvents
 from rocsteady.transforms.control import ExportRequest, ask, let_go
 from rocsteady.transforms.evaluate_shards import TableFactory

@@ -13,7 +13,8 @@ from apache_beam.transforms.window import FixedWindows, SlidingWindows, Timestam
 from beam_runs import RUNNERS, InOrder, Keep, kept, pipeline
 from beam_streams import Stream, at, played
 from failing_dofn import FailingMachines, FailsBetween, Failures
-from rocsteady.core.rows import MeasureRow, Rows
+from rocsteady.core.row_records import MeasureRow
+from rocsteady.core.rows import Rows
 from rocsteady.core.settings import TableSettings
 from rocsteady.transforms.dead_letters import DeadLetter
 from rocsteady.transforms.evaluate_shards import TableFactory

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from list_partition import ListPartition
-from rocsteady.core.events import NO_TIME
+from rocsteady.core.time_units import NO_TIME
 from rocsteady.core.windows import microseconds
 from rocsteady.transforms.event_fields import EventFields
 from rocsteady.transforms.json_lines import json_chunk

@@ -9,7 +9,7 @@ import pytest
 import rocsteady as rs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rocsteady.core.events import NO_TIME
+from rocsteady.core.time_units import NO_TIME
 from rocsteady.transforms import time_doubts
 from rocsteady.transforms.columns import instants
 from rocsteady.transforms.event_fields import EventFields

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import InputError, RocsteadyError
-from rocsteady.core.events import NO_TIME
+from rocsteady.core.time_units import NO_TIME
 from rocsteady.transforms import timed_lines as module
 from rocsteady.transforms.list_files import list_sources
 from rocsteady.transforms.timed_lines import survey, timed_lines

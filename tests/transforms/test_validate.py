@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError, InputError
-from rocsteady.core.events import NEGATIVE, NO_CLASS, NO_TIME, POSITIVE, EventBatch
+from rocsteady.core.events import NEGATIVE, NO_CLASS, POSITIVE, EventBatch
+from rocsteady.core.time_units import NO_TIME
 from rocsteady.transforms.columns import (
     class_text,
     ids,
@@ -25,16 +26,10 @@ from rocsteady.transforms.columns import (
     numbers,
     texts,
 )
-from rocsteady.transforms.record_batches import RecordBatchCoder, from_ipc, to_ipc
-from rocsteady.transforms.validate import (
-    DEAD_LETTER_SCHEMA,
-    DeadLetter,
-    DeadLetters,
-    EventFields,
-    Timing,
-    records_to_batch,
-    validate,
-)
+from rocsteady.transforms.dead_letters import DEAD_LETTER_SCHEMA, DeadLetter, DeadLetters
+from rocsteady.transforms.event_fields import EventFields
+from rocsteady.transforms.record_batches import RecordBatchCoder, from_ipc, records_to_batch, to_ipc
+from rocsteady.transforms.validate import Timing, validate
 from thorough import examples
 
 PLAIN = EventFields(model_name="m")

@@ -21,19 +21,13 @@ from awkward_rows import some_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import InputError
-from rocsteady.core.rows import (
-    COLUMNS,
-)
+from rocsteady.core.row_columns import COLUMNS
 from rocsteady.core.rows_arrow import ROW_SCHEMA, rows_to_arrow
 from rocsteady.transforms.dead_letters import DEAD_LETTER_SCHEMA, DeadLetter, DeadLetters
 from rocsteady.transforms.sinks import SinkOptions, write_batches
 from rocsteady.transforms.table_kinds import DEAD_LETTERS, ROWS
 from rocsteady.transforms.text_forms import json_objects, rfc3339
-from rocsteady.transforms.write_rows import (
-    check_output,
-    json_lines,
-    write_table,
-)
+from rocsteady.transforms.write_table import check_output, json_lines, write_table
 from thorough import examples
 from url_files import url
 

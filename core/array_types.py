@@ -1,0 +1,14 @@
+"""Types of the arrays that modules hand to each other: one name for each type of element."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+BoolArray = npt.NDArray[np.bool_]
+ByteArray = npt.NDArray[np.uint8]
+Int8Array = npt.NDArray[np.int8]
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+UInt64Array = npt.NDArray[np.uint64]
+FloatArray = npt.NDArray[np.float64]

@@ -1,0 +1,61 @@
+"""Fields of a payload: texts, numbers and arrays, written and read one after another."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Reader:
+    """Takes fields off the front of a payload, never past its end; raises ValueError instead."""
+
+    def __init__(self, payload: memoryview) -> None:
+        self.payload = payload
+        self.at = 0
+
+    def take(self, size: int) -> memoryview:
+        """Return the next bytes."""
+        if size > len(self.payload) - self.at:
+            raise ValueError(f"{size} bytes are announced where {len(self.payload) - self.at} are left")
+        self.at += size
+        return self.payload[self.at - size : self.at]
+
+    def numbers(self, form: str) -> tuple[Any, ...]:
+        """Return the next struct."""
+        return struct.unpack(form, self.take(struct.calcsize(form)))
+
+    def number(self, form: str) -> int:
+        """Return the next struct of one whole number."""
+        return int(self.numbers(form)[0])
+
+    def text(self) -> str:
+        """Return the next text."""
+        return str(self.take(self.number("<I")), "utf-8", "surrogatepass")
+
+    def array(self, dtype: str, count: int) -> npt.NDArray[Any]:
+        """Return a copy of the next array."""
+        data = self.take(count * np.dtype(dtype).itemsize)
+        return np.frombuffer(data, dtype).copy()  # a kernel writes to it; numba refuses read-only arrays
+
+    def counted_array(self, dtype: str) -> npt.NDArray[Any]:
+        """Return a copy of the next array of `packed_array`."""
+        return self.array(dtype, self.number("<Q"))
+
+    def end(self) -> None:
+        """Raise unless everything was taken."""
+        if self.at != len(self.payload):
+            raise ValueError(f"{len(self.payload) - self.at} bytes too many")
+
+
+def packed_text(text: str) -> bytes:
+    """Return the wire form of a text."""
+    data = text.encode("utf-8", "surrogatepass")
+    return struct.pack("<I", len(data)) + data
+
+
+def packed_array(values: npt.NDArray[Any], dtype: str) -> bytes:
+    """Return the wire form of an array (n,): n as u64, then its values in little-endian `dtype`."""
+    return struct.pack("<Q", len(values)) + np.ascontiguousarray(values, dtype).tobytes()

@@ -1,0 +1,129 @@
+"""Rows of measures as records: what a window says now, and one row."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from . import display
+
+
+class Measures(NamedTuple):
+    """What a window says now. None where undefined or not asked for; `reason` says why.
+
+    Masses count events (or sum weights); rates and measures are fractions; thresholds are scores.
+    """
+
+    window_events: int
+    weight: float | None = None
+    positives: float | None = None
+    negatives: float | None = None
+    prevalence: float | None = None
+    auc: float | None = None
+    auc_low: float | None = None
+    auc_high: float | None = None
+    h: float | None = None
+    ks: float | None = None
+    ks_threshold: float | None = None
+    brier: float | None = None
+    log_loss: float | None = None
+    tpr_at_fpr: float | None = None
+    cost_threshold: float | None = None
+    aum: float | None = None
+    cost_curve_area: float | None = None
+    average_precision: float | None = None
+    calibration_error: float | None = None
+    partial_auc: float | None = None
+    partial_auc_mcclish: float | None = None
+    polynomial_auc: float | None = None
+    polynomial_auc_bound: float | None = None
+    tp: float | None = None
+    fp: float | None = None
+    tn: float | None = None
+    fn: float | None = None
+    accuracy: float | None = None
+    precision: float | None = None
+    recall: float | None = None
+    specificity: float | None = None
+    f1: float | None = None
+    balanced_accuracy: float | None = None
+    g_mean: float | None = None
+    harmonic_mean: float | None = None
+    kappa: float | None = None
+    kappa_m: float | None = None
+    kappa_per: float | None = None
+    mcc: float | None = None
+    cmd: float | None = None
+    reason: str | None = None
+
+    def __repr__(self) -> str:
+        return display.measures_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.record_html(self)
+
+
+class MeasureRow(NamedTuple):
+    """One row: what the window of a (model, slice) said at one moment. Times are microseconds UTC.
+
+    (model, slice, pane, row) is its identity: a sink that sees it twice keeps one.
+    """
+
+    model: str
+    slice: str
+    row: int
+    seq: int
+    time: int | None
+    due: int | None
+    pane_start: int | None
+    pane_end: int | None
+    window_events: int
+    window_start: int | None
+    window_end: int | None
+    weight: float | None
+    positives: float | None
+    negatives: float | None
+    prevalence: float | None
+    auc: float | None
+    auc_low: float | None
+    auc_high: float | None
+    h: float | None
+    ks: float | None
+    ks_threshold: float | None
+    brier: float | None
+    log_loss: float | None
+    tpr_at_fpr: float | None
+    cost_threshold: float | None
+    aum: float | None
+    cost_curve_area: float | None
+    average_precision: float | None
+    calibration_error: float | None
+    partial_auc: float | None
+    partial_auc_mcclish: float | None
+    polynomial_auc: float | None
+    polynomial_auc_bound: float | None
+    tp: float | None
+    fp: float | None
+    tn: float | None
+    fn: float | None
+    accuracy: float | None
+    precision: float | None
+    recall: float | None
+    specificity: float | None
+    f1: float | None
+    balanced_accuracy: float | None
+    g_mean: float | None
+    harmonic_mean: float | None
+    kappa: float | None
+    kappa_m: float | None
+    kappa_per: float | None
+    mcc: float | None
+    cmd: float | None
+    drift: bool | None
+    reason: str | None
+    config: str
+
+    def __repr__(self) -> str:
+        return display.row_text(self)
+
+    def _repr_html_(self) -> str:
+        return display.record_html(self)
