@@ -5,24 +5,23 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .core.beam_import import mend_beam_import
+from .core.process.beam_import import mend_beam_import
+from .core.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from .core import river_metrics as river  # noqa: F401  handed on below
-    from .core.alert_rows import AlertRow
-    from .core.alert_rules import AlertRule, parse_alert
-    from .core.alerts import AlertTable
-    from .core.approximate_h import Approximation, approximate_cost_curve_area, approximate_h
-    from .core.auc_sketch import AucBounds, AucSketch, HBounds
-    from .core.aum import Aum, aum, aum_of_labels, sum_of_min
-    from .core.aum_classifier import AumLinearClassifier  # noqa: F401  handed on below
-    from .core.aum_learner import AumLearner
-    from .core.aum_line_search import LineSearch, aum_line_search
-    from .core.aum_penalty_learner import AumPenaltyLearner  # noqa: F401  handed on below
-    from .core.comparisons import ComparisonRow, FoldMean
-    from .core.compressed_auc import CompressedAuc
-    from .core.error_functions import ErrorFunctions
-    from .core.error_roc import ErrorRoc, roc_of_error_functions
+    from .core.alerts.rows import AlertRow
+    from .core.alerts.rules import AlertRule, parse_alert
+    from .core.alerts.table import AlertTable
+    from .core.compare.comparisons import ComparisonRow, FoldMean
+    from .core.compare.significance import (
+        McnemarEvidence,
+        delong_test,
+        friedman_nemenyi,
+        holm,
+        mcnemar,
+        sign_test,
+        wilcoxon,
+    )
     from .core.errors import (
         ConfigError,
         CorruptBytesError,
@@ -36,32 +35,28 @@ if TYPE_CHECKING:
         TruncatedBytesError,
         WireError,
     )
-    from .core.evaluator_table import EvaluatorTable
-    from .core.events import EventBatch
-    from .core.model_evaluator import ModelEvaluator
-    from .core.polynomial_auc import PolynomialAuc, PolynomialEstimate
-    from .core.polynomial_classifier import PolynomialAucClassifier  # noqa: F401  handed on below
-    from .core.polynomial_fit import PolynomialAucModel
-    from .core.polynomial_learner import PolynomialAucLearner
-    from .core.row_curves import RocCurve, WindowCurve
-    from .core.row_records import MeasureRow, Measures
-    from .core.rows import Rows
-    from .core.score_tree import ScoreTree
-    from .core.settings import BetaCost, EvaluatorSettings, SeverityCost, TableSettings, UniformCost
-    from .core.shards import Shards
-    from .core.significance import (
-        McnemarEvidence,
-        delong_test,
-        friedman_nemenyi,
-        holm,
-        mcnemar,
-        sign_test,
-        wilcoxon,
-    )
-    from .core.text_columns import IdColumn, TextColumn
-    from .core.threshold_queries import SortedMasses, estimate_auc
-    from .core.weighted_tree import WeightedTree
-    from .core.windows import (
+    from .core.evaluator.evaluator import ModelEvaluator
+    from .core.events.batch import EventBatch
+    from .core.events.columns import IdColumn, TextColumn
+    from .core.learning.aum.aum import Aum, aum, aum_of_labels, sum_of_min
+    from .core.learning.aum.classifier import AumLinearClassifier  # noqa: F401  handed on below
+    from .core.learning.aum.error_functions import ErrorFunctions
+    from .core.learning.aum.error_roc import ErrorRoc, roc_of_error_functions
+    from .core.learning.aum.learner import AumLearner
+    from .core.learning.aum.line_search import LineSearch, aum_line_search
+    from .core.learning.aum.penalty_learner import AumPenaltyLearner  # noqa: F401  handed on below
+    from .core.learning.polynomial.classifier import PolynomialAucClassifier  # noqa: F401  handed on below
+    from .core.learning.polynomial.fit import PolynomialAucModel
+    from .core.learning.polynomial.learner import PolynomialAucLearner
+    from .core.measures.polynomial_auc import PolynomialAuc, PolynomialEstimate
+    from .core.river import metrics as river  # noqa: F401  handed on below
+    from .core.rows.curves import RocCurve, WindowCurve
+    from .core.rows.records import MeasureRow, Measures
+    from .core.rows.rows import Rows
+    from .core.score_tree.tree import ScoreTree
+    from .core.settings.settings import BetaCost, EvaluatorSettings, SeverityCost, TableSettings, UniformCost
+    from .core.settings.shards import Shards
+    from .core.settings.windows import (
         Adaptive,
         AllEvents,
         EveryEvents,
@@ -70,71 +65,77 @@ if TYPE_CHECKING:
         LastDuration,
         LastEvents,
     )
-    from .transforms.alert import Alert
-    from .transforms.combine_auc import AucCombineFn, CombinedAuc
-    from .transforms.combine_polynomial_auc import CombinedPolynomialAuc, PolynomialAucCombineFn
-    from .transforms.evaluate_models import EvaluateModels
-    from .transforms.fit_polynomial_auc import FitPolynomialAuc
-    from .transforms.join_labels import JoinedLabels, JoinLabels
-    from .transforms.prequential import Prequential, Prequentials
-    from .transforms.read_rows import read_rows
-    from .transforms.write_kafka import WriteKafka
-
-__version__ = "0.1.0"
+    from .core.sketches.approximate_h import Approximation, approximate_cost_curve_area, approximate_h
+    from .core.sketches.auc_sketch import AucBounds, AucSketch, HBounds
+    from .core.sketches.compressed_auc import CompressedAuc
+    from .core.sketches.threshold_queries import SortedMasses, estimate_auc
+    from .core.table.table import EvaluatorTable
+    from .core.weighted_tree.tree import WeightedTree
+    from .transforms.combine.auc import AucCombineFn, CombinedAuc
+    from .transforms.combine.fit import FitPolynomialAuc
+    from .transforms.combine.polynomial_auc import CombinedPolynomialAuc, PolynomialAucCombineFn
+    from .transforms.evaluate.alert import Alert
+    from .transforms.evaluate.join_labels import JoinedLabels, JoinLabels
+    from .transforms.evaluate.models import EvaluateModels
+    from .transforms.prequential.prequential import Prequential, Prequentials
+    from .transforms.sinks.kafka import WriteKafka
+    from .transforms.tables.rows import read_rows
 
 mend_beam_import()
 
 _HOMES = {
-    "core.alert_rows": ("AlertRow",),
-    "core.alert_rules": ("AlertRule", "parse_alert"),
-    "core.alerts": ("AlertTable",),
-    "core.errors": (
-        "ConfigError", "CorruptBytesError", "ForeignBytesError", "FutureVersionError", "InputError",
-        "MissingPackageError", "OtherConfigurationError", "RocsteadyError",
-        "TimeUnitWarning", "TruncatedBytesError", "WireError",
-    ),
-    "core.evaluator_table": ("EvaluatorTable",),
-    "core.events": ("EventBatch", "IdColumn", "TextColumn"),
-    "core.model_evaluator": ("ModelEvaluator",),
-    "core.roc_curve": ("RocCurve", "WindowCurve"),
-    "core.rows": ("MeasureRow", "Measures", "Rows"),
-    "core.score_tree": ("ScoreTree",),
-    "core.settings": (
-        "BetaCost", "EvaluatorSettings", "SeverityCost", "TableSettings", "UniformCost",
-    ),
-    "core.shards": ("Shards",),
-    "core.significance": (
+    "core.alerts.rows": ("AlertRow",),
+    "core.alerts.rules": ("AlertRule", "parse_alert"),
+    "core.alerts.table": ("AlertTable",),
+    "core.compare.comparisons": ("ComparisonRow", "FoldMean"),
+    "core.compare.significance": (
         "McnemarEvidence", "delong_test", "friedman_nemenyi", "holm", "mcnemar", "sign_test", "wilcoxon",
     ),
-    "core.approximate_h": ("Approximation", "approximate_cost_curve_area", "approximate_h"),
-    "core.auc_sketch": ("AucBounds", "AucSketch", "HBounds"),
-    "core.comparisons": ("ComparisonRow", "FoldMean"),
-    "core.compressed_auc": ("CompressedAuc",),
-    "core.threshold_queries": ("SortedMasses", "estimate_auc"),
-    "core.weighted_tree": ("WeightedTree",),
-    "core.windows": (
+    "core.errors": (
+        "ConfigError", "CorruptBytesError", "ForeignBytesError", "FutureVersionError", "InputError",
+        "MissingPackageError", "OtherConfigurationError", "RocsteadyError", "TimeUnitWarning",
+        "TruncatedBytesError", "WireError",
+    ),
+    "core.evaluator.evaluator": ("ModelEvaluator",),
+    "core.events.batch": ("EventBatch",),
+    "core.events.columns": ("IdColumn", "TextColumn"),
+    "core.learning.aum.aum": ("Aum", "aum", "aum_of_labels", "sum_of_min"),
+    "core.learning.aum.classifier": ("AumLinearClassifier",),
+    "core.learning.aum.error_functions": ("ErrorFunctions",),
+    "core.learning.aum.error_roc": ("ErrorRoc", "roc_of_error_functions"),
+    "core.learning.aum.learner": ("AumLearner",),
+    "core.learning.aum.line_search": ("LineSearch", "aum_line_search"),
+    "core.learning.aum.penalty_learner": ("AumPenaltyLearner",),
+    "core.learning.polynomial.classifier": ("PolynomialAucClassifier",),
+    "core.learning.polynomial.fit": ("PolynomialAucModel",),
+    "core.learning.polynomial.learner": ("PolynomialAucLearner",),
+    "core.measures.polynomial_auc": ("PolynomialAuc", "PolynomialEstimate"),
+    "core.rows.curves": ("RocCurve", "WindowCurve"),
+    "core.rows.records": ("MeasureRow", "Measures"),
+    "core.rows.rows": ("Rows",),
+    "core.score_tree.tree": ("ScoreTree",),
+    "core.settings.settings": (
+        "BetaCost", "EvaluatorSettings", "SeverityCost", "TableSettings", "UniformCost",
+    ),
+    "core.settings.shards": ("Shards",),
+    "core.settings.windows": (
         "Adaptive", "AllEvents", "EveryEvents", "EverySeconds", "Fading", "LastDuration", "LastEvents",
     ),
-    "core.aum": ("Aum", "aum", "aum_of_labels", "sum_of_min"),
-    "core.aum_line_search": ("LineSearch", "aum_line_search"),
-    "core.aum_classifier": ("AumLinearClassifier",),
-    "core.aum_learner": ("AumLearner",),
-    "core.aum_penalty_learner": ("AumPenaltyLearner",),
-    "core.error_functions": ("ErrorFunctions",),
-    "core.error_roc": ("ErrorRoc", "roc_of_error_functions"),
-    "core.polynomial_auc": ("PolynomialAuc", "PolynomialEstimate"),
-    "core.polynomial_classifier": ("PolynomialAucClassifier",),
-    "core.polynomial_fit": ("PolynomialAucModel",),
-    "core.polynomial_learner": ("PolynomialAucLearner",),
-    "transforms.alert": ("Alert",),
-    "transforms.combine_auc": ("AucCombineFn", "CombinedAuc"),
-    "transforms.combine_polynomial_auc": ("CombinedPolynomialAuc", "PolynomialAucCombineFn"),
-    "transforms.fit_polynomial_auc": ("FitPolynomialAuc",),
-    "transforms.evaluate_models": ("EvaluateModels",),
-    "transforms.join_labels": ("JoinLabels", "JoinedLabels"),
-    "transforms.prequential": ("Prequential", "Prequentials"),
-    "transforms.read_rows": ("read_rows",),
-    "transforms.write_kafka": ("WriteKafka",),
+    "core.sketches.approximate_h": ("Approximation", "approximate_cost_curve_area", "approximate_h"),
+    "core.sketches.auc_sketch": ("AucBounds", "AucSketch", "HBounds"),
+    "core.sketches.compressed_auc": ("CompressedAuc",),
+    "core.sketches.threshold_queries": ("SortedMasses", "estimate_auc"),
+    "core.table.table": ("EvaluatorTable",),
+    "core.weighted_tree.tree": ("WeightedTree",),
+    "transforms.combine.auc": ("AucCombineFn", "CombinedAuc"),
+    "transforms.combine.fit": ("FitPolynomialAuc",),
+    "transforms.combine.polynomial_auc": ("CombinedPolynomialAuc", "PolynomialAucCombineFn"),
+    "transforms.evaluate.alert": ("Alert",),
+    "transforms.evaluate.join_labels": ("JoinLabels", "JoinedLabels"),
+    "transforms.evaluate.models": ("EvaluateModels",),
+    "transforms.prequential.prequential": ("Prequential", "Prequentials"),
+    "transforms.sinks.kafka": ("WriteKafka",),
+    "transforms.tables.rows": ("read_rows",),
 }  # fmt: skip
 """Where the public names live. They are handed on when first used: importing Beam takes a second, numba a
 third of one, and `rocsteady --help` needs neither."""
@@ -168,7 +169,7 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     if name == "river":
-        return import_module(".core.river_metrics", __name__)
+        return import_module(".core.river.metrics", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import rocsteady as rs
-from rocsteady.core.alert_rows import AlertRow, WatchedRows
-from rocsteady.core.alerts import AlertTable
+from rocsteady.core.alerts.rows import AlertRow, WatchedRows
+from rocsteady.core.alerts.table import AlertTable
 from scipy.stats import norm
 
 AUC = 0.85

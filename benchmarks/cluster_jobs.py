@@ -26,7 +26,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from rocsteady.runners.servers.flink import FlinkCluster, JobServer, worker_options
 from rocsteady.runners.servers.kafka import KafkaBroker
 from rocsteady.runners.servers.processes import Server
-from rocsteady.transforms.read_rows import distinct_rows, parts_of
+from rocsteady.transforms.tables.rows import distinct_rows, parts_of
 
 from .processes import COMMAND, ROOT, run
 

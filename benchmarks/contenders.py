@@ -66,11 +66,11 @@ def _pipeline(path: str, shards: int, state_events: int | None) -> Said:
     import apache_beam
     from apache_beam.metrics import Metrics
     from rocsteady.runners.presets import choose_runner
-    from rocsteady.transforms.event_fields import EventFields
-    from rocsteady.transforms.list_files import list_sources
-    from rocsteady.transforms.metrics import METRICS_NAMESPACE
-    from rocsteady.transforms.read_files import ReadEventFiles
-    from rocsteady.transforms.stateful_machine import RunStateMachine
+    from rocsteady.transforms.beam.machine import RunStateMachine
+    from rocsteady.transforms.beam.metrics import METRICS_NAMESPACE
+    from rocsteady.transforms.events.fields import EventFields
+    from rocsteady.transforms.sources.files.listing import list_sources
+    from rocsteady.transforms.sources.files.read import ReadEventFiles
 
     class Count(apache_beam.DoFn):
         def __init__(self) -> None:
@@ -144,14 +144,14 @@ class CountingFactory:
 
 def state(path: str, window: str, every: str, shards: str, output: str) -> Said:
     """What the job of `rocsteady evaluate` counts; the command prints only a part of it."""
-    from rocsteady.core.settings import EvaluatorSettings, TableSettings
-    from rocsteady.core.shard_protocol import DEFAULT_CACHE_BYTES
-    from rocsteady.core.windows import parse_every, parse_window
-    from rocsteady.pipelines.evaluate import run_evaluation
-    from rocsteady.pipelines.evaluation import Evaluation
+    from rocsteady.core.settings.settings import EvaluatorSettings, TableSettings
+    from rocsteady.core.settings.windows import parse_every, parse_window
+    from rocsteady.core.shard.protocol import DEFAULT_CACHE_BYTES
+    from rocsteady.pipelines.evaluate.job import Evaluation
+    from rocsteady.pipelines.evaluate.on_beam import run_evaluation
     from rocsteady.runners.presets import choose_runner
-    from rocsteady.transforms.event_fields import EventFields
-    from rocsteady.transforms.list_files import list_sources
+    from rocsteady.transforms.events.fields import EventFields
+    from rocsteady.transforms.sources.files.listing import list_sources
 
     evaluator = EvaluatorSettings(window=parse_window(window), every=parse_every(every), order="position")
     job = Evaluation(

@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rocsteady.core.model_evaluator import ModelEvaluator
-from rocsteady.core.ranking import suits_tree
-from rocsteady.core.score_tree import ScoreTree
-from rocsteady.core.score_tree_rows import Ask
-from rocsteady.core.score_window import ScoreWindow, keeps_hull_for, warm_up
-from rocsteady.core.settings import EvaluatorSettings
-from rocsteady.core.windows import EveryEvents, LastEvents
+from rocsteady.core.evaluator.evaluator import ModelEvaluator
+from rocsteady.core.evaluator.ranking import suits_tree
+from rocsteady.core.score_tree.rows import Ask
+from rocsteady.core.score_tree.tree import ScoreTree
+from rocsteady.core.score_tree.window import ScoreWindow, keeps_hull_for, warm_up
+from rocsteady.core.settings.settings import EvaluatorSettings
+from rocsteady.core.settings.windows import EveryEvents, LastEvents
 
 CHUNK = 1000
 TURN = 20  # chunks in a row, so that a contender finds its own data in the caches

@@ -18,8 +18,8 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from rocsteady.core.adwin import Adwin
-from rocsteady.core.score_window import ScoreWindow
+from rocsteady.core.evaluator.adwin import Adwin
+from rocsteady.core.score_tree.window import ScoreWindow
 from scipy.stats import norm
 
 from tests.support.adaptive_oracle import AdaptiveOracle

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
-from rocsteady.core.sharding import shard_of
+from rocsteady.core.ids.sharding import shard_of
 from rocsteady.runners.servers.packages import prism_path
 
 from .cluster_jobs import ClusterJob, Events, Feed, Stage, TopicWatch, wait_until

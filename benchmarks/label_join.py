@@ -23,8 +23,8 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from rocsteady.core.label_matching import END, Arrivals, LabelMatcher
-from rocsteady.core.text_columns import IdColumn
+from rocsteady.core.events.columns import IdColumn
+from rocsteady.core.join.matching import END, Arrivals, LabelMatcher
 
 from .processes import table
 

@@ -23,12 +23,12 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.io.flink.flink_streaming_impulse_source import FlinkStreamingImpulseSource
 from apache_beam.options.pipeline_options import PipelineOptions
-from rocsteady.core.records import EndOfInput
-from rocsteady.core.state_machine import Pane
+from rocsteady.core.events.records import EndOfInput
+from rocsteady.core.shard.machine import Pane
 from rocsteady.runners.listening import on_this_machine
 from rocsteady.runners.servers.flink import FlinkCluster, JobServer
 from rocsteady.runners.servers.packages import prism_path
-from rocsteady.transforms.stateful_machine import RunStateMachine
+from rocsteady.transforms.beam.machine import RunStateMachine
 
 from .processes import table
 

@@ -18,13 +18,13 @@ from collections.abc import Callable
 import numpy as np
 from river.linear_model import LogisticRegression
 from river.preprocessing import StandardScaler
-from rocsteady.core.aum import aum, aum_of_labels
-from rocsteady.core.aum_learner import AumLearner
-from rocsteady.core.aum_line_search import aum_line_search
-from rocsteady.core.polynomial_auc import PolynomialAuc
-from rocsteady.core.polynomial_learner import PolynomialAucLearner
-from rocsteady.core.polynomial_passes import GradientSums, GradientTask, LineSums, LineTask
-from rocsteady.core.standardised_rows import Slopes, Standardiser
+from rocsteady.core.learning.aum.aum import aum, aum_of_labels
+from rocsteady.core.learning.aum.learner import AumLearner
+from rocsteady.core.learning.aum.line_search import aum_line_search
+from rocsteady.core.learning.polynomial.learner import PolynomialAucLearner
+from rocsteady.core.learning.polynomial.passes import GradientSums, GradientTask, LineSums, LineTask
+from rocsteady.core.learning.polynomial.standardised_rows import Slopes, Standardiser
+from rocsteady.core.measures.polynomial_auc import PolynomialAuc
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits

@@ -18,19 +18,19 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from rocsteady.core.events import EventBatch
-from rocsteady.core.fold_pairs import FoldPairs
-from rocsteady.core.fold_report import FoldReport
-from rocsteady.core.folds import Folds
-from rocsteady.core.instances import Task
-from rocsteady.core.learner_comparisons import LearnerComparisons
-from rocsteady.core.learners import LearnerSpec
-from rocsteady.core.prequential import FoldOutput, PrequentialFold, shared_record
-from rocsteady.core.prequential_settings import PrequentialSettings
-from rocsteady.core.records import EndOfPartition
-from rocsteady.core.settings import EvaluatorSettings
-from rocsteady.core.text_columns import IdColumn, TextColumn
-from rocsteady.core.windows import EveryEvents, LastEvents
+from rocsteady.core.compare.fold_pairs import FoldPairs
+from rocsteady.core.compare.fold_report import FoldReport
+from rocsteady.core.compare.learners import LearnerComparisons
+from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.columns import IdColumn, TextColumn
+from rocsteady.core.events.records import EndOfPartition
+from rocsteady.core.prequential.fold import FoldOutput, PrequentialFold, shared_record
+from rocsteady.core.prequential.folds import Folds
+from rocsteady.core.prequential.instances import Task
+from rocsteady.core.prequential.learners import LearnerSpec
+from rocsteady.core.prequential.settings import PrequentialSettings
+from rocsteady.core.settings.settings import EvaluatorSettings
+from rocsteady.core.settings.windows import EveryEvents, LastEvents
 
 from .papers.data import data_file
 from .processes import ROOT, command, table

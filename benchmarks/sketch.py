@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import rocsteady as rs
-from rocsteady.core.auc_sketch import AucSketch
+from rocsteady.core.sketches.auc_sketch import AucSketch
 
 EVENTS = 1_000_000
 KILOBYTES = (4, 16, 64, 256, 1024)

@@ -133,13 +133,13 @@ def join_alone(folder: str, ttl: str, lead: str) -> Said:
     """Read both files as the command does and feed the joins, without Beam; the most that they hold."""
     from dataclasses import replace
 
-    from rocsteady.core.label_join import JoinSettings, LabelJoin
-    from rocsteady.core.rejected import Rejected
-    from rocsteady.core.sharding import number_of
-    from rocsteady.transforms.event_fields import EventFields
-    from rocsteady.transforms.file_partition import FilePartition
-    from rocsteady.transforms.list_files import list_sources
-    from rocsteady.transforms.read_files import _MergeFiles
+    from rocsteady.core.events.rejected import Rejected
+    from rocsteady.core.ids.sharding import number_of
+    from rocsteady.core.join.join import JoinSettings, LabelJoin
+    from rocsteady.transforms.events.fields import EventFields
+    from rocsteady.transforms.sources.files.listing import list_sources
+    from rocsteady.transforms.sources.files.partition import FilePartition
+    from rocsteady.transforms.sources.files.read import _MergeFiles
 
     fields = EventFields(id="id", time="t")
     parts = [
@@ -172,10 +172,10 @@ def _waiting(join: Any) -> int:
 def waiting(count: str, width: str, models: str, second: str) -> Said:
     """Bytes of a LabelJoin whose predictions all wait: stored, and in memory by its own account."""
     import numpy as np
-    from rocsteady.core.join_batches import PredictionBatch
-    from rocsteady.core.label_join import JoinSettings, LabelJoin
-    from rocsteady.core.records import Heartbeat
-    from rocsteady.core.text_columns import IdColumn, TextColumn
+    from rocsteady.core.events.columns import IdColumn, TextColumn
+    from rocsteady.core.events.records import Heartbeat
+    from rocsteady.core.events.unjoined import PredictionBatch
+    from rocsteady.core.join.join import JoinSettings, LabelJoin
 
     n, size, kinds, chunk = int(count), int(width), int(models), 10_000
     rng, _, scores, _, times = _columns(n, kinds)

@@ -13,19 +13,19 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 import pyarrow as pa
-from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch
-from rocsteady.core.input_order import TimeOrder
-from rocsteady.core.join_batches import LabelBatch, PredictionBatch
-from rocsteady.core.label_join import JoinSettings, LabelJoin
-from rocsteady.core.records import EndOfInput, EndOfPartition, Heartbeat
-from rocsteady.core.rejected import Rejected
-from rocsteady.core.row_records import MeasureRow
-from rocsteady.core.settings import EvaluatorSettings, TableSettings
-from rocsteady.core.text_columns import IdColumn, TextColumn
-from rocsteady.core.windows import EveryEvents, LastEvents
-from rocsteady.transforms.event_fields import EventFields
-from rocsteady.transforms.validate import Timing, validate
+from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.columns import IdColumn, TextColumn
+from rocsteady.core.events.records import EndOfInput, EndOfPartition, Heartbeat
+from rocsteady.core.events.rejected import Rejected
+from rocsteady.core.events.unjoined import LabelBatch, PredictionBatch
+from rocsteady.core.join.join import JoinSettings, LabelJoin
+from rocsteady.core.rows.records import MeasureRow
+from rocsteady.core.settings.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.settings.windows import EveryEvents, LastEvents
+from rocsteady.core.shard.order import TimeOrder
+from rocsteady.core.table.table import EvaluatorTable
+from rocsteady.transforms.events.fields import EventFields
+from rocsteady.transforms.events.validate import Timing, validate
 
 MINUTE, HOUR = 60_000_000, 3_600_000_000
 BLUE, ORANGE, RED, GREEN, GREY, DARK = "#06c", "#c60", "#c22", "#282", "#777", "#222"

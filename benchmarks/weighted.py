@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from rocsteady.core.row_columns import NUMBER_COLUMNS
-from rocsteady.core.score_window import keeps_hull_for, warm_up
-from rocsteady.core.settings import MEASURES, EvaluatorSettings
-from rocsteady.core.weighted_ranking import WeightedRanking
+from rocsteady.core.evaluator.weighted_ranking import WeightedRanking
+from rocsteady.core.rows.columns import NUMBER_COLUMNS
+from rocsteady.core.score_tree.window import keeps_hull_for, warm_up
+from rocsteady.core.settings.settings import MEASURES, EvaluatorSettings
 
 from .core import (
     ALL,

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-from rocsteady.core.model_evaluator import ModelEvaluator, warm_up
-from rocsteady.core.settings import EvaluatorSettings
-from rocsteady.core.windows import (
+from rocsteady.core.evaluator.evaluator import ModelEvaluator, warm_up
+from rocsteady.core.settings.settings import EvaluatorSettings
+from rocsteady.core.settings.windows import (
     Adaptive,
     Emission,
     EveryEvents,

@@ -1,1 +1,7 @@
-"""Runnable jobs: they compose transforms, and own the command line."""
+"""Runnable jobs and the command line. Nothing imports this folder but the console script.
+
+`cli` is the table of commands. `evaluate`, `prequential`, `demo` and `report` have rooms; `compare`,
+`inspect`, `replay`, `rows`, `doctor` and `state` are commands of one module. `outputs` checks paths before
+anything runs, `unfinished` tidies up after a kill, `stopping` obeys signals, `words` puts numbers into
+words.
+"""

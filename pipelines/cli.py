@@ -21,14 +21,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from .. import __version__
-from ..core.console import ConsoleFormatter, say, show_error, show_warning
 from ..core.errors import ConfigError, InputError, RocsteadyError
-from ..core.near_names import near_names
-from ..core.option_parser import OptionParser
-from ..core.standard_streams import flush_out, open_closed_streams
-from .evaluate_parser import EVALUATE_EPILOG, RUNNERS, add_csv_safe, add_evaluate, add_kafka_option
-from .prequential_parser import PREQUENTIAL_EPILOG, add_prequential
+from ..core.process.console import ConsoleFormatter, say, show_error, show_warning
+from ..core.process.near_names import near_names
+from ..core.process.option_parser import OptionParser
+from ..core.process.standard_streams import flush_out, open_closed_streams
+from ..core.version import __version__
+from .evaluate.parser import EVALUATE_EPILOG, RUNNERS, add_csv_safe, add_evaluate, add_kafka_option
+from .prequential.parser import PREQUENTIAL_EPILOG, add_prequential
 from .stopping import MainThreadOnly, end_at_once
 
 COMMANDS = (
@@ -480,11 +480,11 @@ def _run(arguments: list[str]) -> int:
         arguments = _with_joined_values(arguments, of_beam[arguments[0]])
     options, rest = parser.parse_known_args(arguments)
     if options.command == "evaluate":
-        from .evaluate_command import evaluate_command
+        from .evaluate.command import evaluate_command
 
         return evaluate_command(options, rest)
     if options.command == "prequential":
-        from .prequential import prequential_command
+        from .prequential.command import prequential_command
 
         return prequential_command(options, rest)
     if options.command == "doctor":
@@ -494,7 +494,7 @@ def _run(arguments: list[str]) -> int:
     if rest:
         raise ConfigError(f"argument {rest[0]!r} is not known (see rocsteady {options.command} --help)")
     if options.command == "report":
-        from .report import report_command
+        from .report.report import report_command
 
         return report_command(options)
     if options.command == "rows":
@@ -517,7 +517,7 @@ def _run(arguments: list[str]) -> int:
         from .inspect import inspect_command
 
         return inspect_command(options.state)
-    from .demo import demo_command
+    from .demo.command import demo_command
 
     return demo_command(options.output)
 

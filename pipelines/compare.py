@@ -11,17 +11,24 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ..core.array_types import FloatArray
-from ..core.comparisons import COMPARED, Checkpoint, ComparisonRow, compare_learners, found_since, last_usable
-from ..core.console import say
+from ..core.arrays import FloatArray
+from ..core.compare.comparisons import (
+    COMPARED,
+    Checkpoint,
+    ComparisonRow,
+    compare_learners,
+    found_since,
+    last_usable,
+)
 from ..core.errors import ConfigError, InputError
-from ..core.row_records import MeasureRow
-from ..core.settings import parse_slice
-from ..transforms.comparison_tables import comparisons_to_arrow
-from ..transforms.read_rows import distinct_rows, row_files, row_values
-from ..transforms.write_table import check_output, write_table
+from ..core.process.console import say
+from ..core.rows.records import MeasureRow
+from ..core.settings.settings import parse_slice
+from ..transforms.sinks.comparisons import comparisons_to_arrow
+from ..transforms.sinks.table import check_output, write_table
+from ..transforms.tables.rows import distinct_rows, row_files, row_values
 from .outputs import check_csv_safe, check_outputs
-from .report_text import counted
+from .words import counted
 
 _SHOWN = 20
 """Pairs that are named on stderr."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from ..core.console import say, show
-from ..core.kernels import CACHE_FOLDER
-from ..core.warm_starts import compile_all, compiled
+from ..core.kernels.compile import CACHE_FOLDER
+from ..core.process.console import say, show
+from ..core.state.warm_starts import compile_all, compiled
 from ..runners.preflight import Finding, findings, probe
-from .evaluate_options import runner_of
+from .evaluate.options import runner_of
 
 
 def doctor_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:

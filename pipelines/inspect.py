@@ -7,19 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from ..core.alerts import MAGIC as ALERTS_MAGIC
-from ..core.alerts import AlertTable
-from ..core.console import name_text, show
+from ..core.alerts.table import MAGIC as ALERTS_MAGIC
+from ..core.alerts.table import AlertTable
+from ..core.encoding.frames import framed_size
+from ..core.encoding.json import read_json
 from ..core.errors import InputError
-from ..core.evaluator_state import EvaluatorState, evaluator_bytes
-from ..core.frames import framed_size
-from ..core.json_bytes import read_json
-from ..core.label_join_state import MAGIC as JOIN_MAGIC
-from ..core.label_join_state import JoinState, describe_join
-from ..core.snapshot import Snapshot, describe
-from ..core.state_export import STATE_MAGIC, VERSION, WAITING_MAGIC, ShardState, WaitingState
-from ..transforms.file_formats import has_scheme
-from ..transforms.state_folder import EVALUATORS, JOIN, Export, read_export
+from ..core.evaluator.snapshot import Snapshot, describe
+from ..core.evaluator.state import EvaluatorState, evaluator_bytes
+from ..core.join.state import MAGIC as JOIN_MAGIC
+from ..core.join.state import JoinState, describe_join
+from ..core.process.console import name_text, show
+from ..core.state.export import STATE_MAGIC, VERSION, WAITING_MAGIC, ShardState, WaitingState
+from ..transforms.files.formats import has_scheme
+from ..transforms.state.folder import EVALUATORS, JOIN, Export, read_export
 
 _LARGEST = 10
 """Models that are named, by what they take."""
@@ -114,7 +114,7 @@ def _evaluator_lines(export: Export) -> list[str]:
 
 
 def _join_lines(export: Export) -> list[str]:
-    from ..core.label_matching import LabelMatcher
+    from ..core.join.matching import LabelMatcher
 
     predictions = labels = 0
     for state in export.states(JOIN):

@@ -15,9 +15,9 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
-from ..transforms.file_formats import SourceFile, has_scheme
-from ..transforms.sinks import is_streamed
-from ..transforms.write_table import is_csv, try_folder
+from ..transforms.files.formats import SourceFile, has_scheme
+from ..transforms.sinks.open import is_streamed
+from ..transforms.sinks.table import is_csv, try_folder
 from .unfinished import renames_noted, tell_of_unfinished
 
 STDOUT = "-"

@@ -19,22 +19,22 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 import pyarrow as pa
 
-from ..core.console import say
 from ..core.errors import ConfigError, InputError, RocsteadyError
-from ..core.standard_streams import write_out
-from ..core.time_units import NO_TIME
-from ..core.windows import microseconds
-from ..transforms import time_doubts
-from ..transforms.columns import instant
-from ..transforms.file_formats import SourceFile
-from ..transforms.folder_partition import END_FILE
-from ..transforms.kafka_client import check_topic, client_settings, make_client, reason_of
-from ..transforms.kafka_topic import KafkaTopic, confluent_kafka, is_kafka
-from ..transforms.list_files import column_names, list_sources
-from ..transforms.text_forms import rfc3339
-from ..transforms.timed_lines import TimedFile, TimedLines, survey, timed_lines
-from ..transforms.write_kafka import DELIVERY_SECONDS
-from .evaluate_options import time_format_of
+from ..core.events.times import NO_TIME
+from ..core.process.console import say
+from ..core.process.standard_streams import write_out
+from ..core.settings.windows import microseconds
+from ..transforms.events import time_doubts
+from ..transforms.events.columns import instant
+from ..transforms.events.text import rfc3339
+from ..transforms.files.formats import SourceFile
+from ..transforms.kafka.client import check_topic, client_settings, make_client, reason_of
+from ..transforms.kafka.topic import KafkaTopic, confluent_kafka, is_kafka
+from ..transforms.sinks.kafka import DELIVERY_SECONDS
+from ..transforms.sources.files.listing import column_names, list_sources
+from ..transforms.sources.files.timed_lines import TimedFile, TimedLines, survey, timed_lines
+from ..transforms.sources.streams.folder_partition import END_FILE
+from .evaluate.options import time_format_of
 from .stopping import StopOnSignal
 
 STDOUT = "-"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import time
 
-from ..core.console import say
 from ..core.errors import InputError
-from ..transforms.read_rows import distinct_rows, row_files
-from ..transforms.write_rows import ROW_ORDER, sorted_table
-from ..transforms.write_table import check_output, write_table
+from ..core.process.console import say
+from ..transforms.sinks.sorted import ROW_ORDER, sorted_table
+from ..transforms.sinks.table import check_output, write_table
+from ..transforms.tables.rows import distinct_rows, row_files
 from .outputs import check_csv_safe, check_outputs
-from .report_text import counted
+from .words import counted
 
 
 def rows_command(options: argparse.Namespace) -> int:

@@ -7,13 +7,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..core.console import name_text, say
 from ..core.errors import ConfigError, InputError, RocsteadyError, WireError
-from ..core.shards import Shards
-from ..core.windows import microseconds
-from ..transforms.control import ControlFile, ExportRequest, ask, let_go
-from ..transforms.file_formats import everywhere, has_scheme
-from ..transforms.state_folder import (
+from ..core.process.console import name_text, say
+from ..core.settings.shards import Shards
+from ..core.settings.windows import microseconds
+from ..transforms.files.formats import everywhere, has_scheme
+from ..transforms.state.control import ControlFile, ExportRequest, ask, let_go
+from ..transforms.state.folder import (
     EVALUATORS,
     JOIN,
     Step,
@@ -23,8 +23,8 @@ from ..transforms.state_folder import (
     new_id,
     read_export,
 )
-from .evaluate_options import whole_number
-from .take_up import reshard
+from .evaluate.options import whole_number
+from .evaluate.take_up import reshard
 
 _LOOK_SECONDS = 0.2
 _TELL_SECONDS = 10.0

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NoReturn, TextIO
 
-from ..core.console import say
+from ..core.process.console import say
 
 
 class StopOnSignal:

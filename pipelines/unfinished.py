@@ -13,11 +13,11 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..core.console import name_text, say
+from ..core.encoding.json import read_object, reading, text_of
 from ..core.errors import InputError, WireError
-from ..core.json_bytes import read_object, reading, text_of
-from ..core.temporary_folders import in_use
-from ..transforms.stored_files import read_in
+from ..core.process.console import name_text, say
+from ..core.process.temporary_folders import in_use
+from ..transforms.files.stored import read_in
 
 _PREFIX, _ENDING = ".rocsteady-", ".renames"
 

@@ -28,7 +28,7 @@ from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import create_runner
 
-from ..core.near_names import near_names
+from ..core.process.near_names import near_names
 from .servers.packages import FLINK_MINOR, job_server_jar, prism_path
 from .servers.processes import THIS_MACHINE, ServerError
 

@@ -1,4 +1,4 @@
-"""Nothing in the package prints past core/console.py, which makes names from outside safe to look at."""
+"""Nothing in the package prints past core/process/console.py, which makes names from outside safe."""
 
 import ast
 import re
@@ -7,24 +7,24 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
 ROOMS = ("core", "transforms", "pipelines", "runners")
-WRITER = "core/console.py"
+WRITER = "core/process/console.py"
 
 STREAMS = {
-    "core/standard_streams.py": "opens closed streams, and writes data to stdout",
+    "core/process/standard_streams.py": "opens closed streams, and writes data to stdout",
     "pipelines/cli.py": "swaps stderr for one without threads",
-    "pipelines/run_job.py": "swaps stderr for one without threads",
+    "pipelines/evaluate/run.py": "swaps stderr for one without threads",
 }
 """Modules that use sys.stdout or sys.stderr for more than to ask whether it is a terminal, and why."""
 
 LOGGERS = {
-    "core/beam_import.py": "drops a remark of Beam",
+    "core/process/beam_import.py": "drops a remark of Beam",
     "pipelines/cli.py": "the root logger gets the handler whose formatter is safe",
-    "pipelines/evaluate_command.py": "the root logger gets the handler whose formatter is safe",
-    "pipelines/run_job.py": "the root logger is silenced after an interruption",
+    "pipelines/evaluate/command.py": "the root logger gets the handler whose formatter is safe",
+    "pipelines/evaluate/run.py": "the root logger is silenced after an interruption",
     "runners/preflight.py": "sets a level of Beam's logger",
     "runners/servers/__main__.py": "sets the level of the root logger",
     "runners/servers/packages.py": "sets a level of Beam's logger",
-    "transforms/kafka_client.py": "makes a logger that writes nothing",
+    "transforms/kafka/client.py": "makes a logger that writes nothing",
 }
 """Modules that use loggers other than those of `console.logger`, and why."""
 

@@ -14,9 +14,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 import rocsteady as rs
-from rocsteady.core.row_columns import COLUMNS, TIME_COLUMNS
-from rocsteady.core.settings import MEASURES
-from rocsteady.core.windows import parse_every, parse_window
+from rocsteady.core.rows.columns import COLUMNS, TIME_COLUMNS
+from rocsteady.core.settings.settings import MEASURES
+from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.pipelines.cli import main
 from times import moment
 

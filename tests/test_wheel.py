@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 import pytest
+import rocsteady
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("core", "transforms", "pipelines", "runners")
@@ -37,3 +38,8 @@ def test_what_is_installed_is_what_is_in_the_tree() -> None:
         pytest.skip("rocsteady is installed as a link to its folder (pip install -e)")
     ours = {name for name in names if name.startswith("rocsteady/") and not name.endswith(".pyc")}
     assert sorted(ours) == sorted(in_the_tree())
+
+
+def test_the_version_is_that_of_pyproject() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    assert rocsteady.__version__ == project["project"]["version"]

@@ -22,11 +22,11 @@ from typing import Any
 import apache_beam as beam
 
 from ..core.errors import ConfigError
-from ..core.settings import MEASURES, parse_cost, parse_partial_fpr
-from ..core.windows import parse_every, parse_window
-from .alert import Alert
-from .evaluate_models import EvaluateModels
-from .join_labels import JoinLabels
+from ..core.settings.settings import MEASURES, parse_cost, parse_partial_fpr
+from ..core.settings.windows import parse_every, parse_window
+from .evaluate.alert import Alert
+from .evaluate.join_labels import JoinLabels
+from .evaluate.models import EvaluateModels
 
 Outputs = dict[str, beam.PCollection[Any]]
 

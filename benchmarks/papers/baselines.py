@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from rocsteady.core.kernel_records import at
-from rocsteady.core.kernels import entry, inlined
+from rocsteady.core.kernels.compile import entry, inlined
+from rocsteady.core.kernels.records import at
 
 
 class Rescan:

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rocsteady.core.folds import METHODS, Folds
-from rocsteady.core.learners import LearnerSpec
-from rocsteady.core.model_evaluator import ModelEvaluator
-from rocsteady.core.prequential import PrequentialFold
-from rocsteady.core.prequential_settings import PrequentialSettings
-from rocsteady.core.records import EndOfInput
-from rocsteady.core.settings import EvaluatorSettings
-from rocsteady.core.significance import sign_test, wilcoxon
-from rocsteady.core.windows import AllEvents, EveryEvents
+from rocsteady.core.compare.significance import sign_test, wilcoxon
+from rocsteady.core.evaluator.evaluator import ModelEvaluator
+from rocsteady.core.events.records import EndOfInput
+from rocsteady.core.prequential.fold import PrequentialFold
+from rocsteady.core.prequential.folds import METHODS, Folds
+from rocsteady.core.prequential.learners import LearnerSpec
+from rocsteady.core.prequential.settings import PrequentialSettings
+from rocsteady.core.settings.settings import EvaluatorSettings
+from rocsteady.core.settings.windows import AllEvents, EveryEvents
 from scipy.stats import binom
 
 from .bifet2015_figures import Sizes as FigureSizes

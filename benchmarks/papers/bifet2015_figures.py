@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rocsteady.core.array_types import BoolArray, Int8Array
-from rocsteady.core.folds import Assignment
-from rocsteady.core.holdout import HoldOut
-from rocsteady.core.instances import Instances, Outcome, Task
-from rocsteady.core.learners import LearnerSpec
-from rocsteady.core.model_evaluator import ModelEvaluator
-from rocsteady.core.rows import Rows
-from rocsteady.core.settings import EvaluatorSettings
-from rocsteady.core.windows import Adaptive, EveryEvents, LastEvents, Window
+from rocsteady.core.arrays import BoolArray, Int8Array
+from rocsteady.core.evaluator.evaluator import ModelEvaluator
+from rocsteady.core.prequential.folds import Assignment
+from rocsteady.core.prequential.holdout import HoldOut
+from rocsteady.core.prequential.instances import Instances, Outcome, Task
+from rocsteady.core.prequential.learners import LearnerSpec
+from rocsteady.core.rows.rows import Rows
+from rocsteady.core.settings.settings import EvaluatorSettings
+from rocsteady.core.settings.windows import Adaptive, EveryEvents, LastEvents, Window
 
 from .bifet2015_streams import drifting, stream_of
 from .drawing import Line, Panel, draw, prose, table, verdict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rocsteady.core.folds import METHODS
+from rocsteady.core.prequential.folds import METHODS
 
 from .bifet2015_runs import CHANGES
 from .bifet2015_streams import STREAMS

@@ -14,12 +14,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from rocsteady.core.array_types import BoolArray, FloatArray, Int64Array
-from rocsteady.core.folds import METHODS, Folds
-from rocsteady.core.hashed_chances import seed_of
-from rocsteady.core.instances import Instances, Outcome, Task
-from rocsteady.core.learner_noise import NoisyLearner
-from rocsteady.core.significance import McnemarEvidence, mcnemar, sign_test, wilcoxon
+from rocsteady.core.arrays import BoolArray, FloatArray, Int64Array
+from rocsteady.core.compare.significance import McnemarEvidence, mcnemar, sign_test, wilcoxon
+from rocsteady.core.ids.chances import seed_of
+from rocsteady.core.prequential.folds import METHODS, Folds
+from rocsteady.core.prequential.instances import Instances, Outcome, Task
+from rocsteady.core.prequential.noise import NoisyLearner
 
 from .bifet2015_streams import LabelledStream, stream_of
 from .online_forest import OnlineForest

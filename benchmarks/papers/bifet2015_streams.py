@@ -7,13 +7,13 @@ from functools import cache
 
 import numpy as np
 import pyarrow as pa
-from rocsteady.core.array_types import Int64Array
+from rocsteady.core.arrays import Int64Array
 from rocsteady.core.errors import InputError
-from rocsteady.core.events import EventBatch
-from rocsteady.core.generators import GeneratedStream
-from rocsteady.core.id_index import hash64_of_ids
-from rocsteady.core.instances import Instances
-from rocsteady.core.text_columns import IdColumn, TextColumn
+from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.columns import IdColumn, TextColumn
+from rocsteady.core.ids.index import hash64_of_ids
+from rocsteady.core.prequential.generators import GeneratedStream
+from rocsteady.core.prequential.instances import Instances
 
 from .data import data_file, read_csv
 

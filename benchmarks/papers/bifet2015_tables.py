@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from rocsteady.core.folds import METHODS
+from rocsteady.core.prequential.folds import METHODS
 
 from .bifet2015_numbers import TABLE_2, TABLE_3, TABLE_4, Cells
 from .bifet2015_runs import ALPHA, CHANGES, FOLDS, LOOKED, LOOKS, PAPER_WINS, TESTS, Rejections

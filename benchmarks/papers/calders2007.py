@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from rocsteady.core.array_types import FloatArray, Int8Array
-from rocsteady.core.polynomial_auc import NEAR_FITS, PolynomialAuc
-from rocsteady.core.polynomial_classifier import PolynomialAucClassifier
+from rocsteady.core.arrays import FloatArray, Int8Array
+from rocsteady.core.learning.polynomial.classifier import PolynomialAucClassifier
+from rocsteady.core.measures.polynomial_auc import NEAR_FITS, PolynomialAuc
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from rocsteady.core.array_types import FloatArray, Int8Array
-from rocsteady.core.polynomial_classifier import PolynomialAucClassifier
+from rocsteady.core.arrays import FloatArray, Int8Array
+from rocsteady.core.learning.polynomial.classifier import PolynomialAucClassifier
 from scipy import sparse
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rocsteady.core.array_types import FloatArray, Int8Array
+from rocsteady.core.arrays import FloatArray, Int8Array
 from rocsteady.core.errors import ConfigError, InputError, MissingPackageError
-from rocsteady.core.kernels import user_cache_folder
+from rocsteady.core.kernels.compile import user_cache_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa

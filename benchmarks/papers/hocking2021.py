@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rocsteady.core.array_types import FloatArray
-from rocsteady.core.aum import aum, aum_of_labels
-from rocsteady.core.aum_descent import (
+from rocsteady.core.arrays import FloatArray
+from rocsteady.core.learning.aum.aum import aum, aum_of_labels
+from rocsteady.core.learning.aum.descent import (
     Criterion,
     Descent,
     DescentSettings,
@@ -20,8 +20,8 @@ from rocsteady.core.aum_descent import (
     descend,
     scaling_of,
 )
-from rocsteady.core.error_functions import ErrorFunctions
-from rocsteady.core.interval_regression import fit_by_cross_validation
+from rocsteady.core.learning.aum.error_functions import ErrorFunctions
+from rocsteady.core.learning.aum.intervals import fit_by_cross_validation
 
 from .drawing import Line, Panel, draw, machine, prose, table, verdict
 from .hocking2021_data import Classes, Problems, classes, neuroblastoma, unbalanced

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from rocsteady.core.array_types import FloatArray, Int8Array
-from rocsteady.core.error_functions import ErrorFunctions
+from rocsteady.core.arrays import FloatArray, Int8Array
 from rocsteady.core.errors import InputError
+from rocsteady.core.learning.aum.error_functions import ErrorFunctions
 
 from .data import data_file, examples, read_csv
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from rocsteady.core.array_types import FloatArray, Int8Array
-from rocsteady.core.aum import Aum
-from rocsteady.core.aum_descent import LabelLoss
+from rocsteady.core.arrays import FloatArray, Int8Array
+from rocsteady.core.learning.aum.aum import Aum
+from rocsteady.core.learning.aum.descent import LabelLoss
 from scipy.special import expit
 
 Loss = Callable[[FloatArray, Int8Array], tuple[float, FloatArray]]

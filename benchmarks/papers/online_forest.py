@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from rocsteady.core.errors import InputError
-from rocsteady.core.kernels import entry, inlined
+from rocsteady.core.kernels.compile import entry, inlined
 
 TREES = 10
 MOST_NODES = 255

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 from rocsteady.core.errors import InputError
-from rocsteady.core.score_tree import Hull, ScoreTree
+from rocsteady.core.score_tree.tree import Hull, ScoreTree
 
 from benchmarks.papers.weight_balanced_tree import (
     HEAVIER,

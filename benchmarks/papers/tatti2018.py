@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from rocsteady.core.array_types import FloatArray
-from rocsteady.core.compressed_auc import CompressedAuc
-from rocsteady.core.score_tree import NOTHING
-from rocsteady.core.score_window import ScoreWindow
+from rocsteady.core.arrays import FloatArray
+from rocsteady.core.score_tree.tree import NOTHING
+from rocsteady.core.score_tree.window import ScoreWindow
+from rocsteady.core.sketches.compressed_auc import CompressedAuc
 
 from .baselines import Bins, Rescan
 from .data import Stream, load

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rocsteady.core.approximate_h import approximate_h
 from rocsteady.core.errors import InputError
-from rocsteady.core.row_measures import h_measure
-from rocsteady.core.score_tree import ScoreTree
-from rocsteady.core.score_window import warm_up
-from rocsteady.core.settings import BetaCost, EvaluatorSettings
+from rocsteady.core.measures.at_row import h_measure
+from rocsteady.core.score_tree.tree import ScoreTree
+from rocsteady.core.score_tree.window import warm_up
+from rocsteady.core.settings.settings import BetaCost, EvaluatorSettings
+from rocsteady.core.sketches.approximate_h import approximate_h
 
 from benchmarks.papers.data import Stream, load
 from benchmarks.papers.drawing import Line, Panel, draw, machine, prose, table
@@ -222,7 +222,7 @@ def show_priors(found: Sequence[Priors], asked: str, folder: Path) -> Iterator[s
         and Dota2, with Happrox 10 seconds for an accurate result and almost 50% less for a larger epsilon; H
         is always underestimated, by 3% at the most. Most is gained by maintaining the hull, which is much
         smaller than the data. Here, seconds for all additions (asked at {asked}), with positives weighed
-        {PRIOR:g}. Subset is that of core/score_tree_subset.py, which keeps the last vertex that is near:
+        {PRIOR:g}. Subset is that of core/score_tree/subset.py, which keeps the last vertex that is near:
     """)
     head = ["stream", "vertices", "from scratch", "hull maintained, H not asked", "and H, exactly"]
     rows = []

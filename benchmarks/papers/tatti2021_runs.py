@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from rocsteady.core.score_tree import NOTHING, ScoreTree
-from rocsteady.core.score_tree_query import list_hull
-from rocsteady.core.score_tree_subset import list_subset
-from rocsteady.core.score_window import ScoreWindow
+from rocsteady.core.score_tree.query import list_hull
+from rocsteady.core.score_tree.subset import list_subset
+from rocsteady.core.score_tree.tree import NOTHING, ScoreTree
+from rocsteady.core.score_tree.window import ScoreWindow
 
 from benchmarks.papers.data import Stream
 from benchmarks.papers.tatti2021_baselines import AUC, NO_MEASURE, H, SortedList, h_of_hull

@@ -10,8 +10,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...core.console import say, show
-from ...core.option_parser import OptionParser
+from ...core.process.console import say, show
+from ...core.process.option_parser import OptionParser
 from .flink import FlinkCluster, JobServer, worker_options
 from .kafka import KafkaBroker, create_topic
 from .packages import (

@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from ...core.console import show
+from ...core.process.console import show
 from .closed_jar import OpenJarError, close
 from .processes import HOST, ServerError, java
 

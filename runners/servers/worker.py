@@ -27,8 +27,8 @@ from apache_beam.portability.api import (
 )
 from google.protobuf import json_format
 
-from ...core.console import ConsoleParser, say
-from ...core.temporary_folders import temporary_folder
+from ...core.process.console import ConsoleParser, say
+from ...core.process.temporary_folders import temporary_folder
 from .processes import HOST, THIS_MACHINE, ServerError
 
 

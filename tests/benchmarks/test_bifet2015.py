@@ -12,20 +12,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmark_path import ROOT
+from rocsteady.core.compare.fold_pairs import FoldPairs
+from rocsteady.core.compare.fold_report import FoldReport
+from rocsteady.core.compare.learners import LearnerComparisons
+from rocsteady.core.compare.significance import McnemarEvidence, mcnemar, sign_test, wilcoxon
 from rocsteady.core.errors import InputError
-from rocsteady.core.fold_pairs import FoldPairs
-from rocsteady.core.fold_report import FoldReport
-from rocsteady.core.folds import METHODS, Folds
-from rocsteady.core.instances import Task
-from rocsteady.core.kernels import CACHE_FOLDER
-from rocsteady.core.learner_comparisons import LearnerComparisons
-from rocsteady.core.learners import LearnerSpec
-from rocsteady.core.prequential import PrequentialFold
-from rocsteady.core.prequential_settings import PrequentialSettings
-from rocsteady.core.records import EndOfInput
-from rocsteady.core.settings import EvaluatorSettings
-from rocsteady.core.significance import McnemarEvidence, mcnemar, sign_test, wilcoxon
-from rocsteady.core.windows import AllEvents, EveryEvents
+from rocsteady.core.events.records import EndOfInput
+from rocsteady.core.kernels.compile import CACHE_FOLDER
+from rocsteady.core.prequential.fold import PrequentialFold
+from rocsteady.core.prequential.folds import METHODS, Folds
+from rocsteady.core.prequential.instances import Task
+from rocsteady.core.prequential.learners import LearnerSpec
+from rocsteady.core.prequential.settings import PrequentialSettings
+from rocsteady.core.settings.settings import EvaluatorSettings
+from rocsteady.core.settings.windows import AllEvents, EveryEvents
 
 pytest.importorskip("river")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmark_path import ROOT
-from rocsteady.core.aum_descent import LabelLoss
-from rocsteady.core.kernels import CACHE_FOLDER
+from rocsteady.core.kernels.compile import CACHE_FOLDER
+from rocsteady.core.learning.aum.descent import LabelLoss
 
 from benchmarks.papers.hocking2021_losses import (
     OtherLoss,

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import InputError
-from rocsteady.core.row_measures import h_measure
-from rocsteady.core.settings import BetaCost, EvaluatorSettings
+from rocsteady.core.measures.at_row import h_measure
+from rocsteady.core.settings.settings import BetaCost, EvaluatorSettings
 from score_tree_oracle import Oracle, steepening, streams
 from thorough import examples
 

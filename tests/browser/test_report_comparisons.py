@@ -8,10 +8,10 @@ import pytest
 from browser import opened
 from comparison_files import compared_tables, fold_rows
 from report_tables import NASTIER, NASTY
-from rocsteady.core.comparisons import Checkpoint, compare_learners
-from rocsteady.core.rows_arrow import ROW_SCHEMA
-from rocsteady.pipelines.report import write_report
-from rocsteady.transforms.comparison_tables import MEAN_SCHEMA, comparisons_to_arrow
+from rocsteady.core.compare.comparisons import Checkpoint, compare_learners
+from rocsteady.core.rows.arrow import ROW_SCHEMA
+from rocsteady.pipelines.report.report import write_report
+from rocsteady.transforms.sinks.comparisons import MEAN_SCHEMA, comparisons_to_arrow
 
 LEARNERS = ("best", NASTY, NASTIER)
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 from browser import launched, opened
 from report_tables import NASTY, START, curve, evaluated_rows, events, filled
-from rocsteady.core.rows_arrow import ROW_SCHEMA
-from rocsteady.pipelines.report import write_report
-from rocsteady.pipelines.report_measures import DRAWN, MEANINGS
-from rocsteady.pipelines.report_text import NONE, with_interval
-from rocsteady.transforms.write_curves import CURVE_SCHEMA
+from rocsteady.core.rows.arrow import ROW_SCHEMA
+from rocsteady.pipelines.report.measures import DRAWN, MEANINGS
+from rocsteady.pipelines.report.report import write_report
+from rocsteady.pipelines.words import NONE, with_interval
+from rocsteady.transforms.sinks.curves import CURVE_SCHEMA
 
 HOUR = 3_600_000_000
 

@@ -33,7 +33,7 @@ def test_the_face_hands_on_every_name_that_it_promises() -> None:
     for name in rocsteady.__all__:
         if name not in ("Alert", "EvaluateModels", "AucCombineFn", "CombinedAuc"):  # need Beam
             assert getattr(rocsteady, name).__name__ == name
-    assert rocsteady.river.__name__ == "rocsteady.core.river_metrics"
+    assert rocsteady.river.__name__ == "rocsteady.core.river.metrics"
     optional = {"AumLinearClassifier", "AumPenaltyLearner", "PolynomialAucClassifier", "river"}
     assert sorted({*rocsteady.__all__} | optional) == dir(rocsteady)
     assert all(getattr(rocsteady, name) for name in optional)

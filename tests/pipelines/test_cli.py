@@ -23,8 +23,8 @@ from command import COMMAND, call, names, run, said, start
 from numba.core import event
 from rocsteady.core.errors import ConfigError
 from rocsteady.pipelines import cli
-from rocsteady.pipelines.progress import OnCompilation, ProgressLine
-from rocsteady.transforms import progress
+from rocsteady.pipelines.evaluate.summary import OnCompilation, ProgressLine
+from rocsteady.transforms.beam import progress
 
 OK = "score,label\n0.1,0\n0.9,1\n0.4,0\n0.8,1\n"
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX signals and limits")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow.parquet
 import pytest
-from rocsteady.core.comparisons import Checkpoint, blank_row
-from rocsteady.core.significance import friedman_nemenyi, wilcoxon
+from rocsteady.core.compare.comparisons import Checkpoint, blank_row
+from rocsteady.core.compare.significance import friedman_nemenyi, wilcoxon
 from rocsteady.pipelines.cli import main
 from rocsteady.pipelines.compare import summary
-from rocsteady.transforms.read_rows import read_rows
+from rocsteady.transforms.tables.rows import read_rows
 
 FOLDS = 8
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import call
-from rocsteady.core.alert_rules import parse_alert
-from rocsteady.core.alerts import AlertTable
-from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch
-from rocsteady.core.join_batches import PredictionBatch
-from rocsteady.core.label_join import JoinSettings, LabelJoin
-from rocsteady.core.records import Clock, Heartbeat
-from rocsteady.core.settings import EvaluatorSettings, TableSettings
-from rocsteady.core.text_columns import IdColumn, TextColumn
-from rocsteady.core.time_units import IDLE
-from rocsteady.core.windows import LastEvents
+from rocsteady.core.alerts.rules import parse_alert
+from rocsteady.core.alerts.table import AlertTable
+from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.columns import IdColumn, TextColumn
+from rocsteady.core.events.records import Clock, Heartbeat
+from rocsteady.core.events.times import IDLE
+from rocsteady.core.events.unjoined import PredictionBatch
+from rocsteady.core.join.join import JoinSettings, LabelJoin
+from rocsteady.core.settings.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.settings.windows import LastEvents
+from rocsteady.core.table.table import EvaluatorTable
 
 
 @pytest.fixture

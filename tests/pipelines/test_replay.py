@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from command import COMMAND, call, said, start
 from rocsteady.pipelines.replay import FolderSink, play
-from rocsteady.transforms.timed_lines import TimedLines
+from rocsteady.transforms.sources.files.timed_lines import TimedLines
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX signals")
 

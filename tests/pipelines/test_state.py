@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from command import call
-from rocsteady.transforms.control import ControlFile, ExportRequest, ask
+from rocsteady.transforms.state.control import ControlFile, ExportRequest, ask
 
 N = 400
 LIVE = ("--every", "25", "--window", "last:60")

@@ -15,19 +15,19 @@ import pytest
 from awkward_rows import some_rows
 from beam_runs import pipeline
 from json_schemas import FOLDER, KINDS, text_of
-from rocsteady.core.alert_rows import AlertRow
+from rocsteady.core.alerts.rows import AlertRow
 from rocsteady.core.errors import ConfigError, InputError, RocsteadyError
-from rocsteady.core.rejection_reasons import Reason
-from rocsteady.core.rows_arrow import rows_to_arrow
+from rocsteady.core.events.reasons import Reason
+from rocsteady.core.rows.arrow import rows_to_arrow
 from rocsteady.runners.servers.kafka import PASSWORD, USER
-from rocsteady.transforms.dead_letters import DeadLetter, DeadLetters
-from rocsteady.transforms.kafka_client import check_topic
-from rocsteady.transforms.kafka_topic import KafkaTopic
-from rocsteady.transforms.read_rows import distinct_rows, read_rows
-from rocsteady.transforms.table_kinds import ALERTS, DEAD_LETTERS, ROWS
-from rocsteady.transforms.write_alerts import alerts_to_arrow
-from rocsteady.transforms.write_kafka import KafkaWriter, WriteKafka
-from rocsteady.transforms.write_table import json_lines
+from rocsteady.transforms.events.dead_letters import DeadLetter, DeadLetters
+from rocsteady.transforms.kafka.client import check_topic
+from rocsteady.transforms.kafka.topic import KafkaTopic
+from rocsteady.transforms.sinks.alerts import alerts_to_arrow
+from rocsteady.transforms.sinks.kafka import KafkaWriter, WriteKafka
+from rocsteady.transforms.sinks.kinds import ALERTS, DEAD_LETTERS, ROWS
+from rocsteady.transforms.sinks.table import json_lines
+from rocsteady.transforms.tables.rows import distinct_rows, read_rows
 
 HOUR = 3_600_000_000
 TABLES = {

@@ -6,10 +6,11 @@ import benchmark_path  # noqa: F401
 import pytest
 from kafka_topics import until
 from launchers import LEAVES_THREADS_AND_CHANNELS
-from rocsteady.core import snapshot_parts
-from rocsteady.core.snapshot_parts import PARTS
+from rocsteady.core.shard import parts as snapshot_parts
+from rocsteady.core.shard.parts import PARTS
 from rocsteady.runners.servers.flink import JobServer
-from rocsteady.transforms import numbered_cells, stateful_machine
+from rocsteady.transforms.beam import cells as numbered_cells
+from rocsteady.transforms.beam import machine as stateful_machine
 
 from benchmarks.large_shards import blob_of, flink_options, outputs_in, run_blob
 
@@ -64,7 +65,7 @@ def test_a_savepoint_of_a_whole_snapshot_goes_on_in_parts(cluster, options, tmp_
     whole = outputs_in(path)
     split = []
     monkeypatch.setattr(
-        "rocsteady.core.shard_protocol.split", lambda data: split.append(data) or snapshot_parts.split(data)
+        "rocsteady.core.shard.protocol.split", lambda data: split.append(data) or snapshot_parts.split(data)
     )
     run_blob([*options, f"--savepoint_path={savepoint}"], path, size)
     until(lambda: len(outputs_in(path)) > len(whole) + 2)

@@ -15,7 +15,7 @@ from kafka_topics import until
 from requirements import servers
 from rocsteady.runners.servers.packages import prism_path
 from rocsteady.runners.servers.processes import birth
-from rocsteady.transforms.stateful_machine import RunStateMachine
+from rocsteady.transforms.beam.machine import RunStateMachine
 from sockets import family_of
 
 SLOW_SECONDS, RECORDS = 0.3, 12

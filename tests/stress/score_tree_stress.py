@@ -12,7 +12,7 @@ import sys
 import time
 
 import numpy as np
-from rocsteady.core.score_tree import NOTHING, RANKING, ScoreTree
+from rocsteady.core.score_tree.tree import NOTHING, RANKING, ScoreTree
 
 BATCH = 500
 EVERYTHING = RANKING._replace(losses=1)

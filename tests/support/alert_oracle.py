@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from rocsteady.core.alert_rules import AlertRule, Change, Limit, Period, Span
-from rocsteady.core.row_records import MeasureRow
+from rocsteady.core.alerts.rules import AlertRule, Change, Limit, Period, Span
+from rocsteady.core.rows.records import MeasureRow
 
 
 class Moment(NamedTuple):

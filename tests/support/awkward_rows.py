@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from rocsteady.core.row_columns import ONE_CLASS
-from rocsteady.core.rows import Rows
-from rocsteady.core.settings import MEASURES
-from rocsteady.core.time_units import NO_TIME
+from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.rows.columns import ONE_CLASS
+from rocsteady.core.rows.rows import Rows
+from rocsteady.core.settings.settings import MEASURES
 
 KEYS = (("b", ""), ("a", "carrier=UA"), ("a", 'x="1",\n2'))
 

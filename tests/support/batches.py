@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from rocsteady.core.events import EventBatch
-from rocsteady.core.text_columns import IdColumn, TextColumn
-from rocsteady.core.time_units import NO_TIME
+from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.columns import IdColumn, TextColumn
+from rocsteady.core.events.times import NO_TIME
 
 texts = st.text(st.characters(exclude_categories=()), max_size=4)  # lone surrogates too
 words = st.one_of(st.none(), texts)

@@ -1,13 +1,13 @@
-"""Each rule of `core/shard_protocol.py` broken, in a subclass, to see that the simulator would know."""
+"""Each rule of `core/shard/protocol.py` broken, in a subclass, to see that the simulator would know."""
 
 from __future__ import annotations
 
 import struct
 from typing import Any
 
-from rocsteady.core.records import Clock
-from rocsteady.core.shard_protocol import LiveMachine, MachineCache, Place, ShardCells, ShardProtocol
-from rocsteady.core.state_machine import Pane
+from rocsteady.core.events.records import Clock
+from rocsteady.core.shard.machine import Pane
+from rocsteady.core.shard.protocol import LiveMachine, MachineCache, Place, ShardCells, ShardProtocol
 from simulator import FaultyCache, LogView
 
 Protocol = ShardProtocol[Any]

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 from fold_reports import compared, reports_of
 from report_tables import filled
-from rocsteady.core.comparison_settings import ComparisonSettings
-from rocsteady.core.windows import LastEvents
-from rocsteady.transforms.comparison_tables import comparisons_to_arrow, means_to_arrow
+from rocsteady.core.compare.settings import ComparisonSettings
+from rocsteady.core.settings.windows import LastEvents
+from rocsteady.transforms.sinks.comparisons import comparisons_to_arrow, means_to_arrow
 
 MEASURES = ("auc", "log_loss")
 

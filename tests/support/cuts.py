@@ -11,21 +11,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rocsteady.core.label_join import JoinSettings
-from rocsteady.core.label_join_state import JoinState
-from rocsteady.core.records import EndOfPartition, Heartbeat, StateImport, StateMarker
-from rocsteady.core.rejected import Rejected
-from rocsteady.core.rows import Rows
-from rocsteady.core.settings import TableSettings
-from rocsteady.core.sharding import number_of, shard_key, split_records
-from rocsteady.core.snapshot import Snapshot
-from rocsteady.core.state_export import ShardState
-from rocsteady.core.state_import import join_taken_up, taken_up
-from rocsteady.core.state_reshard import resharded, resharded_joins
-from rocsteady.core.time_units import NO_TIME
-from rocsteady.transforms.evaluate_shards import TableFactory
-from rocsteady.transforms.file_partition import with_packet
-from rocsteady.transforms.join_labels import JoinFactory
+from rocsteady.core.evaluator.snapshot import Snapshot
+from rocsteady.core.events.records import EndOfPartition, Heartbeat, StateImport, StateMarker
+from rocsteady.core.events.rejected import Rejected
+from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.ids.sharding import number_of, shard_key, split_records
+from rocsteady.core.join.join import JoinSettings
+from rocsteady.core.join.state import JoinState
+from rocsteady.core.rows.rows import Rows
+from rocsteady.core.settings.settings import TableSettings
+from rocsteady.core.state.export import ShardState
+from rocsteady.core.state.reshard import resharded, resharded_joins
+from rocsteady.core.state.take_up import join_taken_up, taken_up
+from rocsteady.transforms.evaluate.join_labels import JoinFactory
+from rocsteady.transforms.evaluate.shards import TableFactory
+from rocsteady.transforms.sources.files.partition import with_packet
 
 END = "end"
 

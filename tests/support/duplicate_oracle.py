@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rocsteady.core.time_units import NO_TIME
+from rocsteady.core.events.times import NO_TIME
 
 Event = tuple[str, str | None, int]
 """Model, id and time."""
@@ -12,7 +12,7 @@ Verdict = int | None
 
 
 class DuplicateOracle:
-    """The first paragraph of deduplicator.py: each kept event with the clock's pane when it came."""
+    """The first paragraph of ids/deduplicator.py: each kept event with the clock's pane when it came."""
 
     def __init__(self, horizon: int, *, forgets: bool = True) -> None:
         self.horizon, self.pane, self.forgets = horizon, -(-horizon // 8), forgets

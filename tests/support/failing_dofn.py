@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import apache_beam as beam
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import TimerSpec, on_timer
-from rocsteady.transforms.stateful_machine import LOG, SNAPSHOT, TOKEN, StateMachineDoFn
+from rocsteady.transforms.beam.machine import LOG, SNAPSHOT, TOKEN, StateMachineDoFn
 
 _SNAPSHOT, _LOG, _TOKEN = map(beam.DoFn.StateParam, (SNAPSHOT, LOG, TOKEN))
 END, CLOCK = (TimerSpec(f"failing {name}", TimeDomain.WATERMARK) for name in ("end", "clock"))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from rocsteady.core.comparison_settings import ComparisonSettings
-from rocsteady.core.comparisons import ComparisonRow, FoldMean
-from rocsteady.core.fold_pairs import FoldPairs
-from rocsteady.core.fold_report import FoldReport
-from rocsteady.core.learner_comparisons import LearnerComparisons
-from rocsteady.core.row_columns import NUMBER_COLUMNS
-from rocsteady.core.time_units import NO_TIME
-from rocsteady.core.windows import LastEvents
+from rocsteady.core.compare.comparisons import ComparisonRow, FoldMean
+from rocsteady.core.compare.fold_pairs import FoldPairs
+from rocsteady.core.compare.fold_report import FoldReport
+from rocsteady.core.compare.learners import LearnerComparisons
+from rocsteady.core.compare.settings import ComparisonSettings
+from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.rows.columns import NUMBER_COLUMNS
+from rocsteady.core.settings.windows import LastEvents
 
 LEARNERS = ("best", "good", "poor")
 SETTINGS = ComparisonSettings(LEARNERS, folds=3, window=LastEvents(50))

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from rocsteady.core.errors import CorruptBytesError
-from rocsteady.core.records import EndOfInput
-from rocsteady.core.state_machine import Pane
+from rocsteady.core.events.records import EndOfInput
+from rocsteady.core.shard.machine import Pane
 
 _HEAD = struct.Struct("<4sqqQqqq")
 _MASK = (1 << 64) - 1

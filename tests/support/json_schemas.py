@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from rocsteady.core.rejection_reasons import Reason
-from rocsteady.core.row_columns import REASONS
-from rocsteady.transforms.dead_letters import KINDS as LETTER_KINDS
-from rocsteady.transforms.table_kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS, TableKind
+from rocsteady.core.events.reasons import Reason
+from rocsteady.core.rows.columns import REASONS
+from rocsteady.transforms.events.dead_letters import KINDS as LETTER_KINDS
+from rocsteady.transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS, TableKind
 
 FOLDER = Path(__file__).parents[2] / "docs" / "schemas"
 KINDS = (ROWS, ALERTS, DEAD_LETTERS, CURVES)

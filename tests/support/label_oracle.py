@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rocsteady.core.label_matching_steps import ORPHAN, SECOND, USED
+from rocsteady.core.join.matching_steps import ORPHAN, SECOND, USED
 
 
 class Prediction(NamedTuple):

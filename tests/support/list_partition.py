@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rocsteady.transforms.stream_partition import Fetched
+from rocsteady.transforms.sources.streams.partition import Fetched
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebval
-from rocsteady.core.step_polynomials import step_polynomial
+from rocsteady.core.measures.step_polynomials import step_polynomial
 from scipy import stats
 from scipy.integrate import quad
 from sklearn import metrics

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch
-from rocsteady.core.rows_arrow import ROW_SCHEMA, rows_to_arrow
-from rocsteady.core.settings import EvaluatorSettings, TableSettings
-from rocsteady.core.text_columns import TextColumn
-from rocsteady.core.windows import EveryEvents, LastEvents
-from rocsteady.transforms.write_curves import CURVE_SCHEMA
+from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.columns import TextColumn
+from rocsteady.core.rows.arrow import ROW_SCHEMA, rows_to_arrow
+from rocsteady.core.settings.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.settings.windows import EveryEvents, LastEvents
+from rocsteady.core.table.table import EvaluatorTable
+from rocsteady.transforms.sinks.curves import CURVE_SCHEMA
 
 DAY = 86_400_000_000
 START = 1_357_000_000_000_000

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import rocsteady as rs
-from rocsteady.core.events import EventBatch
-from rocsteady.core.join_batches import LabelBatch, PredictionBatch
-from rocsteady.core.label_join import JoinSettings
-from rocsteady.core.records import Clock, EndOfInput, unpack_record
-from rocsteady.core.rejected import Rejected
-from rocsteady.core.settings import TableSettings
-from rocsteady.core.state_machine import MachineFactory, Pane
-from rocsteady.core.text_columns import IdColumn, TextColumn
-from rocsteady.transforms.evaluate_shards import TableFactory
-from rocsteady.transforms.join_labels import JoinFactory
+from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.columns import IdColumn, TextColumn
+from rocsteady.core.events.records import Clock, EndOfInput, unpack_record
+from rocsteady.core.events.rejected import Rejected
+from rocsteady.core.events.unjoined import LabelBatch, PredictionBatch
+from rocsteady.core.join.join import JoinSettings
+from rocsteady.core.settings.settings import TableSettings
+from rocsteady.core.shard.machine import MachineFactory, Pane
+from rocsteady.transforms.evaluate.join_labels import JoinFactory
+from rocsteady.transforms.evaluate.shards import TableFactory
 from simulator import InjectedError, Item
 
 

@@ -23,16 +23,10 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from hash_chain import END, ChainFactory, ChainRow, clock, events
-from rocsteady.core.shard_protocol import (
-    LiveMachine,
-    MachineCache,
-    Place,
-    ShardCells,
-    ShardProtocol,
-)
-from rocsteady.core.sharding import shard_key
-from rocsteady.core.snapshot_parts import PARTS
-from rocsteady.core.state_machine import MachineFactory
+from rocsteady.core.ids.sharding import shard_key
+from rocsteady.core.shard.machine import MachineFactory
+from rocsteady.core.shard.parts import PARTS
+from rocsteady.core.shard.protocol import LiveMachine, MachineCache, Place, ShardCells, ShardProtocol
 
 KEYS = tuple(shard_key(shard) for shard in range(3))
 

@@ -17,34 +17,20 @@ import pytest
 import rocsteady as rs
 from fold_reports import SETTINGS as COMPARED
 from fold_reports import reports_of
-from rocsteady.core import label_matching_wire, sketch_wire, snapshot_parts
-from rocsteady.core.adwin import Adwin
-from rocsteady.core.alert_rows import WatchedRows
-from rocsteady.core.alerts import AlertTable
-from rocsteady.core.auc_sketch import AucSketch
-from rocsteady.core.aum_learner import AumLearner
-from rocsteady.core.deduplicator import Deduplicator
+from rocsteady.core.alerts.rows import WatchedRows
+from rocsteady.core.alerts.table import AlertTable
+from rocsteady.core.compare.fold_pairs import FoldPairs
+from rocsteady.core.compare.fold_report import FoldReport
+from rocsteady.core.compare.learners import LearnerComparisons
+from rocsteady.core.compare.paired_fold import PairedFold
 from rocsteady.core.errors import CorruptBytesError, InputError, RocsteadyError
-from rocsteady.core.evaluator_state import IdleState
-from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch
-from rocsteady.core.fold_pairs import FoldPairs
-from rocsteady.core.fold_report import FoldReport
-from rocsteady.core.folds import Folds
-from rocsteady.core.join_batches import LabelBatch, LabelRows, PredictionBatch
-from rocsteady.core.label_join import JoinSettings, LabelJoin
-from rocsteady.core.label_join_state import JoinState
-from rocsteady.core.label_matching import Arrivals, LabelMatcher
-from rocsteady.core.learner_comparisons import LearnerComparisons
-from rocsteady.core.learner_wire import unpack_learner
-from rocsteady.core.learners import LearnerSpec
-from rocsteady.core.model_evaluator import ModelEvaluator
-from rocsteady.core.paired_fold import PairedFold
-from rocsteady.core.polynomial_auc import PolynomialAuc
-from rocsteady.core.polynomial_learner import PolynomialAucLearner
-from rocsteady.core.prequential import PrequentialFold
-from rocsteady.core.prequential_settings import PrequentialSettings
-from rocsteady.core.records import (
+from rocsteady.core.evaluator.adwin import Adwin
+from rocsteady.core.evaluator.evaluator import ModelEvaluator
+from rocsteady.core.evaluator.snapshot import DEDUPLICATOR, IDLE, Snapshot
+from rocsteady.core.evaluator.state import IdleState
+from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.columns import IdColumn, TextColumn
+from rocsteady.core.events.records import (
     Clock,
     EndOfInput,
     EndOfPartition,
@@ -53,18 +39,34 @@ from rocsteady.core.records import (
     StateMarker,
     unpack_record,
 )
-from rocsteady.core.settings import EvaluatorSettings, TableSettings
-from rocsteady.core.shards import Shards
-from rocsteady.core.snapshot import DEDUPLICATOR, IDLE, Snapshot
-from rocsteady.core.state_export import ExportingMachine, ShardState, WaitingState
-from rocsteady.core.state_import import join_taken_up, taken_up
-from rocsteady.core.state_reshard import resharded, resharded_joins
-from rocsteady.core.text_columns import IdColumn, TextColumn
-from rocsteady.core.windows import EveryEvents, parse_every, parse_window
+from rocsteady.core.events.unjoined import LabelBatch, LabelRows, PredictionBatch
+from rocsteady.core.ids.deduplicator import Deduplicator
+from rocsteady.core.join import matching_wire as label_matching_wire
+from rocsteady.core.join.join import JoinSettings, LabelJoin
+from rocsteady.core.join.matching import Arrivals, LabelMatcher
+from rocsteady.core.join.state import JoinState
+from rocsteady.core.learning.aum.learner import AumLearner
+from rocsteady.core.learning.polynomial.learner import PolynomialAucLearner
+from rocsteady.core.measures.polynomial_auc import PolynomialAuc
+from rocsteady.core.prequential.fold import PrequentialFold
+from rocsteady.core.prequential.folds import Folds
+from rocsteady.core.prequential.learners import LearnerSpec
+from rocsteady.core.prequential.settings import PrequentialSettings
+from rocsteady.core.prequential.wire import unpack_learner
+from rocsteady.core.settings.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.settings.shards import Shards
+from rocsteady.core.settings.windows import EveryEvents, parse_every, parse_window
+from rocsteady.core.shard import parts as snapshot_parts
+from rocsteady.core.sketches import wire as sketch_wire
+from rocsteady.core.sketches.auc_sketch import AucSketch
+from rocsteady.core.state.export import ExportingMachine, ShardState, WaitingState
+from rocsteady.core.state.reshard import resharded, resharded_joins
+from rocsteady.core.state.take_up import join_taken_up, taken_up
+from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.pipelines.inspect import _described
-from rocsteady.transforms.evaluate_folds import FoldOutputCoder
-from rocsteady.transforms.evaluate_shards import RowsCoder
-from rocsteady.transforms.stream_reader import ReaderState
+from rocsteady.transforms.evaluate.shards import RowsCoder
+from rocsteady.transforms.prequential.folds import FoldOutputCoder
+from rocsteady.transforms.sources.streams.reader import ReaderState
 
 SECOND = 1_000_000
 PACKAGE = Path(rs.__file__).parent
@@ -508,84 +510,84 @@ def record_samples():
 
 
 BETWEEN_STAGES = {
-    "transforms.record_batches:RecordBatchCoder.decode",
-    "transforms.read_stream:_MarkCoder.decode",
+    "transforms.events.batches:RecordBatchCoder.decode",
+    "transforms.sources.streams.read:_MarkCoder.decode",
 }
 """Left out: Arrow's own bytes between two stages of one job, and a wrapper that reads nothing."""
 
 FORMS: dict[str, Form] = {
-    "core.adwin:Adwin.from_bytes": Form(lambda: [adwin().to_bytes()], Adwin.from_bytes, use_adwin),
-    "core.alert_rows:WatchedRows.unpack": Form(lambda: [watched().pack()], WatchedRows.unpack, use_rows),
-    "core.alerts:AlertTable.from_bytes": Form(alert_samples, AlertTable.from_bytes, use_alerts),
-    "core.aum_learner:AumLearner.from_bytes": Form(
+    "core.evaluator.adwin:Adwin.from_bytes": Form(lambda: [adwin().to_bytes()], Adwin.from_bytes, use_adwin),
+    "core.alerts.rows:WatchedRows.unpack": Form(lambda: [watched().pack()], WatchedRows.unpack, use_rows),
+    "core.alerts.table:AlertTable.from_bytes": Form(alert_samples, AlertTable.from_bytes, use_alerts),
+    "core.learning.aum.learner:AumLearner.from_bytes": Form(
         lambda: [taught(AumLearner(8, 4), 14).to_bytes()], AumLearner.from_bytes, use_learner
     ),
-    "core.auc_sketch:AucSketch.from_bytes": Form(
+    "core.sketches.auc_sketch:AucSketch.from_bytes": Form(
         lambda: [sketch().to_bytes(), sketch(1024).to_bytes()], AucSketch.from_bytes, use_sketch
     ),
-    "core.deduplicator:Deduplicator.from_bytes": Form(
+    "core.ids.deduplicator:Deduplicator.from_bytes": Form(
         deduplicator_samples, Deduplicator.from_bytes, use_deduplicator
     ),
-    "core.evaluator_table:EvaluatorTable.from_bytes": Form(table_samples, read_table, use_table),
-    "core.events:EventBatch.unpack": Form(
+    "core.table.table:EvaluatorTable.from_bytes": Form(table_samples, read_table, use_table),
+    "core.events.batch:EventBatch.unpack": Form(
         lambda: [batch().pack(), batch(classes=True, weights=True).pack()], EventBatch.unpack, use_record
     ),
-    "core.fold_pairs:FoldPairs.from_bytes": Form(
+    "core.compare.fold_pairs:FoldPairs.from_bytes": Form(
         fold_samples, lambda data: FoldPairs.from_bytes(data, COMPARED, 1), use_pairs
     ),
-    "core.fold_report:FoldReport.unpack": Form(
+    "core.compare.fold_report:FoldReport.unpack": Form(
         lambda: [report.pack() for report in reports_of(1, 10)[3:5]], FoldReport.unpack, use_report
     ),
-    "core.idle_models:IdleState.unpack": Form(idle_samples, IdleState.unpack),
-    "core.join_batches:LabelBatch.unpack": Form(lambda: [labels().pack()], LabelBatch.unpack, use_record),
-    "core.join_batches:LabelRows.unpack": Form(lambda: [LabelRows.of(labels()).pack()], LabelRows.unpack),
-    "core.join_batches:PredictionBatch.unpack": Form(
+    "core.table.idle:IdleState.unpack": Form(idle_samples, IdleState.unpack),
+    "core.events.unjoined:LabelBatch.unpack": Form(lambda: [labels().pack()], LabelBatch.unpack, use_record),
+    "core.events.unjoined:LabelRows.unpack": Form(lambda: [LabelRows.of(labels()).pack()], LabelRows.unpack),
+    "core.events.unjoined:PredictionBatch.unpack": Form(
         lambda: join_packets()[:1], PredictionBatch.unpack, use_record
     ),
-    "core.label_join:LabelJoin.from_bytes": Form(
+    "core.join.join:LabelJoin.from_bytes": Form(
         join_samples, lambda data: LabelJoin.from_bytes(data, JOIN, 0), use_join
     ),
-    "core.label_join_state:JoinState.unpack": Form(join_samples, JoinState.unpack, use_described),
-    "core.label_matching:LabelMatcher.from_bytes": Form(
+    "core.join.state:JoinState.unpack": Form(join_samples, JoinState.unpack, use_described),
+    "core.join.matching:LabelMatcher.from_bytes": Form(
         lambda: [matcher().to_bytes()], LabelMatcher.from_bytes, use_matcher
     ),
-    "core.label_matching_wire:unpack": Form(lambda: [matcher().to_bytes()], label_matching_wire.unpack),
-    "core.learner_comparisons:LearnerComparisons.from_bytes": Form(
+    "core.join.matching_wire:unpack": Form(lambda: [matcher().to_bytes()], label_matching_wire.unpack),
+    "core.compare.learners:LearnerComparisons.from_bytes": Form(
         comparison_samples, lambda data: LearnerComparisons.from_bytes(data, COMPARED), use_comparisons
     ),
-    "core.learner_wire:unpack_learner": Form(learner_samples, unpack_learner),
-    "core.model_evaluator:ModelEvaluator.from_bytes": Form(
+    "core.prequential.wire:unpack_learner": Form(learner_samples, unpack_learner),
+    "core.evaluator.evaluator:ModelEvaluator.from_bytes": Form(
         evaluator_samples, ModelEvaluator.from_bytes, use_evaluator
     ),
-    "core.paired_fold:PairedFold.unpack": Form(
+    "core.compare.paired_fold:PairedFold.unpack": Form(
         lambda: [paired().pack()],
         PairedFold.unpack,
         lambda found, _: LearnerComparisons(COMPARED).apply(found.pack()),
     ),
-    "core.polynomial_auc:PolynomialAuc.from_bytes": Form(
+    "core.measures.polynomial_auc:PolynomialAuc.from_bytes": Form(
         lambda: [polynomial().to_bytes()], PolynomialAuc.from_bytes, use_polynomial
     ),
-    "core.polynomial_learner:PolynomialAucLearner.from_bytes": Form(
+    "core.learning.polynomial.learner:PolynomialAucLearner.from_bytes": Form(
         lambda: [taught(PolynomialAucLearner(4), 6).to_bytes()], PolynomialAucLearner.from_bytes, use_learner
     ),
-    "core.prequential:PrequentialFold.from_bytes": Form(prequential_samples, read_fold, use_fold),
-    "core.records:unpack_record": Form(record_samples, unpack_record, use_record),
-    "core.sketch_wire:unpack": Form(lambda: [sketch().to_bytes()], sketch_wire.unpack),
-    "core.snapshot:Snapshot.unpack": Form(table_samples, Snapshot.unpack, use_described),
-    "core.snapshot_parts:Index.unpack": Form(
+    "core.prequential.fold:PrequentialFold.from_bytes": Form(prequential_samples, read_fold, use_fold),
+    "core.events.records:unpack_record": Form(record_samples, unpack_record, use_record),
+    "core.sketches.wire:unpack": Form(lambda: [sketch().to_bytes()], sketch_wire.unpack),
+    "core.evaluator.snapshot:Snapshot.unpack": Form(table_samples, Snapshot.unpack, use_described),
+    "core.shard.parts:Index.unpack": Form(
         lambda: [snapshot_parts.split(bytes(100))[0].pack()], snapshot_parts.Index.unpack, use_index
     ),
-    "core.state_export:ExportingMachine.from_bytes": Form(
+    "core.state.export:ExportingMachine.from_bytes": Form(
         waiting_samples,
         lambda data: ExportingMachine.from_bytes(
             data, lambda: EvaluatorTable(next(tables())), read_table, lambda: (0, 2)
         ),
         use_waiting,
     ),
-    "core.state_export:ShardState.unpack": Form(shard_states, ShardState.unpack, use_described),
-    "core.state_export:WaitingState.unpack": Form(waiting_samples, WaitingState.unpack, use_described),
-    "transforms.evaluate_folds:FoldOutputCoder.decode": Form(output_samples, FoldOutputCoder().decode),
-    "transforms.evaluate_shards:RowsCoder.decode": Form(rows_samples, RowsCoder().decode),
-    "transforms.stream_reader:ReaderState.from_bytes": Form(reader_samples, ReaderState.from_bytes),
+    "core.state.export:ShardState.unpack": Form(shard_states, ShardState.unpack, use_described),
+    "core.state.export:WaitingState.unpack": Form(waiting_samples, WaitingState.unpack, use_described),
+    "transforms.prequential.folds:FoldOutputCoder.decode": Form(output_samples, FoldOutputCoder().decode),
+    "transforms.evaluate.shards:RowsCoder.decode": Form(rows_samples, RowsCoder().decode),
+    "transforms.sources.streams.reader:ReaderState.from_bytes": Form(reader_samples, ReaderState.from_bytes),
 }
 """By the name that `in_the_package` gives it."""

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import rocsteady as rs
-from rocsteady.core.evaluator_table import EvaluatorTable
-from rocsteady.core.events import EventBatch
-from rocsteady.core.records import EndOfPartition, Heartbeat
-from rocsteady.core.rejected import Rejected
-from rocsteady.core.settings import TableSettings
-from rocsteady.core.text_columns import IdColumn, TextColumn
-from rocsteady.core.time_units import NO_TIME
+from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.columns import IdColumn, TextColumn
+from rocsteady.core.events.records import EndOfPartition, Heartbeat
+from rocsteady.core.events.rejected import Rejected
+from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.settings.settings import TableSettings
+from rocsteady.core.table.table import EvaluatorTable
 from times import moment, moments
 
 SECOND = 1_000_000

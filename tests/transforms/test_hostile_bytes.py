@@ -17,8 +17,8 @@ from thorough import THOROUGH
 
 CASES = 4_000 if THOROUGH else 25
 UNCHECKED = (
-    "transforms.evaluate_shards:RowsCoder.decode",
-    "transforms.evaluate_folds:FoldOutputCoder.decode",
+    "transforms.evaluate.shards:RowsCoder.decode",
+    "transforms.prequential.folds:FoldOutputCoder.decode",
 )
 """Bytes between two stages of one job, mostly numbers, any of which can be."""
 

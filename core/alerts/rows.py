@@ -1,0 +1,187 @@
+"""What alerts are made of and what they are: rows as rules read them, and one record for each moment.
+
+`WatchedRows` are rows in columns, with nothing but what the rules of a job read of them: 76 bytes a row and 8
+for each column, where a whole row has 400.
+
+Wire form, version 1: a frame (encoding/frames.py) with magic "RSAB"; payload: columns (u32 count, texts),
+keys (u32 count; two texts each), rows u32, key codes i32, integers i64 (nine a row, `INTEGER_COLUMNS`),
+numbers f64. A text is a u32 length and UTF-8.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import FloatArray, Int32Array, Int64Array
+from ..encoding.fields import Reader, packed_text
+from ..encoding.frames import framed, unframed
+from ..encoding.json import reading
+from ..errors import CorruptBytesError
+from ..events.times import NO_TIME
+from ..rows.columns import COUNT_COLUMNS, INTEGER_COLUMNS
+from ..rows.differences import comparable_half_width
+from ..rows.records import MeasureRow
+from ..rows.rows import Rows
+from .rules import AlertRule, Change
+
+MAGIC = b"RSAB"
+VERSION = 1
+
+HALF_WIDTH = "auc_half_width"
+"""Of the AUC's interval, NaN where it is not to be compared: the one column that is no row's."""
+
+
+class AlertRow(NamedTuple):
+    """An alert at one moment: it opens, or it closes. Times are microseconds UTC.
+
+    (rule, model, slice, pane, row) is its identity: a sink that sees it twice keeps one.
+
+    rule             in its canonical spelling
+    state            "open" or "closed"
+    row, time        of the row at which that happened; its time is its `due`, or else its `time`
+    since_row        opening: the first row of those that opened it; closing: the row at which it opened
+    since_time
+    column, value    what decided, in the row at which it happened
+    limit            what it was held against; of a change, the size that the rule asks for
+    reference_row    of a change, the row that it was held against, and
+    reference_value  its value
+    message          a sentence for people
+    """
+
+    rule: str
+    state: str
+    model: str
+    slice: str
+    pane_start: int | None
+    pane_end: int | None
+    row: int
+    time: int | None
+    since_row: int
+    since_time: int | None
+    column: str
+    value: float
+    limit: float
+    reference_row: int | None
+    reference_value: float | None
+    message: str
+
+
+class WatchedRows(NamedTuple):
+    """n rows as rules read them.
+
+    columns    names of the numbers: `watched_columns`
+    keys       the (model, slice) pairs that occur
+    key_codes  int32[n], which of them a row belongs to
+    integers   int64[n, len(INTEGER_COLUMNS)]; NO_TIME stands for null
+    numbers    float64[n, len(columns)]; NaN stands for null
+    """
+
+    columns: tuple[str, ...]
+    keys: tuple[tuple[str, str], ...]
+    key_codes: Int32Array
+    integers: Int64Array
+    numbers: FloatArray
+
+    @classmethod
+    def of_rows(cls, rows: Rows, columns: Sequence[str]) -> WatchedRows:
+        """Take them of rows in columns. O(cells)."""
+
+        def number(name: str) -> FloatArray:
+            if name in COUNT_COLUMNS:
+                return rows.integer(name).astype(np.float64)
+            if name == "drift":
+                return np.where(rows.drift < 0, np.nan, rows.drift)
+            return rows.number(name)
+
+        numbers = numbers_of(columns, number, len(rows))
+        return cls(tuple(columns), rows.keys, rows.key_codes, rows.integers, numbers)
+
+    @classmethod
+    def of_records(cls, rows: Sequence[MeasureRow], columns: Sequence[str]) -> WatchedRows:
+        """Take them of single rows. O(cells), in Python."""
+        keys: dict[tuple[str, str], int] = {}
+        codes = [keys.setdefault((row.model, row.slice), len(keys)) for row in rows]
+        integers = [
+            [NO_TIME if (value := getattr(row, name)) is None else value for name in INTEGER_COLUMNS]
+            for row in rows
+        ]
+
+        def number(name: str) -> FloatArray:
+            values = (getattr(row, name) for row in rows)
+            return np.array([np.nan if value is None else value for value in values], np.float64)
+
+        return cls(
+            tuple(columns),
+            tuple(keys),
+            np.array(codes, np.int32),
+            np.array(integers, np.int64).reshape(len(rows), len(INTEGER_COLUMNS)),
+            numbers_of(columns, number, len(rows)),
+        )
+
+    def take(self, rows: Int64Array) -> WatchedRows:
+        """Return the chosen rows, with the keys that they use."""
+        used, codes = np.unique(self.key_codes[rows], return_inverse=True)
+        keys = tuple(self.keys[code] for code in used.tolist())
+        return WatchedRows(
+            self.columns, keys, codes.astype(np.int32), self.integers[rows], self.numbers[rows]
+        )
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        parts = [struct.pack("<I", len(self.columns)), *map(packed_text, self.columns)]
+        parts.append(struct.pack("<I", len(self.keys)))
+        parts += [packed_text(text) for key in self.keys for text in key]
+        parts += [
+            struct.pack("<I", len(self.key_codes)),
+            self.key_codes.astype("<i4").tobytes(),
+            self.integers.astype("<i8").tobytes(),
+            self.numbers.astype("<f8").tobytes(),
+        ]
+        return framed(MAGIC, VERSION, b"".join(parts))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> WatchedRows:
+        """Read the wire form. Raises a `WireError` where the bytes are none."""
+        reader = Reader(unframed(data, MAGIC, VERSION, "a record of watched rows"))
+        with reading("a record of watched rows"):
+            columns = tuple(reader.text() for _ in range(reader.number("<I")))
+            keys = tuple((reader.text(), reader.text()) for _ in range(reader.number("<I")))
+            n = reader.number("<I")
+            codes = reader.array("<i4", n)
+            integers = reader.array("<i8", n * len(INTEGER_COLUMNS)).reshape(n, len(INTEGER_COLUMNS))
+            numbers = reader.array("<f8", n * len(columns)).reshape(n, len(columns))
+            reader.end()
+        if n and not 0 <= codes.min() <= codes.max() < len(keys):
+            raise CorruptBytesError(f"a record of watched rows has rows of more keys than its {len(keys)}")
+        return cls(columns, keys, codes, integers, numbers)
+
+
+def watched_columns(rules: Iterable[AlertRule]) -> tuple[str, ...]:
+    """Return the numbers that rules read of a row, each once.
+
+    >>> from .alert_rules import parse_alert
+    >>> watched_columns([parse_alert("auc drops against 7d until h > 0.5"), parse_alert("auc < 0.6")])
+    ('auc', 'h', 'auc_half_width')
+    """
+    rules = tuple(rules)
+    names = [name for rule in rules for name in rule.columns]
+    if any(isinstance(rule.opens, Change) and rule.opens.tested for rule in rules):
+        names.append(HALF_WIDTH)
+    return tuple(dict.fromkeys(names))
+
+
+def numbers_of(columns: Sequence[str], number: Callable[[str], FloatArray], n: int) -> FloatArray:
+    """Return float64[n, len(columns)], made of the columns of rows that `number` gives by name."""
+    numbers = np.empty((n, len(columns)))
+    for place, name in enumerate(columns):
+        if name == HALF_WIDTH:
+            rarer = np.minimum(number("positives"), number("negatives"))
+            auc, low, high = (number(end) for end in ("auc", "auc_low", "auc_high"))
+            numbers[:, place] = comparable_half_width(auc, low, high, rarer)
+        else:
+            numbers[:, place] = number(name)
+    return numbers

@@ -1,0 +1,368 @@
+"""AlertTable: rows in, alerts out; the state machine of a shard of models.
+
+What a rule says of one row
+    A limit holds, or does not. A change `COLUMN drops by X against REFERENCE` holds iff value(reference) -
+    value(row) > X; of the AUC, iff the whole interval of that difference, at the confidence of the rows, is
+    above X: difference - root(half width^2 + half width of the reference^2) > X (`rows.differences`).
+    `rises` is the same with the sign turned round.
+
+    The reference is an earlier row of the same (model, slice, pane) whose window shares no event with the
+    row's, and, of the AUC, that can be compared (FEWEST events of a class, an interval with a width):
+      against N rows, DURATION  the latest of those that lie at least so far back, by ordinal or by row time
+      against START..END        the last of those whose window lies within; rows are judged from END on
+    While an alert is open its reference is the one at which it opened: it closes when the model is back, not
+    when its fall has become the past that it is held against.
+    A reference never moves back: where events that come late pull the start of a window to before the end of
+    what has been the reference, that row is not judged. So that state is bounded, a window that is longer
+    than MOST_REFERENCES rows has only every second, fourth, ... of them for a reference.
+
+    A row says neither yes nor no where the value is null, where there is no reference or nothing to compare,
+    and, for a rule that goes by time, where the row has no time. Such a row changes nothing: it neither adds
+    to a streak nor ends one, and neither opens nor closes an alert. A model of which nothing is known for an
+    hour has not recovered.
+
+From rows to alerts
+    A streak begins at a row where the condition holds and ends at one where it does not. `for N rows`: the
+    alert opens at the N-th row of the streak at which it holds; `for DURATION`: at the first that lies so
+    far behind the streak's first by row time (`due`, or else `time`). An open alert closes at the first row
+    at which the condition does not hold; with `until`, when that holds, for its own rows or duration,
+    counted from the row after the opening. A row opens or closes, it never does both. What is open at the
+    end of the input stays open.
+
+What the level of a change is worth
+    Of a model that is as it was, one row has its whole interval beyond 0 on the worse side with probability
+    (1 - confidence) / 2, 2.5% by default. That is of one look. Neighbouring rows share most of their events,
+    but every new window is a new look: a stream that stands still will be alarmed now and then, the oftener
+    the shorter its window. docs/alerts.md says how often, and what `by` and `for` do about that.
+
+Order
+    Rows apply by their ordinals 0, 1, 2, ... in each (model, slice, pane), in whatever order they come: early
+    ones wait, repeats are dropped. So alerts are a function of the set of rows. At the end of the input what
+    waits applies, with whatever is missing before it left out.
+
+Snapshot, version 1: a frame (encoding/frames.py) with magic "RSAL"; payload: rules (u32 count, texts), keys
+(u32 count; each: model, slice, `_KEY`: pane, next row, rows that wait; those rows: `_ROW` and an f64 for each
+watched column; then a `Watch` for every rule).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..encoding.fields import Reader, packed_text
+from ..encoding.frames import HEAD_BYTES, framed, unframed
+from ..encoding.json import reading
+from ..errors import ConfigError, CorruptBytesError, ForeignBytesError, OtherConfigurationError
+from ..events.records import MAGIC as WORD_MAGIC
+from ..events.records import EndOfInput, unpack_record
+from ..events.times import NO_TIME
+from ..process.console import lines_text
+from ..rows.columns import INTEGER_COLUMNS
+from ..rows.differences import first_seq, first_time, half_width_of_difference
+from ..rows.records import MeasureRow
+from ..rows.rows import Rows
+from .messages import closing_message, opening_message
+from .rows import HALF_WIDTH, AlertRow, WatchedRows, watched_columns
+from .rules import AlertRule, Change, Limit, parse_alert
+from .watch import REFERENCE_BYTES, STATE_BYTES, Reference, Watch, WatchedRow
+
+MAGIC = b"RSAL"
+VERSION = 1
+
+_KEY = struct.Struct("<3qI")
+_ROW = struct.Struct("<6q")
+_PLACE = {name: place for place, name in enumerate(INTEGER_COLUMNS)}
+
+Key = tuple[str, str, int, int]
+"""Model, slice, start and end of the pane (NO_TIME: there is none)."""
+
+
+@dataclass(slots=True)
+class _Series:
+    """What is kept of a key: the next row that applies, rows that came before their turn, the rules."""
+
+    watches: list[Watch]
+    next_row: int = 0
+    waiting: dict[int, WatchedRow] = field(default_factory=dict)
+
+
+class AlertTable:
+    """The alerts of many (model, slice, pane)s: a `StateMachine` that is fed packed `WatchedRows`.
+
+    rules  one or more, no two the same; their columns are those of the rows (`watched_columns`)
+
+    A row costs 2.5 microseconds, 0.4 more for every limit and 2 for every change. State, on the wire: 54
+    bytes for every rule and key, and of a change 48 for each row between a row and its reference, up to
+    MOST_REFERENCES.
+    Raises ConfigError for rules that cannot be; `apply` a `WireError` for bytes that are no record.
+
+    >>> table = AlertTable([parse_alert("auc < 0.8 for 2 rows")])
+    >>> from .rows import Rows
+    >>> rows = Rows.blank(4, [("churn", "")], "")
+    >>> rows.integer("row")[:], rows.number("auc")[:] = range(4), [0.79, 0.78, 0.75, 0.81]
+    >>> alerts = table.watch(rows)
+    >>> [(alert.state, alert.row, alert.since_row, alert.value) for alert in alerts]
+    [('open', 1, 0, 0.78), ('closed', 3, 1, 0.81)]
+    >>> alerts[0].message
+    'churn: alert opened at row 1: auc 0.78 < 0.8 in 2 rows since row 0 (rule: auc < 0.8 for 2 rows)'
+    """
+
+    def __init__(self, rules: Sequence[AlertRule]) -> None:
+        self.rules = checked_rules(rules)
+        self.columns = watched_columns(self.rules)
+        place = self.columns.index
+        self._half_width = place(HALF_WIDTH) if HALF_WIDTH in self.columns else -1
+        self._texts = [str(rule) for rule in self.rules]
+        self._opens = [place(rule.opens.column) for rule in self.rules]
+        self._until = [-1 if rule.until is None else place(rule.until.column) for rule in self.rules]
+        self._series: dict[Key, _Series] = {}
+        self._counts = dict.fromkeys(
+            ("alert_rows", "alert_rows_repeated", "alerts_opened", "alerts_closed"), 0
+        )
+        self._key_bytes = self._waiting = self._references = 0
+
+    def apply(self, record: bytes) -> list[AlertRow]:
+        """Take in packed `WatchedRows`, or the `EndOfInput`; return the alerts of the rows that applied."""
+        if record[:4] == WORD_MAGIC:
+            word = unpack_record(record)
+            if not isinstance(word, EndOfInput):
+                raise ForeignBytesError(f"{word} was given to a table of alerts, which is fed rows")
+            return [alert for key in self._series for alert in self._drained(key)]
+        rows = WatchedRows.unpack(record)
+        if rows.columns != self.columns:
+            raise OtherConfigurationError(
+                f"rows come with {', '.join(rows.columns)} where the rules read {', '.join(self.columns)}; "
+                "the workers of a job must all have the same rules"
+            )
+        return list(self._taken(rows))
+
+    def watch(self, rows: Rows | Sequence[MeasureRow]) -> list[AlertRow]:
+        """Take in rows as they are, in a notebook or a service; return their alerts."""
+        if isinstance(rows, Rows):
+            return list(self._taken(WatchedRows.of_rows(rows, self.columns)))
+        return list(self._taken(WatchedRows.of_records(rows, self.columns)))
+
+    def _taken(self, rows: WatchedRows) -> Iterator[AlertRow]:
+        column = {name: rows.integers[:, place] for name, place in _PLACE.items()}
+        due, time = column["due"], column["time"]
+        lists = [
+            values.tolist()
+            for values in (
+                rows.key_codes, column["pane_start"], column["pane_end"],
+                column["row"], np.where(due == NO_TIME, time, due), time, column["seq"],
+                first_seq(column["seq"], column["window_events"]), first_time(column["window_start"], time),
+            )
+        ]  # fmt: skip
+        for cells, numbers in zip(zip(*lists, strict=True), rows.numbers.tolist(), strict=True):
+            code, start, end, *integers = cells
+            row = WatchedRow._make((*integers, tuple(numbers)))
+            key = (*rows.keys[code], start, end)
+            series = self._series.get(key) or self._begun(key)
+            if row.row < series.next_row or row.row in series.waiting:
+                self._counts["alert_rows_repeated"] += 1
+            elif row.row > series.next_row:
+                series.waiting[row.row] = row
+                self._waiting += 1
+            else:
+                yield from self._applied(key, series, row)
+                while series.waiting and series.next_row in series.waiting:
+                    self._waiting -= 1
+                    yield from self._applied(key, series, series.waiting.pop(series.next_row))
+
+    def _begun(self, key: Key) -> _Series:
+        series = self._series[key] = _Series([Watch() for _ in self.rules])
+        self._key_bytes += _key_bytes(key)
+        return series
+
+    def _drained(self, key: Key) -> Iterator[AlertRow]:
+        series = self._series[key]
+        for ordinal in sorted(series.waiting):
+            self._waiting -= 1
+            yield from self._applied(key, series, series.waiting.pop(ordinal))
+
+    def _applied(self, key: Key, series: _Series, row: WatchedRow) -> Iterator[AlertRow]:
+        series.next_row = row.row + 1
+        self._counts["alert_rows"] += 1
+        for place, watch in enumerate(series.watches):
+            kept = watch.kept
+            alert = self._watched(key, place, watch, row)
+            self._references += watch.kept - kept
+            if alert is not None:
+                yield alert
+
+    def _watched(self, key: Key, place: int, watch: Watch, row: WatchedRow) -> AlertRow | None:
+        """Hold a row against one rule; return what comes of it."""
+        rule, value = self.rules[place], row.numbers[self._opens[place]]
+        reference = None
+        if isinstance(rule.opens, Limit):
+            holds = None if math.isnan(value) else rule.opens.holds(value)
+        else:
+            half_width = row.numbers[self._half_width] if rule.opens.tested else 0.0
+            holds, reference = watch.changed(rule.opens, row, value, half_width)
+        if not watch.is_open:
+            turns = watch.goes_on(holds, row, rule.held)
+        elif rule.until is None:
+            turns = holds is False
+        else:
+            ends = row.numbers[self._until[place]]
+            reference = None
+            turns = watch.goes_on(None if math.isnan(ends) else rule.until.holds(ends), row, rule.until_held)
+        return self._alert(key, place, watch, row, reference) if turns else None
+
+    def _alert(
+        self, key: Key, place: int, watch: Watch, row: WatchedRow, reference: Reference | None
+    ) -> AlertRow:
+        """Turn the alert of a rule, and say so."""
+        rule, (model, slice_, *pane) = self.rules[place], key
+        opens = not watch.is_open
+        decided = rule.opens if opens or rule.until is None else rule.until
+        at = self._until[place] if decided is rule.until else self._opens[place]
+        since = (watch.streak_row, watch.streak_time) if opens else (watch.opened_row, watch.opened_time)
+        alert = AlertRow(
+            rule=self._texts[place],
+            state="open" if opens else "closed",
+            model=model,
+            slice=slice_,
+            pane_start=_known(pane[0]),
+            pane_end=_known(pane[1]),
+            row=row.row,
+            time=_known(row.moment),
+            since_row=since[0],
+            since_time=_known(since[1]),
+            column=decided.column,
+            value=row.numbers[at],
+            limit=decided.by if isinstance(decided, Change) else decided.number,
+            reference_row=None if reference is None else reference.row,
+            reference_value=None if reference is None else reference.value,
+            message="",
+        )
+        half_width = None
+        if reference is not None and reference.half_width:
+            half_width = half_width_of_difference(row.numbers[self._half_width], reference.half_width)
+        message = (
+            opening_message(alert, rule, watch.streak, half_width)
+            if opens
+            else closing_message(alert, rule, watch.streak)
+        )
+        self._counts["alerts_opened" if opens else "alerts_closed"] += 1
+        watch.turn(row, reference)
+        return alert._replace(message=message)
+
+    def wakes_at(self) -> int | None:
+        """Return None: rows apply as they come."""
+        return None
+
+    # ---- state
+
+    def counts(self) -> dict[str, int]:
+        """Return rows applied and dropped as repeats, alerts opened and closed, since it was made."""
+        return dict(self._counts)
+
+    def gauges(self) -> dict[str, int]:
+        """Return how many models, slices and panes are watched."""
+        return {"alert_series": len(self._series)}
+
+    def snapshot_bytes(self) -> int:
+        """Return how long `to_bytes()` would be, in O(rules)."""
+        rules = sum(4 + len(text) for text in self._texts)
+        states = len(self._series) * len(self.rules) * STATE_BYTES
+        waiting = self._waiting * (_ROW.size + 8 * len(self.columns))
+        return (
+            HEAD_BYTES + 8 + rules + self._key_bytes + states + waiting + self._references * REFERENCE_BYTES
+        )
+
+    def live_bytes(self) -> int:
+        """Return how much memory the table takes, roughly: objects take some five times their wire form."""
+        return 2_000 + 5 * self.snapshot_bytes()
+
+    def describe(self) -> str:
+        """Put the state into words, for people."""
+        waiting = sum(len(series.waiting) for series in self._series.values())
+        return lines_text(
+            [
+                f"rocsteady alerts, version {VERSION}",
+                *(f"rule: {text}" for text in self._texts),
+                f"series of rows watched: {len(self._series):,}; rows that wait for others: {waiting:,}",
+            ]
+        )
+
+    def to_bytes(self) -> bytes:
+        """Return a snapshot: a table loaded from it goes on exactly as this one does. O(state)."""
+        parts = [struct.pack("<I", len(self.rules)), *map(packed_text, self._texts)]
+        parts.append(struct.pack("<I", len(self._series)))
+        for (model, slice_, *pane), series in self._series.items():
+            parts += [packed_text(model), packed_text(slice_)]
+            parts.append(_KEY.pack(*pane, series.next_row, len(series.waiting)))
+            for *integers, numbers in series.waiting.values():
+                parts += [_ROW.pack(*integers), struct.pack(f"<{len(numbers)}d", *numbers)]
+            parts += [part for watch in series.watches for part in watch.pack()]
+        return framed(MAGIC, VERSION, b"".join(parts))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, rules: Sequence[AlertRule] | None = None) -> AlertTable:
+        """Return the table of a snapshot; its own rules are taken where none are given.
+
+        Raises OtherConfigurationError where it was made under other rules, a `WireError` for other bytes.
+        """
+        reader = Reader(unframed(data, MAGIC, VERSION, "a snapshot of alerts"))
+        with reading("a snapshot of alerts"):
+            texts = [reader.text() for _ in range(reader.number("<I"))]
+            table = cls([parse_alert(text) for text in texts])
+            if texts != table._texts:
+                raise CorruptBytesError(
+                    f"a snapshot of alerts spells its rules {texts}, as no rocsteady does"
+                )
+            for _ in range(reader.number("<I")):
+                table._read_series(reader)
+            reader.end()
+        if rules is not None and list(rules) != list(table.rules):
+            raise OtherConfigurationError(
+                f"the state was made under other rules: they were {texts} and are now {[*map(str, rules)]}. "
+                "Go on with the old ones, or start from an empty state"
+            )
+        return table
+
+    def _read_series(self, reader: Reader) -> None:
+        model, slice_ = reader.text(), reader.text()
+        start, end, next_row, waiting = reader.numbers(_KEY.format)
+        key = (model, slice_, start, end)
+        if key in self._series:
+            raise ValueError(f"{key} is there twice")
+        series = self._begun(key)
+        series.next_row = next_row
+        for _ in range(waiting):
+            integers = reader.numbers(_ROW.format)
+            row = WatchedRow._make((*integers, reader.numbers(f"<{len(self.columns)}d")))
+            series.waiting[row.row] = row
+        if len(series.waiting) < waiting:
+            raise ValueError(f"{key} has two rows of one ordinal")
+        series.watches = [Watch.read(reader) for _ in self.rules]
+        self._references += sum(watch.kept for watch in series.watches)
+        self._waiting += waiting
+
+
+def checked_rules(rules: Sequence[AlertRule]) -> tuple[AlertRule, ...]:
+    """Return the rules of a table. Raises ConfigError where there are none, or one of them twice."""
+    for rule in rules:
+        if not isinstance(rule, AlertRule):
+            raise ConfigError(f"{rule!r} is no rule; make one of text with parse_alert")
+    if not rules:
+        raise ConfigError("there is no rule; give one or more, such as 'auc_high < 0.8 for 3 rows'")
+    texts = [str(rule) for rule in rules]
+    for text in texts:
+        if texts.count(text) > 1:
+            raise ConfigError(f"alert {text!r} is there {texts.count(text)} times; give it once")
+    return tuple(rules)
+
+
+def _known(time: int) -> int | None:
+    return None if time == NO_TIME else time
+
+
+def _key_bytes(key: Key) -> int:
+    return 8 + sum(len(text.encode("utf-8", "surrogatepass")) for text in key[:2]) + _KEY.size

@@ -1,0 +1,301 @@
+"""Who is better than whom, over folds or streams: the tests of `significance`, as rows.
+
+At a checkpoint every learner has a value of a measure in every fold. Every pair of learners is tested over
+the folds in which both have one (sign test, Wilcoxon's signed ranks), and all learners together over those
+in which all have one (Friedman), with the critical difference of their average ranks (Nemenyi). Where a test
+cannot be made its row says why. Of a single fold are McNemar's test and DeLong's (`fold_pairs`).
+
+Every p-value is for one look at one pair. `p_holm` is corrected for the pairs of its test, measure, fold and
+checkpoint; nothing corrects it for having looked at many checkpoints (`p_anytime` is good for that), nor for
+folds that share one stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import combinations
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from ..arrays import FloatArray
+from ..errors import ConfigError, InputError
+from .significance import SignTest, WilcoxonTest, friedman_nemenyi, holm, sign_test, wilcoxon
+
+LOWER_IS_BETTER = frozenset(("aum", "brier", "calibration_error", "cost_curve_area", "fn", "fp", "log_loss"))
+"""Measures of which less is better."""
+
+COMPARED = frozenset(
+    (
+        *LOWER_IS_BETTER, "accuracy", "auc", "average_precision", "balanced_accuracy", "cmd", "f1", "g_mean",
+        "h", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "ks", "mcc", "partial_auc",
+        "partial_auc_mcclish", "polynomial_auc", "precision", "recall", "specificity", "tn", "tp",
+        "tpr_at_fpr",
+    )
+)  # fmt: skip
+"""Measures by which one can be better than another."""
+
+FEW_FOLDS = 6
+"""With fewer pairs neither the sign test nor Wilcoxon's reaches .05, whatever they are."""
+
+
+class ComparisonRow(NamedTuple):
+    """One test at one checkpoint.
+
+    (checkpoint, slice, measure, test, learner_a, learner_b) is its identity. Of Friedman's test, which is of
+    all learners, both learners are "".
+
+    checkpoint           the ordinal of the rows that are compared, or of their moment
+    time, seq            the greatest of those rows; time in microseconds UTC, None without times
+    slice                "" of tests over folds; "fold=3" of "mcnemar" and "delong", which are of one fold
+    measure              what was compared
+    test                 "sign", "wilcoxon", "friedman", "nemenyi", "mcnemar" or "delong"
+    folds                how many have a value of all who are compared
+    statistic, p_value   of the test; of "nemenyi" the difference of the average ranks, and no p-value
+    p_anytime            of "mcnemar": holds at all checkpoints up to this one at once (`McnemarEvidence`)
+    p_holm               p_value, corrected for the pairs of this test
+    wins_a, wins_b       folds in which one was better; of "mcnemar" instances that only the other got wrong
+    rank_a, rank_b       average ranks, 1 is best; only of "nemenyi", as is
+    critical_difference  above which two average ranks differ at level alpha
+    better               the learner that is better at level alpha, by p_holm or by the critical difference;
+                         "" = none
+    reason               why there is no result, or to be read with care; None = nothing to say
+    """
+
+    checkpoint: int
+    time: int | None
+    seq: int
+    slice: str
+    measure: str
+    learner_a: str
+    learner_b: str
+    test: str
+    folds: int
+    statistic: float | None
+    p_value: float | None
+    p_anytime: float | None
+    p_holm: float | None
+    wins_a: int | None
+    wins_b: int | None
+    rank_a: float | None
+    rank_b: float | None
+    critical_difference: float | None
+    better: str
+    alpha: float
+    reason: str | None
+
+
+class FoldMean(NamedTuple):
+    """A measure of a learner at a checkpoint, over the folds that have a value.
+
+    (checkpoint, model, measure) is its identity; checkpoint, time and seq as in `ComparisonRow`.
+
+    folds               how many have a value
+    standard_deviation  of the folds' values (divided by folds - 1); None of one fold
+    """
+
+    checkpoint: int
+    time: int | None
+    seq: int
+    model: str
+    measure: str
+    folds: int
+    mean: float
+    standard_deviation: float | None
+    least: float
+    greatest: float
+
+
+class Checkpoint(NamedTuple):
+    """Where a comparison is made; see `ComparisonRow`."""
+
+    checkpoint: int
+    time: int | None
+    seq: int
+
+
+DESCRIPTIVE = "descriptive: folds share one stream"
+"""What Friedman's test and the critical difference are over the folds of one stream."""
+
+
+def blank_row(
+    at: Checkpoint, slice: str, measure: str, test: str, learner_a: str, learner_b: str, folds: int,  # noqa: A002
+    alpha: float, reason: str | None,
+) -> ComparisonRow:  # fmt: skip
+    """Return the row of a test that was not made, and why."""
+    return ComparisonRow(
+        *at, slice, measure, learner_a, learner_b, test, folds, *(None,) * 9, "", alpha, reason
+    )
+
+
+def compare_learners(
+    learners: Sequence[str],
+    values: FloatArray,
+    measure: str,
+    at: Checkpoint,
+    alpha: float = 0.05,
+    *,
+    of_one_stream: bool = False,
+) -> list[ComparisonRow]:
+    """Return the tests of k learners over n folds: the pairs' by test, then Friedman's, then Nemenyi's.
+
+    values         [k, n] of the measure, NaN where it is undefined
+    of_one_stream  the folds are: Friedman's and Nemenyi's rows say that they are descriptive
+
+    O(k^2 (n^3 + k)). Raises ConfigError for alpha or a measure by which nobody is better, InputError for
+    fewer than two learners or folds.
+
+    >>> values = np.array([[.81, .82, .85, .80, .83, .84], [.80, .81, .82, .78, .80, .79]])
+    >>> rows = compare_learners(["tree", "bayes"], values, "auc", Checkpoint(0, None, 1000))
+    >>> [(row.test, row.wins_a, row.better) for row in rows][:2]
+    [('sign', 6, 'tree'), ('wilcoxon', 6, 'tree')]
+    """
+    _check(learners, values, measure, alpha)
+    signed = -values if measure in LOWER_IS_BETTER else values
+    pairs = [
+        _pair(learners, signed, pair, measure, at, alpha) for pair in combinations(range(len(learners)), 2)
+    ]
+    rows = [row for of_test in zip(*pairs, strict=True) for row in corrected(of_test)]
+    return rows + _of_all(learners, signed, measure, at, alpha, DESCRIPTIVE if of_one_stream else None)
+
+
+_Comparison = TypeVar("_Comparison", bound=Hashable)
+
+
+def found_since(found: Iterable[tuple[_Comparison, int, str]]) -> dict[_Comparison, int]:
+    """Return of every comparison the first checkpoint of those up to its last at which the same was found.
+
+    found  comparison (whatever tells it from others), checkpoint, and who was better; in order of checkpoints
+
+    O(n).
+
+    >>> found_since([("ab", 0, "a"), ("ab", 1, ""), ("ab", 2, "a"), ("ab", 3, "a")])
+    {'ab': 2}
+    """
+    since: dict[_Comparison, tuple[int, str]] = {}
+    for comparison, checkpoint, better in found:
+        if comparison not in since or since[comparison][1] != better:
+            since[comparison] = checkpoint, better
+    return {comparison: checkpoint for comparison, (checkpoint, _) in since.items()}
+
+
+def last_usable(folds: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
+    """Return the last checkpoint with enough folds for tests, and how many folds it has.
+
+    folds  (checkpoint, folds with a value of those who are compared), of any number of tests
+
+    Folds that end before others leave a last checkpoint with few folds or none, at which no test can show a
+    difference. Enough are FEW_FOLDS, or the most folds of any checkpoint where those are fewer. None where no
+    checkpoint has two folds. O(n).
+
+    >>> last_usable([(0, 8), (1, 8), (2, 3), (3, 0)]), last_usable([(0, 4), (1, 4)]), last_usable([(0, 1)])
+    ((1, 8), (1, 4), None)
+    """
+    most: dict[int, int] = {}
+    for checkpoint, number in folds:
+        most[checkpoint] = max(most.get(checkpoint, 0), number)
+    enough = min(FEW_FOLDS, max(most.values(), default=0))
+    if enough < 2:
+        return None
+    last = max(checkpoint for checkpoint, number in most.items() if number >= enough)
+    return last, most[last]
+
+
+def check_level(alpha: float) -> None:
+    """Raise ConfigError unless alpha is a level."""
+    if not 0 < alpha < 1:
+        raise ConfigError(f"alpha={alpha!r}: give a level between 0 and 1, such as .05")
+
+
+def check_measure(measure: str) -> None:
+    """Raise ConfigError unless one can be better than another by a measure."""
+    if measure not in COMPARED:
+        raise ConfigError(
+            f"measure {measure!r} does not say who is better; compare by one of {', '.join(sorted(COMPARED))}"
+        )
+
+
+def _check(learners: Sequence[str], values: FloatArray, measure: str, alpha: float) -> None:
+    check_level(alpha)
+    check_measure(measure)
+    if values.shape[:1] != (len(learners),) or values.ndim != 2:
+        raise InputError(f"values of the shape {values.shape} for {len(learners)} learners: give [k, n]")
+    if min(values.shape) < 2:
+        raise InputError(
+            f"{len(learners)} learners over {values.shape[1]} folds: a comparison needs two of both"
+        )
+
+
+def _too_few(folds: int, whose: str) -> str:
+    have = "1 fold has" if folds == 1 else f"{folds} folds have"
+    return f"{have} a value of {whose}, and two are needed"
+
+
+def _pair(
+    learners: Sequence[str], signed: FloatArray, pair: tuple[int, int], measure: str, at: Checkpoint,
+    alpha: float,
+) -> tuple[ComparisonRow, ComparisonRow]:  # fmt: skip
+    """Return the sign test and Wilcoxon's of two learners."""
+    names = [learners[place] for place in pair]
+    a, b = signed[list(pair)]
+    known = np.isfinite(a) & np.isfinite(b)
+    folds = int(known.sum())
+    reason = _too_few(folds, "both")
+    blank = blank_row(at, "", measure, "sign", names[0], names[1], folds, alpha, reason)
+    if folds < 2:
+        return blank, blank._replace(test="wilcoxon")
+    signs, ranks = sign_test(a[known], b[known]), wilcoxon(a[known], b[known])
+    both = blank._replace(
+        wins_a=signs.wins_a,
+        wins_b=signs.wins_b,
+        reason="fewer than 6 folds: no outcome reaches .05" if folds < FEW_FOLDS else None,
+    )
+
+    def row(test: str, found: SignTest | WilcoxonTest, margin: float) -> ComparisonRow:
+        leader = names[0] if margin > 0 else names[1] if margin < 0 else ""
+        return both._replace(test=test, statistic=found.statistic, p_value=found.p_value, better=leader)
+
+    return (
+        row("sign", signs, signs.wins_a - signs.wins_b),
+        row("wilcoxon", ranks, ranks.rank_sum_a - ranks.rank_sum_b),
+    )
+
+
+def corrected(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
+    """Return rows of one test with p-values corrected for each other (Holm).
+
+    `better` names who leads, and goes on doing so where that is significant.
+    """
+    tested = [place for place, row in enumerate(rows) if row.p_value is not None]
+    adjusted = dict(zip(tested, holm([rows[place].p_value or 0.0 for place in tested]).tolist(), strict=True))
+    return [
+        row._replace(
+            p_holm=adjusted.get(place), better=row.better if adjusted.get(place, 1.0) <= row.alpha else ""
+        )
+        for place, row in enumerate(rows)
+    ]
+
+
+def _of_all(
+    learners: Sequence[str], signed: FloatArray, measure: str, at: Checkpoint, alpha: float, note: str | None
+) -> list[ComparisonRow]:
+    table = signed[:, np.isfinite(signed).all(axis=0)].T
+    folds = len(table)
+    reason = _too_few(folds, "all learners")
+    blank = blank_row(at, "", measure, "friedman", "", "", folds, alpha, reason)
+    if folds < 2:
+        return [blank]
+    found = friedman_nemenyi(table, alpha)
+    rows = [blank._replace(statistic=found.statistic, p_value=found.p_value, reason=note)]
+    for a, b in combinations(range(len(learners)), 2):
+        difference = found.ranks[b] - found.ranks[a]
+        leader = learners[a] if difference > 0 else learners[b]
+        rows.append(
+            rows[0]._replace(
+                learner_a=learners[a], learner_b=learners[b], test="nemenyi", statistic=difference,
+                p_value=None, rank_a=found.ranks[a], rank_b=found.ranks[b],
+                critical_difference=found.critical_difference,
+                better=leader if abs(difference) > found.critical_difference else "",
+            )
+        )  # fmt: skip
+    return rows

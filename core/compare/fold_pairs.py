@@ -1,0 +1,397 @@
+"""FoldPairs: the state machine that compares the learners of one fold. Reports in, tests of pairs out.
+
+What it keeps true
+    What it puts out is a function of what the learners reported: not of the order in which reports come, nor
+    of restarts. A checkpoint is compared when all learners have reported it, after those before it.
+
+All learners of a fold test the same instances, so every pair is compared instance by instance. McNemar's test
+is over all of them since the beginning of the stream, and `p_anytime` takes in all checkpoints so far.
+DeLong's test is over the window of the evaluation: the last k instances that the fold tested, or those of a
+duration up to the grid point or the greatest time. Instances at which one of the two failed are left out.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from ..arrays import BoolArray, FloatArray, Int8Array, Int64Array
+from ..encoding.fields import Reader, packed_text
+from ..encoding.frames import framed, unframed
+from ..encoding.json import reading
+from ..errors import InputError
+from ..events.records import MAGIC as WORD_MAGIC
+from ..events.records import unpack_record
+from ..events.times import NO_TIME
+from ..rows.columns import NUMBER_COLUMNS, ONE_CLASS, REASONS, TOO_FEW
+from ..settings.windows import AllEvents, LastDuration, LastEvents
+from .comparisons import Checkpoint, ComparisonRow, blank_row, corrected
+from .fold_report import FoldReport
+from .gathering import Gathering
+from .paired_fold import PairedFold
+from .settings import MOST_INSTANCES, ComparisonSettings, too_many_instances
+from .significance import DelongTest, McnemarEvidence, Placements, holm, mcnemar
+
+MAGIC = b"RSFP"
+VERSION = 1
+_HEAD = struct.Struct("<I")
+_PAIR = struct.Struct("<QQQQd")
+_WINDOW = struct.Struct("<QqqB")
+_FEW_HUNDRED_BYTES = 500
+
+_ONE_LOOK = "significant for one look only: p_anytime, corrected for the pairs, is above alpha"
+
+
+class FoldPairs:
+    """Compares the learners of fold number `fold`; see `ComparisonSettings`.
+
+    The end of the input and other words of a stream are no news to it: a report says that it is the last.
+    """
+
+    def __init__(self, settings: ComparisonSettings, fold: int) -> None:
+        self.settings = settings
+        self.fold = fold
+        self._reports = Gathering(len(settings.learners))
+        self._pairs = [_Pair() for _ in combinations(settings.learners, 2)]
+        self._window = _ScoreWindow(settings) if settings.needs_scores else None
+        self._head_bytes = len(self.to_bytes()) - self._reports.written_bytes - self._window_bytes
+
+    def apply(self, record: bytes) -> list[bytes | ComparisonRow]:
+        """Take in a packed `FoldReport`; return what the checkpoints that are complete now give rise to.
+
+        Of each checkpoint: its tests, then a packed `PairedFold` for `LearnerComparisons`.
+
+        Raises a `WireError` for bytes that are no record, InputError for a report of another fold, or one
+        that contradicts those of the other learners.
+        """
+        if record[:4] == WORD_MAGIC:
+            unpack_record(record)
+            return []
+        self._reports.add(*self._place_of(record), record)
+        outputs: list[bytes | ComparisonRow] = []
+        for records in self._reports.complete():
+            reports = [FoldReport.unpack(each) for each in records]
+            self._check_all(reports)
+            paired = PairedFold.of(reports)
+            outputs += self._compared(reports, paired.at)
+            outputs.append(paired.pack())
+        return outputs
+
+    def _place_of(self, record: bytes) -> tuple[int, int]:
+        """Return whose report that is, and of which checkpoint. Raises as `apply` does."""
+        report = FoldReport.unpack(record)
+        self._check(report)
+        return report.learner, report.checkpoint
+
+    def _check(self, report: FoldReport) -> None:
+        learners = len(self.settings.learners)
+        if report.fold != self.fold or report.learner >= learners:
+            raise InputError(
+                f"a report of learner {report.learner} in fold {report.fold} came to fold {self.fold} of "
+                f"{learners} learners; send every fold its own"
+            )
+        if len(report.measures) not in (0, len(NUMBER_COLUMNS)):
+            raise InputError(
+                f"a report has {len(report.measures)} measures where rows have {len(NUMBER_COLUMNS)}; the "
+                "workers of a job must all run one version of rocsteady"
+            )
+        lengths = {len(report.labels), len(report.scores)} if self._window is not None else {len(report)}
+        if self.settings.needs_times:
+            lengths.add(len(report.times))
+        if lengths != {len(report)}:
+            raise InputError(
+                f"a report of {len(report)} instances has {len(report.labels)} labels, {len(report.scores)} "
+                f"scores and {len(report.times)} times; comparing AUCs in window {self.settings.window} "
+                "needs one of each"
+            )
+
+    def _check_all(self, reports: Sequence[FoldReport]) -> None:
+        """Raise unless all learners tested the same instances."""
+        first = reports[0]
+        for report in reports[1:]:
+            alike = len(report) == len(first) and report.digest == first.digest
+            if not alike or not np.array_equal(report.labels, first.labels):
+                names = [self.settings.learners[each.learner] for each in (first, report)]
+                raise InputError(
+                    f"{names[0]!r} and {names[1]!r} tested other instances in fold {self.fold} up to "
+                    f"checkpoint {first.checkpoint}, or in another order; give them the same stream in one "
+                    "order, by time with clock='runner' where a runner delivers as it likes"
+                )
+
+    def _compared(self, reports: Sequence[FoldReport], at: Checkpoint) -> Iterator[ComparisonRow]:
+        if not self._pairs:
+            return
+        yield from self._mcnemar(reports, at)
+        if self._window is not None:
+            self._window.add(reports)
+        if self.settings.compares_aucs:
+            yield from self._delong(at)
+
+    def _mcnemar(self, reports: Sequence[FoldReport], at: Checkpoint) -> Iterator[ComparisonRow]:
+        answered = np.array([report.answered for report in reports])
+        wrong = np.array([report.wrong for report in reports]) & answered
+        right = answered & ~wrong
+        rows = []
+        for pair, (a, b) in zip(self._pairs, combinations(range(len(reports)), 2), strict=True):
+            pair.add(wrong[a] & right[b], right[a] & wrong[b], ~(answered[a] & answered[b]))
+            rows.append(self._mcnemar_row(pair, self._blank(at, "accuracy", "mcnemar", a, b)))
+        rows = corrected(rows)
+        # Of a test that is made over and over, what is significant at one look need not be so at all of them.
+        tested = [place for place, row in enumerate(rows) if row.p_anytime is not None]
+        anytime = holm([rows[place].p_anytime or 0.0 for place in tested])
+        for place, p in zip(tested, anytime.tolist(), strict=True):
+            if rows[place].better and p > self.settings.alpha:
+                rows[place] = _noted(rows[place], _ONE_LOOK)
+        yield from rows
+
+    def _mcnemar_row(self, pair: _Pair, blank: ComparisonRow) -> ComparisonRow:
+        """Return the row of a pair; `better` is who leads."""
+        blank = _left_out(blank, pair.left_out)
+        if pair.tested == pair.left_out:
+            return _noted(blank, "no instance so far has an answer of both")
+        only_a, only_b = pair.evidence.only_a_wrong, pair.evidence.only_b_wrong
+        found = mcnemar(only_a, only_b)
+        return blank._replace(
+            statistic=found.statistic,
+            p_value=found.p_value,
+            p_anytime=pair.evidence.p_value,
+            wins_a=only_b,
+            wins_b=only_a,
+            better=_leader(blank, only_b - only_a),
+        )
+
+    def _delong(self, at: Checkpoint) -> Iterator[ComparisonRow]:
+        """Yield the tests of all pairs. Scores are ranked once for all pairs that have the same answers."""
+        window = self._window
+        refusal = self.settings.auc_refusal if window is None else window.refusal
+        pairs = list(combinations(range(len(self.settings.learners)), 2))
+        rows = {pair: self._blank(at, "auc", "delong", *pair) for pair in pairs}
+        if window is None or refusal is not None:
+            yield from (_noted(row, refusal or "") for row in rows.values())
+            return
+        answered = ~np.isnan(window.scores)
+        alike: dict[bytes, list[tuple[int, int]]] = {}
+        for a, b in pairs:
+            alike.setdefault((answered[a] & answered[b]).tobytes(), []).append((a, b))
+        for mask, group in alike.items():
+            both = np.frombuffer(mask, np.bool_)
+            labels, left_out = window.labels[both], int(len(both) - both.sum())
+            members = sorted({place for pair in group for place in pair})
+            placements = None
+            if (why := _cannot_rank(labels)) is None:
+                placements = Placements.of(labels, window.scores[members][:, both])
+            for a, b in group:
+                row = _left_out(rows[a, b], left_out)
+                if placements is None:
+                    rows[a, b] = _noted(row, why or "")
+                else:
+                    rows[a, b] = _delong_row(placements.test(members.index(a), members.index(b)), row)
+        yield from corrected(list(rows.values()))
+
+    def _blank(self, at: Checkpoint, measure: str, test: str, a: int, b: int) -> ComparisonRow:
+        names = self.settings.learners
+        return blank_row(
+            at, f"fold={self.fold}", measure, test, names[a], names[b], 1, self.settings.alpha, None
+        )
+
+    # ---- state
+
+    def wakes_at(self) -> int | None:
+        """Return None: it waits for no clock."""
+        return None
+
+    def to_bytes(self) -> bytes:
+        """Return a snapshot: a frame with magic "RSFP".
+
+        Payload, little-endian: settings (text), fold u32, what each pair has, reports that wait, the window.
+        """
+        parts = [packed_text(self.settings.to_json()), _HEAD.pack(self.fold)]
+        parts += [pair.write() for pair in self._pairs]
+        parts.append(self._reports.write())
+        if self._window is not None:
+            parts += self._window.write()
+        return framed(MAGIC, VERSION, b"".join(parts))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, settings: ComparisonSettings, fold: int) -> FoldPairs:
+        """Rebuild one that goes on exactly as the one that gave the bytes.
+
+        Raises OtherConfigurationError where that one had other settings, a `WireError` for other bytes.
+        """
+        reader = Reader(unframed(data, MAGIC, VERSION, "the state of a fold's comparisons"))
+        self = cls(settings, fold)
+        with reading("the state of a fold's comparisons"):
+            settings.check(reader.text())
+            self._read(reader)
+        return self
+
+    def _read(self, reader: Reader) -> None:
+        if (stored := reader.number(_HEAD.format)) != self.fold:
+            raise ValueError(f"it is of fold {stored} and not of fold {self.fold}")
+        self._pairs = [_Pair.read(reader) for _ in self._pairs]
+        self._reports = Gathering.read(reader, len(self.settings.learners), self._place_of)
+        if self._window is not None:
+            self._window.read(reader)
+        reader.end()
+
+    @property
+    def _window_bytes(self) -> int:
+        return 0 if self._window is None else self._window.nbytes
+
+    def snapshot_bytes(self) -> int:
+        """Return how many bytes `to_bytes` would give. O(1)."""
+        return self._head_bytes + self._reports.written_bytes + self._window_bytes
+
+    def counts(self) -> dict[str, int]:
+        """Return nothing: what it takes in is counted before it."""
+        return {}
+
+    def gauges(self) -> dict[str, int]:
+        """Return how many reports wait for others."""
+        return {"reports_waiting": len(self._reports)}
+
+    def live_bytes(self) -> int:
+        """Return about how much memory it takes. O(1)."""
+        objects = 2 + len(self._pairs) + len(self._reports)
+        return _FEW_HUNDRED_BYTES * objects + self._reports.nbytes + self._window_bytes
+
+
+class _Pair:
+    """What two learners of a fold have against each other since the beginning of the stream.
+
+    tested    instances that the fold tested
+    left_out  of them, those at which one or both failed
+    """
+
+    def __init__(self) -> None:
+        self.tested = 0
+        self.left_out = 0
+        self.evidence = McnemarEvidence()
+
+    def add(self, only_a_wrong: BoolArray, only_b_wrong: BoolArray, left_out: BoolArray) -> None:
+        """Count further instances."""
+        self.tested += len(left_out)
+        self.left_out += int(left_out.sum())
+        self.evidence.update(int(only_a_wrong.sum()), int(only_b_wrong.sum()))
+
+    def write(self) -> bytes:
+        evidence = self.evidence
+        return _PAIR.pack(
+            self.tested, self.left_out, evidence.only_a_wrong, evidence.only_b_wrong, evidence.greatest
+        )
+
+    @classmethod
+    def read(cls, reader: Reader) -> _Pair:
+        self = cls()
+        self.tested, self.left_out, a, b, greatest = reader.numbers(_PAIR.format)
+        if self.left_out + a + b > self.tested or not greatest >= 0:
+            raise ValueError(f"{self.tested} instances, {a} and {b} of them discordant")
+        self.evidence = McnemarEvidence(a, b, greatest)
+        return self
+
+
+class _ScoreWindow:
+    """Labels and scores of what a fold tested, as far as its window reaches.
+
+    labels   int8[n]
+    scores   [learners, n], NaN where a learner failed
+    times    int64[n] where the window goes by time, else empty
+    refusal  why AUCs cannot be compared now; then nothing is held
+    """
+
+    def __init__(self, settings: ComparisonSettings) -> None:
+        self._window = settings.window
+        self._most = settings.window.k if isinstance(settings.window, LastEvents) else MOST_INSTANCES
+        self._moment = NO_TIME
+        self._lost = NO_TIME  # the greatest time of what is no longer held for there being too much
+        self._has_lost = False
+        self._clear(len(settings.learners))
+
+    def _clear(self, learners: int) -> None:
+        self.labels: Int8Array = np.zeros(0, np.int8)
+        self.scores: FloatArray = np.zeros((learners, 0))
+        self.times: Int64Array = np.zeros(0, np.int64)
+
+    @property
+    def refusal(self) -> str | None:
+        return too_many_instances() if self._has_lost else None
+
+    def add(self, reports: Sequence[FoldReport]) -> None:
+        """Take in what was tested up to a checkpoint, and let go of what the window has left. O(held)."""
+        first = reports[0]
+        scores = np.array(
+            [np.where(each.answered & np.isfinite(each.scores), each.scores, np.nan) for each in reports]
+        )
+        self.labels = np.concatenate((self.labels, first.labels))
+        self.scores = np.concatenate((self.scores, scores), axis=1)
+        if isinstance(self._window, LastDuration):
+            self.times = np.concatenate((self.times, first.times))
+            self._moment = max(self._moment, first.due, int(first.times.max(initial=NO_TIME)))
+            start = self._moment - self._window.micros  # Python's whole numbers do not overflow
+            self._keep(self.times > max(start, NO_TIME))
+            self._has_lost = self._has_lost and self._lost > start
+        elif isinstance(self._window, LastEvents):
+            self._keep(slice(max(len(self.labels) - self._most, 0), None))
+        if len(self.labels) > self._most or (self._has_lost and isinstance(self._window, AllEvents)):
+            self._lost = max(self._lost, int(self.times.max(initial=NO_TIME)))
+            self._has_lost = True
+            self._clear(len(reports))
+
+    def _keep(self, which: slice | BoolArray) -> None:
+        self.labels = self.labels[which].copy()
+        self.scores = self.scores[:, which].copy()
+        self.times = self.times[which].copy() if len(self.times) else self.times
+
+    def write(self) -> list[bytes]:
+        head = _WINDOW.pack(len(self.labels), self._moment, self._lost, self._has_lost)
+        arrays = self.labels, self.scores.astype("<f8"), self.times.astype("<i8")
+        return [head, *(array.tobytes() for array in arrays)]
+
+    def read(self, reader: Reader) -> None:
+        """Take over what another one wrote; ValueError where it contradicts itself."""
+        held, self._moment, self._lost, has_lost = reader.numbers(_WINDOW.format)
+        self._has_lost = bool(has_lost)
+        self.labels = reader.array("<i1", held)
+        learners = len(self.scores)
+        self.scores = reader.array("<f8", held * learners).reshape(learners, held)
+        self.times = reader.array("<i8", held if isinstance(self._window, LastDuration) else 0)
+        if held > self._most or not np.isin(self.labels, (0, 1)).all():
+            raise ValueError(f"{held} instances in a window of {self._most}, or their labels")
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that `write` gives, and about as much in memory."""
+        return _WINDOW.size + self.labels.nbytes + self.scores.nbytes + self.times.nbytes
+
+
+def _cannot_rank(labels: Int8Array) -> str | None:
+    """Return why AUCs over instances of these labels cannot be compared; None where they can."""
+    fewer = min(int(labels.sum()), int(len(labels) - labels.sum()))
+    if not len(labels):
+        return "no instance in window has an answer of both"
+    return (REASONS[ONE_CLASS], REASONS[TOO_FEW], None)[min(fewer, 2)]
+
+
+def _delong_row(found: DelongTest, blank: ComparisonRow) -> ComparisonRow:
+    """Return the row of a pair; `better` is who leads."""
+    leader = _leader(blank, found.auc_a - found.auc_b)
+    row = blank._replace(p_value=found.p_value, better=leader)
+    if math.isfinite(found.statistic):
+        return row._replace(statistic=found.statistic)
+    return _noted(row, "degenerate: their difference has no variance in window")
+
+
+def _leader(row: ComparisonRow, margin: float) -> str:
+    return row.learner_a if margin > 0 else row.learner_b if margin < 0 else ""
+
+
+def _noted(row: ComparisonRow, note: str) -> ComparisonRow:
+    return row._replace(reason=note if row.reason is None else f"{row.reason}; {note}")
+
+
+def _left_out(row: ComparisonRow, count: int) -> ComparisonRow:
+    return _noted(row, f"{count:,} instances without an answer of both are left out") if count else row

@@ -1,0 +1,91 @@
+"""Gathering: records of several senders at numbered checkpoints, let through when all have sent theirs."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+
+from ..encoding.fields import Reader
+
+_COUNTS = struct.Struct("<QQ")
+_ENTRY = struct.Struct("<QIQ")
+
+
+class Gathering:
+    """Waits for one record of each of n senders at every checkpoint, and lets them go in order.
+
+    Records may come in any order; one that came before, of the same sender and checkpoint, counts once.
+
+    >>> gathering = Gathering(2)
+    >>> for sender, checkpoint in ((0, 0), (0, 1), (1, 1), (1, 0)):
+    ...     gathering.add(sender, checkpoint, b"%d of %d" % (checkpoint, sender))
+    >>> list(gathering.complete())
+    [[b'0 of 0', b'0 of 1'], [b'1 of 0', b'1 of 1']]
+    """
+
+    def __init__(self, senders: int) -> None:
+        self._senders = senders
+        self._next = 0
+        self._waiting: dict[int, dict[int, bytes]] = {}
+        self._records = 0
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return self._records
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all records that wait."""
+        return self._bytes
+
+    def add(self, sender: int, checkpoint: int, record: bytes) -> None:
+        """Take in a record. O(1)."""
+        if checkpoint < self._next:
+            return
+        there = self._waiting.setdefault(checkpoint, {})
+        if sender not in there:
+            there[sender] = record
+            self._records += 1
+            self._bytes += len(record)
+
+    def complete(self) -> Iterator[list[bytes]]:
+        """Yield the records of each checkpoint that is complete and whose turn it is, in order of senders."""
+        while len(self._waiting.get(self._next, ())) == self._senders:
+            found = self._waiting.pop(self._next)
+            self._next += 1
+            self._records -= len(found)
+            self._bytes -= sum(map(len, found.values()))
+            yield [found[sender] for sender in range(self._senders)]
+
+    def write(self) -> bytes:
+        """Return the bytes from which `read` makes another one that goes on as this does."""
+        parts = [_COUNTS.pack(self._next, self._records)]
+        for checkpoint, records in sorted(self._waiting.items()):
+            for sender, record in sorted(records.items()):
+                parts += [_ENTRY.pack(checkpoint, sender, len(record)), record]
+        return b"".join(parts)
+
+    @property
+    def written_bytes(self) -> int:
+        """How long `write()` would be. O(1)."""
+        return _COUNTS.size + _ENTRY.size * self._records + self._bytes
+
+    @classmethod
+    def read(cls, reader: Reader, senders: int, place_of: Callable[[bytes], tuple[int, int]]) -> Gathering:
+        """Return the gathering that `write` gave the next bytes of. Raises ValueError for other bytes.
+
+        place_of  returns the sender and the checkpoint of a record; raises for one that no sender sends
+        """
+        self = cls(senders)
+        self._next, records = reader.numbers(_COUNTS.format)
+        for _ in range(records):
+            checkpoint, sender, size = reader.numbers(_ENTRY.format)
+            if checkpoint < self._next or sender >= senders:
+                raise ValueError(f"sender {sender} waits at checkpoint {checkpoint} of {self._next}")
+            record = bytes(reader.take(size))
+            if place_of(record) != (sender, checkpoint):
+                raise ValueError(f"a record of another place waits for sender {sender}")
+            self.add(sender, checkpoint, record)
+        if len(self) != records:
+            raise ValueError("a record waits twice")
+        return self

@@ -1,0 +1,99 @@
+"""How learners are compared as a stream goes on: who, over which folds, by what. Checked when made."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..encoding.json import read_object
+from ..errors import ConfigError, check_settings
+from ..settings.windows import WINDOWS, AllEvents, LastDuration, LastEvents, Window
+from .comparisons import check_level, check_measure
+
+MOST_INSTANCES = 1_000_000
+"""Of a fold's window, for AUCs to be compared: their scores are held for every learner, and ranked anew at
+every checkpoint."""
+
+_MEASURES = {True: ("auc", "accuracy"), False: ("accuracy", "kappa")}
+
+
+@dataclass(frozen=True)
+class ComparisonSettings:
+    """The comparison of learners that a prequential evaluation makes.
+
+    learners       their names, in the order of their numbers in `FoldReport`s
+    folds          how many there are, from 2
+    window         of the evaluation
+    alpha          level of all tests
+    compares_aucs  by DeLong's test in every fold: labels are 1 and 0, and learners give scores
+    measures       what is compared over folds, from `COMPARED`; by default auc and accuracy, or accuracy and
+                   kappa where AUCs are not compared
+
+    Raises ConfigError, which names the field and the remedy.
+
+    >>> ComparisonSettings(("tree", "bayes"), 10).measures
+    ('auc', 'accuracy')
+    """
+
+    learners: tuple[str, ...]
+    folds: int
+    window: Window = field(default_factory=LastEvents)
+    alpha: float = 0.05
+    compares_aucs: bool = True
+    measures: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.learners or len(set(self.learners)) != len(self.learners):
+            raise ConfigError(f"learners={self.learners!r}: give the names of one or more, each its own")
+        if isinstance(self.folds, bool) or not isinstance(self.folds, int) or self.folds < 2:
+            raise ConfigError(f"folds={self.folds!r}: give a whole number from 2")
+        if not isinstance(self.window, WINDOWS):
+            raise ConfigError(f"window={self.window!r}: give a window, such as LastEvents(1000)")
+        check_level(self.alpha)
+        if not self.measures:
+            object.__setattr__(self, "measures", _MEASURES[self.compares_aucs])
+        for measure in self.measures:
+            check_measure(measure)
+
+    @property
+    def auc_refusal(self) -> str | None:
+        """Why two AUCs cannot be compared in this window, whatever comes; None where they can."""
+        if isinstance(self.window, LastEvents) and self.window.k > MOST_INSTANCES:
+            return too_many_instances()
+        if isinstance(self.window, LastEvents | LastDuration | AllEvents):
+            return None
+        kind = str(self.window).partition(":")[0]
+        return (
+            f"AUCs are compared over the same instances with equal weights, which {kind} windows do not have"
+        )
+
+    @property
+    def needs_scores(self) -> bool:
+        """Whether reports have to bring labels and scores."""
+        return self.compares_aucs and self.auc_refusal is None and len(self.learners) > 1
+
+    @property
+    def needs_times(self) -> bool:
+        """Whether reports have to bring times as well."""
+        return self.needs_scores and isinstance(self.window, LastDuration)
+
+    def to_json(self) -> str:
+        """Return all that decides what a state means, as a canonical text."""
+        return json.dumps(self._meaning())
+
+    def _meaning(self) -> dict[str, Any]:
+        return {
+            "learners": list(self.learners), "folds": self.folds, "window": str(self.window),
+            "alpha": self.alpha, "compares_aucs": self.compares_aucs, "measures": list(self.measures),
+        }  # fmt: skip
+
+    def check(self, stored: str) -> None:
+        """Raise OtherConfigurationError, naming every difference, unless a state's text is that of these."""
+        there = read_object(stored, "the settings of a comparison")
+        check_settings(self._meaning(), there)
+
+
+def too_many_instances() -> str:
+    """Return why AUCs are not compared in a window that holds too much."""
+    return f"AUCs are compared over {MOST_INSTANCES:,} instances at the most; take a shorter window"

@@ -1,0 +1,387 @@
+"""Tests of whether one classifier is better than another, over the same instances, folds or streams.
+
+All p-values are two-sided. `a` and `b` are values of a measure that is better the greater it is, one pair a
+fold or a stream; what is equal in both speaks for neither. A test that nothing speaks in (all pairs tied, no
+discordant instance) has p-value 1.
+
+What a p-value is worth: it holds for one look. Who tests at 45 checkpoints and reports the best one
+rejects a true null in 31% of all streams at level .05; `McnemarEvidence` is for looking as often as one
+likes. Folds share one stream, so a test over folds says something about that stream; `friedman_nemenyi` is
+inference only over streams. With fewer than 6 pairs no `sign_test` or `wilcoxon` can reach .05.
+
+Sources: Bifet et al. 2015, sections 3 and 4 (McNemar without continuity correction, sign, signed rank);
+Demsar 2006 (Friedman, Nemenyi); DeLong et al. 1988.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaln, chdtrc, ndtr
+from scipy.stats import binom, chi2, norm, rankdata, studentized_range
+
+from ..arrays import FloatArray
+from ..errors import ConfigError, InputError
+
+Values = Sequence[float] | npt.NDArray[np.floating]
+
+_EXACT_PAIRS = 100
+"""Signed ranks of so many pairs are counted out, within 20 ms; of more they are normal to 4 digits."""
+
+
+@dataclass(frozen=True)
+class McnemarTest:
+    """Instances that only one of two classifiers got wrong, and what follows.
+
+    statistic  sign(a - b) (a - b)^2 / (a + b): positive where b is the better one. Its absolute value is
+               chi-squared with one degree of freedom if both err alike
+    """
+
+    only_a_wrong: float
+    only_b_wrong: float
+    statistic: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class SignTest:
+    """How often each was the better one; `statistic` is wins_a."""
+
+    wins_a: int
+    wins_b: int
+    ties: int
+    statistic: float
+    p_value: float
+
+
+@dataclass(frozen=True)
+class WilcoxonTest:
+    """Sums of the ranks of the differences in favour of each; `statistic` is the smaller one.
+
+    exact  the p-value is counted out, ties included, not that of a normal distribution
+    """
+
+    rank_sum_a: float
+    rank_sum_b: float
+    ties: int
+    statistic: float
+    p_value: float
+    exact: bool
+
+
+@dataclass(frozen=True)
+class FriedmanTest:
+    """Average ranks of k learners over n streams, 1 is the best, and what follows.
+
+    statistic            chi-squared with k - 1 degrees of freedom if all are alike, corrected for ties
+    critical_difference  of two average ranks: those that differ by more differ at level alpha (Nemenyi)
+    groups               places of learners that do not differ, each group as large as it can be, best first
+    """
+
+    ranks: tuple[float, ...]
+    statistic: float
+    p_value: float
+    critical_difference: float
+    alpha: float
+    groups: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class DelongTest:
+    """Two AUCs over the same instances; `statistic` is their difference a - b over its standard error."""
+
+    auc_a: float
+    auc_b: float
+    standard_error: float
+    statistic: float
+    p_value: float
+
+
+def mcnemar(only_a_wrong: float, only_b_wrong: float) -> McnemarTest:
+    """Test by the instances that one of two classifiers got wrong and the other right. O(1).
+
+    No continuity correction, as in the paper. Raises InputError for counts below zero.
+
+    >>> mcnemar(10, 30)
+    McnemarTest(only_a_wrong=10, only_b_wrong=30, statistic=-10.0, p_value=0.001565402258002549)
+    """
+    a, b = _count("only_a_wrong", only_a_wrong), _count("only_b_wrong", only_b_wrong)
+    if a + b == 0:
+        return McnemarTest(only_a_wrong, only_b_wrong, 0.0, 1.0)
+    statistic = math.copysign((a - b) ** 2 / (a + b), a - b)
+    return McnemarTest(only_a_wrong, only_b_wrong, statistic, float(chdtrc(1, abs(statistic))))
+
+
+def _count(name: str, value: float) -> float:
+    if not (math.isfinite(value) and value >= 0):
+        raise InputError(f"{name}={value!r}: give how many instances, from 0")
+    return float(value)
+
+
+@dataclass
+class McnemarEvidence:
+    """McNemar's test for looking as often as one likes: its p-value holds at all moments at once.
+
+    Under the null the next discordant instance goes against either with probability 1/2, whatever came
+    before. E = 2^n B(a + 1/2, b + 1/2) / B(1/2, 1/2) is what a bettor has after n = a + b of them who began
+    with 1 and mixes all other probabilities by Jeffreys' prior; it exceeds 1/p at any time with probability
+    p at the most (Ville). So p = min(1, 1 / max E).
+
+    >>> evidence = McnemarEvidence()
+    >>> [round(evidence.update(*counts), 4) for counts in ((0, 5), (1, 0), (0, 9), (8, 3))]
+    [0.127, 0.127, 0.0061, 0.0061]
+    """
+
+    only_a_wrong: int = 0
+    only_b_wrong: int = 0
+    greatest: float = 0.0
+    """The natural logarithm of the greatest E so far."""
+
+    def update(self, only_a_wrong: int, only_b_wrong: int) -> float:
+        """Count further discordant instances and return the p-value. O(1).
+
+        What came in between is not looked at, which costs a little power and no validity.
+        """
+        a, b = _count("only_a_wrong", only_a_wrong), _count("only_b_wrong", only_b_wrong)
+        if a != int(a) or b != int(b):
+            raise InputError(f"{only_a_wrong!r} and {only_b_wrong!r} are no counts; give whole numbers")
+        self.only_a_wrong += int(a)
+        self.only_b_wrong += int(b)
+        a, b = self.only_a_wrong, self.only_b_wrong
+        now = (a + b) * math.log(2) + betaln(a + 0.5, b + 0.5) - betaln(0.5, 0.5)
+        self.greatest = max(self.greatest, float(now))
+        return self.p_value
+
+    @property
+    def p_value(self) -> float:
+        """The p-value now; it never rises."""
+        return math.exp(-self.greatest)
+
+
+def sign_test(a: Values, b: Values) -> SignTest:
+    """Test by how often each was the better one; exact. O(n).
+
+    Raises InputError for arrays of different lengths, of no pair, or with values that are not numbers.
+
+    >>> sign_test([.8, .9, .7, .8, .9, .6], [.7, .8, .6, .7, .8, .5]).p_value
+    0.03125
+    """
+    difference = _differences(a, b)
+    wins_a, wins_b = int((difference > 0).sum()), int((difference < 0).sum())
+    n = wins_a + wins_b
+    p = min(1.0, 2 * float(binom.cdf(min(wins_a, wins_b), n, 0.5)))
+    return SignTest(wins_a, wins_b, len(difference) - n, float(wins_a), p)
+
+
+def wilcoxon(a: Values, b: Values) -> WilcoxonTest:
+    """Test by Wilcoxon's signed ranks; pairs that are equal are left out. O(n^3), at the most 100^3.
+
+    Equal differences share their middle rank. For up to 100 pairs the p-value is counted out over all signs,
+    also with shared ranks. Raises InputError as `sign_test` does.
+
+    >>> wilcoxon([.8, .9, .7, .8, .9, .6], [.7, .75, .68, .71, .86, .65]).p_value
+    0.15625
+    """
+    difference = _differences(a, b)
+    kept = difference[difference != 0]
+    ties = len(difference) - len(kept)
+    if not len(kept):
+        return WilcoxonTest(0.0, 0.0, ties, 0.0, 1.0, exact=True)
+    ranks = rankdata(np.abs(kept))
+    for_a, for_b = float(ranks[kept > 0].sum()), float(ranks[kept < 0].sum())
+    smaller = min(for_a, for_b)
+    is_exact = len(kept) <= _EXACT_PAIRS
+    p = _exact_tail(ranks, smaller) if is_exact else _normal_tail(ranks, smaller)
+    return WilcoxonTest(for_a, for_b, ties, smaller, min(1.0, 2 * p), is_exact)
+
+
+def _differences(a: Values, b: Values) -> FloatArray:
+    first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    if first.ndim != 1 or first.shape != second.shape or not len(first):
+        raise InputError(
+            f"a has the shape {first.shape} and b {second.shape}: give two arrays of one length, a value for "
+            "each fold or stream"
+        )
+    if bad := np.flatnonzero(~(np.isfinite(first) & np.isfinite(second))).tolist():
+        raise InputError(
+            f"pair {bad[0]} is {first[bad[0]]} and {second[bad[0]]}: leave out folds without a value"
+        )
+    return np.asarray(first - second)
+
+
+def _exact_tail(ranks: FloatArray, smaller: float) -> float:
+    """Return the probability of a rank sum of `smaller` at the most, over all signs. O(n^3)."""
+    doubled = np.rint(2 * ranks).astype(np.int64)  # middle ranks are halves
+    chances = np.zeros(int(doubled.sum()) + 1)
+    chances[0] = 1.0
+    for rank in doubled.tolist():
+        chances[rank:] += chances[: len(chances) - rank].copy()
+        chances /= 2
+    return float(chances[: round(2 * smaller) + 1].sum())
+
+
+def _normal_tail(ranks: FloatArray, smaller: float) -> float:
+    mean, variance = float(ranks.sum()) / 2, float((ranks**2).sum()) / 4
+    return float(norm.cdf((smaller - mean) / math.sqrt(variance)))
+
+
+def friedman_nemenyi(table: Sequence[Values] | FloatArray, alpha: float = 0.05) -> FriedmanTest:
+    """Rank k learners on each of n streams, and test whether all are alike. O(n k log k).
+
+    table  [n, k]: a row a stream, a column a learner; greater is better. Equal values share middle ranks
+
+    Raises InputError for fewer than 2 streams or 2 learners, or values that are not numbers; ConfigError for
+    alpha.
+
+    >>> test = friedman_nemenyi([[.9, .8, .7], [.8, .7, .6], [.9, .6, .7], [.95, .9, .6]])
+    >>> test.ranks, test.statistic, round(test.critical_difference, 3), test.groups
+    ((1.0, 2.25, 2.75), 6.5, 1.657, ((0, 1), (1, 2)))
+    """
+    if not 0 < alpha < 1:
+        raise ConfigError(f"alpha={alpha!r}: give a level between 0 and 1, such as .05")
+    values = np.asarray(table, np.float64)
+    if values.ndim != 2 or min(values.shape) < 2:
+        raise InputError(
+            f"a table of the shape {values.shape}: give at least 2 rows (streams or folds) of 2 values "
+            "(learners)"
+        )
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0].tolist()
+        raise InputError(
+            f"row {row}, column {column} is {values[row, column]}: leave out streams in which a learner has "
+            "no value"
+        )
+    n, k = values.shape
+    ranked = rankdata(-values, axis=1)
+    ranks = ranked.mean(axis=0)
+    spread = float((ranked**2).sum()) - n * k * (k + 1) ** 2 / 4  # zero where every row is tied throughout
+    statistic = 0.0
+    if spread > 0:
+        statistic = n * n * (k - 1) * float(((ranks - (k + 1) / 2) ** 2).sum()) / spread
+    difference = nemenyi_difference(k, n, alpha)
+    return FriedmanTest(
+        tuple(ranks.tolist()), statistic, float(chi2.sf(statistic, k - 1)), difference, alpha,
+        alike(ranks, difference),
+    )  # fmt: skip
+
+
+def nemenyi_difference(learners: int, streams: int, alpha: float = 0.05) -> float:
+    """Return the critical difference of two average ranks (Demsar 2006, section 3.2.2).
+
+    >>> round(nemenyi_difference(4, 14, 0.05), 2)
+    1.25
+    """
+    return _nemenyi_quantile(learners, alpha) * math.sqrt(learners * (learners + 1) / (6 * streams))
+
+
+@cache
+def _nemenyi_quantile(learners: int, alpha: float) -> float:
+    return float(studentized_range.ppf(1 - alpha, learners, np.inf)) / math.sqrt(2)  # some ms
+
+
+def alike(ranks: FloatArray, difference: float) -> tuple[tuple[int, ...], ...]:
+    """Return the groups of two and more learners whose ranks span the difference at the most, best first.
+
+    O(k^2) for k learners.
+    """
+    order = np.argsort(ranks, kind="stable").tolist()
+    groups: list[tuple[int, ...]] = []
+    reached = 0
+    for first in range(len(order)):
+        end = first + 1
+        while end < len(order) and ranks[order[end]] - ranks[order[first]] <= difference:
+            end += 1
+        if end > reached and end - first > 1:
+            groups.append(tuple(order[first:end]))
+            reached = end
+    return tuple(groups)
+
+
+def delong_test(labels: npt.ArrayLike, scores_a: Values, scores_b: Values) -> DelongTest:
+    """Test whether two classifiers have the same AUC, by their scores for the same instances. O(n log n).
+
+    labels  1 or 0, one per instance
+
+    DeLong et al. 1988, by placements (Sun & Xu 2014). Raises InputError for arrays of different lengths,
+    values that are not numbers, or fewer than two instances of a class.
+
+    >>> test = delong_test([0, 0, 0, 1, 1, 1], [.1, .2, .6, .5, .8, .9], [.4, .1, .7, .3, .5, .9])
+    >>> round(test.auc_a, 3), round(test.auc_b, 3), round(test.p_value, 3)
+    (0.889, 0.667, 0.157)
+    """
+    return Placements.of(labels, [scores_a, scores_b]).test(0, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Placements:
+    """Where instances of one class stand among those of the other, for k classifiers.
+
+    of_positives  [k, positives]: the share of negatives that score below each, ties half
+    of_negatives  [k, negatives]: the share of positives that score above each
+
+    Every pair is tested from them in O(n), so that k classifiers cost k rankings: O(k n log n + k^2 n).
+    """
+
+    of_positives: FloatArray
+    of_negatives: FloatArray
+
+    @classmethod
+    def of(cls, labels: npt.ArrayLike, scores: Sequence[Values] | FloatArray) -> Placements:
+        """Rank the scores of k classifiers for the same n instances, [k, n]; see `delong_test`."""
+        truth = np.asarray(labels)
+        columns = np.array([np.asarray(each, np.float64) for each in scores])
+        if truth.ndim != 1 or columns.shape[1:] != truth.shape:
+            raise InputError(
+                f"labels have the shape {truth.shape} and the scores {columns.shape[1:]}: give one of each "
+                "for every instance"
+            )
+        if not np.isfinite(columns).all():
+            raise InputError("a score is not a finite number; leave such instances out of both")
+        if not np.isin(truth, (0, 1)).all():
+            raise InputError("labels are 1 for positive and 0 for negative")
+        is_positive = truth == 1
+        positives, negatives = int(is_positive.sum()), int((~is_positive).sum())
+        if min(positives, negatives) < 2:
+            raise InputError(
+                f"{positives} positive and {negatives} negative instances: an AUC has a variance from two "
+                "of each"
+            )
+        overall = rankdata(columns, axis=1)
+        above = overall[:, is_positive] - rankdata(columns[:, is_positive], axis=1)  # negatives below
+        below = overall[:, ~is_positive] - rankdata(columns[:, ~is_positive], axis=1)
+        return cls(above / negatives, 1 - below / positives)
+
+    def test(self, a: int, b: int) -> DelongTest:
+        """Test two of the classifiers by the variance of what differs in their placements. O(n)."""
+        auc_a, auc_b = (float(self.of_positives[each].mean()) for each in (a, b))
+        parts = (each[a] - each[b] for each in (self.of_positives, self.of_negatives))
+        error = math.sqrt(sum(float(part.var(ddof=1)) / len(part) for part in parts))
+        difference = auc_a - auc_b
+        if error > 0:
+            statistic = difference / error
+        else:  # both rank without a mistake, or each makes the same ones
+            statistic = 0.0 if difference == 0 else math.copysign(math.inf, difference)
+        return DelongTest(auc_a, auc_b, error, statistic, 2 * float(ndtr(-abs(statistic))))
+
+
+def holm(p_values: Values) -> FloatArray:
+    """Return p-values adjusted for having made all of these tests (Holm 1979), in the same order. O(n log n).
+
+    Rejecting what is at most alpha then errs in any of them with probability alpha at the most.
+
+    >>> holm([.01, .04, .03]).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    given = np.asarray(p_values, np.float64)
+    if given.ndim != 1 or not ((given >= 0) & (given <= 1)).all():
+        raise InputError("p-values are between 0 and 1, in one row")
+    order = np.argsort(given, kind="stable")
+    steps = given[order] * np.arange(len(given), 0, -1)
+    adjusted = np.empty_like(given)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted

@@ -1,0 +1,336 @@
+"""ADWIN: a window of numbers that drops its oldest part as soon as the mean has changed.
+
+Bifet and Gavalda, Learning from Time-Changing Data with Adaptive Windowing, SDM 2007. The window is an
+exponential histogram: a bucket of row r sums up 2^r consecutive values (their total, and the sum of their
+squared deviations from their own mean); the larger a row, the older its buckets; of the sixth bucket of a
+row and the one before, the two oldest become one of the next row. So W values take 5 log2(W) buckets.
+
+After every 32nd value the window is split between any two buckets, from the oldest on. With n0 older values
+of sum u0 and n1 newer ones of sum u1, both at least 5, it is cut where
+
+    |u0 / n0 - u1 / n1| > sqrt(2 m v d) + (2 / 3) d m,    m = 1 / (n0 - 4) + 1 / (n1 - 4),
+    d = ln(2 ln(W) / delta),    v = the mean squared deviation of the window's W values.
+
+A cut drops the oldest bucket alone, and all splits are tried again. Total and squared deviations of the
+window are kept up to date by each value and each bucket that goes, in the order of operations that river's
+inner detector (`river.drift.ADWIN()._helper`, never reset) has: widths are the same at every index.
+
+Invariant: of the rows in use the last, with the largest buckets, holds 1 to 5, every other one 4 or 5.
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import FloatArray, Int64Array
+from ..encoding.fields import Reader
+from ..encoding.json import reading
+from ..errors import ConfigError, InputError
+from ..kernels.compile import entry, inlined, kernel
+
+CLOCK = 32
+"""Values from one check to the next. All are in the window at the next, so river's grace (W > 10) is over."""
+
+MOST_BUCKETS = 5
+SHORTEST = 5.0
+"""Values on each side of a split, at least."""
+
+ROWS = 32
+LARGEST_WIDTH = 5 * 2**ROWS - 5
+"""Values that 32 rows hold whatever was dropped, 2e10."""
+
+LARGEST_VALUE = 1e140
+"""Largest magnitude of a value: squared deviations of any window of such values are finite."""
+
+TICKS, WIDTH, ROWS_USED, FIRST_ROW = range(4)
+"""Fields of the counters: values so far, values in the window, rows in use; then the buckets of each row."""
+
+DELTA, TOTAL, SQUARES = range(3)
+"""Fields of the moments: delta, and sum and sum of squared deviations of the window."""
+
+BUCKET_TOTAL, BUCKET_SQUARES = range(2)
+"""Halves of a row of buckets: sums, and sums of squared deviations; the oldest first."""
+
+_HEAD = struct.Struct("<dqddB")
+"""Delta, values so far, the window's sum and squared deviations, rows in use."""
+
+
+@inlined
+def _push(counters: Int64Array, buckets: FloatArray, row: int, total: float, squares: float) -> int:
+    """Add a bucket to a row, as its newest; return how many it then has."""
+    count = counters[FIRST_ROW + row]
+    buckets[row, BUCKET_TOTAL, count] = total
+    buckets[row, BUCKET_SQUARES, count] = squares
+    counters[FIRST_ROW + row] = count + 1
+    return count + 1
+
+
+@inlined
+def _remove_oldest(counters: Int64Array, buckets: FloatArray, row: int, gone: int) -> None:
+    """Remove the oldest buckets of a row."""
+    count = counters[FIRST_ROW + row] - gone
+    for slot in range(count):
+        buckets[row, BUCKET_TOTAL, slot] = buckets[row, BUCKET_TOTAL, slot + gone]
+        buckets[row, BUCKET_SQUARES, slot] = buckets[row, BUCKET_SQUARES, slot + gone]
+    counters[FIRST_ROW + row] = count
+
+
+@inlined
+def _append(counters: Int64Array, moments: FloatArray, buckets: FloatArray, value: float) -> None:
+    """Add a value as the newest, and merge buckets of rows that are full."""
+    before = float(counters[WIDTH])
+    if before > 0.0:
+        deviation = value - moments[TOTAL] / before
+        moments[SQUARES] += before * deviation * deviation / (before + 1.0)
+    moments[TOTAL] += value
+    counters[WIDTH] += 1
+    row, total, squares = 0, value, 0.0
+    while _push(counters, buckets, row, total, squares) > MOST_BUCKETS:
+        size = float(1 << row)
+        first, second = buckets[row, BUCKET_TOTAL, 0], buckets[row, BUCKET_TOTAL, 1]
+        difference = first / size - second / size
+        total = first + second
+        squares = buckets[row, BUCKET_SQUARES, 0] + buckets[row, BUCKET_SQUARES, 1]
+        squares += size * 0.5 * difference * difference
+        _remove_oldest(counters, buckets, row, 2)
+        row += 1
+    if row >= counters[ROWS_USED]:
+        counters[ROWS_USED] = row + 1
+
+
+@inlined
+def _has_cut(counters: Int64Array, moments: FloatArray, buckets: FloatArray) -> bool:
+    """Whether the window has changed at one of its splits. O(log W)."""
+    width = float(counters[WIDTH])
+    if moments[SQUARES] < 0.0:  # by rounding, of values that hardly differ; its root would be no number
+        return False
+    d = np.log(2.0 * np.log(width) / moments[DELTA])
+    v = moments[SQUARES] / width
+    n0, u0, n1, u1 = 0.0, 0.0, width, moments[TOTAL]
+    for row in range(counters[ROWS_USED] - 1, -1, -1):
+        size = float(1 << row)
+        for slot in range(counters[FIRST_ROW + row]):
+            n0 += size
+            n1 -= size
+            u0 += buckets[row, BUCKET_TOTAL, slot]
+            u1 -= buckets[row, BUCKET_TOTAL, slot]
+            if n1 < SHORTEST:
+                return False
+            if n0 >= SHORTEST:
+                m = 1.0 / (n0 - 4.0) + 1.0 / (n1 - 4.0)
+                if abs(u0 / n0 - u1 / n1) > np.sqrt(2.0 * m * v * d) + 2.0 / 3.0 * d * m:
+                    return True
+    return False
+
+
+@inlined
+def _drop_oldest(counters: Int64Array, moments: FloatArray, buckets: FloatArray) -> int:
+    """Drop the oldest bucket; return how many values it held."""
+    row = counters[ROWS_USED] - 1
+    size = float(1 << row)
+    counters[WIDTH] -= 1 << row
+    width = float(counters[WIDTH])
+    moments[TOTAL] -= buckets[row, BUCKET_TOTAL, 0]
+    difference = buckets[row, BUCKET_TOTAL, 0] / size - moments[TOTAL] / width
+    between = size * width * difference * difference / (size + width)
+    moments[SQUARES] -= buckets[row, BUCKET_SQUARES, 0] + between
+    _remove_oldest(counters, buckets, row, 1)
+    if counters[FIRST_ROW + row] == 0:
+        counters[ROWS_USED] = row
+    return 1 << row
+
+
+@kernel
+def adwin_update(counters: Int64Array, moments: FloatArray, buckets: FloatArray, value: float) -> int:
+    """Feed one value; return how many of the oldest were dropped by it. For other kernels.
+
+    counters, moments, buckets: `Adwin.arrays`; changed. value: finite, of a magnitude of 1e140 at most.
+    Amortised O(1), every 32nd value O(log W) for each bucket dropped and once more.
+    """
+    counters[TICKS] += 1
+    _append(counters, moments, buckets, value)
+    dropped = 0
+    if counters[TICKS] % CLOCK == 0:
+        while _has_cut(counters, moments, buckets):
+            dropped += _drop_oldest(counters, moments, buckets)
+    return dropped
+
+
+@entry
+def adwin_feed(
+    counters: Int64Array, moments: FloatArray, buckets: FloatArray, values: FloatArray, widths: Int64Array
+) -> None:
+    """Feed values in their order; fill `widths` with the width after each."""
+    for index in range(len(values)):
+        adwin_update(counters, moments, buckets, values[index])
+        widths[index] = counters[WIDTH]
+
+
+@entry
+def adwin_feed_until_drop(
+    counters: Int64Array, moments: FloatArray, buckets: FloatArray, values: FloatArray
+) -> tuple[int, int]:
+    """Feed values up to the first that makes it drop some; return how many were fed, and were dropped."""
+    for index in range(len(values)):
+        dropped = adwin_update(counters, moments, buckets, values[index])
+        if dropped > 0:
+            return index + 1, dropped
+    return len(values), 0
+
+
+class Adwin:
+    """A window of numbers that shrinks when their mean changes (Bifet and Gavalda 2007).
+
+    delta: in (0, 1); the smaller, the larger a change must be, and the rarer are false alarms. In the paper
+    it bounds the chance of a cut at a check of independent values within [0, 1] whose mean stands still;
+    river's bound, which is used here, is the paper's normal approximation, so it is nominal even there.
+
+    Memory is 3 KB whatever the width. Windows hold up to 2e10 values.
+
+    >>> calm, changed = np.arange(2_000) % 2, np.arange(200) % 10 > 0
+    >>> adwin = Adwin(delta=0.002)
+    >>> adwin.update(calm)[-1], adwin.mean
+    (np.int64(2000), 0.5)
+    >>> int(adwin.update(changed)[-1]), round(adwin.mean, 2)
+    (248, 0.82)
+
+    ConfigError: delta is not within (0, 1).
+    """
+
+    def __init__(self, delta: float = 0.002) -> None:
+        if not (isinstance(delta, (int, float, np.floating)) and 0.0 < delta < 1.0):
+            raise ConfigError(
+                f"delta={delta!r}: the confidence of an adaptive window lies between 0 and 1, both excluded, "
+                "such as 0.002; the smaller, the rarer are false alarms and the later true ones"
+            )
+        self._counters = np.zeros(FIRST_ROW + ROWS, np.int64)
+        self._moments = np.array([delta, 0.0, 0.0])
+        self._buckets = np.zeros((ROWS, 2, MOST_BUCKETS + 1))
+
+    @property
+    def arrays(self) -> tuple[Int64Array, FloatArray, FloatArray]:
+        """The state itself, as `adwin_update` takes it: counters, moments and buckets (see their fields)."""
+        return self._counters, self._moments, self._buckets
+
+    @property
+    def delta(self) -> float:
+        """Confidence of a cut."""
+        return float(self._moments[DELTA])
+
+    @property
+    def width(self) -> int:
+        """Values in the window."""
+        return int(self._counters[WIDTH])
+
+    @property
+    def mean(self) -> float:
+        """Mean of the window's values; NaN before the first."""
+        return float(self._moments[TOTAL] / self.width) if self.width else np.nan
+
+    @property
+    def until_check(self) -> int:
+        """Values until the next check; 1: the next value makes one. So many less one never cut."""
+        return CLOCK - int(self._counters[TICKS]) % CLOCK
+
+    def update(self, values: npt.ArrayLike) -> Int64Array:
+        """Feed values in their order; return the width after each. Amortised O(1 + log W / 32) a value.
+
+        InputError, and nothing is fed: a value is not finite or beyond 1e140, or the window would be too
+        large.
+        """
+        fed = self._checked(values)
+        widths = np.empty(len(fed), np.int64)
+        adwin_feed(*self.arrays, fed, widths)
+        return widths
+
+    def update_until_drop(self, values: npt.ArrayLike) -> tuple[int, int]:
+        """Feed values up to the first with which some are dropped; return how many were fed, and dropped.
+
+        InputError as in `update`.
+        """
+        fed, dropped = adwin_feed_until_drop(*self.arrays, self._checked(values))
+        return int(fed), int(dropped)
+
+    def _checked(self, values: npt.ArrayLike) -> FloatArray:
+        """Return values as a kernel takes them; InputError where one cannot be fed."""
+        fed = np.ascontiguousarray(values, np.float64)
+        if fed.ndim != 1:
+            raise InputError(f"values: shape {fed.shape}; give one dimension")
+        wrong = ~(np.abs(fed) <= LARGEST_VALUE)
+        if wrong.any():
+            raise InputError(
+                f"values: {fed[wrong.argmax()]} at position {int(wrong.argmax())}; give finite numbers of a "
+                f"magnitude of {LARGEST_VALUE:g} at most"
+            )
+        if self.width + len(fed) > LARGEST_WIDTH:
+            raise InputError(f"values: a window of more than {LARGEST_WIDTH:,}; start a new one")
+        # numba would compile anew for an array that may not be written to
+        return fed if fed.flags.writeable else fed.copy()
+
+    def to_bytes(self) -> bytes:
+        """Return a snapshot: an Adwin loaded from it goes on exactly as this one does. 16 bytes a bucket.
+
+        Wire form, little-endian: crc32 of the rest (u32); delta (f64), values so far (i64), the window's
+        sum and squared deviations (f64), rows in use (u8); buckets of each row (u8), from the smallest on;
+        sums of all buckets, then their squared deviations (f64), by row, the oldest first.
+        """
+        counters, moments, buckets = self.arrays
+        rows = int(counters[ROWS_USED])
+        counts = counters[FIRST_ROW : FIRST_ROW + rows]
+        used = np.arange(MOST_BUCKETS + 1) < counts[:, None]
+        delta, total, squares = moments.tolist()
+        head = _HEAD.pack(delta, int(counters[TICKS]), total, squares, rows)
+        payload = b"".join(
+            [
+                head,
+                counts.astype("<u1").tobytes(),
+                *(
+                    buckets[:rows, half][used].astype("<f8").tobytes()
+                    for half in (BUCKET_TOTAL, BUCKET_SQUARES)
+                ),
+            ]
+        )
+        return struct.pack("<I", zlib.crc32(payload)) + payload
+
+    def snapshot_bytes(self) -> int:
+        """Return how long `to_bytes` is. O(rows)."""
+        rows = int(self.arrays[0][ROWS_USED])
+        return 4 + _HEAD.size + rows + 16 * int(self.arrays[0][FIRST_ROW : FIRST_ROW + rows].sum())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Adwin:
+        """Return the Adwin that wrote a snapshot; CorruptBytesError for any other bytes."""
+        with reading("a snapshot of an adaptive window"):
+            return cls._read(Reader(memoryview(data)))
+
+    @classmethod
+    def _read(cls, reader: Reader) -> Adwin:
+        """Read a snapshot; ValueError where it is damaged or contradicts itself."""
+        if reader.number("<I") != zlib.crc32(reader.payload[reader.at :]):
+            raise ValueError("their checksum is another")
+        delta, ticks, total, squares, rows = reader.numbers(_HEAD.format)
+        counts = reader.array("<u1", rows).astype(np.int64)
+        used = np.arange(MOST_BUCKETS + 1) < counts[:, None]
+        sums = [reader.array("<f8", int(used.sum())) for _ in range(2)]
+        reader.end()
+        width = int(counts @ (1 << np.arange(rows)))
+        fits = rows <= ROWS and (not rows or 1 <= counts[-1] <= MOST_BUCKETS)
+        if not (fits and ((counts[:-1] == 4) | (counts[:-1] == 5)).all() and width <= ticks):
+            raise ValueError(f"buckets {counts[:8].tolist()} of {ticks} values cannot be")
+        if not np.isfinite([total, squares, *sums[0], *sums[1]]).all():
+            raise ValueError("a sum is not finite")
+        adwin = cls(cast(float, delta))
+        counters, moments, buckets = adwin.arrays
+        counters[[TICKS, WIDTH, ROWS_USED]] = ticks, width, rows
+        counters[FIRST_ROW : FIRST_ROW + rows] = counts
+        moments[TOTAL:] = total, squares
+        for half, of_buckets in enumerate(sums):
+            buckets[:rows, half][used] = of_buckets
+        return adwin

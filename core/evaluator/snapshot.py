@@ -1,0 +1,238 @@
+"""Snapshots: the state of a shard (or of one evaluator) as bytes, for a restart on any machine.
+
+Always a table of models. Nothing is pickled; what is rebuilt faster than read (sorted scores, class
+masses) is left out. A reader exists for every version ever released; anything else is a named error.
+
+Wire form, versions 1 to 4, little-endian
+    magic "RSST", version u16, reserved u16, fingerprint 16 bytes, payload length u64, crc32 of it u32;
+    payload: settings (u32 length, JSON), progress of the input (u32 length, JSON), held packets (u32
+    count; partition i32, sequence i64, u32 length, bytes each), evaluators (u32 count; state.py),
+    from version 3 on what a table keeps beside them (u32 count; name as text, u64 length, bytes each).
+Version 2 is what the readers of version 1 do not know: other windows than those of the last events and of
+all, rows on a grid of times, weights; version 3 what those of version 2 do not: a clock (events in order of
+time, whose packets need not be whole), and what is kept beside evaluators. All else is written as version 1.
+The fingerprint is a hash of everything that decides what the state means: the settings that change
+values, the slices, and the number of shards.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..encoding.fields import Reader, packed_text
+from ..encoding.json import read_object, reading
+from ..errors import (
+    CorruptBytesError,
+    ForeignBytesError,
+    FutureVersionError,
+    OtherConfigurationError,
+    TruncatedBytesError,
+    check_settings,
+)
+from ..events.times import END_OF_TIME, NO_TIME
+from ..ids.deduplicator import Deduplicator
+from ..process.console import lines_text, name_text
+from ..settings.settings import ADDED_SINCE, EvaluatorSettings, TableSettings
+from ..settings.windows import AllEvents, EveryEvents, LastEvents, duration_text
+from ..shard.partitions import check_progress, clock_in_words
+from .state import EvaluatorState, IdleState, read_evaluator, write_evaluator
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAGIC = b"RSST"
+VERSION = 4
+_HEAD = struct.Struct("<4sHH16sQI")
+
+DEDUPLICATOR, IDLE = "deduplicator", "idle"
+"""Names of what a table may keep beside evaluators."""
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """What the bytes hold.
+
+    settings   of the table
+    progress   what the table knows about its input (see `EvaluatorTable`)
+    held       packets that wait for their turn: (partition, sequence, packed batch)
+    evaluators one state per (model, slice)
+    beside     bytes of other parts of a table, by name
+    """
+
+    settings: TableSettings
+    progress: dict[str, Any]
+    held: Sequence[tuple[int, int, bytes]]
+    evaluators: Sequence[EvaluatorState]
+    beside: dict[str, bytes] = field(default_factory=dict)
+
+    @classmethod
+    def of_evaluator(cls, settings: EvaluatorSettings, state: EvaluatorState) -> Snapshot:
+        """Return the snapshot of a table of one evaluator."""
+        return cls(TableSettings(settings), {}, (), (state,))
+
+    def one_evaluator(self, settings: EvaluatorSettings | None) -> tuple[EvaluatorSettings, EvaluatorState]:
+        """Return the settings and the state of the only evaluator in the snapshot.
+
+        Raises OtherConfigurationError where the snapshot has other settings, or is of a shard.
+        """
+        if settings is not None:
+            self.check(replace(self.settings, evaluator=settings))
+        if len(self.evaluators) != 1 or self.held or self.progress or self.beside:
+            raise OtherConfigurationError(
+                f"the snapshot is of a shard, with {len(self.evaluators)} evaluators and {len(self.held)} "
+                "packets that wait, not of one evaluator; read it as a table (EvaluatorTable.from_bytes)"
+            )
+        return settings or self.settings.evaluator, self.evaluators[0]
+
+    def check(self, wanted: TableSettings) -> None:
+        """Raise OtherConfigurationError, naming every difference, unless the state was made for `wanted`."""
+        here, there = (ADDED_SINCE | settings.meaning() for settings in (wanted, self.settings))
+        check_settings(here, there)
+
+    def pack(self) -> bytes:
+        """Return the bytes."""
+        parts = [packed_text(self.settings.to_json()), packed_text(json.dumps(self.progress))]
+        parts.append(struct.pack("<I", len(self.held)))
+        for partition, sequence, packet in self.held:
+            parts += [struct.pack("<iqI", partition, sequence, len(packet)), packet]
+        parts.append(struct.pack("<I", len(self.evaluators)))
+        for state in self.evaluators:
+            write_evaluator(state, parts)
+        if self.version >= 3:
+            parts.append(struct.pack("<I", len(self.beside)))
+            for name, content in sorted(self.beside.items()):
+                parts += [packed_text(name), struct.pack("<Q", len(content)), content]
+        payload = b"".join(parts)
+        fingerprint, crc = self.settings.fingerprint(), zlib.crc32(payload)
+        return _HEAD.pack(MAGIC, self.version, 0, fingerprint, len(payload), crc) + payload
+
+    @property
+    def version(self) -> int:
+        """The least version that can say what it holds."""
+        settings = self.settings.evaluator
+        if "bases" in self.progress or (settings.order == "arrival" and self.progress):
+            return 4
+        if self.beside or (settings.by_time and self.progress and "ends" not in self.progress):
+            return 3
+        first = isinstance(settings.window, LastEvents | AllEvents) and isinstance(
+            settings.every, EveryEvents
+        )
+        return 1 if first and all(state.weights is None for state in self.evaluators) else 2
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Snapshot:
+        """Read the bytes. Raises a `WireError` that says what was found where they are anything else."""
+        if data[:4] != MAGIC:
+            if len(data) < 4 and MAGIC.startswith(data) and data:
+                raise TruncatedBytesError(f"a snapshot ends after {len(data)} bytes, inside its head")
+            raise ForeignBytesError(
+                f"bytes that start with {bytes(data[:4])!r} are no rocsteady snapshot"
+                if data
+                else "there are no bytes; a snapshot has some"
+            )
+        if len(data) >= 6 and not 0 < (version := struct.unpack_from("<H", data, 4)[0]) <= VERSION:
+            raise FutureVersionError(
+                f"a snapshot of version {version}: this rocsteady reads up to {VERSION}; upgrade it"
+            )
+        if len(data) < _HEAD.size:
+            raise TruncatedBytesError(f"a snapshot ends after {len(data)} bytes, inside its head")
+        _, version, reserved, fingerprint, size, crc = _HEAD.unpack_from(data)
+        if reserved:
+            raise CorruptBytesError("a snapshot has a head that no rocsteady writes; it was damaged")
+        payload = memoryview(data)[_HEAD.size :]
+        if len(payload) < size:
+            raise TruncatedBytesError(f"a snapshot ends after {len(data)} of {_HEAD.size + size} bytes")
+        if len(payload) > size or zlib.crc32(payload) != crc:
+            raise CorruptBytesError("a snapshot fails its checksum; it was damaged after it was written")
+        with reading("a snapshot"):
+            snapshot = cls._read(Reader(payload), version)
+        if version != snapshot.version:
+            raise CorruptBytesError(f"a snapshot says version {version} and is one of {snapshot.version}")
+        if snapshot.settings.fingerprint() != fingerprint:
+            raise CorruptBytesError("a snapshot has a fingerprint that is not its own settings'")
+        return snapshot
+
+    @classmethod
+    def _read(cls, reader: Reader, version: int) -> Snapshot:
+        settings = TableSettings.from_json(reader.text())
+        progress = read_object(reader.text(), "the progress of a snapshot")
+        held = []
+        for _ in range(reader.number("<I")):
+            partition, sequence, size = reader.numbers("<iqI")
+            held.append((partition, sequence, bytes(reader.take(size))))
+        evaluators = [read_evaluator(reader) for _ in range(reader.number("<I"))]
+        beside = {}
+        for _ in range(reader.number("<I") if version >= 3 else 0):
+            name = reader.text()
+            beside[name] = bytes(reader.take(reader.number("<Q")))
+        reader.end()
+        wanted = {DEDUPLICATOR: settings.deduplicate, IDLE: settings.idle_ttl}
+        if beside.keys() != {name for name, setting in wanted.items() if setting is not None}:
+            raise ValueError(f"it keeps {sorted(beside)}, and its settings say otherwise")
+        check_progress(progress, settings.evaluator)
+        return cls(settings, progress, held, evaluators, beside)
+
+
+def describe(snapshot: Snapshot) -> str:
+    """Put a snapshot into words, for people."""
+    settings = snapshot.settings
+    evaluator = settings.evaluator
+    lines = [
+        f"rocsteady snapshot, version {snapshot.version}, fingerprint {settings.fingerprint().hex()}",
+        (
+            f"window {evaluator.window}, a row every {evaluator.every}"
+            f"{' events' * isinstance(evaluator.every, EveryEvents)}, order {evaluator.order}, "
+            f"cost {evaluator.cost}, priors {evaluator.priors}, threshold {evaluator.threshold:g} "
+            f"(config {evaluator.config_hash()})"
+        ),
+        "shards: " + ("each model its own" if settings.shards is None else str(settings.shards)),
+        "slices: " + ("; ".join(",".join(names) for names in settings.slices) or "none"),
+    ]
+    if evaluator.by_time and snapshot.progress and "ends" not in snapshot.progress:
+        lines += _clock_lines(snapshot.progress)
+    elif evaluator.order == "arrival":
+        lines += _partition_lines(snapshot.progress)
+    elif snapshot.progress:
+        lines.append("input: " + ", ".join(f"{key} {value}" for key, value in snapshot.progress.items()))
+    if snapshot.held:
+        size = sum(len(packet) for _, _, packet in snapshot.held)
+        lines.append(f"packets that wait for their turn: {len(snapshot.held)} ({size:,} bytes)")
+    held = sum(len(state.scores) for state in snapshot.evaluators)
+    lines.append(f"evaluators: {len(snapshot.evaluators):,}, events held: {held:,}")
+    for state in sorted(snapshot.evaluators, key=lambda state: (state.model, state.slice)):
+        name = name_text(state.model) + (f" [{name_text(state.slice)}]" if state.slice else "")
+        last = "" if state.greatest_time == NO_TIME else f", up to {_iso(state.greatest_time)}"
+        lines.append(
+            f"  {name}: {len(state.scores):,} events held of {state.seq:,} applied, "
+            f"{state.next_row:,} rows{last}"
+        )
+    if settings.idle_ttl is not None:
+        left = len(IdleState.unpack(snapshot.beside[IDLE]).left)
+        lines.append(f"left for their silence of {duration_text(settings.idle_ttl)}: {left:,}")
+    if settings.deduplicate is not None:
+        remembered = len(Deduplicator.from_bytes(snapshot.beside[DEDUPLICATOR]))
+        lines.append(f"ids remembered for {duration_text(settings.deduplicate)}: {remembered:,}")
+    return lines_text(lines)
+
+
+def _clock_lines(progress: dict[str, Any]) -> list[str]:
+    return [f"clock: {clock_in_words(progress['clock'])}", *_partition_lines(progress)]
+
+
+def _partition_lines(progress: dict[str, Any]) -> list[str]:
+    lines = []
+    for number, source, received, _, packets, _, settled, *_ in progress.get("sources", {}).get("parts", ()):
+        of = "" if packets is None else f" of {packets:,}"
+        up_to = "" if settled in (NO_TIME, END_OF_TIME) else f", settled up to {_iso(settled)}"
+        lines.append(f"  partition {number}, {source}: {received:,}{of} packets{up_to}")
+    return lines
+
+
+def _iso(microseconds: int) -> str:
+    return str(np.datetime64(microseconds, "us")) + "Z"

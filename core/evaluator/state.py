@@ -1,0 +1,236 @@
+"""EvaluatorState: all that an evaluator's future depends on, as flat arrays, and its bytes in a snapshot.
+
+Wire form, version 1, little-endian: model and slice (text), head (`_HEAD`: kind, events held, seq, next
+row, seq of the last row, greatest time, pane, last label), names of classes (u32 count, text each), last
+seq at which each class was a label (i64), scores in order of arrival (f64), then labels, predictions and
+hits (one byte an event; with classes two i32 and one byte), then times (i64) if there are any, then the
+course of a window that has one (four i64, `steps.WINDOW_FIELDS`), then the signal of an adaptive one (u32
+length, bytes), then the weights of a weighted one (the power of two they are scaled by, i64; f64 each). Text
+is a u32 length and UTF-8. 9 bytes an event, 17 with times.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import FloatArray, Int8Array, Int64Array
+from ..encoding.fields import Reader, packed_text
+from ..encoding.json import reading
+
+_HEAD = struct.Struct("<BQqqqqqqi")
+_COURSE = struct.Struct("<4q")
+_SHIFT = struct.Struct("<q")
+_COUNTERS = struct.Struct("<5q")
+_IDLE_HEAD = struct.Struct("<qII")
+_MULTICLASS, _TIMED, _PANED, _COURSED, _SIGNALLED, _WEIGHED = 1, 2, 4, 8, 16, 32
+
+Codes = npt.NDArray[np.int8] | npt.NDArray[np.int32]
+"""Codes of classes: 0 and 1 in bytes, classes by number in 32 bits."""
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluatorState:
+    """All of an evaluator that its future depends on, as flat arrays; the window in order of arrival."""
+
+    model: str
+    slice: str
+    pane: tuple[int, int] | None
+    multiclass: bool
+    class_names: tuple[str, ...]
+    last_seen: Int64Array
+    last_label: int
+    seq: int
+    next_row: int
+    reported_seq: int
+    greatest_time: int
+    scores: FloatArray
+    labels: Codes
+    predictions: Codes
+    hits: Int8Array
+    times: Int64Array | None
+    course: tuple[int, ...] | None = None
+    signal: bytes = b""
+    weights: FloatArray | None = None
+    shift: int = 0
+
+
+_HITS = 7
+"""All bits of an event's hits. Kernels mark slots of their rings with higher ones, and trust these marks."""
+
+
+class Remains(NamedTuple):
+    """What stays of an evaluator that left: its name, and the counters by which its rows go on if it returns.
+
+    Wire form: model, slice (text), then the others (five i64): 48 bytes and the name.
+    """
+
+    model: str
+    slice: str
+    seq: int
+    next_row: int
+    greatest_time: int
+    clock: int
+    last_due: int
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        return b"".join((packed_text(self.model), packed_text(self.slice), _COUNTERS.pack(*self[2:])))
+
+    @classmethod
+    def read(cls, reader: Reader) -> Remains:
+        """Read the next remains; ValueError where they contradict themselves."""
+        remains = cls(reader.text(), reader.text(), *reader.numbers(_COUNTERS.format))
+        if remains.seq < 1 or remains.next_row < 0:
+            raise ValueError(f"{remains.model!r} has impossible counters")
+        return remains
+
+
+def write_evaluator(state: EvaluatorState, parts: list[bytes]) -> None:
+    """Append the wire form of an evaluator to the parts of a payload."""
+    kind = (
+        (_MULTICLASS if state.multiclass else 0)
+        | (_TIMED if state.times is not None else 0)
+        | (_PANED if state.pane else 0)
+        | (_COURSED if state.course is not None else 0)
+        | (_SIGNALLED if state.signal else 0)
+        | (_WEIGHED if state.weights is not None else 0)
+    )
+    pane = state.pane or (0, 0)
+    parts += [
+        packed_text(state.model),
+        packed_text(state.slice),
+        _HEAD.pack(
+            kind,
+            len(state.scores),
+            state.seq,
+            state.next_row,
+            state.reported_seq,
+            state.greatest_time,
+            *pane,
+            state.last_label,
+        ),
+        struct.pack("<I", len(state.class_names)),
+        *map(packed_text, state.class_names),
+        state.last_seen.astype("<i8").tobytes(),
+        state.scores.astype("<f8").tobytes(),
+    ]
+    if state.multiclass:
+        parts += [
+            state.labels.astype("<i4").tobytes(),
+            state.predictions.astype("<i4").tobytes(),
+            state.hits.astype("<i1").tobytes(),
+        ]
+    else:  # label, prediction and hits are four bits
+        parts.append((state.hits << 2 | state.predictions << 1 | state.labels).astype("<i1").tobytes())
+    if state.times is not None:
+        parts.append(state.times.astype("<i8").tobytes())
+    if state.course is not None:
+        parts.append(_COURSE.pack(*state.course))
+    if state.signal:
+        parts += [struct.pack("<I", len(state.signal)), state.signal]
+    if state.weights is not None:
+        parts += [_SHIFT.pack(state.shift), state.weights.astype("<f8").tobytes()]
+
+
+def read_evaluator(reader: Reader) -> EvaluatorState:
+    """Read the next evaluator; ValueError where it contradicts itself."""
+    model, slice_ = reader.text(), reader.text()
+    (kind, held, seq, next_row, reported_seq, greatest_time, pane_start, pane_end, last_label) = (
+        reader.numbers(_HEAD.format)
+    )
+    multiclass = bool(kind & _MULTICLASS)
+    class_names = tuple(reader.text() for _ in range(reader.number("<I")))
+    classes = (len(class_names) if multiclass else 2) if seq else 0
+    last_seen = reader.array("<i8", classes)
+    scores = reader.array("<f8", held)
+    if multiclass:
+        labels, predictions = reader.array("<i4", held), reader.array("<i4", held)
+        hits = reader.array("<i1", held)
+    else:
+        bits = reader.array("<i1", held)
+        labels, predictions, hits = bits & 1, bits >> 1 & 1, bits >> 2
+    if (hits & ~_HITS).any():
+        raise ValueError(f"{model!r} has impossible hits")
+    times = reader.array("<i8", held) if kind & _TIMED else None
+    course = reader.numbers(_COURSE.format) if kind & _COURSED else None
+    signal = bytes(reader.take(reader.number("<I"))) if kind & _SIGNALLED else b""
+    weights, shift = None, 0
+    if kind & _WEIGHED:
+        shift = reader.number(_SHIFT.format)
+        weights = reader.array("<f8", held)
+        if not ((weights > 0) & np.isfinite(weights)).all():
+            raise ValueError(f"{model!r} has impossible weights")
+    for codes in (labels, predictions):
+        if held and not (codes.min() >= 0 and codes.max() < classes):
+            raise ValueError(f"{model!r} refers to class {codes.max()} of {classes}")
+    if not -1 <= last_label < max(classes, 1) or held > seq or np.isnan(scores).any():
+        raise ValueError(f"{model!r} has impossible counters or scores")
+    return EvaluatorState(
+        model, slice_, (pane_start, pane_end) if kind & _PANED else None, multiclass, class_names,
+        last_seen, last_label, seq, next_row, reported_seq, greatest_time, scores, labels, predictions,
+        hits, times, course, signal, weights, shift,
+    )  # fmt: skip
+
+
+def evaluator_bytes(
+    held: int,
+    names: int,
+    classes: int,
+    multiclass: bool,
+    timed: bool,
+    coursed: bool = False,
+    signal: int = 0,
+    weighed: bool = False,
+) -> int:
+    """Return how many bytes `write_evaluator` makes; names are the bytes of model, slice and classes."""
+    per_event = 8 + (9 if multiclass else 1) + (8 if timed else 0) + (8 if weighed else 0)
+    per_class = 12 * classes if multiclass else 16
+    extra = (_COURSE.size if coursed else 0) + (4 + signal if signal else 0)
+    extra += _SHIFT.size if weighed else 0
+    return 8 + _HEAD.size + 4 + names + per_class + per_event * held + extra
+
+
+class IdleState(NamedTuple):
+    """What `IdleModels` depends on.
+
+    clock   the greatest time of any event so far
+    active  where the clock stood with the last event of each evaluator that is here; NO_TIME: it has none
+    left    what stays of the others
+
+    Wire form, little-endian: clock (i64), evaluators here and left (u32 each); active (i64 each); left.
+    """
+
+    clock: int
+    active: Int64Array
+    left: list[Remains]
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        return b"".join(
+            (
+                _IDLE_HEAD.pack(self.clock, len(self.active), len(self.left)),
+                self.active.astype("<i8").tobytes(),
+                *(remains.pack() for remains in self.left),
+            )
+        )
+
+    @staticmethod
+    def size(here: int, remains: int) -> int:
+        """Return how many bytes `pack` makes, of so many evaluators and of what is left in so many bytes."""
+        return _IDLE_HEAD.size + 8 * here + remains
+
+    @classmethod
+    def unpack(cls, data: bytes) -> IdleState:
+        """Read the wire form; CorruptBytesError where it contradicts itself."""
+        with reading("what is kept of idle models"):
+            reader = Reader(memoryview(data))
+            clock, here, left = reader.numbers(_IDLE_HEAD.format)
+            active = reader.array("<i8", here)
+            remains = [Remains.read(reader) for _ in range(left)]
+            reader.end()
+            return cls(clock, active, remains)

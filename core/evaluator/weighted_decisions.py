@@ -1,0 +1,429 @@
+"""Decisions of a window whose events have weights: the counterpart of `decisions` for real numbers.
+
+Masses are exact sums (kernels/exact_sums.py), so that they do not drift however many weights come and go, and
+rows are those of a window that was summed anew. What a measure takes the difference of is taken between exact
+sums, too: where one event outweighs all others, errors and right decisions are still told apart. Products are
+of shares of the window's mass, which neither overflow nor vanish.
+
+The window lies in a ring as it does there. Where events fade (`fade`), an event leaves not in the order of
+arrival but when its weight has become nothing beside the mass of its own class: it is marked GONE where it
+lies, and the ring, which then never wraps, has gaps until somebody closes them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import FloatArray, Int8Array, Int64Array
+from ..kernels.compile import Integer, scanning
+from ..kernels.exact_sums import SUM_CHUNKS, add, add_sums, compare, rounded
+from ..kernels.rings import move_on
+from ..measures.decisions import (
+    CLASSES,
+    CORRECT,
+    FED_HIT,
+    HEAD,
+    HELD,
+    LABELS,
+    LAST_LABEL,
+    LAST_SEEN,
+    MAJORITY,
+    MAJORITY_HIT,
+    MAJORITY_HITS,
+    PERSISTENT_HIT,
+    PERSISTENT_HITS,
+    PREDICTIONS,
+    SEQ,
+    baseline_hits,
+    correlation,
+    refuse_binary,
+    write_binary,
+    write_ratio,
+    write_recall_means,
+)
+from ..measures.steps import ENTERS, EVENT, FED, ROW_DUE
+from ..rows.columns import (
+    CHANCE_IS_CERTAIN,
+    EMPTY_MARGIN,
+    MAJORITY_IS_RIGHT,
+    NUMBER_COLUMNS,
+    OUT_OF_RANGE,
+    PERSISTENT_IS_RIGHT,
+)
+from ..settings.settings import MEASURES
+from ..weighted_tree.rows import times_power
+
+GONE = 8
+"""Bit of an event's hits: it has faded, and lies in a gap of the ring."""
+
+NEGLIGIBLE = 2.0**-53
+"""Of the mass of its class: an event that weighs no more is dropped where events fade."""
+
+ALL, RIGHT_MAJORITY, RIGHT_PERSISTENT = range(3)
+"""The exact sums of a window that are of no class: its mass, and those of the baselines' hits."""
+
+_MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
+_WEIGHT = NUMBER_COLUMNS.index("weight")
+_TP, _FP = MEASURES.index("tp"), MEASURES.index("fp")
+_TN, _FN, _CMD = MEASURES.index("tn"), MEASURES.index("fn"), MEASURES.index("cmd")
+_ACCURACY, _KAPPA, _MCC = MEASURES.index("accuracy"), MEASURES.index("kappa"), MEASURES.index("mcc")
+_KAPPA_M, _KAPPA_PER = MEASURES.index("kappa_m"), MEASURES.index("kappa_per")
+
+
+class WeightedRing(NamedTuple):
+    """The window, an array a column: class codes, hits, scores, weights; times where they are kept."""
+
+    labels: Any
+    predictions: Any
+    hits: Int8Array
+    scores: FloatArray
+    weights: FloatArray
+    times: Int64Array
+
+
+class Masses(NamedTuple):
+    """Exact sums of weights: of label, prediction and correct of each class, and of the whole window."""
+
+    of_classes: Int64Array  # (3, classes, SUM_CHUNKS), by LABELS, PREDICTIONS, CORRECT
+    of_all: Int64Array  # (3, SUM_CHUNKS)
+
+
+class Changes(NamedTuple):
+    """What came and went, in order: slots of the ring, and 1 or -1.
+
+    And of rows: how many changes came before, how many events are held, slots of the oldest and the newest.
+    """
+
+    slots: Int64Array
+    signs: Int8Array
+    ends: Int64Array
+    held: Int64Array
+    oldest: Int64Array
+    newest: Int64Array
+
+
+@scanning
+def weigh(
+    ring: WeightedRing, slot: Integer, sign: int, counters: Int64Array, classes: Int64Array, masses: Masses
+) -> None:
+    """Add the event of a slot to all masses and counts, or take it out."""
+    label, prediction = np.int64(ring.labels[slot]), np.int64(ring.predictions[slot])
+    weight, hits = ring.weights[slot], ring.hits[slot]
+    counters[HELD] += sign
+    classes[LABELS, label] += sign
+    classes[PREDICTIONS, prediction] += sign
+    add(masses.of_all[ALL], weight, sign)
+    add(masses.of_classes[LABELS, label], weight, sign)
+    add(masses.of_classes[PREDICTIONS, prediction], weight, sign)
+    if label == prediction:
+        classes[CORRECT, label] += sign
+        add(masses.of_classes[CORRECT, label], weight, sign)
+    if hits & MAJORITY_HIT:
+        counters[MAJORITY_HITS] += sign
+        add(masses.of_all[RIGHT_MAJORITY], weight, sign)
+    if hits & PERSISTENT_HIT:
+        counters[PERSISTENT_HITS] += sign
+        add(masses.of_all[RIGHT_PERSISTENT], weight, sign)
+
+
+@scanning
+def heaviest_class(masses: Masses, classes: Int64Array, count: Integer) -> int:
+    """Return the class with the largest label mass, of tied ones the one seen last; -1 for none."""
+    best = -1
+    for code in range(count):
+        if classes[LABELS, code] == 0:
+            continue
+        order = 1
+        if best >= 0:
+            order = compare(masses.of_classes[LABELS, code], masses.of_classes[LABELS, best])
+        if order > 0 or (order == 0 and classes[LAST_SEEN, code] > classes[LAST_SEEN, best]):
+            best = code
+    return best
+
+
+@scanning
+def difference(sums: Int64Array, others: Int64Array, rest: Int64Array) -> float:
+    """Return what one sum is more than another, rounded once; `rest` is a sum to work with."""
+    rest[:] = sums
+    add_sums(rest, others, -1)
+    return rounded(rest)
+
+
+@scanning
+def in_unit(mass: float, unit: float, exponent: int) -> float:
+    """Return a mass in units of unit * 2^exponent; infinite or 0 where that is out of range."""
+    return times_power(mass / unit, -exponent)
+
+
+@scanning
+def confusion(masses: Masses, code: Integer, rest: Int64Array) -> tuple[float, float, float, float]:
+    """Return the masses of one class against all others: tp, fp, fn, tn; `rest` is a sum to work with."""
+    label, predicted = masses.of_classes[LABELS, code], masses.of_classes[PREDICTIONS, code]
+    correct = masses.of_classes[CORRECT, code]
+    fp, fn = difference(predicted, correct, rest), difference(label, correct, rest)
+    add_sums(rest, predicted, 1)
+    either = rest.copy()
+    return rounded(correct), fp, fn, difference(masses.of_all[ALL], either, rest)
+
+
+@scanning
+def _write_agreement(
+    counters: Int64Array,
+    classes: Int64Array,
+    masses: Masses,
+    total: float,
+    numbers: FloatArray,
+    reasons: Int8Array,
+) -> None:
+    """Write accuracy, the kappa family and the means of recalls."""
+    count, measures = counters[CLASSES], numbers[_MEASURE:]
+    rest, right = np.zeros(SUM_CHUNKS, np.int64), np.zeros(SUM_CHUNKS, np.int64)
+    of_classes = np.zeros((3, count))
+    gain = disagreement = label_spread = predicted_spread = 0.0  # by chance, but the first
+    # Two terms have one sum in either order. Of more, codes give the order, and cuts of the stream the codes.
+    sums = np.zeros((4, SUM_CHUNKS if count > 2 else 0), np.int64)
+    labels = predictions = 0
+    for code in range(count):
+        labels += classes[LABELS, code] > 0
+        predictions += classes[PREDICTIONS, code] > 0
+        add_sums(right, masses.of_classes[CORRECT, code], 1)
+        tp, fp, fn, tn = confusion(masses, code, rest)
+        of_classes[LABELS, code], of_classes[CORRECT, code] = tp + fn, tp
+        tp, fp, fn, tn = tp / total, fp / total, fn / total, tn / total
+        if count > 2:
+            add(sums[0], tp * tn - fp * fn, 1)
+            add(sums[1], (tp + fn) * (tn + fn), 1)
+            add(sums[2], (tp + fn) * (tn + fp), 1)
+            add(sums[3], (tp + fp) * (tn + fn), 1)
+            continue
+        gain += tp * tn - fp * fn
+        disagreement += (tp + fn) * (tn + fn)
+        label_spread += (tp + fn) * (tn + fp)
+        predicted_spread += (tp + fp) * (tn + fn)
+    if count > 2:
+        gain, disagreement = rounded(sums[0]), rounded(sums[1])
+        label_spread, predicted_spread = rounded(sums[2]), rounded(sums[3])
+    gain = min(gain, disagreement)
+    measures[_ACCURACY] = rounded(right) / total
+    is_certain = labels == 1 and predictions == 1 and disagreement == 0.0
+    reason = CHANCE_IS_CERTAIN if is_certain else OUT_OF_RANGE
+    write_ratio(gain, disagreement, _KAPPA, reason, measures, reasons)
+    reason = EMPTY_MARGIN if labels == 1 or predictions == 1 else OUT_OF_RANGE
+    measures[_MCC] = correlation(gain, label_spread, predicted_spread)
+    if np.isnan(measures[_MCC]):
+        reasons[_MCC] = reason
+    for measure, hits, reason in (
+        (_KAPPA_M, RIGHT_MAJORITY, MAJORITY_IS_RIGHT),
+        (_KAPPA_PER, RIGHT_PERSISTENT, PERSISTENT_IS_RIGHT),
+    ):
+        above = difference(right, masses.of_all[hits], rest)
+        below = difference(masses.of_all[ALL], masses.of_all[hits], rest)
+        write_ratio(above, below, measure, reason, measures, reasons)
+    write_recall_means(of_classes, count, measures, reasons)
+
+
+@scanning
+def weighted_measures(
+    counters: Int64Array,
+    classes: Int64Array,
+    masses: Masses,
+    positive: int,
+    unit: float,
+    exponent: int,
+    numbers: FloatArray,
+    reasons: Int8Array,
+) -> None:
+    """Write the measures of decisions; unit * 2^exponent is what counts 1 in the row's masses."""
+    measures = numbers[_MEASURE:]
+    total = rounded(masses.of_all[ALL])
+    if positive < 0:
+        weight = in_unit(total, unit, exponent)
+        numbers[_WEIGHT] = weight if np.isfinite(weight) else np.nan
+    if counters[HELD] == 0:
+        return
+    if not np.isfinite(total):
+        reasons[_TP:] = OUT_OF_RANGE
+        if positive < 0:
+            refuse_binary(reasons)
+        return
+    _write_agreement(counters, classes, masses, total, numbers, reasons)
+    if positive < 0:
+        refuse_binary(reasons)
+    else:
+        tp, fp, fn, tn = confusion(masses, positive, np.zeros(SUM_CHUNKS, np.int64))
+        write_binary(tp / total, fp / total, fn / total, tn / total, measures, reasons)
+        tp, fp = in_unit(tp, unit, exponent), in_unit(fp, unit, exponent)
+        fn, tn = in_unit(fn, unit, exponent), in_unit(tn, unit, exponent)
+        measures[_TP], measures[_FP], measures[_TN], measures[_FN] = tp, fp, tn, fn
+        cmd = tp * tn - fp * fn
+        measures[_CMD] = cmd if np.isfinite(cmd) else np.inf
+    for measure in range(_TP, len(measures)):
+        if np.isinf(measures[measure]):
+            measures[measure] = np.nan
+            reasons[measure] = OUT_OF_RANGE
+
+
+@scanning
+def mass_of(masses: Masses, positive: int, is_positive: bool) -> float:
+    """Return the mass of positives, or of all others; infinite beyond floats."""
+    positives = masses.of_classes[LABELS, positive]
+    if is_positive:
+        return rounded(positives)
+    return difference(masses.of_all[ALL], positives, np.zeros(SUM_CHUNKS, np.int64))
+
+
+@scanning
+def rarer_before(
+    labels: Int8Array, weights: FloatArray, masses: Masses, positive: int, rarer: Int8Array
+) -> None:
+    """Fill 1 for each event of the class of less mass before it, of as much for a positive; else 0.
+
+    For events that come to a window which nothing leaves meanwhile; labels are 1 for positives.
+    """
+    sums = np.zeros((2, SUM_CHUNKS), np.int64)
+    sums[1] = masses.of_classes[LABELS, positive]
+    difference(masses.of_all[ALL], sums[1], sums[0])
+    for event in range(len(labels)):
+        is_positive = compare(sums[1], sums[0]) <= 0
+        rarer[event] = is_positive == (labels[event] == 1)
+        add(sums[np.int64(labels[event])], weights[event], 1)
+
+
+@scanning
+def ends_of_gaps(ring: WeightedRing, heads: Int64Array, span: int, classes: Int64Array) -> tuple[int, int]:
+    """Return the slots of the oldest and the newest event held, where events fade and some are held."""
+    oldest = span
+    for code in range(len(heads)):
+        if classes[LABELS, code] > 0:
+            slot = heads[code]
+            while np.int64(ring.labels[slot]) != code or ring.hits[slot] & GONE:
+                slot += 1
+            heads[code] = slot
+            oldest = min(oldest, slot)
+    return oldest, span - 1
+
+
+@scanning
+def apply_weighted(
+    labels: Any,
+    predictions: Any,
+    scores: FloatArray,
+    weights: FloatArray,
+    times: Int64Array,
+    units: FloatArray,
+    exponents: Int64Array,
+    flags: Int8Array,
+    leaving: Int64Array,
+    shifts: Int64Array,
+    first_class: int,
+    counters: Int64Array,
+    classes: Int64Array,
+    masses: Masses,
+    ring: WeightedRing,
+    heads: Int64Array,
+    span: int,
+    positive: int,
+    decides: bool,
+    numbers: FloatArray,
+    reasons: Int8Array,
+    changes: Changes,
+) -> tuple[int, int]:
+    """Apply steps as `apply_decisions` does, each event with its weight; return changes made, and slots used.
+
+    weights       of the steps' events; where they fade, as large as the common factor makes them
+    times         of them, or empty where the ring keeps none
+    units, exponents  of each step: unit * 2^exponent counts 1 in the masses of a row after it
+    ring          with room for all that enters beside all that is there; changed
+    heads         where events fade, of each class a slot before which none is left of it; else empty
+    span          where events fade, slots used, gaps included; else anything
+    decides       whether a row is asked for measures of decisions at all
+    changes       filled, with room for what enters and leaves
+    """
+    capacity = len(ring.labels)
+    fades = len(heads) > 0
+    row = made = 0
+    for step in range(len(flags)):
+        enters = flags[step] & ENTERS
+        label = np.int64(labels[step])
+        hits = 0
+        if enters:
+            hits = baseline_hits(label, counters[MAJORITY], counters[LAST_LABEL], first_class)
+        majority_shrank = False
+        for _ in range(leaving[step]):
+            slot = counters[HEAD]
+            majority_shrank |= np.int64(ring.labels[slot]) == counters[MAJORITY]
+            weigh(ring, slot, -1, counters, classes, masses)
+            counters[HEAD] = slot + 1 if slot + 1 < capacity else 0
+            changes.slots[made], changes.signs[made] = slot, -1
+            made += 1
+        if majority_shrank:
+            counters[MAJORITY] = heaviest_class(masses, classes, counters[CLASSES])
+        if enters:
+            slot = span if fades else (counters[HEAD] + counters[HELD]) % capacity
+            if len(shifts) > 0:
+                shift = shifts[step]
+                move_on(ring.labels, slot, shift)
+                move_on(ring.predictions, slot, shift)
+                move_on(ring.hits, slot, shift)
+                move_on(ring.scores, slot, shift)
+                move_on(ring.weights, slot, shift)
+                slot -= shift
+                if slot < 0:
+                    slot += capacity
+            ring.labels[slot], ring.predictions[slot] = label, predictions[step]
+            ring.hits[slot] = hits | (FED_HIT if flags[step] & FED else 0)
+            ring.scores[slot], ring.weights[slot] = scores[step], weights[step]
+            if len(ring.times) > 0:
+                ring.times[slot] = times[step]
+            weigh(ring, slot, 1, counters, classes, masses)
+            classes[LAST_SEEN, label] = counters[SEQ]
+            counters[LAST_LABEL] = label
+            majority = counters[MAJORITY]
+            if majority < 0 or (
+                compare(masses.of_classes[LABELS, label], masses.of_classes[LABELS, majority]) >= 0
+            ):
+                counters[MAJORITY] = label
+            changes.slots[made], changes.signs[made] = slot, 1
+            made += 1
+        if enters and fades:
+            span += 1
+            before = made
+            negligible = NEGLIGIBLE * rounded(masses.of_classes[LABELS, label])
+            while True:
+                slot = heads[label]
+                while np.int64(ring.labels[slot]) != label or ring.hits[slot] & GONE:
+                    slot += 1
+                heads[label] = slot
+                if slot == span - 1 or ring.weights[slot] > negligible:
+                    break
+                weigh(ring, slot, -1, counters, classes, masses)
+                ring.hits[slot] |= GONE
+                changes.slots[made], changes.signs[made] = slot, -1
+                made += 1
+            if made > before and counters[MAJORITY] == label:
+                counters[MAJORITY] = heaviest_class(masses, classes, counters[CLASSES])
+        if flags[step] & EVENT:
+            counters[SEQ] += 1
+        if flags[step] & ROW_DUE:
+            if decides:
+                weighted_measures(
+                    counters, classes, masses, positive, units[step], exponents[step], numbers[row],
+                    reasons[row],
+                )  # fmt: skip
+            changes.ends[row] = made
+            changes.held[row] = counters[HELD]
+            changes.oldest[row], changes.newest[row] = ends_of_gaps(ring, heads, span, classes)
+            row += 1
+    return made, span
+
+
+@scanning
+def weigh_all(
+    ring: WeightedRing, held: Integer, counters: Int64Array, classes: Int64Array, masses: Masses
+) -> None:
+    """Sum the first events of a ring anew; counts and masses are empty before."""
+    for slot in range(held):
+        weigh(ring, slot, 1, counters, classes, masses)
+    counters[MAJORITY] = heaviest_class(masses, classes, counters[CLASSES])

@@ -1,0 +1,408 @@
+"""The window of an evaluator whose events have weights of their own, or fade.
+
+Invariant: ring, masses and ranking hold the same events with the same weights. Weights of fading events
+are inflated: an event of tick i (its number, or its time) weighs w 2^(i / T - shift), T the half-life, so
+that what comes later outweighs what is there and nothing held ever changes; masses are brought back by what
+1 weighs now. The common factor cancels in every ratio (docs/windows.md). `shift` is raised whenever a weight
+would reach 1, by powers of two, which round nothing: so no sum of them overflows, whatever the weights.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..arrays import FloatArray, Int8Array, Int64Array
+from ..events.times import NO_TIME
+from ..kernels.exact_sums import SUM_CHUNKS
+from ..measures.curve import curve_of_entries
+from ..measures.decisions import HEAD, HELD, LAST_SEEN, MAJORITY_HITS, PERSISTENT_HITS, SEQ
+from ..measures.steps import ENTERS, ROW_DUE, Steps
+from ..rows.columns import INTEGER_COLUMNS
+from ..rows.curves import RocCurve
+from ..rows.rows import Rows
+from ..settings.settings import MEASURES, EvaluatorSettings
+from ..settings.windows import Fading
+from .weighted_decisions import (
+    GONE,
+    Changes,
+    Masses,
+    WeightedRing,
+    apply_weighted,
+    mass_of,
+    rarer_before,
+    weigh_all,
+    weighted_measures,
+)
+from .weighted_ranking import WeightedRanking
+
+if TYPE_CHECKING:
+    from .columns import Columns
+
+_EVENTS = INTEGER_COLUMNS.index("window_events")
+_START, _END = INTEGER_COLUMNS.index("window_start"), INTEGER_COLUMNS.index("window_end")
+
+_HEADROOM = 64
+"""Powers of two by which `shift` is ahead when it is raised: fewer where a weight is so large that 1 would be
+lost beside it. 32 cost 0.5 us more an event, 128 gain nothing."""
+
+_LEAST_POWER = -900
+"""Of two, to which weights are scaled: those of less are as they are, and 1 stays a number beside them."""
+
+_FADED = 2.0**-1022
+"""An event that weighs less than that is let go, or does not come in: its weight would lose digits."""
+
+_NO_SHIFT = -(2**61)
+_AT_ONCE = 16_384
+"""Steps that are followed at once: the ring has room for so many beside the events held."""
+
+_DECISIONS = frozenset(MEASURES[MEASURES.index("tp") :])
+_FIRST_CAPACITY = 64
+_NO_PLACEMENTS: FloatArray = np.empty(0)
+_NO_ROWS: Int64Array = np.empty(0, np.int64)
+_ZERO: Int64Array = np.zeros(1, np.int64)
+
+
+class WeightedWindow:
+    """Ring, masses and ranking of a window with weights.
+
+    counters  the evaluator's (measures/decisions.py): counts of events, the last label, the majority;
+              changed, as are the counts of classes that each call brings
+    positive  code of the positive class; -1: none is named, and nothing is ranked
+    """
+
+    def __init__(self, settings: EvaluatorSettings, counters: Int64Array, positive: int, dtype: Any) -> None:
+        window = settings.window
+        self._half_life = window.ticks if isinstance(window, Fading) else 0
+        self._by_time = isinstance(window, Fading) and window.by_time
+        self._counters = counters
+        self._positive = positive
+        self._decides = positive < 0 or not _DECISIONS.isdisjoint(settings.measures or ())
+        self._ranking = WeightedRanking(settings)
+        self.shift = _NO_SHIFT if self._half_life else 0
+        self._now = 0
+        self._span = 0
+        self.is_timed = False
+        self._ring = WeightedRing(
+            np.empty(0, dtype), np.empty(0, dtype), np.empty(0, np.int8), np.empty(0), np.empty(0),
+            np.empty(0, np.int64),
+        )  # fmt: skip
+        self._masses = _no_masses(2)
+        self._heads = np.zeros(2 if self._half_life else 0, np.int64)
+
+    # ---- events
+
+    def take(
+        self,
+        columns: Columns,
+        steps: Steps,
+        first_class: int,
+        classes: Int64Array,
+        greatest: int,
+        rows: Rows,
+        placements: FloatArray,
+    ) -> None:
+        """Follow steps, each with its weight, and write what is due into rows.
+
+        greatest    the greatest time before the steps
+        placements  one a step, filled where an event enters; or empty
+        """
+        self._make_classes(classes.shape[1])
+        if self._half_life:
+            self._take_fading(columns, steps, first_class, classes, greatest, rows)
+            return
+        count, row = len(steps.flags), 0
+        moving = np.flatnonzero(steps.shifts).tolist() if len(steps.shifts) else []  # slots of the ring
+        stops = sorted({0, *moving, *range(0, count, _AT_ONCE), count})
+        for start, end in pairwise(stops):
+            part = steps.part(start, end)
+            due = int(np.count_nonzero(part.flags & ROW_DUE)) if len(rows) else 0
+            ones = np.broadcast_to(np.ones(1), end - start)
+            self._follow(
+                columns.part(start, end), ones, np.broadcast_to(_ZERO, end - start), part, first_class,
+                classes, rows[row : row + due], placements[start:end],
+            )  # fmt: skip
+            row += due
+
+    def _take_fading(
+        self,
+        columns: Columns,
+        steps: Steps,
+        first_class: int,
+        classes: Int64Array,
+        greatest: int,
+        rows: Rows,
+    ) -> None:
+        if columns.times is not None and not self.is_timed:
+            self.is_timed = True
+            self._ring = self._ring._replace(times=np.full(len(self._ring.labels), NO_TIME))
+        enters = steps.flags & ENTERS != 0
+        if self._by_time:
+            ticks = np.full(len(enters), greatest)
+            if columns.times is not None:
+                ticks[enters] = columns.times[enters]
+            now = np.maximum(np.maximum.accumulate(ticks), greatest)
+        else:
+            now = ticks = self._counters[SEQ] + np.cumsum(enters) - 1
+        units, periods = self._inflation(now)
+        digits, powers = np.frexp(columns.weights)
+        inflated, halved = self._inflation(ticks)
+        inflated *= digits
+        levels = np.where(enters, halved + np.maximum(powers, _LEAST_POWER), _NO_SHIFT)
+        halved += powers
+        start = row = 0
+        while start < len(ticks):
+            if enters[start] and levels[start] >= self.shift:
+                ahead_by = min(_HEADROOM, max(8, 1_014 - int(powers[start])))
+                self._raise_shift(int(levels[start]) + ahead_by, classes)
+            ahead = np.flatnonzero(levels[start : start + _AT_ONCE] >= max(self.shift, _NO_SHIFT + 1))
+            end = min(len(ticks), start + (int(ahead[0]) if len(ahead) else _AT_ONCE))
+            exponents = np.maximum(halved[start:end] - self.shift, -2_000).astype(np.int32)
+            piece = columns.part(start, end)._replace(weights=np.ldexp(inflated[start:end], exponents))
+            part = steps.part(start, end)
+            if not (stays := (piece.weights >= _FADED) | ~enters[start:end]).all():
+                part = part._replace(flags=np.where(stays, part.flags, part.flags & ~ENTERS).astype(np.int8))
+            due = int(np.count_nonzero(part.flags & ROW_DUE)) if len(rows) else 0
+            self._follow(
+                piece, units[start:end], periods[start:end] - self.shift, part, first_class, classes,
+                rows[row : row + due], _NO_PLACEMENTS,
+            )  # fmt: skip
+            self._now = int(now[end - 1])
+            start, row = end, row + due
+
+    def _inflation(self, ticks: Int64Array) -> tuple[FloatArray, Int64Array]:
+        """Return what an event of weight 1 weighs that came at each tick: from 1 to 2, and powers of two."""
+        periods, rest = np.divmod(ticks, self._half_life)
+        return np.exp2(rest / self._half_life), periods
+
+    def _raise_shift(self, shift: int, classes: Int64Array) -> None:
+        """Let all weights shrink alike, exactly, and let go of what has faded for good."""
+        down, self.shift = max(self.shift - shift, -2_200), shift
+        if not self._span:
+            return
+        ring = self._ring
+        ring.weights[: self._span] = np.ldexp(ring.weights[: self._span], down)
+        held = self._held_slots()
+        self._load(held[ring.weights[held] >= _FADED], classes)
+
+    def _follow(
+        self,
+        columns: Columns,
+        units: FloatArray,
+        exponents: Int64Array,
+        steps: Steps,
+        first_class: int,
+        classes: Int64Array,
+        rows: Rows,
+        placements: FloatArray,
+    ) -> None:
+        """Follow steps with the weights that are held; unit * 2^exponent counts 1 in a row after each.
+
+        Where there are placements, nothing leaves after the first step.
+        """
+        enters = steps.flags & ENTERS != 0
+        before_leaving = np.nan
+        if len(placements) and steps.leaving[0]:
+            before_leaving = self.placement(int(columns.labels[0]), float(columns.scores[0]))
+        entering = int(np.count_nonzero(enters))
+        self._make_room(entering)
+        room = entering + (self._span + entering if self._half_life else int(steps.leaving.sum()))
+        of_rows = np.zeros((4, len(rows)), np.int64)
+        changes = Changes(np.empty(room, np.int64), np.empty(room, np.int8), *of_rows)
+        times = columns.times
+        if times is None:
+            times = np.full(len(units), NO_TIME)
+        made, self._span = apply_weighted(
+            columns.label_codes, columns.predicted_codes, columns.scores, columns.weights, times, units,
+            exponents, steps.flags, steps.leaving, steps.shifts, first_class, self._counters, classes,
+            self._masses, self._ring, self._heads, self._span, self._positive, self._decides, rows.numbers,
+            rows.reasons, changes,
+        )  # fmt: skip
+        slots, signs = changes.slots[:made], changes.signs[:made]
+        if self._half_life and len(rows):
+            rows.integers[:, _EVENTS] = changes.held
+            if self.is_timed:
+                some = changes.held > 0
+                rows.integers[some, _START] = self._ring.times[changes.oldest[some]]
+                rows.integers[some, _END] = self._ring.times[changes.newest[some]]
+        if self._positive < 0:
+            return
+        placed = np.empty(made) if len(placements) else _NO_PLACEMENTS
+        if len(placements) and self._ranking.needs_rebuild:
+            self._ranking.rebuild(*self._events(np.flatnonzero(self._held_before(slots, signs))))
+        due = np.flatnonzero(steps.flags & ROW_DUE) if len(rows) else _NO_ROWS
+        self._write_rows(slots, signs, changes.ends, rows, 1.0 / units[due], -exponents[due], placed)
+        if len(placements):
+            placements[enters] = placed[signs > 0]
+            if steps.leaving[0]:
+                placements[0] = before_leaving
+
+    def _write_rows(
+        self,
+        slots: Int64Array,
+        signs: Int8Array,
+        ends: Int64Array,
+        rows: Rows,
+        scales: FloatArray,
+        exponents: Int64Array,
+        placed: FloatArray,
+    ) -> None:
+        """Let changes come to the ranking, and write rows after those at `ends`."""
+        row = 0
+        while True:
+            progress = self._ranking.take_rows(
+                *self._events(slots), signs, ends[row:], rows.numbers[row:], rows.reasons[row:], scales[row:],
+                exponents[row:], placed,
+            )  # fmt: skip
+            if not progress.needs_rebuild:
+                return
+            slots, signs, row = slots[progress.events :], signs[progress.events :], row + progress.rows
+            ends, placed = ends - progress.events, placed[progress.events :]
+            held = self._held_before(slots, signs)
+            self._ranking.rebuild(*self._events(np.flatnonzero(held)))
+
+    def _held_before(self, slots: Int64Array, signs: Int8Array) -> Any:
+        """Return which slots held events before the last changes, these; nothing enters a slot twice."""
+        held = np.zeros(len(self._ring.labels), np.bool_)
+        held[self._held_slots()] = True
+        held[slots[signs < 0]] = True
+        held[slots[signs > 0]] = False  # what came and went, too
+        return held
+
+    def _events(self, slots: Int64Array) -> tuple[Int8Array, FloatArray, FloatArray]:
+        """Return label, score and weight of the events in some slots."""
+        ring = self._ring
+        labels = (ring.labels[slots] == self._positive).view(np.int8)
+        return labels, ring.scores[slots], ring.weights[slots]
+
+    def _held_slots(self) -> Int64Array:
+        """Return the slots of the events held, oldest first."""
+        if self._half_life:
+            return np.flatnonzero(self._ring.hits[: self._span] & GONE == 0)
+        capacity = max(1, len(self._ring.labels))
+        return (int(self._counters[HEAD]) + np.arange(int(self._counters[HELD]))) % capacity
+
+    # ---- what the window says
+
+    def _unit(self) -> tuple[float, int]:
+        """Return what counts 1 in masses as they are held: a number and a power of two."""
+        if not self._half_life:
+            return 1.0, 0
+        period, rest = divmod(self._now, self._half_life)
+        return float(np.exp2(rest / self._half_life)), period - self.shift
+
+    def write_row(self, numbers: FloatArray, reasons: Int8Array, classes: Int64Array) -> None:
+        """Write masses and all measures of the window as it stands."""
+        unit, exponent = self._unit()
+        weighted_measures(
+            self._counters, classes, self._masses, self._positive, unit, exponent, numbers, reasons
+        )
+        if self._positive >= 0:
+            while not self._ranking.write_row(numbers, reasons, 1.0 / unit, -exponent):
+                self._ranking.rebuild(*self._events(self._held_slots()))
+
+    def masses(self) -> tuple[float, float]:
+        """Return the masses of negatives and positives, in one scale of their own; infinite beyond floats."""
+        return mass_of(self._masses, self._positive, False), mass_of(self._masses, self._positive, True)
+
+    def rarer(self, columns: Columns) -> Int8Array:
+        """See `ModelEvaluator.rarer`."""
+        labels = columns.labels
+        rarer = np.empty(len(labels), np.int8)
+        rarer_before(labels, columns.weights, self._masses, self._positive, rarer)
+        return rarer
+
+    def curve(self) -> RocCurve:
+        """Return the ROC curve of the window.
+
+        Masses are in units of an event of weight 1 that comes now; where these are beyond floats, in a scale
+        of their own.
+        """
+        if self._ranking.needs_rebuild:
+            self._ranking.rebuild(*self._events(self._held_slots()))
+        entries = self._ranking.to_entries()
+        unit, exponent = self._unit()
+        there = float(entries.negatives.sum() + entries.positives.sum())
+        scale = 1.0
+        with np.errstate(over="ignore", under="ignore"):
+            total = float(np.ldexp(sum(self.masses()) / unit, -exponent))
+            if there and 0.0 < total < np.inf and 0.0 < total / there < np.inf:
+                scale = total / there
+        return curve_of_entries(
+            entries.scores, entries.negatives * scale, entries.positives * scale, int(self._counters[HELD])
+        )
+
+    def placement(self, label: int, score: float) -> float:
+        """Return the placement value of an event that would come now; NaN where the other class is empty."""
+        if self._ranking.needs_rebuild:
+            self._ranking.rebuild(*self._events(self._held_slots()))
+        return float(self._ranking.tree.placement([label], [score])[0])
+
+    def column(self, name: str) -> Any:
+        """Return one column of the events held, in order of arrival."""
+        return getattr(self._ring, name)[self._held_slots()]
+
+    def live_bytes(self) -> int:
+        """Return about how much memory it takes."""
+        arrays = (*self._ring, *self._masses)
+        return 2_000 + sum(int(array.nbytes) for array in arrays) + self._ranking.live_bytes()
+
+    # ---- room
+
+    def load(self, columns: WeightedRing, shift: int, greatest: int, classes: Int64Array) -> None:
+        """Hold these events, in order of arrival, and no others; their counts are added up in `classes`."""
+        self.shift, self._now = shift, greatest if self._by_time else int(self._counters[SEQ]) - 1
+        self.is_timed = bool(self._half_life) and len(columns.times) > 0
+        self._ring = columns if self.is_timed else columns._replace(times=np.empty(0, np.int64))
+        self._load(np.arange(len(columns.labels)), classes)
+
+    def _load(self, slots: Int64Array, classes: Int64Array) -> None:
+        """Keep the events of some slots, at the start of the ring; sum everything anew."""
+        self._make_classes(classes.shape[1])
+        self._move(slots, len(slots) + 1)
+        counters = self._counters
+        counters[[HELD, MAJORITY_HITS, PERSISTENT_HITS]] = 0
+        classes[:LAST_SEEN] = 0
+        self._masses = _no_masses(classes.shape[1])
+        weigh_all(self._ring, len(slots), counters, classes, self._masses)
+        if self._positive >= 0:
+            self._ranking.rebuild(*self._events(np.arange(len(slots))))
+
+    def _make_room(self, entering: int) -> None:
+        """Grow the ring, or close its gaps, so that what comes has slots beside all that is there."""
+        used = self._span if self._half_life else int(self._counters[HELD])
+        if used + entering > len(self._ring.labels):
+            held = self._held_slots()
+            self._move(held, max(_FIRST_CAPACITY, 1 << (len(held) + len(held) // 2 + entering).bit_length()))
+
+    def _move(self, slots: Int64Array, room: int) -> None:
+        """Make a ring of so many slots that begins with the events of these."""
+        columns: list[Any] = []
+        for column in self._ring:
+            moved = np.zeros(room if len(column) or column is not self._ring.times else 0, column.dtype)
+            moved[: len(slots)] = column[slots] if len(moved) else column
+            columns.append(moved)
+        if self.is_timed and not len(columns[-1]):
+            columns[-1] = np.full(room, NO_TIME)
+        self._ring = WeightedRing(*columns)
+        self._span = len(slots)
+        self._counters[HEAD] = 0
+        self._heads[:] = 0
+
+    def _make_classes(self, count: int) -> None:
+        more = count - self._masses.of_classes.shape[1]
+        if more <= 0:
+            return
+        new = np.zeros((3, more, SUM_CHUNKS), np.int64)
+        self._masses = self._masses._replace(
+            of_classes=np.concatenate([self._masses.of_classes, new], axis=1)
+        )
+        if self._half_life:
+            self._heads = np.concatenate([self._heads, np.zeros(more, np.int64)])
+
+
+def _no_masses(classes: int) -> Masses:
+    """Return the sums of a window without events."""
+    return Masses(np.zeros((3, classes, SUM_CHUNKS), np.int64), np.zeros((3, SUM_CHUNKS), np.int64))

@@ -1,0 +1,252 @@
+"""EventBatch: the columns of many events, and their one packed form on the wire.
+
+The element between transforms is a batch, never an event: a Python Beam pipeline moves a few hundred
+thousand elements a second and more than ten million events in batches.
+
+Invariants
+    All columns have the same number of rows. Text is dictionary-encoded (`TextColumn`), ids are raw
+    UTF-8 (`IdColumn`), times are microseconds since 1970-01-01 UTC. A column that the source does not
+    have is None and takes no bytes. `unpack(batch.pack())` equals the batch; any other bytes raise a
+    `WireError` that says what was found. The wire form is that of `wire`, magic "RSEB".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
+from ..errors import InputError
+from .columns import IdColumn, TextColumn
+from .times import NO_TIME
+from .wire import TEXT_COLUMNS, UNORDERED, Column, Packet, as_written, read_batch, tagged_columns, write_batch
+
+__all__ = [
+    "MAGIC",
+    "NEGATIVE",
+    "NO_CLASS",
+    "NO_TIME",
+    "POSITIVE",
+    "UNORDERED",
+    "EventBatch",
+    "FloatArray",
+    "IdColumn",
+    "Int8Array",
+    "Int32Array",
+    "Int64Array",
+    "TextColumn",
+]
+
+POSITIVE, NEGATIVE, NO_CLASS = 1, 0, -1
+"""Labels: NO_CLASS where the label is a class and nobody said which class is the positive one."""
+
+MAGIC = b"RSEB"
+
+
+@dataclass(frozen=True, eq=False)
+class EventBatch:
+    """Columns of n events that went through validation.
+
+    models         text; never missing
+    scores         float64, finite; higher means more likely positive
+    labels         int8: POSITIVE, NEGATIVE, or NO_CLASS (a class, with no positive class named)
+    times          int64 microseconds UTC, or None: the source has no times
+    ids            or None
+    weights        float64 > 0, or None: all are 1
+    label_classes  the label as a class, and
+    predicted      the predicted class: both, or None for both
+    slices         (column name, text) of every slice column, or of every feature that is text; a missing
+                   value is code -1
+    features       (column name, float64) of every feature that is a number, NaN where it is missing:
+                   instances, which a learner is still to score, have them, and scores that mean nothing
+    positions      int64 ordinal of every event in its source, -1 = unknown; None: nobody will ask. An event
+                   that is refused later on is named by them
+    sources        the source of every event, where they come from several
+    source         the partition that the events come from (a file, a topic's partition), by name, and
+    partition      by its place in the order of all partitions of the input, from 0
+    first_position of the first of them in the source; -1 = unknown
+    high_water     the greatest event time of the partition so far; NO_TIME = none
+    sequence       the place of this packet among those of its source for its shard, or UNORDERED
+    """
+
+    models: TextColumn
+    scores: FloatArray
+    labels: Int8Array
+    times: Int64Array | None = None
+    ids: IdColumn | None = None
+    weights: FloatArray | None = None
+    label_classes: TextColumn | None = None
+    predicted: TextColumn | None = None
+    slices: tuple[tuple[str, TextColumn], ...] = ()
+    features: tuple[tuple[str, FloatArray], ...] = ()
+    positions: Int64Array | None = None
+    sources: TextColumn | None = None
+    source: str = ""
+    partition: int = 0
+    first_position: int = -1
+    high_water: int = NO_TIME
+    sequence: int = UNORDERED
+
+    def __post_init__(self) -> None:
+        as_written(self)
+        n = len(self.models)
+        for name, _, column in self._columns():
+            if len(column) != n:
+                raise InputError(
+                    f"the column {name!r} of an event batch has {len(column)} rows and the models "
+                    f"{n}; every column needs one value per event"
+                )
+        if (self.label_classes is None) != (self.predicted is None):
+            raise InputError("an event batch has predicted classes exactly when it has label classes")
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def _columns(self) -> Iterator[tuple[str, int, Column]]:
+        """Yield (name, tag, column) of every column that is there; slices and features by their own names."""
+        yield from tagged_columns(self)
+
+    def take(self, rows: Int64Array, models: TextColumn | None = None) -> EventBatch:
+        """Return the chosen rows, in the order given; source, positions and sequence stay as they are.
+
+        `models` are those of the rows chosen, where the caller has them.
+        """
+        return EventBatch(
+            models=self.models.take(rows) if models is None else models,
+            scores=self.scores[rows],
+            labels=self.labels[rows],
+            times=None if self.times is None else self.times[rows],
+            ids=None if self.ids is None else self.ids.take(rows),
+            weights=None if self.weights is None else self.weights[rows],
+            label_classes=None if self.label_classes is None else self.label_classes.take(rows),
+            predicted=None if self.predicted is None else self.predicted.take(rows),
+            slices=tuple((name, column.take(rows)) for name, column in self.slices),
+            features=tuple((name, column[rows]) for name, column in self.features),
+            positions=None if self.positions is None else self.positions[rows],
+            sources=None if self.sources is None else self.sources.take(rows),
+            source=self.source,
+            partition=self.partition,
+            first_position=self.first_position,
+            high_water=self.high_water,
+            sequence=self.sequence,
+        )
+
+    def part(self, start: int, end: int, models: TextColumn | None = None) -> EventBatch:
+        """Return the events [start, end); columns of numbers are views of these. See `take` for the rest."""
+        if start == 0 and end == len(self) and models is None:
+            return self
+
+        def cut(column: Any) -> Any:
+            return None if column is None else column[start:end]
+
+        def part(column: Any) -> Any:
+            return None if column is None else column.part(start, end)
+
+        return replace(
+            self,
+            models=part(self.models) if models is None else models,
+            scores=cut(self.scores),
+            labels=cut(self.labels),
+            times=cut(self.times),
+            ids=part(self.ids),
+            weights=cut(self.weights),
+            label_classes=part(self.label_classes),
+            predicted=part(self.predicted),
+            slices=tuple((name, part(column)) for name, column in self.slices),
+            features=tuple((name, cut(column)) for name, column in self.features),
+            positions=cut(self.positions),
+            sources=part(self.sources),
+        )
+
+    @classmethod
+    def concat(cls, batches: Sequence[EventBatch]) -> EventBatch:
+        """Put batches of one shape, one at least, one after another; source and packet are the first's.
+
+        Where they have positions and not one source, the whole has `sources`.
+        """
+        first = batches[0]
+        if len(batches) == 1:
+            return first
+
+        def optional(name: str) -> TextColumn | None:
+            columns = [column for batch in batches if (column := getattr(batch, name)) is not None]
+            return TextColumn.concat(columns) if columns else None
+
+        def numbers(name: str) -> Any:
+            columns = [column for batch in batches if (column := getattr(batch, name)) is not None]
+            return np.concatenate(columns) if columns else None
+
+        ids = [batch.ids for batch in batches if batch.ids is not None]
+        sources = None
+        several = len({batch.source for batch in batches}) > 1
+        several = several or any(batch.sources is not None for batch in batches)
+        if several and first.positions is not None:
+            sources = TextColumn.concat([batch.event_sources() for batch in batches])
+        return cls(
+            models=TextColumn.concat([batch.models for batch in batches]),
+            scores=numbers("scores"),
+            labels=numbers("labels"),
+            times=numbers("times"),
+            ids=IdColumn.concat(ids) if ids else None,
+            weights=numbers("weights"),
+            label_classes=optional("label_classes"),
+            predicted=optional("predicted"),
+            slices=tuple(
+                (name, TextColumn.concat([dict(batch.slices)[name] for batch in batches]))
+                for name, _ in first.slices
+            ),
+            features=tuple(
+                (name, np.concatenate([dict(batch.features)[name] for batch in batches]))
+                for name, _ in first.features
+            ),
+            positions=numbers("positions"),
+            sources=sources,
+            source=first.source,
+        )
+
+    def event_sources(self) -> TextColumn:
+        """Return the source of every event."""
+        if self.sources is not None:
+            return self.sources
+        return TextColumn.repeated(self.source, len(self))
+
+    def pack(self) -> bytes:
+        """Return the wire form: about 10 bytes an event without ids, times, weights and slices."""
+        return write_batch(MAGIC, self.packet(), len(self), self._columns())
+
+    def packet(self) -> Packet:
+        """Return what the batch is as a packet of its source."""
+        return Packet(self.source, self.partition, self.sequence, self.first_position, self.high_water)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> EventBatch:
+        """Read the wire form. Raises one of the four `WireError`s where the bytes are anything else."""
+        return read_batch(data, MAGIC, "event batch", cls.of_fields)
+
+    @classmethod
+    def of_fields(cls, fields: dict[str, Any], rows: int) -> EventBatch:
+        """Make a batch of what `read_batch` found; raises ValueError where that is none."""
+        if missing := {"models", "scores", "labels"} - fields.keys():
+            raise ValueError(f"no column {', '.join(sorted(missing))}")
+        batch = cls(**fields)
+        if len(batch) != rows:
+            raise ValueError(f"{len(batch)} events where the head says {rows}")
+        batch._check_values()
+        return batch
+
+    def _check_values(self) -> None:
+        """Raise ValueError for values that validation lets nobody send: kernels rely on them."""
+        least = NEGATIVE if self.label_classes is None else NO_CLASS
+        if not ((self.labels >= least) & (self.labels <= POSITIVE)).all():
+            raise ValueError("a label is neither positive nor negative")
+        if not np.isfinite(self.scores).all():
+            raise ValueError("a score is not finite")
+        if self.weights is not None and not ((self.weights > 0) & np.isfinite(self.weights)).all():
+            raise ValueError("a weight is not a number above 0")
+        for tag, name in TEXT_COLUMNS.items():
+            column = getattr(self, name)
+            if column is not None and (column.codes < 0).any():
+                raise ValueError(f"a value of {name} (column {tag}) is missing")

@@ -1,0 +1,165 @@
+"""What a caller hands an evaluator, as arrays that it works with; else InputError with value and remedy."""
+
+from __future__ import annotations
+
+import warnings
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import FloatArray, Int8Array, Int64Array
+from ..errors import InputError, TimeUnitWarning
+from ..settings.settings import class_text
+from .columns import TextColumn
+from .times import EPOCH, NO_TIME, Doubt, from_float_ticks, from_ticks, likely_form, likely_unit
+
+OTHER_LABELS = "map other labels to 1 and 0 before"
+
+_MICROSECOND = timedelta(microseconds=1)
+_LARGEST = 2**63 - 1
+
+
+def as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return values as an array of whatever type, one dimension at the least."""
+    try:
+        return np.atleast_1d(np.asarray(values))
+    except ValueError:  # numpy speaks of setting an array element with a sequence
+        raise InputError(f"{name} are lists of unlike lengths: give all as many") from None
+
+
+def as_numbers(name: str, values: npt.ArrayLike) -> FloatArray:
+    """Return scores, or other values, as numbers."""
+    array = as_array(name, values)
+    if array.dtype.kind == "c":
+        raise InputError(f"{name} are complex: give finite numbers")
+    try:
+        return np.asarray(array, np.float64)
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise InputError(f"{name} are not numbers: {problem}; give finite numbers") from None
+
+
+def as_weights(weights: npt.ArrayLike) -> FloatArray:
+    """Return weights as finite numbers above 0."""
+    given = as_array("weights", weights)
+    if np.iscomplexobj(given):
+        raise InputError("weights are complex; a weight is a finite number above 0")
+    try:
+        array = given.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise InputError(f"weights are not numbers: {problem}; a weight is a finite number above 0") from None
+    bad = np.flatnonzero(~((array > 0) & np.isfinite(array)))
+    if len(bad):
+        raise InputError(
+            f"weights[{bad[0]}] is {array[bad[0]]}: a weight is a finite number above 0; leave the event out"
+        )
+    return array
+
+
+def as_classes(name: str, values: npt.NDArray[Any]) -> TextColumn:
+    """Return classes as text; a missing one is refused, since it would pass for a class of its own."""
+    classes = values.tolist()
+    for index, value in enumerate(classes):
+        if value is None or value != value:  # NaN alone differs from itself
+            raise InputError(f"{name}[{index}] is {value}: every event needs a class; leave the event out")
+    return TextColumn.of([class_text(value) for value in classes])
+
+
+def as_binary(
+    labels: npt.NDArray[Any],
+    remedy: str = "name the positive class with positive= where labels are classes",
+) -> Int8Array:
+    """Return 1/0 labels from 1/0, 1/-1 or booleans."""
+    try:
+        numbers = labels.astype(np.float64, casting="same_kind" if labels.dtype.kind == "c" else "unsafe")
+    except (TypeError, ValueError, OverflowError):
+        numbers = np.full(len(labels), np.nan)
+    bad = np.flatnonzero((numbers != 0.0) & (np.abs(numbers) != 1.0))  # np.isin takes 10 times as long
+    if len(bad):
+        wrong = labels[bad[0]]
+        wrong = wrong.item() if isinstance(wrong, np.generic) else wrong  # 2, not np.int64(2)
+        raise InputError(f"labels[{bad[0]}] is {wrong!r}: a label is 1, 0, -1, True or False; {remedy}")
+    return np.asarray(numbers == 1.0, np.int8)
+
+
+def checked_events(labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Array, FloatArray]:
+    """Return 1/0 labels and finite scores, one of each per event; else raise InputError with the remedy."""
+    score_array = as_numbers("scores", scores)
+    label_array = as_array("labels", labels)
+    if score_array.ndim != 1 or label_array.shape != score_array.shape:
+        raise InputError(
+            f"labels of shape {label_array.shape} and scores of shape {score_array.shape}: give one of each "
+            "per event, labels first"
+        )
+    bad = np.flatnonzero(~np.isfinite(score_array))
+    if len(bad):
+        raise InputError(
+            f"scores[{bad[0]}] is {score_array[bad[0]]}: a score is a finite number; leave the event out"
+        )
+    return as_binary(label_array, OTHER_LABELS), score_array
+
+
+def as_times(times: npt.ArrayLike, unit: str = "s") -> tuple[Int64Array, bool]:
+    """Return times as microseconds, and whether they were numbers of the unit.
+
+    Times are numbers, datetime64, datetimes (no zone = UTC) or dates; the last three ignore the unit. Raises
+    InputError where one is missing, of another kind, or not of the years 1 to 9999.
+    """
+    array = np.atleast_1d(np.asarray(times))
+    kind = array.dtype.kind
+    if kind == "O" and all(isinstance(time, date) for time in array):  # so pandas gives zones
+        if any(time != time for time in array):  # NaT of pandas is a datetime
+            raise InputError("times hold NaT; leave events without a time out")
+        return np.array([(_moment(time) - EPOCH) // _MICROSECOND for time in array], np.int64), False
+    if kind == "M":
+        if np.isnat(array).any():
+            raise InputError("times hold NaT; leave events without a time out")
+        return array.astype("datetime64[us]").astype(np.int64), False
+    if kind not in "iuf" and len(array):
+        raise InputError(
+            f"times are of type {array.dtype}: give numbers in time_unit=, datetime64 or datetimes "
+            "(pandas.to_datetime reads texts)"
+        )
+    if kind == "u" and len(array) and array.max() > _LARGEST:
+        array = array.astype(np.float64)
+    if array.dtype.kind == "f":
+        micros = from_float_ticks(array.astype(np.float64, copy=False), unit)
+    else:
+        micros = from_ticks(array.astype(np.int64, copy=False), unit)
+    if len(micros) and micros.min() == NO_TIME:
+        place = int(micros.argmin())
+        value = array[place].item()
+        if value != value:
+            raise InputError(f"times[{place}] is nan; leave events without a time out")
+        raise InputError(
+            f"times[{place}] is {value!r}: in {unit} that is not within the years 1 to 9999; "
+            f"{_unit_for(value, unit)}"
+        )
+    return micros, True
+
+
+def _moment(time: date) -> datetime:
+    if not isinstance(time, datetime):
+        return datetime(time.year, time.month, time.day, tzinfo=UTC)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _unit_for(value: float, unit: str) -> str:
+    """Return the remedy for a number that is no time in a unit."""
+    number = int(value) if abs(value) < _LARGEST else 0
+    if other := likely_unit(number, unit):
+        return f'give time_unit="{other}"'
+    if form := likely_form(number):
+        return f'give dates, such as those of pandas.to_datetime(times, format="{form}")'
+    return "give another time_unit=, or datetime64"
+
+
+def warn_of(doubt: Doubt, stacklevel: int) -> None:
+    """Warn that the times of an evaluator look as if they counted another unit."""
+    remedy = "give another time_unit=, or datetime64, if that is not meant"
+    if doubt.other:
+        remedy = f'give time_unit="{doubt.other}"'
+    elif doubt.form:
+        remedy = f'give dates, such as those of pandas.to_datetime(times, format="{doubt.form}")'
+    warnings.warn(f"times: {doubt.finding}; {remedy}", TimeUnitWarning, stacklevel=stacklevel + 1)

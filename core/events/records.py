@@ -1,0 +1,260 @@
+"""What a state machine of a shard is fed: packed batches, and words about the stream itself.
+
+A record is bytes: an `EventBatch` (for a label join a `PredictionBatch` or a `LabelBatch`), a `Heartbeat`,
+an `EndOfPartition`, a `Clock`, an `EndOfInput`, a `StateMarker` or a `StateImport`. The words travel the same
+way as the events do (through the log of a shard), so that a restarted machine hears them again.
+
+Wire form, little-endian: magic "RSCT", version u8, kind u8, crc32 of the rest u32, the rest. The last two are
+of version 2, the others of version 1.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from ..encoding.json import read_json, reading, text_of, whole
+from ..errors import CorruptBytesError, ForeignBytesError, FutureVersionError, TruncatedBytesError
+from .batch import MAGIC as BATCH_MAGIC
+from .batch import EventBatch
+from .times import NO_TIME
+from .unjoined import LABELS_MAGIC, PREDICTIONS_MAGIC, LabelBatch, PredictionBatch
+
+MAGIC = b"RSCT"
+VERSION = 2
+_HEAD = struct.Struct("<4sBBI")
+_END_OF_PARTITION, _END_OF_INPUT, _HEARTBEAT, _CLOCK, _MARKER, _IMPORT = 1, 2, 3, 4, 5, 6
+_ID_LENGTH = struct.Struct("<I")
+
+
+@dataclass(frozen=True)
+class EndOfPartition:
+    """A source partition has ended, and this shard was sent `packets` packets of it.
+
+    The input has `partitions` of them in all, and this is number `partition`, from 0, in the order in
+    which they apply: with this, a machine knows whose turn it is, and when it has had everything. The clock
+    of the partition stands at `high_water`, its greatest event time (NO_TIME: it has no times).
+    """
+
+    source: str
+    partition: int
+    partitions: int
+    packets: int
+    high_water: int = NO_TIME
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        content = [self.source, self.partition, self.partitions, self.packets]
+        if self.high_water != NO_TIME:
+            content.append(self.high_water)
+        return _packed(_END_OF_PARTITION, content)
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """A source partition goes on, has sent this shard `packets` packets, and is settled up to a moment.
+
+    Every event of the partition with a time before `settled` is in these packets; what comes later has that
+    time or a later one. So a machine that has these packets of all `partitions` knows its clock: the least
+    `settled`. Heartbeats go to every shard, also to those that get no events. `high_water` is the greatest
+    time of the partition so far, NO_TIME where it has none.
+    """
+
+    source: str
+    partition: int
+    partitions: int
+    packets: int
+    settled: int
+    high_water: int = NO_TIME
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        content = [self.source, self.partition, self.partitions, self.packets, self.settled, self.high_water]
+        return _packed(_HEARTBEAT, content)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """All of the input is settled up to a moment: a runner's watermark says so, not its readers."""
+
+    settled: int
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        return _packed(_CLOCK, [self.settled])
+
+
+@dataclass(frozen=True)
+class EndOfInput:
+    """Nothing more will come: the clock is at the end of time."""
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        return _HEAD.pack(MAGIC, 1, _END_OF_INPUT, zlib.crc32(b""))
+
+
+@dataclass(frozen=True)
+class StateMarker:
+    """A cut through the input, where it passes a partition: what was sent before it belongs to the export.
+
+    It takes a number among the packets that this shard was sent of the partition (`sequence`), and goes to
+    every shard. `state.export` says what a shard does with it.
+
+    It says again what the last heartbeat before it said, which may come behind it: so what a shard holds at
+    the cut does not depend on the order in which records come.
+
+    id        names the export. Of two, the one that was asked for later has the greater id, as text
+    folder    where the states of the shards go; a machine hands it on
+    position  where the reader stands, in words of its own (JSON); from there on an import goes on
+    stops     nothing follows: the input is cut off here, and makes no last rows
+    """
+
+    source: str
+    partition: int
+    partitions: int
+    sequence: int
+    id: str
+    folder: str = ""
+    position: str = "null"
+    stops: bool = False
+    settled: int = NO_TIME
+    high_water: int = NO_TIME
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        numbers = [self.partition, self.partitions, self.sequence, int(self.stops)]
+        numbers += [self.settled, self.high_water]
+        return _packed(_MARKER, [self.source, *numbers, self.id, self.folder, self.position], 2)
+
+
+@dataclass(frozen=True)
+class StateImport:
+    """The state with which a shard that awaits one begins: a snapshot, of the export of this id.
+
+    With an empty snapshot it says that the state is there; who hosts the shard reads the state then.
+    """
+
+    id: str
+    snapshot: bytes
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        name = self.id.encode("utf-8", "surrogatepass")
+        body = b"".join((_ID_LENGTH.pack(len(name)), name, self.snapshot))
+        return _HEAD.pack(MAGIC, 2, _IMPORT, zlib.crc32(body)) + body
+
+
+_BRINGS = _HEAD.pack(MAGIC, 2, _IMPORT, 0)[: -struct.calcsize("<I")]
+
+
+def brings_state(record: bytes) -> bool:
+    """Whether a record is a `StateImport`; it is not read.
+
+    >>> brings_state(StateImport("monday", b"").pack()), brings_state(Clock(7).pack())
+    (True, False)
+    """
+    return record.startswith(_BRINGS)
+
+
+Batch = EventBatch | PredictionBatch | LabelBatch
+Word = Heartbeat | EndOfPartition | Clock | EndOfInput | StateMarker
+Record = Batch | Word | StateImport
+
+_BATCHES: dict[bytes, type[Batch]] = {
+    BATCH_MAGIC: EventBatch, PREDICTIONS_MAGIC: PredictionBatch, LABELS_MAGIC: LabelBatch,
+}  # fmt: skip
+
+
+def _packed(kind: int, content: list[Any], version: int = 1) -> bytes:
+    body = json.dumps(content).encode()
+    return _HEAD.pack(MAGIC, version, kind, zlib.crc32(body)) + body
+
+
+def unpack_record(data: bytes) -> Record:
+    """Read any record. Raises a `WireError` where the bytes are none."""
+    if (batch := _BATCHES.get(bytes(data[:4]))) is not None or not data:
+        return (batch or EventBatch).unpack(data)
+    if len(data) < _HEAD.size:
+        known = any(magic.startswith(data[:4]) for magic in (MAGIC, *_BATCHES))
+        error = TruncatedBytesError if known else ForeignBytesError
+        raise error(f"{len(data)} bytes are not a whole record of a shard")
+    magic, version, kind, crc = _HEAD.unpack_from(data)
+    if magic != MAGIC:
+        raise ForeignBytesError(f"bytes that start with {magic!r} are not a record of a shard")
+    if version > VERSION or version == 0:
+        raise FutureVersionError(
+            f"a shard record of version {version}: this rocsteady reads up to {VERSION}; upgrade it"
+        )
+    body = data[_HEAD.size :]
+    if zlib.crc32(body) != crc:
+        raise CorruptBytesError("a shard record fails its checksum; it was damaged or cut short")
+    if version != (2 if kind in (_MARKER, _IMPORT) else 1):
+        raise CorruptBytesError(f"a shard record of kind {kind} says version {version}; it was damaged")
+    if kind == _END_OF_INPUT and not body:
+        return EndOfInput()
+    if kind == _END_OF_PARTITION:
+        source, *numbers = _content(body, "the end of a partition", (4, 5))
+        return EndOfPartition(source, *numbers)
+    if kind == _HEARTBEAT:
+        source, *numbers = _content(body, "a heartbeat", (6,))
+        return Heartbeat(source, *numbers)
+    if kind == _CLOCK:
+        return Clock(*_content(body, "a clock", (1,), named=False))
+    if kind == _MARKER:
+        return _marker(body)
+    if kind == _IMPORT:
+        return _import(body)
+    raise CorruptBytesError(f"a shard record of kind {kind} and {len(body)} bytes is none that we write")
+
+
+def _content(body: bytes, what: str, sizes: tuple[int, ...], *, named: bool = True) -> list[Any]:
+    """Read [source (if it is named), partition, partitions, packets, a time (or none)]."""
+    with reading(what):
+        content = read_json(body, what)
+        numbers = content[1:] if named else content
+    is_sound = type(content) is list and len(content) in sizes and all(type(each) is int for each in numbers)
+    if (
+        not is_sound
+        or (named and (type(content[0]) is not str or min(numbers[:3]) < 0))
+        or not all(-(2**63) <= number < 2**63 for number in numbers)
+    ):
+        raise CorruptBytesError(f"{what} contradicts itself: {content}")
+    return list(content)
+
+
+def _marker(body: bytes) -> StateMarker:
+    what = "the marker of an export"
+    with reading(what):
+        return _marker_of(read_json(body, what))
+
+
+def _marker_of(content: Any) -> StateMarker:
+    source, *numbers, name, folder, position = content
+    partition, partitions, sequence, stops, settled, high_water = numbers
+    texts = (source, name, folder, position)
+    for text in texts:
+        text_of(text)
+    for number in numbers:
+        whole(number)
+    if min(numbers[:4]) < 0 or stops > 1 or partition >= partitions:
+        raise ValueError(f"{numbers}")
+    read_json(position, "the position of a reader")
+    return StateMarker(
+        source, partition, partitions, sequence, name, folder, position, bool(stops), settled, high_water
+    )
+
+
+def _import(body: bytes) -> StateImport:
+    start = _ID_LENGTH.size
+    end = start + int(_ID_LENGTH.unpack_from(body)[0]) if len(body) >= start else 0
+    if not start <= end <= len(body):
+        raise CorruptBytesError(f"a state that is brought to a shard has an id of {end - start} bytes")
+    try:
+        return StateImport(body[start:end].decode("utf-8", "surrogatepass"), bytes(body[end:]))
+    except UnicodeDecodeError as damage:
+        raise CorruptBytesError(
+            f"a state that is brought to a shard contradicts itself: {damage}"
+        ) from damage

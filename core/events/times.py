@@ -1,0 +1,175 @@
+"""Times that are numbers: what a unit makes of them, and whether they look as if they counted another unit.
+
+A number of a unit counts from 1970-01-01T00:00:00Z. Inside, every time is a whole number of microseconds.
+
+When numbers are doubtful
+    More than half of them are dated before 1990 or after 2100, and lie 10 million or further from 0. Units
+    differ by a factor of 1,000; the number of the year 2100 is only 7 times that of 1990. So a time of these
+    years that is read in a wrong unit always falls outside of them: seconds read as microseconds put 90 days
+    into 8 seconds of January 1970. `20240102` read as seconds is a day of August 1970. Smaller numbers are
+    not doubted: they are counters (0, 1, 2, ...), or times since a start, and mean no date.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import FloatArray, Int64Array
+from ..errors import ConfigError
+
+NO_TIME = int(np.iinfo(np.int64).min)
+"""Microseconds that stand for "no time"."""
+
+END_OF_TIME = 2**63 - 1
+"""The clock of an input that has ended."""
+
+IDLE = END_OF_TIME - 1
+"""What a heartbeat of a partition that has been silent for long is settled up to: the clock does not wait for
+it any more, until it is heard of again."""
+
+PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+"""Ticks of a time unit in a second."""
+
+FIRST_TIME = -62_135_596_800_000_000
+"""0001-01-01T00:00:00Z in microseconds: RFC 3339 can write nothing earlier, and"""
+AFTER_LAST_TIME = 253_402_300_800_000_000
+"""nothing from 10000-01-01T00:00:00Z on."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_START_OF_1990 = 631_152_000_000_000
+_END_OF_2100 = 4_133_980_800_000_000
+SMALL = 10_000_000
+"""Numbers below this mean no date. The least date without dashes since 1990 is 19900101."""
+
+_DIGIT_FORMS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
+"""Of dates written as one number, by the number of digits. (10 digits are seconds.)"""
+
+
+def checked_unit(unit: str, name: str = "time_unit") -> str:
+    """Return a unit of time. Raises ConfigError where it is none."""
+    if unit not in PER_SECOND:
+        raise ConfigError(f"{name}={unit!r}: give one of {', '.join(PER_SECOND)}")
+    return unit
+
+
+def in_range(micros: Int64Array, known: npt.NDArray[np.bool_]) -> Int64Array:
+    """Return the times that are known and of the years 1 to 9999; the others are NO_TIME."""
+    known &= (micros >= FIRST_TIME) & (micros < AFTER_LAST_TIME)
+    return np.where(known, micros, NO_TIME)
+
+
+def from_ticks(ticks: Int64Array, unit: str, known: npt.NDArray[np.bool_] | None = None) -> Int64Array:
+    """Return whole numbers of a unit as microseconds; NO_TIME: it is not known, or out of range. O(n)."""
+    if known is None:
+        least, end = (number_of(time, unit) for time in (FIRST_TIME, AFTER_LAST_TIME))
+        if not len(ticks) or (int(ticks.min()) >= least and int(ticks.max()) < end):
+            return ticks // 1_000 if unit == "ns" else ticks * (1_000_000 // PER_SECOND[unit])
+        known = np.ones(len(ticks), np.bool_)
+    if unit == "ns":
+        return in_range(ticks // 1_000, known)
+    factor = 1_000_000 // PER_SECOND[unit]
+    known &= (ticks >= FIRST_TIME // factor) & (ticks < AFTER_LAST_TIME // factor)
+    return in_range(np.where(known, ticks, 0) * factor, known)
+
+
+def from_float_ticks(ticks: FloatArray, unit: str) -> Int64Array:
+    """Return numbers of a unit as microseconds; NO_TIME where one is NaN, or out of range. O(n)."""
+    per_tick = 1_000_000 / PER_SECOND[unit]
+    known = np.abs(ticks) < 1e18 / per_tick  # int64 holds it; False for NaN
+    ticks = np.where(known, ticks, 0.0)
+    if unit == "ns":
+        return in_range(np.floor(ticks / 1_000).astype(np.int64), known)
+    whole = np.trunc(ticks)  # the fraction by itself: the product of a large number would round
+    rest = np.rint((ticks - whole) * per_tick)
+    return in_range(whole.astype(np.int64) * int(per_tick) + rest.astype(np.int64), known)
+
+
+def date_text(micros: int) -> str:
+    """Return a time as RFC 3339, without a fraction of a second; a midnight as its date.
+
+    >>> date_text(1_704_153_600_000_000), date_text(20_240_102_000_000)
+    ('2024-01-02', '1970-08-23T06:15:02Z')
+    """
+    moment = EPOCH + timedelta(seconds=micros // 1_000_000)
+    text = moment.strftime("%Y-%m-%dT%H:%M:%SZ") if micros % 86_400_000_000 else moment.strftime("%Y-%m-%d")
+    return text.rjust(len("1970-01-01") + (10 if "T" in text else 0), "0")
+
+
+class Doubt(NamedTuple):
+    """Numbers that look as if they counted another unit than they are read in.
+
+    example  one of the numbers
+    unit     that they are read in, and
+    read_as  the date that `example` then is
+    other    the unit in which it is a date of the years 1990 to 2100; None = there is none
+    form     the format of which it is a date of these years; None = there is none
+    """
+
+    example: int
+    unit: str
+    read_as: str
+    other: str | None
+    form: str | None
+
+    @property
+    def finding(self) -> str:
+        """What was found, without the name of the column and the remedy."""
+        return f"numbers such as {self.example} are read in {self.unit}, as {self.read_as}"
+
+
+def doubt_in(times: Int64Array, unit: str) -> Doubt | None:
+    """Return the doubt about times that were numbers of a unit, None where there is none. O(n).
+
+    times  microseconds, none of them NO_TIME
+
+    >>> doubt_in(np.array([20_240_102_000_000]), "s").form
+    '%Y%m%d'
+    >>> doubt_in(np.array([1_704_153_600_000]), "us").other
+    'ms'
+    """
+    if not len(times) or (times.min() >= _START_OF_1990 and times.max() < _END_OF_2100):
+        return None
+    small = SMALL * (1_000_000 / PER_SECOND[unit])
+    doubtful = ((times < _START_OF_1990) & (np.abs(times) >= small)) | (times >= _END_OF_2100)
+    rows = np.flatnonzero(doubtful)
+    if 2 * len(rows) <= len(times):
+        return None
+    micros = int(times[rows[0]])
+    example = number_of(micros, unit)
+    return Doubt(example, unit, date_text(micros), likely_unit(example, unit), likely_form(example))
+
+
+def number_of(micros: int, unit: str) -> int:
+    """Return the whole number of a unit that was read as so many microseconds."""
+    return micros * 1_000 if unit == "ns" else micros // (1_000_000 // PER_SECOND[unit])
+
+
+def likely_unit(number: int, unit: str) -> str | None:
+    """Return the unit, other than `unit`, in which a number is a time of the years 1990 to 2100.
+
+    >>> likely_unit(1_704_067_200, "us"), likely_unit(1_704_067_200_000_000, "s"), likely_unit(7, "s")
+    ('s', 'us', None)
+    """
+    for other, per_second in PER_SECOND.items():
+        if other != unit and _START_OF_1990 <= number * 1_000_000 // per_second < _END_OF_2100:
+            return other
+    return None
+
+
+def likely_form(number: int) -> str | None:
+    """Return the format of which the digits of a number are a date of the years 1990 to 2100.
+
+    >>> likely_form(20_240_102), likely_form(202_401_022_359), likely_form(20_241_302)
+    ('%Y%m%d', '%Y%m%d%H%M', None)
+    """
+    form = _DIGIT_FORMS.get(len(str(number)))
+    if form is None:
+        return None
+    try:
+        return form if 1990 <= datetime.strptime(str(number), form).replace(tzinfo=UTC).year <= 2100 else None
+    except ValueError:
+        return None

@@ -1,0 +1,256 @@
+"""What a label join is fed: predictions, which have no labels yet, and labels, which have nothing else.
+
+Both travel as packets of their sources in the wire form of `wire`, like events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Int8Array, Int64Array
+from ..errors import InputError
+from .batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch
+from .columns import IdColumn, TextColumn
+from .times import NO_TIME
+from .wire import UNORDERED, Packet, as_written, read_batch, tagged_columns, write_batch
+
+PREDICTIONS_MAGIC, LABELS_MAGIC = b"RSPB", b"RSLB"
+_NOT_SENT = ("labels", "label_classes")
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionBatch:
+    """Predictions as events whose labels mean nothing; all have ids and times.
+
+    `events.labels` is NEGATIVE throughout, and `label_classes`, where there are predicted classes, one
+    empty text: they take no bytes on the wire.
+    """
+
+    events: EventBatch
+
+    @classmethod
+    def of(cls, **columns: Any) -> PredictionBatch:
+        """Make a batch of the columns of an `EventBatch` but the labels."""
+        rows = len(columns["models"])
+        if columns.get("predicted") is not None:
+            columns["label_classes"] = TextColumn.repeated("", rows)
+        return cls(EventBatch(labels=np.full(rows, NEGATIVE, np.int8), **columns))
+
+    def __post_init__(self) -> None:
+        if self.events.ids is None or self.events.times is None:
+            raise InputError("a batch of predictions has ids and times; a label finds them by these")
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    @property
+    def times(self) -> Int64Array | None:
+        """When they were made, microseconds UTC."""
+        return self.events.times
+
+    def take(self, rows: Int64Array) -> PredictionBatch:
+        """Return the chosen rows, in the order given."""
+        return PredictionBatch(self.events.take(rows))
+
+    def part(self, start: int, end: int) -> PredictionBatch:
+        """Return the predictions [start, end)."""
+        return PredictionBatch(self.events.part(start, end))
+
+    def packet(self) -> Packet:
+        """Return what the batch is as a packet of its source."""
+        return self.events.packet()
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        columns = (each for each in tagged_columns(self.events) if each[0] not in _NOT_SENT)
+        return write_batch(PREDICTIONS_MAGIC, self.packet(), len(self), columns)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> PredictionBatch:
+        """Read the wire form. Raises one of the four `WireError`s where the bytes are anything else."""
+        return read_batch(data, PREDICTIONS_MAGIC, "batch of predictions", cls._of_fields)
+
+    @classmethod
+    def _of_fields(cls, fields: dict[str, Any], rows: int) -> PredictionBatch:
+        if unknown := set(_NOT_SENT) & fields.keys():
+            raise ValueError(f"it has a column {', '.join(sorted(unknown))}")
+        fields["labels"] = np.full(rows, NEGATIVE, np.int8)
+        if "predicted" in fields:
+            fields["label_classes"] = TextColumn.repeated("", rows)
+        return cls(EventBatch.of_fields(fields, rows))
+
+
+@dataclass(frozen=True, eq=False)
+class LabelBatch:
+    """Columns of n labels; they need carry no model, one serves every prediction of its id.
+
+    ids            none is missing
+    times          int64 microseconds UTC: when the label came to be known
+    labels         int8: POSITIVE, NEGATIVE, or NO_CLASS (a class, with no positive class named)
+    label_classes  the label as a class, where labels are not 1 and 0 as they are
+    The others are those of an `EventBatch`.
+    """
+
+    ids: IdColumn
+    times: Int64Array
+    labels: Int8Array
+    label_classes: TextColumn | None = None
+    positions: Int64Array | None = None
+    sources: TextColumn | None = None
+    source: str = ""
+    partition: int = 0
+    first_position: int = -1
+    high_water: int = NO_TIME
+    sequence: int = UNORDERED
+
+    def __post_init__(self) -> None:
+        as_written(self)
+        for name, _, column in tagged_columns(self):
+            if len(column) != len(self.ids):
+                raise InputError(
+                    f"the column {name!r} of a batch of labels has {len(column)} rows and the ids "
+                    f"{len(self.ids)}; every column needs one value per label"
+                )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, rows: Int64Array) -> LabelBatch:
+        """Return the chosen rows, in the order given."""
+        return LabelBatch(
+            self.ids.take(rows),
+            self.times[rows],
+            self.labels[rows],
+            None if self.label_classes is None else self.label_classes.take(rows),
+            None if self.positions is None else self.positions[rows],
+            None if self.sources is None else self.sources.take(rows),
+            **self.packet()._asdict(),
+        )
+
+    def part(self, start: int, end: int) -> LabelBatch:
+        """Return the labels [start, end)."""
+        if start == 0 and end == len(self):
+            return self
+        classes, sources = self.label_classes, self.sources
+        return LabelBatch(
+            self.ids.part(start, end),
+            self.times[start:end],
+            self.labels[start:end],
+            None if classes is None else classes.part(start, end),
+            None if self.positions is None else self.positions[start:end],
+            None if sources is None else sources.part(start, end),
+            **self.packet()._asdict(),
+        )
+
+    def packet(self) -> Packet:
+        """Return what the batch is as a packet of its source."""
+        return Packet(self.source, self.partition, self.sequence, self.first_position, self.high_water)
+
+    def event_sources(self) -> TextColumn:
+        """Return the source of every label."""
+        if self.sources is not None:
+            return self.sources
+        return TextColumn.repeated(self.source, len(self))
+
+    @classmethod
+    def concat(cls, batches: Sequence[LabelBatch]) -> LabelBatch:
+        """Put batches of one shape, one at least, one after another; source and packet are the first's."""
+        first = batches[0]
+        if len(batches) == 1:
+            return first
+        classes = [batch.label_classes for batch in batches if batch.label_classes is not None]
+        positions = [batch.positions for batch in batches if batch.positions is not None]
+        return cls(
+            IdColumn.concat([batch.ids for batch in batches]),
+            np.concatenate([batch.times for batch in batches]),
+            np.concatenate([batch.labels for batch in batches]),
+            TextColumn.concat(classes) if classes else None,
+            np.concatenate(positions) if positions else None,
+            TextColumn.concat([batch.event_sources() for batch in batches]),
+            first.source,
+        )
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        return write_batch(LABELS_MAGIC, self.packet(), len(self), tagged_columns(self))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> LabelBatch:
+        """Read the wire form. Raises one of the four `WireError`s where the bytes are anything else."""
+        return read_batch(data, LABELS_MAGIC, "batch of labels", cls._of_fields)
+
+    @classmethod
+    def _of_fields(cls, fields: dict[str, Any], rows: int) -> LabelBatch:
+        if missing := {"ids", "times", "labels"} - fields.keys():
+            raise ValueError(f"no column {', '.join(sorted(missing))}")
+        batch = cls(**fields)
+        least = NEGATIVE if batch.label_classes is None else NO_CLASS
+        if len(batch) != rows or not ((batch.labels >= least) & (batch.labels <= POSITIVE)).all():
+            raise ValueError("a label is neither positive nor negative, or there are more or fewer of them")
+        if (batch.ids.lengths < 0).any():
+            raise ValueError("an id is missing")
+        return batch
+
+
+@dataclass(frozen=True, eq=False)
+class LabelRows:
+    """Labels without their ids and times, which are kept elsewhere."""
+
+    labels: Int8Array
+    label_classes: TextColumn | None
+    positions: Int64Array | None
+    sources: TextColumn
+    ids: None = None
+
+    @classmethod
+    def of(cls, batch: LabelBatch) -> LabelRows:
+        """Leave ids and times out."""
+        return cls(batch.labels, batch.label_classes, batch.positions, batch.event_sources())
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, rows: Int64Array) -> LabelRows:
+        """Return the chosen rows, in the order given."""
+        return LabelRows(
+            self.labels[rows],
+            None if self.label_classes is None else self.label_classes.take(rows),
+            None if self.positions is None else self.positions[rows],
+            self.sources.take(rows),
+        )
+
+    @classmethod
+    def concat(cls, parts: Sequence[LabelRows]) -> LabelRows:
+        """Put rows of one shape, one part at least, one after another."""
+        classes = [part.label_classes for part in parts if part.label_classes is not None]
+        positions = [part.positions for part in parts if part.positions is not None]
+        return cls(
+            np.concatenate([part.labels for part in parts]),
+            TextColumn.concat(classes) if classes else None,
+            np.concatenate(positions) if positions else None,
+            TextColumn.concat([part.sources for part in parts]),
+        )
+
+    def with_keys(self, ids: IdColumn, times: Int64Array) -> LabelBatch:
+        """Put them back in."""
+        return LabelBatch(ids, times, self.labels, self.label_classes, self.positions, self.sources)
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        return write_batch(LABELS_MAGIC, Packet(), len(self.labels), tagged_columns(self))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> LabelRows:
+        """Read the wire form. Raises a `WireError` where the bytes are anything else."""
+        return read_batch(data, LABELS_MAGIC, "batch of labels", cls._of_fields)
+
+    @classmethod
+    def _of_fields(cls, fields: dict[str, Any], rows: int) -> LabelRows:
+        columns = {name: fields.get(name) for name in ("labels", "label_classes", "positions", "sources")}
+        if any(column is not None and len(column) != rows for column in columns.values()):
+            raise ValueError(f"its columns have not {rows} rows")
+        return cls(**columns)  # type: ignore[arg-type]

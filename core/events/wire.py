@@ -1,0 +1,184 @@
+"""The one wire form of batches of columns: events, predictions, labels.
+
+Version 1, little-endian
+    magic (4 bytes, which says of what), version u8, reserved u8, columns u16, rows u32, crc32 of all that
+    follows the head u32, then: sequence i64, first position i64, high water i64, partition i32, source (u32
+    length, UTF-8), then every column: tag u8, name (u8 length, UTF-8; slices and features only), payload
+    length u32, payload.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..encoding.json import reading
+from ..errors import CorruptBytesError, ForeignBytesError, FutureVersionError, InputError, TruncatedBytesError
+from .columns import IdColumn, TextColumn
+from .times import NO_TIME
+
+UNORDERED = -1
+"""The sequence number of a packet that takes its place by arrival."""
+
+VERSION = 1
+_HEAD = struct.Struct("<4sBBHII")
+_SOURCE_HEAD = struct.Struct("<qqqiI")
+
+NUMBER_COLUMNS = {
+    1: ("scores", "<f8"),
+    2: ("labels", "<i1"),
+    3: ("times", "<i8"),
+    4: ("weights", "<f8"),
+    10: ("positions", "<i8"),
+}
+TEXT_COLUMNS = {5: "models", 6: "label_classes", 7: "predicted", 11: "sources"}
+"""Columns by their tags; text in these is never missing."""
+
+_ID_TAG, _SLICE_TAG, _FEATURE_TAG = 8, 9, 12
+_NAMED = (_SLICE_TAG, _FEATURE_TAG)
+
+Column = TextColumn | IdColumn | npt.NDArray[Any]
+_Batch = TypeVar("_Batch")
+
+
+class Packet(NamedTuple):
+    """What a batch is as a packet of its source; see `EventBatch`."""
+
+    source: str = ""
+    partition: int = 0
+    sequence: int = UNORDERED
+    first_position: int = -1
+    high_water: int = NO_TIME
+
+
+def as_written(batch: Any) -> None:
+    """Give the columns of numbers of a frozen batch the types in which they are written."""
+    for name, dtype in NUMBER_COLUMNS.values():
+        column = getattr(batch, name, None)
+        if column is not None:
+            object.__setattr__(batch, name, np.ascontiguousarray(column, np.dtype(dtype)))
+
+
+def tagged_columns(batch: Any) -> Iterator[tuple[str, int, Column]]:
+    """Yield (name, tag, column) of every column that a batch has; slices and features by their own names."""
+    for tag, (name, _) in NUMBER_COLUMNS.items():
+        if (numbers := getattr(batch, name, None)) is not None:
+            yield name, tag, numbers
+    for tag, name in TEXT_COLUMNS.items():
+        if (text := getattr(batch, name, None)) is not None:
+            yield name, tag, text
+    if batch.ids is not None:
+        yield "ids", _ID_TAG, batch.ids
+    for name, values in getattr(batch, "slices", ()):
+        yield name, _SLICE_TAG, values
+    for name, numbers in getattr(batch, "features", ()):
+        yield name, _FEATURE_TAG, numbers
+
+
+def write_batch(magic: bytes, packet: Packet, rows: int, columns: Iterator[tuple[str, int, Column]]) -> bytes:
+    """Return the wire form of columns of so many rows."""
+    source = packet.source.encode("utf-8", "surrogatepass")
+    head = (packet.sequence, packet.first_position, packet.high_water, packet.partition, len(source))
+    parts = [_SOURCE_HEAD.pack(*head), source]
+    count = 0
+    for name, tag, column in columns:
+        payload = column.payload() if isinstance(column, TextColumn | IdColumn) else column.tobytes()
+        label = name.encode("utf-8", "surrogatepass") if tag in _NAMED else b""
+        if len(label) > 255:
+            raise InputError(
+                f"the column {name[:40]!r}... has a name of {len(label)} bytes; rename it to 255 at the most"
+            )
+        parts += [struct.pack("<BB", tag, len(label)), label, struct.pack("<I", len(payload)), payload]
+        count += 1
+    body = b"".join(parts)
+    return _HEAD.pack(magic, VERSION, 0, count, rows, zlib.crc32(body)) + body
+
+
+def read_batch(data: bytes, magic: bytes, what: str, make: Callable[[dict[str, Any], int], _Batch]) -> _Batch:
+    """Read the wire form; `make` gets the fields by name, and the number of rows.
+
+    Raises one of the four `WireError`s, which call it `what`, where the bytes are anything else, or where
+    `make` raises ValueError.
+    """
+    article = "an" if what[0] in "aeiou" else "a"
+    if len(data) < _HEAD.size:
+        if not magic.startswith(bytes(data[:4])[: len(data)]) or not data:
+            raise ForeignBytesError(f"{len(data)} bytes are not {article} {what}")
+        raise TruncatedBytesError(f"{article} {what} ends after {len(data)} bytes, inside its head")
+    found, version, reserved, count, rows, crc = _HEAD.unpack_from(data)
+    if found != magic:
+        raise ForeignBytesError(f"bytes that start with {found!r} are not {article} {what}")
+    if version > VERSION or version == 0:
+        raise FutureVersionError(
+            f"{article} {what} of version {version}: this rocsteady reads up to {VERSION}; upgrade it"
+        )
+    if reserved:
+        raise CorruptBytesError(f"{article} {what} has a head that no rocsteady writes; it was damaged")
+    body = memoryview(data)[_HEAD.size :]
+    if zlib.crc32(body) != crc:
+        announced = _announced_length(body, count)
+        if announced is not None and announced > len(body):
+            raise TruncatedBytesError(
+                f"{article} {what} ends after {len(data)} bytes, before its {count} columns do"
+            )
+        raise CorruptBytesError(f"{article} {what} fails its checksum; it was damaged on the way")
+    with reading(f"{article} {what}"):
+        return make(_read_fields(body, count, rows), rows)
+
+
+def _read_fields(body: memoryview, count: int, rows: int) -> dict[str, Any]:
+    sequence, first_position, high_water, partition, length = _SOURCE_HEAD.unpack_from(body)
+    at = _SOURCE_HEAD.size + length
+    fields: dict[str, Any] = {
+        "source": str(body[_SOURCE_HEAD.size : at], "utf-8", "surrogatepass"),
+        "partition": partition,
+        "sequence": sequence,
+        "first_position": first_position,
+        "high_water": high_water,
+    }
+    slices: list[tuple[str, TextColumn]] = []
+    features: list[tuple[str, npt.NDArray[np.float64]]] = []
+    for _ in range(count):
+        tag, name_length = struct.unpack_from("<BB", body, at)
+        name = str(body[at + 2 : at + 2 + name_length], "utf-8", "surrogatepass")
+        at += 2 + name_length
+        (size,) = struct.unpack_from("<I", body, at)
+        payload = body[at + 4 : at + 4 + size]
+        at += 4 + size
+        if tag in NUMBER_COLUMNS:
+            field, dtype = NUMBER_COLUMNS[tag]
+            fields[field] = np.frombuffer(payload, dtype).copy()
+        elif tag in TEXT_COLUMNS:
+            fields[TEXT_COLUMNS[tag]] = TextColumn.of_payload(payload, rows)
+        elif tag == _ID_TAG:
+            fields["ids"] = IdColumn.of_payload(payload, rows)
+        elif tag == _SLICE_TAG:
+            slices.append((name, TextColumn.of_payload(payload, rows)))
+        elif tag == _FEATURE_TAG:
+            features.append((name, np.frombuffer(payload, "<f8").copy()))
+        else:
+            raise ValueError(f"column tag {tag} is not known")
+    if at != len(body):
+        raise ValueError(f"{len(body) - at} bytes too many")
+    if slices:
+        fields["slices"] = tuple(slices)
+    if features:
+        fields["features"] = tuple(features)
+    return fields
+
+
+def _announced_length(body: memoryview, count: int) -> int | None:
+    """Return how long a body says that it is, as far as it can be read."""
+    try:
+        at = _SOURCE_HEAD.size + int(_SOURCE_HEAD.unpack_from(body)[4])
+        for _ in range(count):
+            at += 2 + int(struct.unpack_from("<BB", body, at)[1])
+            at += 4 + int(struct.unpack_from("<I", body, at)[0])
+    except struct.error:
+        return len(body) + 1
+    return at

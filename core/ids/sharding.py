@@ -1,0 +1,125 @@
+"""Which shard a model or an id belongs to, and the split of a batch into shards.
+
+A model's shard is fixed for ever: the first 8 bytes of BLAKE2b(digest size 8) of its UTF-8, read as a
+little-endian integer, modulo the number of shards; a few models may have one of their own (`Shards`). An id's
+is its `hash64_of_ids` modulo the number of shards: as many ids are hashed as there are records. Python's own
+`hash` differs between processes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from ..arrays import Int32Array, Int64Array
+from ..events.batch import EventBatch
+from ..events.columns import TextColumn
+from ..events.unjoined import LabelBatch, PredictionBatch
+from ..settings.shards import Shards
+from .index import hash64_of_ids
+
+
+@lru_cache(maxsize=1 << 18)  # some 40 MB; more models than that are hashed anew, in a microsecond
+def _hash(model: str) -> int:
+    digest = hashlib.blake2b(model.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def shard_of(models: Sequence[str], shards: int) -> Int64Array:
+    """Return the shard of every model, int64[len(models)] in [0, shards).
+
+    >>> shard_of(("churn", "fraud"), 64).tolist()
+    [33, 57]
+    >>> shard_of(("churn", "fraud"), Shards(64, own=["fraud"])).tolist()
+    [33, 64]
+    """
+    shards = Shards.of(shards)
+    shared, own = shards.shared, {model: shards.shared + place for place, model in enumerate(shards.own)}
+    if not own:
+        return np.fromiter((_hash(model) % shared for model in models), np.int64, len(models))
+    found = (own[model] if model in own else _hash(model) % shared for model in models)
+    return np.fromiter(found, np.int64, len(models))
+
+
+def shard_key(shard: int) -> str:
+    """Return the Beam key of a shard; it never changes, because state is found by it.
+
+    >>> shard_key(7)
+    'shard-007'
+    """
+    return f"shard-{shard:03d}"
+
+
+def number_of(key: str) -> int:
+    """Return the shard of a key.
+
+    >>> number_of("shard-007")
+    7
+    """
+    return int(key.rpartition("-")[2])
+
+
+def split_by_shard(batch: EventBatch, shards: int) -> Iterator[tuple[int, EventBatch]]:
+    """Yield (shard, its events, model after model) for every shard that has events, by rising shard.
+
+    Events of one model keep their order, and stand in one piece: whoever evaluates them need not gather
+    them. Sorts once, by radix, and cuts: O(n) in events. Every dictionary holds only what its part uses.
+    Source, partition, high water and sequence are those of the batch.
+    """
+    if not len(batch):
+        return
+    column = batch.models
+    if len(set(column.values)) < len(column.values):  # one model under two codes would fall into two pieces
+        column = TextColumn.of(column.to_list())
+    counts = np.bincount(column.codes, minlength=len(column.values))
+    used = np.flatnonzero(counts)
+    of_model = shard_of([column.values[code] for code in used.tolist()], shards)
+    by_shard = np.argsort(of_model, kind="stable")
+    used, of_model = used[by_shard], of_model[by_shard]
+    names = [column.values[code] for code in used.tolist()]
+    rank = np.zeros(len(column.values), np.int32)
+    rank[used] = np.arange(len(used))
+    ranks = rank[column.codes]
+    if len(used) > 1:
+        order = _radix_order(ranks, len(used))
+        ranks = ranks[order]
+        batch = batch.take(order, models=TextColumn(ranks, tuple(names)))
+    ends = np.cumsum(counts[used])
+    firsts = np.flatnonzero(np.diff(of_model, prepend=-1)).tolist()
+    start = 0
+    for first, last in zip(firsts, [*firsts[1:], len(used)], strict=True):
+        end = int(ends[last - 1])
+        models = TextColumn(ranks[start:end] - first, tuple(names[first:last]))
+        yield int(of_model[first]), batch.part(start, end, models)
+        start = end
+
+
+def split_records(
+    batch: EventBatch | PredictionBatch | LabelBatch, shards: int
+) -> Iterator[tuple[int, EventBatch | PredictionBatch | LabelBatch]]:
+    """Yield (shard, its records): events by their models, predictions and labels by their ids."""
+    if isinstance(batch, EventBatch):
+        yield from split_by_shard(batch, shards)
+        return
+    ids = batch.events.ids if isinstance(batch, PredictionBatch) else batch.ids
+    if ids is None or not len(ids):
+        return
+    of_id = (hash64_of_ids(ids) % np.uint64(shards)).astype(np.int32)
+    order = _radix_order(of_id, shards)
+    batch = batch.take(order)
+    ends = np.cumsum(np.bincount(of_id, minlength=shards)).tolist()
+    for shard, (start, end) in enumerate(pairwise([0, *ends])):
+        if end > start:
+            yield shard, batch.part(start, end)
+
+
+def _radix_order(keys: Int32Array, kinds: int) -> Int64Array:
+    """Return the stable order of whole numbers in [0, kinds); numpy sorts 16 bits at a time by radix."""
+    low = np.argsort(keys.astype(np.uint16), kind="stable")
+    if kinds <= 1 << 16:
+        return low
+    return low[np.argsort((keys[low] >> 16).astype(np.uint16), kind="stable")]

@@ -1,0 +1,555 @@
+"""LabelJoin: the state machine of a shard that gives predictions their labels.
+
+Predictions and labels of one id meet in one shard. Both wait until the clock has passed them, the least of
+all partitions of both inputs: so to read one input first loses nothing. Then they are matched by event time
+alone (`matching`), and joined events leave, in packets for the shards of the evaluators, with words on
+how far they are settled: to an evaluator, a shard of the join is a partition.
+
+What becomes of everything
+    prediction  joined, or unmatched when no label can come any more
+    label       used, or unmatched (no prediction of its id), or duplicate (another label counts, or this one
+                came before), or where a second label is a mistake, invalid
+The time of a joined event is its label's. Nothing here depends on batches, arrival or a clock on the wall.
+
+A joined event may be `output_delay` earlier than the clock: a label that is known before its prediction. So
+evaluators are told clock - output_delay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..arrays import Int64Array
+from ..encoding.json import read_object, reading
+from ..errors import ConfigError, CorruptBytesError, InputError, check_settings
+from ..events.batch import EventBatch
+from ..events.columns import IdColumn, TextColumn
+from ..events.reasons import Reason
+from ..events.records import EndOfPartition, Heartbeat, Record, StateMarker, unpack_record
+from ..events.rejected import Rejected, details_of, in_words
+from ..events.times import END_OF_TIME, NO_TIME
+from ..events.unjoined import LabelBatch, LabelRows, PredictionBatch
+from ..ids.deduplicator import Deduplicator
+from ..ids.sharding import shard_key, split_by_shard
+from ..settings.shards import Shards
+from ..settings.windows import duration_text, microseconds
+from ..shard.buffer import ReorderBuffer
+from ..shard.by_time import in_time_order
+from ..shard.partitions import SourcePartitions, StreamClock
+from .matching import LONGEST_TTL, NOTHING, Arrivals, Departures, LabelMatcher
+from .matching_steps import ORPHAN, REPEAT, SECOND, USED
+from .row_store import RowStore
+from .state import JoinState
+
+Packet = tuple[str, bytes]
+"""A record for a shard of the evaluators: (key, bytes)."""
+
+_LEAST_GONE, _LEAST_GONE_BYTES = 4_096, 1 << 20
+"""Rows, or bytes, that have left before what is kept beside the matcher is put together anew."""
+
+_WAKINGS = 8
+"""A clock that is the runner's is asked so often in a time to live: joined events wait that much longer."""
+
+
+@dataclass(frozen=True)
+class JoinSettings:
+    """How labels are joined, and over how many shards.
+
+    ttl     microseconds: a label counts that comes at most so long after its prediction,
+    lead    or so long before it; None = as long
+    second  of several such labels "first" or "last" counts; "dead-letter": the first, and others are mistakes
+    shards  of the join
+    evaluator_shards  of the evaluators that the joined events go to
+    deduplicate  microseconds within which a second prediction of a model and id does not count; None: all do
+    """
+
+    ttl: int
+    lead: int | None = None
+    second: str = "first"
+    shards: int = 16
+    evaluator_shards: int = 64
+    deduplicate: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.second not in ("first", "last", "dead-letter"):
+            raise ConfigError(f"second_label={self.second!r}: give 'first', 'last' or 'dead-letter'")
+        for name in ("shards", "evaluator_shards"):
+            if isinstance(number := getattr(self, name), bool) or not isinstance(number, int) or number < 1:
+                raise ConfigError(f"{name}={number!r}: give a whole number, 1 or more")
+        if self.ttl > LONGEST_TTL:
+            raise ConfigError(
+                f"ttl={duration_text(self.ttl)!r} is longer than 36,000 years; give at most that"
+            )
+        if self.lead is not None and self.lead > self.ttl:
+            raise ConfigError(
+                f"label_lead={duration_text(self.lead)!r} is longer than ttl={duration_text(self.ttl)!r}; "
+                "give at most that"
+            )
+
+    @classmethod
+    def of(cls, ttl: object, lead: object = None, **more: object) -> JoinSettings:
+        """Make settings of durations as users write them; a lead of 0 is one, too."""
+        lead_micros = None
+        if lead is not None:
+            zero = lead in (0, "0", "0s")
+            lead_micros = 0 if zero else microseconds(lead, "label_lead")  # type: ignore[arg-type]
+        return cls(microseconds(ttl, "ttl"), lead_micros, **more)  # type: ignore[arg-type]
+
+    def matcher(self) -> LabelMatcher:
+        """Return a matcher that has seen nothing."""
+        return LabelMatcher(self.ttl, self.lead, self.second)  # type: ignore[arg-type]
+
+    @property
+    def output_delay(self) -> int:
+        """How much earlier than the clock of the join an event that it gives may be."""
+        return self.matcher().output_delay
+
+    @property
+    def runner_delay(self) -> int:
+        """How much earlier than a runner's watermark an event that it gives may be."""
+        return self.output_delay + self.waking
+
+    @property
+    def waking(self) -> int:
+        """How long it lets records wait where the clock is the runner's: it asks for it so often."""
+        return self.ttl // _WAKINGS + 1
+
+    def meaning(self) -> dict[str, object]:
+        """Return what decides the meaning of a state, by name."""
+        lead = self.ttl if self.lead is None else self.lead
+        own = Shards.of(self.evaluator_shards).own
+        return {
+            "ttl": duration_text(self.ttl),
+            "label_lead": duration_text(lead),
+            "second_label": self.second,
+            "deduplicate": self.deduplicate and duration_text(self.deduplicate),
+            "shards": self.shards,
+            "evaluator_shards": self.evaluator_shards,
+            **({"own_shards": [*own]} if own else {}),
+        }
+
+
+COUNTED = (
+    "joined", "unmatched", "duplicate", "late", "labels_used", "labels_unmatched", "labels_duplicate",
+    "labels_second", "labels_late",
+)  # fmt: skip
+"""What a join counts. "labels_second" are those that are mistakes."""
+
+
+class LabelJoin:
+    """The join of one shard.
+
+    >>> from rocsteady.core.events.records import EndOfInput
+    >>> from rocsteady.core.events.columns import IdColumn
+    >>> join = LabelJoin(JoinSettings(ttl=10, evaluator_shards=1), 0)
+    >>> columns = {"ids": IdColumn.of(["a"]), "times": np.array([3])}
+    >>> predictions = PredictionBatch.of(models=TextColumn.of(["m"]), scores=np.array([0.7]), **columns)
+    >>> labels = LabelBatch(IdColumn.of(["a"]), np.array([5]), np.array([1], np.int8))
+    >>> [join.apply(record) for record in (predictions.pack(), labels.pack())]
+    [[], []]
+    >>> [(key, event), word] = join.apply(EndOfInput().pack())
+    >>> EventBatch.unpack(event).times, join.counts()["joined"]
+    (array([5]), 1)
+    """
+
+    def __init__(self, settings: JoinSettings, number: int) -> None:
+        self.settings = settings
+        self.number = number
+        self._matcher = settings.matcher()
+        self._delay = self._matcher.output_delay
+        self._clock = StreamClock()
+        self._coming: tuple[ReorderBuffer[EventBatch], ReorderBuffer[LabelBatch]] = (
+            ReorderBuffer(),
+            ReorderBuffer(),
+        )
+        self._predictions: RowStore[EventBatch] = RowStore()
+        self._labels: RowStore[LabelBatch] = RowStore()
+        self._greatest = NO_TIME
+        self._greatest_joined = NO_TIME
+        self._sent = [0] * settings.evaluator_shards
+        self._counts = Counter(dict.fromkeys(COUNTED, 0))
+        self._seen_rows, self._seen_bytes = 0, 0
+        horizon = settings.deduplicate
+        self._deduplicator = None if horizon is None else Deduplicator(horizon)
+
+    def apply(self, record: bytes) -> list[Packet | Rejected]:
+        """Apply one record; return joined events and words for the evaluators, and what was refused.
+
+        Raises a `WireError` for bytes that are no record, InputError for a record that contradicts what
+        came before.
+        """
+        return self.take(unpack_record(record), record)
+
+    def take(self, content: Record, record: bytes) -> list[Packet | Rejected]:
+        """Apply one record that was read."""
+        outputs: list[Packet | Rejected] = []
+        if isinstance(content, EventBatch):
+            raise InputError(
+                f"a packet of {content.source!r} holds events that have labels; a join takes predictions and "
+                "labels"
+            )
+        if isinstance(content, PredictionBatch | LabelBatch):
+            outputs += self._take_in(content, len(record))
+        elif isinstance(content, StateMarker):
+            self._clock.is_new(content)
+        moment = self._clock.after(content)
+        if moment > self._clock.moment:
+            outputs += self._advance(moment)
+        return outputs
+
+    def _take_in(self, batch: PredictionBatch | LabelBatch, size: int) -> Iterator[Rejected]:
+        """Let a packet wait for the clock; refuse what is behind it."""
+        times = batch.times
+        if not self._clock.is_new(batch) or times is None or not len(batch):
+            return
+        self._greatest = max(self._greatest, int(times.max()))
+        self._seen_rows, self._seen_bytes = self._seen_rows + len(batch), self._seen_bytes + size
+        late = times < self._clock.moment
+        if late.any():
+            yield self._late(batch.take(np.flatnonzero(late)))
+            batch = batch.take(np.flatnonzero(~late))
+        if isinstance(batch, PredictionBatch):
+            self._coming[0].add(batch.events, size)
+        else:
+            self._coming[1].add(batch, size)
+
+    def _late(self, batch: PredictionBatch | LabelBatch) -> Rejected:
+        is_label = isinstance(batch, LabelBatch)
+        self._counts["labels_late" if is_label else "late"] += len(batch)
+        records = batch if isinstance(batch, LabelBatch) else batch.events
+        return self._clock.late(records, "the clock of the join", unlabelled=not is_label)
+
+    # ---- exports (state/export.py)
+
+    kind = "join"
+
+    @property
+    def partitions(self) -> int | None:
+        """How many partitions both inputs have together; None = nobody has said so yet."""
+        return self._clock.partitions.count
+
+    def received(self, partition: int) -> int | None:
+        """Return how many packets of a partition are here without a gap."""
+        return self._clock.partitions.received(partition)
+
+    def has_ended(self, partition: int) -> bool:
+        """Return whether a partition has ended and all of its packets are here."""
+        return self._clock.partitions.has_ended(partition)
+
+    def waiting(self) -> dict[str, int]:
+        """Return how many predictions and labels wait for what is to come."""
+        predictions, labels = self._coming
+        return {
+            "events": len(predictions) + self._matcher.waiting,
+            "labels": len(labels) + self._matcher.held,
+        }
+
+    def pass_on(self, marker: StateMarker) -> list[Packet | Rejected]:
+        """Send a marker to every shard of the evaluators, behind what this shard gave out."""
+        packets: list[Packet | Rejected] = []
+        clock = self._clock.moment
+        settled = NO_TIME if clock == NO_TIME else max(clock - self._delay, NO_TIME + 1)
+        for shard, sent in enumerate(self._sent):
+            passed = replace(
+                marker, source=self._name, partition=self.number, partitions=self.settings.shards,
+                sequence=sent, settled=settled, high_water=self._greatest_joined,
+            )  # fmt: skip
+            packets.append((shard_key(shard), passed.pack()))
+            self._sent[shard] += 1
+        return packets
+
+    # ---- matching
+
+    def _advance(self, clock: int) -> Iterator[Packet | Rejected]:
+        """Match what the clock has passed."""
+        self._clock.moment = clock
+        end = max(self._clock.partitions.greatest, self._greatest)
+        predictions = self._coming[0].release(clock)
+        if predictions and self._deduplicator is not None:
+            kept, again = self._deduplicator.sift(in_time_order(predictions)[0])
+            predictions = [kept] if len(kept) else []
+            if len(again):
+                self._counts["duplicate"] += len(again)
+                yield replace(again, unlabelled=True)
+        left = self._matcher.advance(
+            self._arrivals(predictions, self._predictions),
+            self._arrivals(self._coming[1].release(clock), self._labels),
+            clock,
+            end=end if clock == END_OF_TIME else None,
+        )
+        yield from self._joined(left)
+        yield from self._unmatched(left)
+        yield from self._label_fates(left)
+        self._reclaim()
+        yield from self._words(clock)
+
+    def _arrivals(
+        self,
+        parts: list[EventBatch] | list[LabelBatch],
+        store: RowStore[EventBatch] | RowStore[LabelBatch],
+    ) -> Arrivals:
+        """Keep the rows of released parts; return them by their numbers, in order of time."""
+        if not parts:
+            return NOTHING
+        rows = type(parts[0]).concat(parts)  # type: ignore[arg-type]
+        times, ids = rows.times, rows.ids
+        if times is None or ids is None:
+            raise AssertionError("batches of a join have ids and times")
+        if len(parts) > 1:
+            rows = rows.take(np.argsort(times, kind="stable"))
+            times, ids = rows.times, rows.ids
+        ties = _ties(rows) if isinstance(rows, LabelBatch) else None
+        handles = store.append(rows)  # type: ignore[arg-type]
+        return Arrivals(ids, times, handles, ties)  # type: ignore[arg-type]
+
+    def _joined(self, left: Departures) -> Iterator[Packet]:
+        predictions = self._predictions.take(left.pair_predictions)
+        labels = self._labels.take(left.pair_labels)
+        if predictions is None or labels is None:
+            return
+        self._counts["joined"] += len(predictions)
+        self._greatest_joined = max(self._greatest_joined, int(labels.times.max()))
+        events = replace(
+            predictions,
+            times=labels.times,
+            labels=labels.labels,
+            label_classes=None if predictions.predicted is None else labels.label_classes,
+            source=self._name,
+            sources=predictions.event_sources(),
+            partition=self.number,
+            high_water=self._greatest_joined,
+        )
+        for shard, part in split_by_shard(events, self.settings.evaluator_shards):
+            yield shard_key(shard), replace(part, sequence=self._sent[shard]).pack()
+            self._sent[shard] += 1
+
+    @property
+    def _name(self) -> str:
+        return f"shard {self.number} of the join"
+
+    def _unmatched(self, left: Departures) -> Iterator[Rejected]:
+        records = self._predictions.take(left.unmatched)
+        if records is None:
+            return
+        self._counts["unmatched"] += len(records)
+        waits = left.unmatched_ages
+        yield from self._given_up(records, waits, self.settings.ttl, unlabelled=True)
+
+    def _given_up(
+        self, records: EventBatch | LabelBatch, waits: Int64Array, whole: int, *, unlabelled: bool = False
+    ) -> Iterator[Rejected]:
+        """Yield what found no partner: what waited `whole`, all of its time, and what the end cut short.
+
+        A partner that lies beyond ttl may have come: the join has forgotten it, so no reason denies it.
+        """
+        words = self._partner(unlabelled)
+        for at_end, reason in enumerate(_ALONE[unlabelled]):
+            rows = np.flatnonzero((waits < whole) == bool(at_end))
+            if len(rows):
+                gaps = waits[rows]
+                yield Rejected(
+                    "unmatched", records.take(rows), reason,
+                    details_of(gaps, lambda gap: f"{words}; the input ended {in_words(gap)} after it")
+                    if at_end
+                    else TextColumn.repeated(words, len(rows)),
+                    gaps, whole, unlabelled,
+                )  # fmt: skip
+
+    def _partner(self, of_prediction: bool) -> str:
+        """Say of a prediction, or a label, which partner it did not find."""
+        ttl, lead = self.settings.ttl, self.settings.lead
+        far, near = ("after", "before") if of_prediction else ("before", "after")
+        what = "label" if of_prediction else "prediction"
+        where = f"{duration_text(ttl)} {far} it"
+        if lead is None or lead == ttl:
+            where = f"{duration_text(ttl)} of it"
+        elif lead:
+            where += f" or {duration_text(lead)} {near} it"
+        return f"no {what} of this id lies within {where}"
+
+    def _label_fates(self, left: Departures) -> Iterator[Rejected]:
+        self._counts["labels_used"] += int(np.count_nonzero(left.fates == USED))
+        lead = self.settings.ttl if self.settings.lead is None else self.settings.lead
+        orphans = left.fates == ORPHAN
+        if (records := self._labels.take(left.gone[orphans])) is not None:
+            self._counts["labels_unmatched"] += len(records)
+            yield from self._given_up(records, left.ages[orphans], lead)
+        if (records := self._labels.take(left.gone[left.fates == REPEAT])) is not None:
+            self._counts["labels_duplicate"] += len(records)
+            same = "the same label of this id, at the same time, came before"
+            yield Rejected("duplicate", records, Reason.SAME_LABEL, TextColumn.repeated(same, len(records)))
+        if (records := self._labels.take(left.gone[left.fates == SECOND])) is not None:
+            mistake = self.settings.second == "dead-letter"
+            self._counts["labels_second" if mistake else "labels_duplicate"] += len(records)
+            which = "last" if self.settings.second == "last" else "first"
+            details = TextColumn.repeated(f"the {which} of several labels of this id counts", len(records))
+            yield Rejected("invalid" if mistake else "duplicate", records, Reason.SECOND_LABEL, details)
+
+    def _words(self, clock: int) -> Iterator[Packet]:
+        """Tell the evaluators how far the joined events are settled."""
+        ends = clock == END_OF_TIME
+        for shard, sent in enumerate(self._sent):
+            word: EndOfPartition | Heartbeat
+            if ends:
+                word = EndOfPartition(
+                    self._name, self.number, self.settings.shards, sent, self._greatest_joined
+                )
+            else:
+                settled = max(clock - self._delay, NO_TIME + 1)
+                word = Heartbeat(
+                    self._name, self.number, self.settings.shards, sent, settled, self._greatest_joined
+                )
+            yield shard_key(shard), word.pack()
+
+    def _reclaim(self) -> None:
+        """Give up the rows that have left, once they are the larger part."""
+        kept = self._matcher.waiting + self._matcher.held
+        least = min(_LEAST_GONE, int(_LEAST_GONE_BYTES / max(self._row_bytes, 1)))
+        if len(self._predictions) + len(self._labels) > 2 * kept + least:
+            self._renumber()
+
+    def _renumber(self) -> None:
+        predictions, labels = self._matcher.renumber()
+        self._predictions.keep(predictions)
+        self._labels.keep(labels)
+
+    def wakes_at(self) -> int | None:
+        """Return the moment at which it wants to hear a `Clock`; None = nothing waits.
+
+        What comes waits a share of the time to live at the most, and so does what nothing will come for.
+        """
+        share = self.settings.waking
+        waiting = [buffer.moment(0.0) for buffer in self._coming]
+        first = min((moment for moment in waiting if moment is not None), default=None)
+        if first is not None:
+            most = max(moment for buffer in self._coming if (moment := buffer.moment(0.75)) is not None)
+            return min(most + 1, first + share)
+        if not len(self._matcher) or self._clock.moment == NO_TIME:
+            return None
+        return self._clock.moment + share
+
+    # ---- state
+
+    def to_bytes(self) -> bytes:
+        """Return a snapshot of everything that the future depends on."""
+        self._renumber()
+        predictions, labels = self._predictions.whole(), self._labels.whole()
+        state = JoinState(
+            self._clock.moment,
+            self._greatest,
+            self._greatest_joined,
+            self._sent,
+            self._clock.partitions.progress() if self._clock.partitions else None,
+            self._matcher.to_bytes(),
+            None if predictions is None else replace(predictions, ids=None, times=None),
+            None if labels is None else LabelRows.of(labels),
+            self._coming[0].packets(),
+            self._coming[1].packets(),
+            (self._seen_rows, self._seen_bytes),
+            b"" if self._deduplicator is None else self._deduplicator.to_bytes(),
+        )
+        return state.pack(json.dumps(self.settings.meaning()))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, settings: JoinSettings, number: int) -> LabelJoin:
+        """Rebuild a join that goes on exactly as the one that gave the bytes.
+
+        Raises OtherConfigurationError where that one had other settings, a `WireError` for other bytes.
+        """
+        state, meaning = JoinState.unpack(data)
+        check_settings(settings.meaning(), read_object(meaning, "the settings of a label join"))
+        self = cls(settings, number)
+        with reading("the state of a label join"):
+            self._go_on_from(state)
+        return self
+
+    def _go_on_from(self, state: JoinState) -> None:
+        """Take over a state. Raises ValueError and the like where it contradicts itself."""
+        if len(state.sent) != self.settings.evaluator_shards:
+            raise ValueError(f"packets are counted for {len(state.sent)} shards of evaluators")
+        self._clock.moment = state.clock
+        self._greatest, self._greatest_joined = state.greatest, state.greatest_joined
+        self._sent = list(state.sent)
+        self._seen_rows, self._seen_bytes = state.seen
+        if state.sources is not None:
+            self._clock.partitions = SourcePartitions.of_progress(state.sources)
+        self._matcher = LabelMatcher.from_bytes(state.matcher)
+        if self._deduplicator is not None:
+            self._deduplicator = Deduplicator.from_bytes(state.deduplicator)
+        (ids, times), (label_ids, label_times) = self._matcher.kept()
+        if state.predictions is not None:
+            self._predictions = RowStore([replace(state.predictions, ids=ids, times=times)])
+        if state.labels is not None:
+            self._labels = RowStore([state.labels.with_keys(label_ids, label_times)])
+        if (len(self._predictions), len(self._labels)) != (self._matcher.waiting, self._matcher.held):
+            raise CorruptBytesError("a snapshot of a join holds other records than its matcher knows of")
+        for packet in state.coming_predictions:
+            self._coming[0].add(EventBatch.unpack(packet), len(packet))
+        for packet in state.coming_labels:
+            self._coming[1].add(LabelBatch.unpack(packet), len(packet))
+
+    def counts(self) -> dict[str, int]:
+        """Return what became of predictions and labels since the join was made or loaded: COUNTED."""
+        return dict(self._counts)
+
+    def gauges(self) -> dict[str, int]:
+        """Return how many predictions wait for their labels."""
+        return {"predictions_waiting": len(self._matcher)}
+
+    def snapshot_bytes(self) -> int:
+        """Return about how many bytes `to_bytes` would give, in O(1)."""
+        entries = (self._row_bytes + _MATCHER_BYTES) * len(self._matcher)
+        coming = sum(buffer.snapshot_bytes() for buffer in self._coming)
+        if self._deduplicator is not None:
+            coming += self._deduplicator.snapshot_bytes()
+        return _HEAD_BYTES + int(entries) + coming + self._clock.partitions.snapshot_bytes()
+
+    def live_bytes(self) -> int:
+        """Return about how much memory the join takes, in O(1)."""
+        rows = self._row_bytes * (len(self._predictions) + len(self._labels))
+        coming = sum(buffer.live_bytes() for buffer in self._coming)
+        if self._deduplicator is not None:
+            coming += self._deduplicator.nbytes
+        return self._matcher.nbytes + int(rows) + coming
+
+    @property
+    def _row_bytes(self) -> float:
+        """What a record that came took in its packet, on average."""
+        return self._seen_bytes / max(self._seen_rows, 1)
+
+
+_MATCHER_BYTES = 20
+"""What a matcher's snapshot of an entry adds to the record itself, which is stored without id and time."""
+
+_HEAD_BYTES = 400
+
+
+def _ties(labels: LabelBatch) -> Int64Array:
+    """Return what tells labels of one id and time apart: the label, or a hash of its class."""
+    classes = labels.label_classes
+    if classes is None:
+        return labels.labels.astype(np.int64)
+    texts = (value.encode("utf-8", "surrogatepass") for value in classes.values)
+    digests = b"".join(hashlib.blake2b(text, digest_size=8).digest() for text in texts)
+    return np.frombuffer(digests, "<i8").astype(np.int64)[classes.codes]
+
+
+_ALONE = {
+    True: (Reason.NO_LABEL, Reason.NO_LABEL_AT_END),
+    False: (Reason.NO_PREDICTION, Reason.NO_PREDICTION_AT_END),
+}
+"""Reasons of a prediction (True) and of a label that has no partner: its time is over, or the input ended."""
+
+
+def warm_up(settings: JoinSettings) -> None:
+    """Compile what a join will need, or load it from the cache folder."""
+    matcher = settings.matcher()
+    one = Arrivals(IdColumn.of(["a"]), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    matcher.advance(one, one, clock=1)
+    LabelMatcher.from_bytes(matcher.to_bytes())

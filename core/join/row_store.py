@@ -1,0 +1,85 @@
+"""Rows of batches by number: appended, taken in any order, and given up when few of them are left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from ..arrays import Int64Array
+
+
+class Columns(Protocol):
+    """A batch of rows."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, rows: Int64Array) -> Self:
+        """Return the chosen rows."""
+        ...
+
+    @classmethod
+    def concat(cls, batches: Sequence[Self]) -> Self:
+        """Put batches one after another."""
+        ...
+
+
+RowBatch = TypeVar("RowBatch", bound=Columns)
+
+
+class RowStore(Generic[RowBatch]):
+    """Rows 0 to n - 1 in batches, each at least twice as long as the next: so there are O(log n) of them.
+
+    To append a row costs O(log n) copies of it, amortised.
+    """
+
+    def __init__(self, rows: Sequence[RowBatch] = ()) -> None:
+        self._batches: list[RowBatch] = []
+        self._starts = np.zeros(1, np.int64)
+        for batch in rows:
+            self.append(batch)
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def append(self, batch: RowBatch) -> Int64Array:
+        """Add rows; return their numbers."""
+        before = len(self)
+        if len(batch):
+            self._batches.append(batch)
+            while len(self._batches) > 1 and len(self._batches[-2]) < 2 * len(self._batches[-1]):
+                last = self._batches.pop()
+                self._batches[-1] = type(last).concat([self._batches[-1], last])
+            self._starts = np.cumsum([0, *map(len, self._batches)])
+        return np.arange(before, len(self))
+
+    def take(self, rows: Int64Array) -> RowBatch | None:
+        """Return the rows of these numbers; None for no rows. O(rows + log n)."""
+        if not len(rows):
+            return None
+        where = np.searchsorted(self._starts, rows, "right") - 1
+        order = np.argsort(where, kind="stable")
+        places, first = np.unique(where[order], return_index=True)
+        ends = [*first[1:].tolist(), len(rows)]
+        parts = [
+            self._batches[place].take(rows[order[start:end]] - self._starts[place])
+            for place, start, end in zip(places.tolist(), first.tolist(), ends, strict=True)
+        ]
+        taken: RowBatch = parts[0]
+        if len(parts) > 1:
+            back = np.empty(len(rows), np.int64)
+            back[order] = np.arange(len(rows))
+            taken = type(taken).concat(parts).take(back)
+        return taken
+
+    def keep(self, rows: Int64Array) -> None:
+        """Keep these rows alone, under the numbers 0, 1, 2, ..."""
+        kept = self.take(rows)
+        self._batches, self._starts = [], np.zeros(1, np.int64)
+        if kept is not None:
+            self.append(kept)
+
+    def whole(self) -> RowBatch | None:
+        """Return all rows; None where there are none."""
+        return self.take(np.arange(len(self)))

@@ -1,0 +1,129 @@
+"""A label join as bytes, for a restart on any machine.
+
+Wire form, version 1, little-endian: a frame (encoding/frames.py) with magic "RSJN"; payload: settings (text),
+progress (text, JSON), the matcher's state, what is kept beside it of waiting predictions and of labels
+(batches without ids and times: the matcher has these), the deduplicator's state, predictions and labels that
+wait for the clock (u32 count, batches). Texts and bytes stand behind their length, u32 or u64.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..encoding.fields import Reader, packed_text
+from ..encoding.frames import framed, unframed
+from ..encoding.json import read_json, read_object, reading, whole
+from ..events.batch import EventBatch
+from ..events.unjoined import LabelRows
+from ..process.console import lines_text
+from ..shard.partitions import SourcePartitions, clock_in_words
+from .matching import LabelMatcher
+
+MAGIC = b"RSJN"
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class JoinState:
+    """What a join's future depends on.
+
+    predictions, labels  the rows beside what the matcher holds, in its order; no ids, no times; None = none
+    seen                 records that came, and the bytes of their packets
+    """
+
+    clock: int
+    greatest: int
+    greatest_joined: int
+    sent: Sequence[int]
+    sources: dict[str, Any] | None
+    matcher: bytes
+    predictions: EventBatch | None
+    labels: LabelRows | None
+    coming_predictions: Sequence[bytes]
+    coming_labels: Sequence[bytes]
+    seen: tuple[int, int]
+    deduplicator: bytes = b""
+
+    def pack(self, meaning: str) -> bytes:
+        """Return the bytes."""
+        progress = [self.clock, self.greatest, self.greatest_joined, list(self.sent), self.sources, self.seen]
+        predictions = b"" if self.predictions is None else self.predictions.pack()
+        labels = b"" if self.labels is None else self.labels.pack()
+        payload = b"".join(
+            [
+                packed_text(meaning),
+                packed_text(json.dumps(progress)),
+                *(_sized(part) for part in (self.matcher, predictions, labels, self.deduplicator)),
+                *_counted(self.coming_predictions),
+                *_counted(self.coming_labels),
+            ]
+        )
+        return framed(MAGIC, VERSION, payload)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> tuple[JoinState, str]:
+        """Read the bytes; return with it the settings in words. Raises a `WireError` for any others."""
+        payload = unframed(data, MAGIC, VERSION, "the state of a label join")
+        with reading("the state of a label join"):
+            return cls._read(Reader(payload))
+
+    @classmethod
+    def _read(cls, reader: Reader) -> tuple[JoinState, str]:
+        meaning = reader.text()
+        read_object(meaning, "the settings of a label join")
+        progress = read_json(reader.text(), "the progress of a label join")
+        clock, greatest, greatest_joined, sent, sources, seen = progress
+        if sources is not None:
+            SourcePartitions.of_progress(sources)
+        matcher, predictions, labels, deduplicator = (
+            bytes(reader.take(reader.number("<Q"))) for _ in range(4)
+        )
+        coming = [
+            [bytes(reader.take(reader.number("<Q"))) for _ in range(reader.number("<I"))] for _ in range(2)
+        ]
+        reader.end()
+        state = cls(
+            whole(clock),
+            whole(greatest),
+            whole(greatest_joined),
+            [whole(number, 0) for number in sent],
+            sources,
+            matcher,
+            EventBatch.unpack(predictions) if predictions else None,
+            LabelRows.unpack(labels) if labels else None,
+            coming[0],
+            coming[1],
+            (whole(seen[0], 0), whole(seen[1], 0)),
+            deduplicator,
+        )
+        return state, meaning
+
+
+def describe_join(state: JoinState, meaning: str) -> str:
+    """Put the state of a join into words, for people."""
+    content = read_object(meaning, "the settings of a label join")
+    settings = ", ".join(f"{name} {value}" for name, value in content.items())
+    matcher = LabelMatcher.from_bytes(state.matcher)
+    coming = len(state.coming_predictions) + len(state.coming_labels)
+    return lines_text(
+        [
+            f"rocsteady label join, version {VERSION}",
+            settings,
+            f"clock: {clock_in_words(state.clock)}",
+            f"predictions that wait for a label: {matcher.waiting:,}",
+            f"labels held for predictions that may come: {matcher.held:,}",
+            f"packets that wait for the clock: {coming:,}",
+        ]
+    )
+
+
+def _sized(part: bytes) -> bytes:
+    return struct.pack("<Q", len(part)) + part
+
+
+def _counted(parts: Sequence[bytes]) -> Iterable[bytes]:
+    return [struct.pack("<I", len(parts)), *map(_sized, parts)]

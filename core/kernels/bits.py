@@ -1,0 +1,98 @@
+"""What the processor can do and Python cannot say: sets of bits in one word, and looking ahead.
+
+A set of slots of a bucket is an int64 whose bit t stands for slot t. Slot 0 is no member and bit 63
+is never used, so that no set is negative.
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from .compile import COMPILED, inlined
+
+CACHE_LINE = 64
+
+
+def _trailing_zeros(typing: Any, bits: Any) -> Any:  # noqa: ARG001
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        return builder.cttz(arguments[0], context.get_constant(types.boolean, False))
+
+    return types.int64(types.int64), generate
+
+
+def _leading_zeros(typing: Any, bits: Any) -> Any:  # noqa: ARG001
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        return builder.ctlz(arguments[0], context.get_constant(types.boolean, False))
+
+    return types.int64(types.int64), generate
+
+
+def _prefetch(typing: Any, record: Any) -> Any:  # noqa: ARG001
+    """Ask for the cache lines of a record that will be written to soon."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        byte, word = ir.IntType(8), ir.IntType(32)
+        signature_of_call = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), word, word, word])
+        call = cast(Any, cgutils).get_or_insert_function(
+            builder.module, signature_of_call, "llvm.prefetch.p0"
+        )
+        start = builder.bitcast(arguments[0], byte.as_pointer())
+        to_write, keep, data = word(1), word(3), word(1)
+        for offset in range(0, record.size, CACHE_LINE):
+            builder.call(call, [builder.gep(start, [word(offset)]), to_write, keep, data])
+        return context.get_dummy_value()
+
+    return types.none(record), generate
+
+
+def _slow_trailing_zeros(bits: int) -> int:
+    return (int(bits) & -int(bits)).bit_length() - 1 if bits else 64
+
+
+def _slow_leading_zeros(bits: int) -> int:
+    return 64 - int(bits).bit_length()
+
+
+def _no_prefetch(record: Any) -> None:
+    """Do nothing: an interpreter has no use for it."""
+
+
+def _either(machine: Any, interpreted: Any) -> Any:
+    """Choose once for the process."""
+    return cast(Any, intrinsic)(machine) if COMPILED else interpreted
+
+
+trailing_zeros = _either(_trailing_zeros, _slow_trailing_zeros)
+leading_zeros = _either(_leading_zeros, _slow_leading_zeros)
+prefetch = _either(_prefetch, _no_prefetch)
+
+
+@inlined
+def lowest_bit(bits: int) -> int:
+    """Return the index of the lowest set bit; 64 if there is none."""
+    return trailing_zeros(bits)
+
+
+@inlined
+def highest_bit(bits: int) -> int:
+    """Return the index of the highest set bit; 0 if there is none."""
+    return 63 - leading_zeros(bits | 1)
+
+
+@inlined
+def bits_below(index: int) -> int:
+    """Return the set {0, ..., index - 1}, for an index up to 62."""
+    return (1 << index) - 1
+
+
+@inlined
+def bits_through(index: int) -> int:
+    """Return the set {0, ..., index}, for an index up to 62, without overflow on the way."""
+    return (1 << index) | ((1 << index) - 1)

@@ -1,0 +1,38 @@
+"""Arrays of records, as kernels take them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from .compile import COMPILED
+
+
+def for_kernels(records: Any) -> Any:
+    """Return records as kernels take them.
+
+    Compiled kernels know fields of any array, and numba recognises plain ones in a fraction of the
+    time; interpreted ones need fields as attributes.
+    """
+    return records if COMPILED else records.view(np.recarray)
+
+
+def empty_records(count: int, dtype: np.dtype[Any]) -> Any:
+    """Make room for records, beginning at a cache line."""
+    raw = np.empty(count * dtype.itemsize + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    return for_kernels(raw[start : start + count * dtype.itemsize].view(dtype))
+
+
+def zero_record(dtype: np.dtype[Any]) -> Any:
+    """Make one record of zeros."""
+    return for_kernels(np.zeros(1, dtype))
+
+
+# What kernels call casts, typed as what the casts mean (numba sees numpy's own):
+whole = cast(Callable[[Any], int], np.int64)
+
+
+at = cast(Callable[[Any], Any], np.uint64)  # unsigned: no code for negative indices

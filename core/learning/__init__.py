@@ -1,0 +1,5 @@
+"""Estimators that learn AUC: `aum` minimises AUM, `polynomial` a polynomial that approximates AUC.
+
+`settings` checks the settings of both, `features` names and standardises columns. The two rooms know
+nothing of each other.
+"""

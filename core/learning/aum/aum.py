@@ -1,0 +1,366 @@
+"""The area under min(FP, FN), a loss that is small where the ROC curve is good (Hocking & Hillman 2021).
+
+An example i has a prediction f_i and two error functions of it, FP_i and FN_i, piecewise constant, given by
+their breakpoints: (v, change of FP, change of FN, i), with FP_i(-inf) = 0 and FN_i(+inf) = 0. A binary label
+is one breakpoint at 0: a positive is missed below it, a negative is a false alarm from it on. Adding a
+constant to all predictions moves them all to the right; breakpoint b is reached when the constant is
+t_b = v_b - f_i, so the totals FP(t), FN(t) over all examples are step functions of t, and
+
+    AUM = integral of min(FP(t), FN(t)) dt,      O(B log B) by one sort of the t_b.
+
+The slides' line 7 prints min{FP before, FN after} of a breakpoint; FN before is what is meant (with FN
+after, two examples in the wrong order would cost nothing). Derivatives are one-sided: moving f_i up moves
+its breakpoints down, and the first column of the slides is the left one, the second the right one. Where
+both are the same AUM is differentiable in f_i; else their mean is the "gradient" that learners use.
+Two breakpoints of one example at one threshold count as one, of the sum of both: else the slides' sums would
+not be the derivatives.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...arrays import FloatArray, Int8Array, Int64Array
+from ...errors import InputError
+from ...events.inputs import OTHER_LABELS, as_array, as_binary, as_numbers, as_weights
+from .kernels import (
+    FINE,
+    FN,
+    FN_NEGATIVE,
+    FP,
+    FP_NEGATIVE,
+    NO_SUCH_EXAMPLE,
+    THRESHOLD,
+    crossing,
+    gather,
+    sums_about,
+    sweep,
+    write_keys,
+    write_rows,
+)
+
+_NO_WEIGHTS = np.empty(0)
+
+
+class Aum(NamedTuple):
+    """AUM and its two derivatives by every prediction.
+
+    value  the area, in the unit of predictions times that of errors
+    left   float64[n], the derivative as a prediction comes from below: (AUM(f) - AUM(f - d)) / d
+    right  float64[n], as it goes up: (AUM(f + d) - AUM(f)) / d
+    """
+
+    value: float
+    left: FloatArray
+    right: FloatArray
+
+    @property
+    def gradient(self) -> FloatArray:
+        """The mean of both derivatives: the gradient wherever there is one."""
+        return (self.left + self.right) / 2.0
+
+
+class Totals(NamedTuple):
+    """The errors of all examples as functions of the constant t that is added to their predictions.
+
+    thresholds  float64[q], ascending and distinct: where they change
+    fp, fn      float64[q + 1]: below the first threshold, between them, above the last
+    """
+
+    thresholds: FloatArray
+    fp: FloatArray
+    fn: FloatArray
+
+
+class Breakpoints(NamedTuple):
+    """Breakpoints of error functions as arrays of one length B, and predictions, float64[n]."""
+
+    predictions: FloatArray
+    example: Int64Array
+    breakpoint: FloatArray
+    fp_diff: FloatArray
+    fn_diff: FloatArray
+
+    @property
+    def slack(self) -> tuple[float, float]:
+        """How far below 0 a total of FP, of FN, may be by rounding alone."""
+        scale = 16.0 * np.finfo(float).eps * np.sqrt(len(self.example) + 1.0)
+        return float(scale * np.abs(self.fp_diff).sum()), float(scale * np.abs(self.fn_diff).sum())
+
+    def rows(self) -> FloatArray:
+        """Return (threshold, fp_diff, fn_diff, example) of every breakpoint by threshold, float64[B, 4].
+
+        Raises InputError for what is no number or no example. O(B log B).
+        """
+        count = len(self.breakpoint)
+        rows, keys = np.empty((count, 4)), np.empty(count, np.int64)
+        code, at = write_rows(*self, rows, keys.view(np.float64))
+        if code == NO_SUCH_EXAMPLE:
+            raise InputError(
+                f"example[{at}] is {self.example[at]}, and there are {len(self.predictions):,} predictions: "
+                f"give an index from 0 to {len(self.predictions) - 1:,}"
+            )
+        if code != FINE:
+            v, e = float(self.breakpoint[at]), int(self.example[at])
+            p = float(self.predictions[e])
+            what = f"breakpoint[{at}] is {v:g} and predictions[{e}] is {p:g}"
+            raise InputError(
+                f"{what}: both must be finite numbers, and so must be their difference; leave out where an "
+                "error function does not change, and mend the prediction"
+            )
+        low = count.bit_length()
+        write_keys(keys, low)
+        keys.sort()
+        ordered = np.empty((count, 4))
+        if gather(keys, low, rows, ordered):
+            return ordered
+        return np.take(rows, np.argsort(rows[:, THRESHOLD].copy()), axis=0)
+
+    def refusal(self, code: int, at: float) -> InputError:
+        """Return the error for a total that is negative at a threshold, with the example that makes it so."""
+        name = "FP" if code == FP_NEGATIVE else "FN"
+        example, value = _negative_example(self, name)
+        if example is None:
+            return InputError(
+                f"the total {name} is negative at threshold {at:g}; every example's {name} must be at least 0"
+            )
+        side = "-inf" if name == "FP" else "+inf"
+        return InputError(
+            f"example {example}: {name} falls to {value:g} by its breakpoints, since it is 0 at {side}; "
+            "errors are counts, never negative: check the signs of its differences"
+        )
+
+
+def aum(
+    predictions: npt.ArrayLike,
+    example: npt.ArrayLike,
+    breakpoint: npt.ArrayLike,  # noqa: A002  the slides' word
+    fp_diff: npt.ArrayLike,
+    fn_diff: npt.ArrayLike,
+    *,
+    rate: bool = False,
+) -> Aum:
+    """Return AUM of error functions given by breakpoints, and its derivatives. O(B log B).
+
+    predictions  n numbers
+    example      B indices of predictions, in any order
+    breakpoint   B numbers v: the error function of the example changes at the prediction v
+    fp_diff, fn_diff   B numbers: by how much FP and FN of the example change there, as the prediction goes up
+    rate         errors are rates, not counts (AUM.rate): fp_diff is divided by its sum, which is the total FP
+                 at +inf, and fn_diff by minus its sum, the total FN at -inf. For binary labels these are the
+                 numbers of negatives and of positives; so does the R package aum.
+
+    Breakpoints of no effect and examples without any are fine; no breakpoint at all gives 0. A total that
+    is negative by rounding counts as 0. Raises InputError, which names the example or the position: lengths
+    that differ, no predictions, what is not finite, an index of no prediction, a total that is negative by
+    more than rounding, rate without any FP or FN.
+
+    >>> result = aum([1.0, -1.0], example=[0, 1], breakpoint=[0, 0], fp_diff=[1, 0], fn_diff=[0, -1])
+    >>> result.value, result.left.tolist(), result.right.tolist()
+    (2.0, [1.0, -1.0], [1.0, -1.0])
+    """
+    return aum_of_breakpoints(as_breakpoints(predictions, example, breakpoint, fp_diff, fn_diff, rate))
+
+
+def aum_of_breakpoints(given: Breakpoints) -> Aum:
+    """Return AUM of arrays that are of the right kinds, as learners call it again and again."""
+    rows, n = given.rows(), len(given.predictions)
+    derivatives = np.zeros((n, 2))
+    code, value = sweep(rows, *given.slack, np.empty(len(rows) + 1), derivatives, np.zeros((n, 2)))
+    if code != FINE:
+        raise given.refusal(code, value)
+    return Aum(_finite(value), *derivatives.T)
+
+
+def aum_of_labels(
+    labels: npt.ArrayLike, scores: npt.ArrayLike, weights: npt.ArrayLike | None = None, rate: bool = False
+) -> Aum:
+    """Return AUM of binary labels, and its derivatives by the scores. O(n): nothing is sorted.
+
+    labels   1/0, 1/-1 or booleans; 1 is positive
+    scores   finite numbers, higher = more likely positive
+    weights  of events, above 0; 1 without
+    rate     each class has mass 1 (AUM.rate)
+
+    As `aum` of one breakpoint at 0 for each event, but by selection: FN(t) grows and FP(t) falls with a
+    threshold t on scores, so they cross once, at the smallest score c with mass(all at or below c) >=
+    mass(negatives), and AUM is the sum of the positives' way up to c and of the negatives' way down to it.
+
+    One class has no errors of the other kind: AUM is 0. Raises InputError: labels, scores or weights that
+    are none, lengths that differ, no events, rate with one class.
+
+    >>> aum_of_labels([1, 0, 1], [0.0, 1.0, 2.0]).value
+    1.0
+    >>> aum_of_labels([1, 0, 1], [0.0, 1.0, 2.0], rate=True).value
+    0.5
+    """
+    y = as_binary(as_array("labels", labels), OTHER_LABELS)
+    s = as_numbers("scores", scores) + 0.0  # -0.0 ties with 0.0
+    w = _NO_WEIGHTS if weights is None else as_weights(weights)
+    check_lengths(labels=y, scores=s, **({} if weights is None else {"weights": w}))
+    if not len(y):
+        raise InputError("labels are empty: AUM needs at least one event")
+    check_finite("scores", s)
+    p, n = class_masses(y, w)
+    if rate and not (p and n):
+        raise InputError(
+            f"all labels are {int(y[0])}: rates need events of both classes; take counts, or more events"
+        )
+    return aum_of_classes(y, s, w, rate)
+
+
+def aum_of_classes(
+    labels: Int8Array, scores: FloatArray, weights: FloatArray, rate: bool, together: bool = False
+) -> Aum:
+    """Return `aum_of_labels` of arrays that are of the right kinds, as learners call it again and again.
+
+    weights   float64[n], or float64[0] for 1
+    together  the derivatives of tied events of one class are those of all of them moving as one, shared by
+              mass: so an event of weight 2 is two events of weight 1
+    """
+    p, n = class_masses(labels, weights)
+    left, right = np.zeros(len(labels)), np.zeros(len(labels))
+    if not (p and n):
+        return Aum(0.0, left, right)
+    # of two classes, negatives have mass n p in all, and so have positives: whole numbers where counts are
+    unit = -math.frexp(max(p, n))[1]  # so that products of masses of any unit are in range
+    selecting = np.array([math.ldexp(p, unit), math.ldexp(n, unit)]) if rate else np.ones(2)
+    width = 8 if len(labels) < 100_000 else 16  # of bins, which are to be emptied
+    at = crossing(
+        scores.view(np.int64), labels, weights, selecting, n * selecting[0], width, np.empty(1 << width),
+        np.empty(len(labels), np.int64),
+    )  # fmt: skip
+    own = np.array([1.0 / n, 1.0 / p]) if rate else np.ones(2)
+    value = sums_about(float(scores[at]), labels, scores, weights, own, together, left, right)
+    return Aum(_finite(value), left, right)
+
+
+def sum_of_min(
+    predictions: npt.ArrayLike,
+    example: npt.ArrayLike,
+    breakpoint: npt.ArrayLike,  # noqa: A002
+    fp_diff: npt.ArrayLike,
+    fn_diff: npt.ArrayLike,
+    *,
+    rate: bool = False,
+) -> float:
+    """Return SM, the sum of min(FP, FN) over the intervals between distinct thresholds. O(B log B).
+
+    It counts intervals where AUM measures them: AUM is its continuous L1 relaxation (slides, "L1
+    relaxation interpretation"). Arguments and errors are those of `aum`.
+
+    >>> sum_of_min([1.0, -1.0], example=[0, 1], breakpoint=[0, 0], fp_diff=[1, 0], fn_diff=[0, -1])
+    1.0
+    """
+    totals = totals_of(as_breakpoints(predictions, example, breakpoint, fp_diff, fn_diff, rate))
+    return float(np.minimum(totals.fp, totals.fn)[1:-1].sum())
+
+
+def totals_of(given: Breakpoints) -> Totals:
+    """Return FP and FN of all examples by threshold. Raises InputError where one is negative. O(B log B)."""
+    rows = given.rows()
+    ordered = rows[:, THRESHOLD]
+    first = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > 0)
+    sums = [np.add.reduceat(rows[:, column], first) if len(first) else np.empty(0) for column in (FP, FN)]
+    fp = np.concatenate([[0.0], np.cumsum(sums[0])])
+    fn = np.concatenate([np.cumsum(-sums[1][::-1])[::-1], [0.0]])
+    for code, total, slack in ((FP_NEGATIVE, fp, given.slack[0]), (FN_NEGATIVE, fn, given.slack[1])):
+        negative = np.flatnonzero(total < -slack)
+        if len(negative):
+            raise given.refusal(code, float(ordered[first[min(int(negative[0]), len(first) - 1)]]))
+    return Totals(ordered[first], np.maximum(fp, 0.0), np.maximum(fn, 0.0))
+
+
+def class_masses(labels: Int8Array, weights: FloatArray) -> tuple[float, float]:
+    """Return the masses of positives and of negatives; weights as in `aum_of_classes`. O(n)."""
+    if not len(weights):
+        positives = int(np.count_nonzero(labels))
+        return float(positives), float(len(labels) - positives)
+    return float(weights[labels == 1].sum()), float(weights[labels == 0].sum())
+
+
+def as_breakpoints(
+    predictions: npt.ArrayLike,
+    example: npt.ArrayLike,
+    breakpoint: npt.ArrayLike,  # noqa: A002
+    fp_diff: npt.ArrayLike,
+    fn_diff: npt.ArrayLike,
+    rate: bool = False,
+) -> Breakpoints:
+    """Return what a caller handed over as arrays. Raises InputError."""
+    at = as_array("example", example)
+    if len(at) and at.dtype.kind not in "iu":
+        raise InputError(f"example is of type {at.dtype}: give whole numbers, the indices of predictions")
+    arrays = {"breakpoint": breakpoint, "fp_diff": fp_diff, "fn_diff": fn_diff}
+    numbers = {name: numbers_of(name, values) for name, values in arrays.items()}
+    check_lengths(example=at, **numbers)
+    f = numbers_of("predictions", predictions)
+    if not len(f):
+        raise InputError("predictions are empty: AUM needs at least one")
+    check_finite("predictions", f)
+    for name in ("fp_diff", "fn_diff"):
+        check_finite(name, numbers[name])
+    given = Breakpoints(f, np.require(at, np.int64, ["C", "W"]), **numbers)
+    return as_rates(given) if rate else given
+
+
+def as_rates(given: Breakpoints) -> Breakpoints:
+    """Return error functions divided by the totals at their far ends. Raises InputError where one is 0."""
+    fp, fn = float(given.fp_diff.sum()), 0.0 - float(given.fn_diff.sum())
+    for name, total, slack, end in zip(("FP", "FN"), (fp, fn), given.slack, ("+inf", "-inf"), strict=True):
+        if total <= slack:
+            raise InputError(
+                f"the total {name} at {end} is {total:g}: rates need errors of both kinds; take counts"
+            )
+    return given._replace(fp_diff=given.fp_diff / fp, fn_diff=given.fn_diff / fn)
+
+
+def numbers_of(name: str, values: npt.ArrayLike) -> FloatArray:
+    """Return an argument as float64[n] that kernels take. Raises InputError."""
+    array = as_array(name, values)
+    if array.dtype.kind not in "biuf" and len(array):
+        raise InputError(f"{name} is of type {array.dtype}: give finite numbers")
+    if array.ndim != 1:
+        raise InputError(f"{name} has the shape {array.shape}: give one dimension")
+    return np.require(array, np.float64, ["C", "W"])  # kernels are compiled for one kind of array
+
+
+def check_lengths(**arrays: npt.NDArray[Any]) -> None:
+    """Raise InputError unless all have one length, in one dimension."""
+    for name, array in arrays.items():
+        if array.ndim != 1:
+            raise InputError(f"{name} has the shape {array.shape}: give one dimension")
+    (first, reference), *others = arrays.items()
+    for name, array in others:
+        if len(array) != len(reference):
+            raise InputError(
+                f"{name} has {len(array):,} values and {first} has {len(reference):,}: they must be as many"
+            )
+
+
+def check_finite(name: str, values: FloatArray) -> None:
+    """Raise InputError where a value is no finite number."""
+    if not np.isfinite(values).all():
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise InputError(f"{name}[{at}] is {values[at]}: give finite numbers; leave the example out")
+
+
+def _finite(value: float) -> float:
+    if not np.isfinite(value):
+        raise InputError("AUM is beyond what a float holds; scale the predictions down")
+    return float(value)
+
+
+def _negative_example(given: Breakpoints, name: str) -> tuple[int | None, float]:
+    """Return the first example with an error function that is negative somewhere, and its least value."""
+    order = np.lexsort((given.breakpoint, given.example))
+    starts = np.flatnonzero(np.diff(given.example[order])) + 1
+    for mine in np.split(order, starts):
+        own = np.cumsum(given.fp_diff[mine]) if name == "FP" else np.cumsum(-given.fn_diff[mine][::-1])
+        if own.min(initial=0.0) < -1e-9 * np.abs(own).max(initial=0.0):
+            return int(given.example[mine[0]]), float(own.min())
+    return None, 0.0

@@ -1,0 +1,346 @@
+"""A linear model that descends AUM: features, steps, and when to stop (Hocking & Hillman 2021).
+
+Predictions are f = X w on features that are centred and scaled; AUM does not see a constant, so that w has no
+intercept, and centring matters for nothing but rounding. The gradient is X' times the mean of AUM's two
+derivatives by f.
+
+Binary labels. FN(t) grows and FP(t) falls, so that min(FP, FN) is integrated by its two tails, and
+
+    AUM(f) = min over t of  sum over positives of (t - f)+  +  sum over negatives of (f - t)+
+
+(the derivative by t is FN(t) - FP(t), 0 where they cross): the perceptron's loss with a free threshold,
+convex in f. With positives' breakpoints at a margin it is the hinge loss of a linear SVM; AUM of rates
+balances the classes. Error functions that are not monotone lose this: a minimum is local.
+
+Without a margin AUM(c f) = c AUM(f), and f = 0 is a minimum, which says nothing. There predictions have
+standard deviation 1 after every step, and what is minimised is AUM(f) / sd(f). (Weights of length 1 are not
+enough: where features depend on each other nearly, AUM is small along what they have not, and so is sd(f).)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ...arrays import FloatArray, Int8Array
+from ..features import check_size, ranges_of, sparse_squares
+from ..settings import check_choice, check_number, check_whole
+from .aum import Aum, aum_of_breakpoints, aum_of_classes
+from .error_functions import ErrorFunctions
+from .error_roc import ErrorRoc
+from .line_search import LineSearch, search_line
+
+Line = Literal["backtracking", "exact"]
+Criterion = Literal["aum", "auc"]
+
+_LEAST_STEP = 1e-12
+"""Of the first one: below it a step changes nothing but rounding."""
+
+
+class Scaling(NamedTuple):
+    """What is taken from features and what they are divided by: float64[d] each; 1 for a constant one."""
+
+    mean: FloatArray
+    scale: FloatArray
+
+
+def scaling_of(features: Any, weights: FloatArray | None = None) -> Scaling:
+    """Return mean and standard deviation of each column, dense or sparse, by weight of rows. O(values).
+
+    Raises InputError for a feature whose squares are no finite numbers.
+    """
+    n = features.shape[0]
+    check_size(*ranges_of(features))
+    w = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
+    mean = np.asarray(features.T @ w).ravel()
+    if sparse.issparse(features):
+        variance = sparse_squares(features.tocsr(), w, mean, 1.0)  # type: ignore[attr-defined]
+    else:
+        variance = np.einsum("ij,ij,i->j", features - mean, features - mean, w)
+    square = variance + mean**2
+    scale = np.sqrt(variance)
+    is_constant = scale <= 1e-10 * np.sqrt(square)  # by rounding, whatever the unit
+    return Scaling(mean, np.where(is_constant, np.inf, scale))
+
+
+class Design:
+    """Scaled features: predictions from weights, gradients from derivatives. A sparse matrix stays sparse."""
+
+    def __init__(self, features: Any, scaling: Scaling) -> None:
+        self._scaling = scaling
+        self._is_sparse = sparse.issparse(features)
+        self._matrix = features.tocsr() if self._is_sparse else (features - scaling.mean) / scaling.scale
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self._matrix.shape[0])
+
+    @property
+    def matrix(self) -> FloatArray:
+        """The scaled features of a dense matrix, float64[n, d]."""
+        return np.asarray(self._matrix)
+
+    def predictions(self, weights: FloatArray) -> FloatArray:
+        """Return X w, float64[n]. O(values)."""
+        if not self._is_sparse:
+            return np.asarray(self._matrix @ weights)
+        scaled = weights / self._scaling.scale
+        return np.asarray(self._matrix @ scaled) - float(self._scaling.mean @ scaled)
+
+    def gradient(self, derivatives: FloatArray) -> FloatArray:
+        """Return X' g, float64[d]. O(values)."""
+        if not self._is_sparse:
+            return np.asarray(self._matrix.T @ derivatives)
+        plain = np.asarray(self._matrix.T @ derivatives) - self._scaling.mean * derivatives.sum()
+        return np.asarray(plain / self._scaling.scale)
+
+
+class ErrorLoss:
+    """AUM of error functions."""
+
+    is_homogeneous = False
+
+    def __init__(self, errors: ErrorFunctions, rate: bool) -> None:
+        self._errors = errors
+        self._rate = rate
+
+    def aum(self, predictions: FloatArray) -> Aum:
+        """Return AUM and its derivatives. O(B log B)."""
+        return aum_of_breakpoints(self._errors.breakpoints(predictions, self._rate))
+
+    def line(self, predictions: FloatArray, direction: FloatArray) -> LineSearch:
+        """Return AUM along a line, to its first B crossings. O(B log B)."""
+        return search_line(self._errors.breakpoints(predictions, self._rate), direction)
+
+    def roc(self, predictions: FloatArray) -> ErrorRoc:
+        """Return the ROC curve: of rates, where AUM is. O(B log B)."""
+        return self._errors.roc(predictions).with_rates(self._rate)
+
+    def spread(self, values: FloatArray) -> tuple[FloatArray, float]:
+        """Return values less their mean, by mass, and their standard deviation."""
+        centred = values - values.mean()
+        return centred / len(values), float(np.sqrt(centred @ centred / len(values)))
+
+
+class LabelLoss(ErrorLoss):
+    """AUM of binary labels, int8[n] of 0 and 1, with weights, float64[n], or none, float64[0].
+
+    margin  where the positives' breakpoints are; 0: AUM is homogeneous, and predictions are normalised
+    """
+
+    def __init__(self, labels: Int8Array, weights: FloatArray, rate: bool, margin: float = 0.0) -> None:
+        errors = ErrorFunctions.of_labels(labels, weights if len(weights) else None)
+        super().__init__(replace(errors, breakpoint=np.asarray(margin * labels, np.float64)), rate)
+        self._plain = errors
+        self.is_homogeneous = not margin
+        self._labels = labels
+        self._weights = weights
+        self._shift = np.asarray(margin * labels, np.float64)
+
+    def aum(self, predictions: FloatArray) -> Aum:
+        """Return AUM and its derivatives, tied examples of one class moving as one. O(n)."""
+        return aum_of_classes(
+            self._labels, predictions - self._shift + 0.0, self._weights, self._rate, together=True
+        )
+
+    def roc(self, predictions: FloatArray) -> ErrorRoc:
+        """Return the ROC curve of predictions, without a margin: of rates, where AUM is. O(n log n)."""
+        return self._plain.roc(predictions).with_rates(self._rate)
+
+    def spread(self, values: FloatArray) -> tuple[FloatArray, float]:
+        """Return values less their mean, by mass, and their standard deviation."""
+        if not len(self._weights):
+            return super().spread(values)
+        share = self._weights / self._weights.sum()
+        centred = values - share @ values
+        return share * centred, float(np.sqrt(share @ centred**2))
+
+
+class Examples(NamedTuple):
+    """Features, and the loss of as many examples."""
+
+    design: Design
+    loss: ErrorLoss
+
+
+@dataclass(frozen=True)
+class DescentSettings:
+    """How to descend.
+
+    line          how long a step is: "exact" goes to the best of the first B crossings of thresholds,
+                  "backtracking" tries twice the step before, and halves it until AUM is lower
+    max_iter      steps at most
+    tol           stop where a step lowers AUM by less than this share of it
+    criterion     of the validation examples: which weights are kept
+    patience      stop after so many steps without a better criterion
+    """
+
+    line: Line = "backtracking"
+    max_iter: int = 100
+    tol: float = 1e-4
+    criterion: Criterion = "auc"
+    patience: int = 10
+
+
+def checked_settings(estimator: Any) -> DescentSettings:
+    """Return how an estimator is to descend. Raises ConfigError for a parameter that both estimators have."""
+    check_choice("rate", estimator.rate, (True, False))
+    check_choice("line_search", estimator.line_search, ("backtracking", "exact"))
+    check_choice("early_stopping", estimator.early_stopping, (None, "aum", "auc"))
+    check_whole("max_iter", estimator.max_iter, 0)
+    check_whole("n_iter_no_change", estimator.n_iter_no_change, 1)
+    check_number("tol", estimator.tol, 0.0, 1.0)
+    check_number("margin", estimator.margin, 0.0, 1e100)
+    return DescentSettings(
+        estimator.line_search,
+        estimator.max_iter,
+        estimator.tol,
+        estimator.early_stopping or "auc",
+        estimator.n_iter_no_change,
+    )
+
+
+@dataclass
+class Descent:
+    """What a descent came to.
+
+    weights   float64[d], of the best validation criterion, else the last
+    best      the step they are of, from 0
+    n_iter    steps made
+    reason    why it ended, in words
+    aum       of the training examples, after every step and before the first
+    valid_aum, valid_auc   of the validation examples likewise; empty without
+    """
+
+    weights: FloatArray
+    best: int = 0
+    n_iter: int = 0
+    reason: str = ""
+    aum: list[float] = field(default_factory=list)
+    valid_aum: list[float] = field(default_factory=list)
+    valid_auc: list[float] = field(default_factory=list)
+
+
+def descend(
+    train: Examples, start: FloatArray, settings: DescentSettings, valid: Examples | None = None
+) -> Descent:
+    """Descend AUM from `start`. O((B log B + values) steps), by `line` some times that."""
+    design, loss = train
+    weights = start
+    found = Descent(weights)
+    best, reach = -np.inf, 0.0
+    while True:
+        predictions = design.predictions(weights)
+        centred, deviation = loss.spread(predictions)
+        if loss.is_homogeneous and deviation:
+            weights, predictions, centred = weights / deviation, predictions / deviation, centred / deviation
+            deviation = 1.0
+        here = loss.aum(predictions)
+        found.aum.append(here.value)
+        if valid is not None:
+            criterion = _validate(valid, weights, settings, found)
+            if criterion > best:
+                best, found.best, found.weights = criterion, found.n_iter, weights
+        else:
+            found.best, found.weights = found.n_iter, weights
+        found.reason = _reason_to_stop(here, deviation, settings, found, valid is not None)
+        if found.reason:
+            return found
+        by_prediction = here.gradient - here.value * centred if loss.is_homogeneous else here.gradient
+        direction = -design.gradient(by_prediction)
+        change = design.predictions(direction)
+        _, change_deviation = loss.spread(change)
+        if not change_deviation:
+            found.reason = "stationary: the gradient is 0"
+            return found
+
+        def objective(
+            step: float, predictions: FloatArray = predictions, change: FloatArray = change
+        ) -> float:
+            moved = predictions + step * change
+            value = loss.aum(moved).value
+            return value / (loss.spread(moved)[1] or np.inf) if loss.is_homogeneous else value
+
+        if settings.line == "exact":
+            step = _best_crossing(loss, predictions, change)
+            value = objective(step)
+        else:
+            step, value = _backtracked(
+                objective, here.value, 2.0 * reach or 0.1 * deviation / change_deviation or 1.0
+            )
+        if not value < here.value * (1.0 - settings.tol):
+            found.reason = (
+                f"converged: no step along the gradient lowers AUM by more than {settings.tol:g} of it"
+            )
+            return found
+        reach = step
+        weights = weights + step * direction
+        found.n_iter += 1
+
+
+def _reason_to_stop(
+    here: Aum, deviation: float, settings: DescentSettings, found: Descent, has_valid: bool
+) -> str:
+    """Return why no further step is made, in words; "" where one is."""
+    if not deviation:
+        if here.value == 0.0 and not here.gradient.any():
+            return "degenerate: one class only, so that AUM is 0 and says nothing"
+        if found.n_iter or not found.weights.any():
+            return "degenerate: all predictions are equal, so that AUM is 0 and says nothing"
+    if here.value <= 1e-14 * deviation:
+        return (
+            "separable: AUM is 0 on the training examples and so is its gradient, nothing is left to descend"
+        )
+    if found.n_iter == settings.max_iter:
+        return f"max_iter: {settings.max_iter} steps were made"
+    if has_valid and found.n_iter - found.best >= settings.patience:
+        return (
+            f"early stopping: the validation {settings.criterion.upper()} has not improved for "
+            f"{settings.patience} steps"
+        )
+    return ""
+
+
+def _best_crossing(loss: ErrorLoss, predictions: FloatArray, change: FloatArray) -> float:
+    """Return the step to the best crossing; where AUM is 0, to the middle of where it is.
+
+    AUM is linear between crossings and, by sd(f), still has no minimum inside: where the ratio of a line that
+    is not negative and sd(f + s d) is stationary, it is greatest.
+    """
+    search = loss.line(predictions, change)
+    if search.best_aum <= 1e-14 * loss.spread(predictions)[1]:
+        return search.best_step
+    values = search.aum
+    if loss.is_homogeneous:
+        own, deviation = loss.spread(predictions)
+        _, rate = loss.spread(change)
+        variance = deviation**2 + 2.0 * search.steps * float(own @ change) + search.steps**2 * rate**2
+        values = values / np.sqrt(np.maximum(variance, 1e-300))
+    return float(search.steps[np.argmin(values)])
+
+
+def _backtracked(objective: Callable[[float], float], here: float, first: float) -> tuple[float, float]:
+    """Return a step that lowers the objective, and what it is there: the first one halved until it does.
+
+    Not the best one: a path of small steps passes by more weights to stop at.
+    """
+    step, value = first, objective(first)
+    while not value < here and step > _LEAST_STEP * first:
+        step /= 2.0
+        value = objective(step)
+    return step, value
+
+
+def _validate(valid: Examples, weights: FloatArray, settings: DescentSettings, found: Descent) -> float:
+    """Note AUM and AUC of the validation examples; return the criterion, more being better."""
+    predictions = valid.design.predictions(weights)
+    aum, auc = valid.loss.aum(predictions).value, valid.loss.roc(predictions).auc
+    found.valid_aum.append(aum)
+    found.valid_auc.append(np.nan if auc is None else auc)
+    if settings.criterion == "aum":
+        return -aum
+    return -1.0 if auc is None else auc

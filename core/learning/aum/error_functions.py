@@ -1,0 +1,342 @@
+"""Error functions of examples, as breakpoints: from tables by penalty, from breakpoints, from labels.
+
+The prediction of a changepoint problem is f = -log(lambda): a smaller penalty finds more changes, so that
+false positives come as f goes up and false negatives go. FP is 0 at f = -inf (lambda = inf: no change is
+found), FN is 0 at f = +inf (lambda = 0). Neither need be monotone (Hocking & Hillman 2021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...arrays import FloatArray, Int64Array
+from ...errors import InputError
+from ...events.inputs import OTHER_LABELS, as_array, as_binary, as_weights
+from .aum import (
+    Aum,
+    Breakpoints,
+    as_rates,
+    aum_of_breakpoints,
+    check_finite,
+    check_lengths,
+    numbers_of,
+    totals_of,
+)
+from .error_roc import ErrorRoc
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ErrorFunctions:
+    """FP and FN of n examples as functions of their predictions.
+
+    example     int64[B], ascending; an example may have none
+    breakpoint  float64[B], ascending and distinct within an example
+    fp_diff, fn_diff   float64[B], not both 0: by how much FP and FN change there as the prediction goes up
+    names       of the examples, for messages; their indices without
+
+    Make one by `of_breakpoints`, `of_penalties` or `of_labels`, which check it.
+    """
+
+    example: Int64Array
+    breakpoint: FloatArray
+    fp_diff: FloatArray
+    fn_diff: FloatArray
+    names: tuple[Hashable, ...]
+
+    @classmethod
+    def of_breakpoints(
+        cls,
+        example: npt.ArrayLike,
+        breakpoint: npt.ArrayLike,  # noqa: A002
+        fp_diff: npt.ArrayLike,
+        fn_diff: npt.ArrayLike,
+        names: Sequence[Hashable],
+    ) -> ErrorFunctions:
+        """Return functions by their breakpoints, in any order; those of an example at one place are merged.
+
+        names  of all examples, as range(n); `example` holds indices of it
+
+        Raises InputError, which names the example: no examples, an index of none, what is not finite, FP or
+        FN that is negative somewhere by more than rounding. O(B log B).
+        """
+        e = as_array("example", example)
+        if len(e) and e.dtype.kind not in "iu":
+            raise InputError(f"example is of type {e.dtype}: give whole numbers, the indices of examples")
+        v, dfp, dfn = (
+            numbers_of(*pair)
+            for pair in (("breakpoint", breakpoint), ("fp_diff", fp_diff), ("fn_diff", fn_diff))
+        )
+        check_lengths(example=e, breakpoint=v, fp_diff=dfp, fn_diff=dfn)
+        names = tuple(names)
+        if not names:
+            raise InputError("there are no examples: give at least one")
+        outside = np.flatnonzero((e < 0) | (e >= len(names)))
+        if len(outside):
+            raise InputError(
+                f"example[{outside[0]}] is {e[outside[0]]}, and there are {len(names):,} examples: give an "
+                f"index from 0 to {len(names) - 1:,}"
+            )
+        for name, values in (("breakpoint", v), ("fp_diff", dfp), ("fn_diff", dfn)):
+            bad = np.flatnonzero(~np.isfinite(values))
+            if len(bad):
+                raise InputError(
+                    f"example {names[e[bad[0]]]!r}: {name} {values[bad[0]]} is no finite number; leave the "
+                    "example out, or mend it"
+                )
+        merged = _merged(e.astype(np.int64), v, dfp, dfn)
+        found = cls(*merged, names)
+        found._check_not_negative()
+        return found
+
+    @classmethod
+    def of_penalties(
+        cls,
+        example: Iterable[Hashable],
+        min_log_lambda: npt.ArrayLike,
+        fp: npt.ArrayLike,
+        fn: npt.ArrayLike,
+        names: Sequence[Hashable] | None = None,
+        shift: bool = False,
+    ) -> ErrorFunctions:
+        """Return functions of f = -log(lambda) from a table: errors by example and interval of the penalty.
+
+        example         of each row, in any order
+        min_log_lambda  where the row's interval begins; it ends where the example's next one begins, the last
+                        at +inf. Each example has a row from -inf on
+        fp, fn          its errors there: counts, or masses
+        names           the examples wanted, in the order of the features; those of the table by default
+        shift           take away what FP is at lambda = inf and FN at lambda = 0, where they should be 0: an
+                        error that no penalty avoids. Without, they are refused
+
+        Raises InputError, which names the example. O(rows log rows).
+
+        >>> errors = ErrorFunctions.of_penalties(["a", "a", "b", "b"], [-np.inf, 1, -np.inf, 0],
+        ...                                      fp=[2, 0, 0, 0], fn=[0, 0, 0, 1])
+        >>> errors.breakpoint.tolist(), errors.fp_diff.tolist(), errors.fn_diff.tolist()
+        ([-1.0, -0.0], [2.0, 0.0], [0.0, -1.0])
+        """
+        found = [name.item() if isinstance(name, np.generic) else name for name in example]
+        begin, fps, fns = (
+            numbers_of(*pair) for pair in (("min_log_lambda", min_log_lambda), ("fp", fp), ("fn", fn))
+        )
+        check_lengths(example=np.empty(len(found)), min_log_lambda=begin, fp=fps, fn=fns)
+        names = tuple(dict.fromkeys(found) if names is None else names)
+        if not names:
+            raise InputError("there are no examples: the table of errors is empty")
+        index = {name: i for i, name in enumerate(names)}
+        if len(index) < len(names):
+            raise InputError("names has an example twice; name each once")
+        e = np.array([index.get(name, -1) for name in found], np.int64)
+        absent = np.setdiff1d(np.arange(len(names)), e)
+        if len(absent):
+            raise InputError(f"example {names[absent[0]]!r} has no row in the table of errors; leave it out")
+        _check_penalties(names, e, begin, fps, fns)
+        kept = np.flatnonzero(e >= 0)
+        rows = kept[np.lexsort((-begin[kept], e[kept]))]  # by prediction: the greatest penalty first
+        e, begin, fps, fns = e[rows], begin[rows], fps[rows], fns[rows]
+        first = np.diff(e, prepend=-1) > 0
+        last = np.append(first[1:], True)
+        _check_begins(names, e, begin, fps, fns, last)
+        if not shift:
+            _check_end(names, e, fps, first, "FP", "lambda = inf")
+            _check_end(names, e, fns, last, "FN", "lambda = 0")
+        at = np.flatnonzero(~last & (begin != np.append(begin[1:], np.nan)))
+        dfp, dfn = fps[at + 1] - fps[at], fns[at + 1] - fns[at]
+        return cls.of_breakpoints(e[at], -begin[at], dfp, dfn, names)
+
+    @classmethod
+    def of_labels(cls, labels: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> ErrorFunctions:
+        """Return those of binary labels: one breakpoint at 0 each. Raises InputError. O(n).
+
+        labels   1/0, 1/-1 or booleans
+        weights  above 0; 1 without
+        """
+        y = as_binary(as_array("labels", labels), OTHER_LABELS)
+        w = np.ones(len(y)) if weights is None else as_weights(weights)
+        check_lengths(labels=y, weights=w)
+        if not len(y):
+            raise InputError("labels are empty: there are no examples")
+        n = len(y)
+        return cls(np.arange(n), np.zeros(n), np.where(y, 0.0, w), np.where(y, -w, 0.0), tuple(range(n)))
+
+    def __len__(self) -> int:
+        """Return the number of examples."""
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"<ErrorFunctions: {len(self):,} examples, {len(self.example):,} breakpoints>"
+
+    @property
+    def totals(self) -> tuple[float, float]:
+        """FP of all examples at +inf, FN at -inf: what rates are divided by."""
+        return float(self.fp_diff.sum()), 0.0 - float(self.fn_diff.sum())
+
+    def take(self, examples: npt.ArrayLike) -> ErrorFunctions:
+        """Return the chosen examples, by index, in the order given, each once. Raises InputError. O(B)."""
+        chosen = as_indices("examples", examples, len(self))
+        place = np.full(len(self), -1)
+        place[chosen] = np.arange(len(chosen))
+        kept = np.flatnonzero(place[self.example] >= 0)
+        rows = kept[np.argsort(place[self.example[kept]], kind="stable")]
+        return ErrorFunctions(
+            place[self.example[rows]],
+            self.breakpoint[rows],
+            self.fp_diff[rows],
+            self.fn_diff[rows],
+            tuple(self.names[i] for i in chosen.tolist()),
+        )
+
+    def breakpoints(self, predictions: npt.ArrayLike, rate: bool = False) -> Breakpoints:
+        """Return all with predictions, float64[n], as `aum_of_breakpoints` takes them. Raises InputError."""
+        f = numbers_of("predictions", predictions)
+        if len(f) != len(self):
+            raise InputError(
+                f"there are {len(f):,} predictions and {len(self):,} examples; give one for each"
+            )
+        given = Breakpoints(f, self.example, self.breakpoint, self.fp_diff, self.fn_diff)
+        return as_rates(given) if rate else given
+
+    def aum(self, predictions: npt.ArrayLike, rate: bool = False) -> Aum:
+        """Return AUM of predictions and its derivatives, as the function `aum`. O(B log B)."""
+        return aum_of_breakpoints(self.breakpoints(predictions, rate))
+
+    def roc(self, predictions: npt.ArrayLike) -> ErrorRoc:
+        """Return the ROC curve of predictions. O(B log B)."""
+        return ErrorRoc(*totals_of(self.breakpoints(predictions)))
+
+    def errors(self, predictions: npt.ArrayLike) -> FloatArray:
+        """Return FP + FN of every example at its prediction, float64[n]. O(B).
+
+        At a breakpoint the error is that above it, as a penalty's interval includes its upper end.
+        """
+        f = self.breakpoints(predictions).predictions
+        check_finite("predictions", f)
+        above = self.breakpoint > f[self.example]
+        missed = np.bincount(self.example, np.where(above, -self.fn_diff, self.fp_diff), len(self))
+        return np.asarray(missed, np.float64)
+
+    def target_intervals(self) -> tuple[FloatArray, FloatArray]:
+        """Return low and high, float64[n] each: the predictions of every example with the fewest errors.
+
+        Where several intervals have as few, it is the widest. -inf and inf where there is no end: both, where
+        the example has no breakpoints. O(B).
+        """
+        low, high = np.full(len(self), -np.inf), np.full(len(self), np.inf)
+        starts = np.flatnonzero(np.diff(self.example, prepend=-1) > 0)
+        for rows in np.split(np.arange(len(self.example)), starts[1:]) if len(starts) else []:
+            edges = np.concatenate([[-np.inf], self.breakpoint[rows], [np.inf]])
+            errors = np.cumsum(np.append(-self.fn_diff[rows].sum(), self.fp_diff[rows] + self.fn_diff[rows]))
+            least = errors <= errors.min() + 1e-9 * np.abs(errors).max()
+            changes = np.flatnonzero(np.diff(np.concatenate([[False], least, [False]])))
+            begin, end = edges[changes[::2]], edges[changes[1::2]]
+            widest = int(np.argmax(end - begin))
+            e = self.example[rows[0]]
+            low[e], high[e] = begin[widest], end[widest]
+        return low, high
+
+    def _check_not_negative(self) -> None:
+        if not len(self.example):
+            return
+        starts = np.flatnonzero(np.diff(self.example, prepend=-1) > 0)
+        for rows in np.split(np.arange(len(self.example)), starts[1:]):
+            fp, fn = np.cumsum(self.fp_diff[rows]), np.cumsum(-self.fn_diff[rows][::-1])
+            for name, own, side in (("FP", fp, "-inf"), ("FN", fn, "+inf")):
+                if own.min() < -1e-9 * np.abs(own).max():
+                    named = self.names[self.example[rows[0]]]
+                    raise InputError(
+                        f"example {named!r}: {name} falls to {own.min():g} by its breakpoints, since it is 0 "
+                        f"at {side}; errors are counts, never negative: check the signs of its differences"
+                    )
+
+
+def as_indices(name: str, values: npt.ArrayLike, length: int) -> Int64Array:
+    """Return distinct indices below a length, in the order given. Raises InputError."""
+    array = as_array(name, values)
+    if array.ndim != 1 or (len(array) and array.dtype.kind not in "iu"):
+        raise InputError(f"{name} is of type {array.dtype} and shape {array.shape}: give whole numbers, (n,)")
+    outside = np.flatnonzero((array < 0) | (array >= length))
+    if len(outside):
+        raise InputError(
+            f"{name}[{outside[0]}] is {array[outside[0]]}: give indices from 0 to {length - 1:,}, each once"
+        )
+    found, counts = np.unique(array, return_counts=True)
+    if len(found) < len(array):
+        raise InputError(f"{name} has {found[counts > 1][0]} twice: give each index once")
+    return array.astype(np.int64)
+
+
+def _merged(
+    example: Int64Array, at: FloatArray, fp_diff: FloatArray, fn_diff: FloatArray
+) -> tuple[Int64Array, FloatArray, FloatArray, FloatArray]:
+    """Return breakpoints in order, those at one place as one, without those of no effect."""
+    order = np.lexsort((at, example))
+    e, v, dfp, dfn = example[order], at[order], fp_diff[order], fn_diff[order]
+    if len(order):
+        first = np.flatnonzero(np.append(True, (np.diff(e) > 0) | (np.diff(v) > 0)))
+        e, v, dfp, dfn = e[first], v[first], np.add.reduceat(dfp, first), np.add.reduceat(dfn, first)
+    kept = (dfp != 0.0) | (dfn != 0.0)
+    return e[kept], v[kept], dfp[kept], dfn[kept]
+
+
+def _check_penalties(
+    names: tuple[Hashable, ...], example: Int64Array, begin: FloatArray, fp: FloatArray, fn: FloatArray
+) -> None:
+    """Raise InputError for rows of the wanted examples that are no numbers, or negative counts."""
+    for name, values, bad in (
+        ("min_log_lambda", begin, np.isnan(begin) | (begin == np.inf)),
+        ("fp", fp, ~np.isfinite(fp) | (fp < 0)),
+        ("fn", fn, ~np.isfinite(fn) | (fn < 0)),
+    ):
+        rows = np.flatnonzero(bad & (example >= 0))
+        if len(rows):
+            wanted = "a number, or -inf" if name == "min_log_lambda" else "a finite number from 0 on"
+            raise InputError(
+                f"example {names[example[rows[0]]]!r}: {name} is {values[rows[0]]} in row {rows[0]}; "
+                f"give {wanted}"
+            )
+
+
+def _check_end(
+    names: tuple[Hashable, ...],
+    example: Int64Array,
+    errors: FloatArray,
+    ends: npt.NDArray[Any],
+    name: str,
+    where: str,
+) -> None:
+    wrong = np.flatnonzero(ends & (errors != 0.0))
+    if len(wrong):
+        raise InputError(
+            f"example {names[example[wrong[0]]]!r}: {name} is {errors[wrong[0]]:g} at {where} and should be "
+            "0; shift=True takes away what no penalty avoids, else leave the example out"
+        )
+
+
+def _check_begins(
+    names: tuple[Hashable, ...],
+    example: Int64Array,
+    begin: FloatArray,
+    fp: FloatArray,
+    fn: FloatArray,
+    last: npt.NDArray[Any],
+) -> None:
+    """Raise InputError where an example has no row from -inf on, or two rows that contradict each other."""
+    lacking = np.flatnonzero(last & (begin != -np.inf))
+    if len(lacking):
+        raise InputError(
+            f"example {names[example[lacking[0]]]!r} has no row from min_log_lambda = -inf on (lambda = 0): "
+            f"its least is {begin[lacking[0]]:g}"
+        )
+    same = np.flatnonzero(
+        ~last[:-1] & (begin[1:] == begin[:-1]) & ((fp[1:] != fp[:-1]) | (fn[1:] != fn[:-1]))
+    )
+    if len(same):
+        raise InputError(
+            f"example {names[example[same[0]]]!r} has two rows from min_log_lambda = {begin[same[0]]:g} on, "
+            "with different errors; keep one"
+        )

@@ -1,0 +1,124 @@
+"""The ROC curve of error functions, which may loop (Hocking & Hillman 2021).
+
+A point is what all examples together have when a constant t is added to their predictions: FP(t) and FN(t),
+constant between thresholds. Where error functions are not monotone, the curve goes back and forth: its area
+counts what is encircled twice, and what is encircled the other way negatively, so it can be above 1.
+
+AUM = 0 says that at every t there is no FP or no FN, so that the curve runs along the axes through (0, 1):
+its AUC is 1. One exception: where at one threshold FP begins and FN ends, the curve cuts the corner in a
+slope. Two equal predictions of both classes have AUM 0 and AUC 1/2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...arrays import FloatArray, Int64Array
+from .aum import as_breakpoints, totals_of
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ErrorRoc:
+    """The ROC curve of error functions: points from t = -inf, where FP is 0, to +inf, where FN is 0.
+
+    thresholds  float64[q], ascending; point i is of the interval from thresholds[i - 1] to thresholds[i]
+    fp, fn      float64[q + 1]
+    """
+
+    thresholds: FloatArray
+    fp: FloatArray
+    fn: FloatArray
+
+    def __len__(self) -> int:
+        """Return the number of points."""
+        return len(self.fp)
+
+    def __repr__(self) -> str:
+        return f"<ErrorRoc: {len(self):,} points, AUC {self.auc}, AUM {self.aum:g}>"
+
+    @property
+    def low(self) -> FloatArray:
+        """Where the interval of each point begins."""
+        return np.concatenate([[-np.inf], self.thresholds])
+
+    @property
+    def high(self) -> FloatArray:
+        """Where the interval of each point ends."""
+        return np.concatenate([self.thresholds, [np.inf]])
+
+    @property
+    def fpr(self) -> FloatArray:
+        """FP by what it is at +inf: 0 at the first point, 1 at the last. NaN where that is 0."""
+        return self.fp / self.fp[-1] if self.fp[-1] else np.full(len(self), np.nan)
+
+    @property
+    def tpr(self) -> FloatArray:
+        """One less FN by what it is at -inf: 0 at the first point, 1 at the last. NaN where that is 0."""
+        return 1.0 - self.fn / self.fn[0] if self.fn[0] else np.full(len(self), np.nan)
+
+    @property
+    def auc(self) -> float | None:
+        """The area under the points in their order, by trapezoids with sign; None without FP or FN."""
+        if not (self.fp[-1] and self.fn[0]):
+            return None
+        return float(np.diff(self.fpr) @ (self.tpr[1:] + self.tpr[:-1]) / 2.0)
+
+    @property
+    def aum(self) -> float:
+        """The area under min(FP, FN) between the first and the last threshold."""
+        return float(np.diff(self.thresholds) @ np.minimum(self.fp, self.fn)[1:-1])
+
+    def with_rates(self, rate: bool = True) -> ErrorRoc:
+        """Return the curve with FP by its end and FN by its beginning; without one of them, this one."""
+        if not (rate and self.fp[-1] and self.fn[0]):
+            return self
+        return ErrorRoc(self.thresholds, self.fpr, self.fn / self.fn[0])
+
+    @property
+    def errors(self) -> FloatArray:
+        """FP + FN of each point."""
+        return self.fp + self.fn
+
+    @property
+    def best(self) -> Int64Array:
+        """The points with the fewest errors."""
+        errors = self.errors
+        return np.flatnonzero(errors <= errors.min() + 1e-9 * errors.max())
+
+    @property
+    def best_interval(self) -> tuple[float, float]:
+        """The widest interval of constants with the fewest errors, neighbours taken as one."""
+        best = self.best
+        runs = np.split(best, np.flatnonzero(np.diff(best) > 1) + 1)
+        ends = [(float(self.low[run[0]]), float(self.high[run[-1]])) for run in runs]
+        return max(ends, key=lambda pair: pair[1] - pair[0])
+
+    @property
+    def best_constant(self) -> float:
+        """A constant with the fewest errors: the middle of `best_interval`, 1 beyond an end that is alone."""
+        low, high = self.best_interval
+        if np.isfinite(low) and np.isfinite(high):
+            return low + (high - low) / 2.0
+        return low + 1.0 if np.isfinite(low) else high - 1.0 if np.isfinite(high) else 0.0
+
+
+def roc_of_error_functions(
+    predictions: npt.ArrayLike,
+    example: npt.ArrayLike,
+    breakpoint: npt.ArrayLike,  # noqa: A002
+    fp_diff: npt.ArrayLike,
+    fn_diff: npt.ArrayLike,
+) -> ErrorRoc:
+    """Return the ROC curve of error functions given by breakpoints. O(B log B).
+
+    Arguments and errors are those of `aum`.
+
+    >>> roc = roc_of_error_functions([1.0, -1.0], [0, 1], [0, 0], fp_diff=[1, 0], fn_diff=[0, -1])
+    >>> roc.fpr.tolist(), roc.tpr.tolist(), roc.auc, roc.aum
+    ([0.0, 1.0, 1.0], [0.0, 0.0, 1.0], 0.0, 2.0)
+    """
+    totals = totals_of(as_breakpoints(predictions, example, breakpoint, fp_diff, fn_diff))
+    return ErrorRoc(*totals)

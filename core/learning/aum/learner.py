@@ -1,0 +1,340 @@
+"""`AumLearner`: AUM learnt online, in river's way.
+
+What the mathematics allows. AUM is no sum over events: what an event adds depends on the order of all the
+others, so there is no loss of one event to descend. It is a loss of a window. The learner keeps the last
+`window` instances and after every `every` of them makes one step along the gradient of their AUM, O(k log k)
+time at most and O(k) by selection, spread over those instances. It is AUM of rates with a margin, which is
+convex and not least at constant scores (`descent`). An instance that comes twice counts twice.
+
+A probability is needed beside a score: that of two normal distributions of one variance, as the scores of
+both classes have them in the window (linear discriminant analysis on one number).
+
+Several classes: one model for each against the others, and their probabilities divided by their sum.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import deque
+from collections.abc import Hashable, Mapping
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ...arrays import FloatArray, Int64Array
+from ...encoding.fields import Reader, packed_array, packed_text
+from ...encoding.frames import framed, unframed
+from ...encoding.json import read_object, reading, whole
+from ...errors import ConfigError, InputError
+from ..features import Column, columns_head, columns_of, columns_of_head
+from ..settings import check_number, check_whole
+from .aum import aum_of_classes
+
+MAGIC = b"RSAL"
+VERSION = 1
+_STATE = "the state of an AumLearner"
+
+_NO_WEIGHTS = np.empty(0)
+_ROOM = 256
+_LEAST_SLOPE = 1e-6
+MARGIN = 1.0
+"""Between the scores of both classes."""
+
+
+class _Model:
+    """A score: weights of the scaled columns; and the probability that it stands for."""
+
+    def __init__(self) -> None:
+        self.weights = np.zeros(0)
+        self.coefficients: list[float] = []
+        self.slope = 0.0
+        self.offset = 0.0
+
+    def probability(self, score: float) -> float:
+        odds = self.slope * score + self.offset
+        return 1.0 / (1.0 + math.exp(-odds)) if odds > -700.0 else 0.0
+
+
+class _Chunk(NamedTuple):
+    """The instances between two steps: columns and values one after another, how many each has, labels."""
+
+    columns: Any
+    values: FloatArray
+    sizes: Any
+    labels: list[Hashable]
+
+
+def _chunk_of(rows: list[list[tuple[int, float]]], labels: list[Hashable]) -> _Chunk:
+    cells = list(chain.from_iterable(rows))
+    columns = np.fromiter((column for column, _ in cells), np.int64, len(cells))
+    values = np.fromiter((value for _, value in cells), np.float64, len(cells))
+    return _Chunk(columns, values, np.fromiter(map(len, rows), np.int64, len(rows)), labels)
+
+
+def _rows_of(chunk: _Chunk) -> list[list[tuple[int, float]]]:
+    cells = list(zip(chunk.columns.tolist(), chunk.values.tolist(), strict=True))
+    ends = np.cumsum(chunk.sizes).tolist()
+    return [cells[start:end] for start, end in pairwise([0, *ends])]
+
+
+def _read_chunk(reader: Reader, labels: list[Hashable], columns: int) -> _Chunk:
+    """Return the next chunk of a state. ValueError for one that cannot be."""
+    places, values = reader.counted_array("<i8"), reader.counted_array("<f8")
+    sizes, classes = reader.counted_array("<i8"), reader.counted_array("<i8")
+    if len(places) != len(values) or len(sizes) != len(classes) or not np.isfinite(values).all():
+        raise ValueError("a step has parts of different lengths, or values that are no numbers")
+    if (sizes < 0).any() or (sizes > len(values)).any() or sizes.sum() != len(values):
+        raise ValueError("a step has instances of impossible sizes")
+    for each, end in ((places, columns), (classes, len(labels))):
+        if len(each) and not 0 <= each.min() <= each.max() < end:
+            raise ValueError("a step names a column or a class that is not there")
+    return _Chunk(places, values, sizes, [labels[place] for place in classes.tolist()])
+
+
+def _stored_label(label: object) -> Any:
+    """Return a class as JSON keeps it."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, bool | int | str) or (isinstance(label, float) and math.isfinite(label)):
+        return label
+    raise InputError(f"the class {label!r} cannot be kept in a state: give text, a number or a bool")
+
+
+class AumLearner:
+    """A linear classifier that lowers AUM of the last instances: `learn_one`, `predict_proba_one`.
+
+    window  instances that a step looks at: a multiple of `every`
+    every   a step after so many
+    step    how far one goes: times the gradient
+
+    Numbers are scaled to mean 0 and variance 1, as all instances so far have them; a missing one is the mean.
+    Text is one-hot. Memory is that of the window: a text that is no longer in it is forgotten.
+
+    Raises ConfigError for a setting, InputError for a feature that is neither a finite number nor text.
+
+    >>> learner = AumLearner(window=70, every=7)
+    >>> for i in range(700):
+    ...     learner.learn_one({"x": float(i % 7)}, i % 7 > 3)
+    >>> learner.predict_proba_one({"x": 6.0})[True] > 0.9 > 0.1 > learner.predict_proba_one({"x": 0.0})[True]
+    True
+    """
+
+    def __init__(self, window: int = 1000, every: int = 20, step: float = 0.3) -> None:
+        check_whole("every", every, 1)
+        check_whole("window", window, 2)
+        check_number("step", step, 0.0, 1000.0)
+        if window % every:
+            raise ConfigError(f"window={window} is no multiple of every={every}; give one that is")
+        self.window = window
+        self.every = every
+        self.step = step
+        self._columns: dict[Column, int] = {}
+        self._rows: list[list[tuple[int, float]]] = []
+        self._labels: list[Hashable] = []
+        self._chunks: deque[_Chunk] = deque(maxlen=window // every)
+        self._classes: dict[Hashable, None] = {}
+        self._models: dict[Hashable, _Model] = {}
+        self._count, self._mean, self._square = np.zeros((3, 0))  # of numbers; 0 times for text
+        self._means: list[float] = []
+
+    def to_bytes(self) -> bytes:
+        """Return what `from_bytes` goes on from: 16 bytes a value of the window, and 8 times a column's size.
+
+        Raises InputError for a class that is neither a bool, a number nor text.
+        """
+        classes = list(self._classes)
+        known = {(type(label), label): place for place, label in enumerate(classes)}
+
+        def places(labels: list[Hashable]) -> Int64Array:
+            for label in labels:
+                if (type(label), label) not in known:
+                    known[type(label), label] = len(known)
+            return np.array([known[type(label), label] for label in labels], np.int64)
+
+        waiting = _chunk_of(self._rows, self._labels)
+        windows = [
+            part
+            for chunk in (*self._chunks, waiting)
+            for part in (
+                packed_array(chunk.columns, "<i8"),
+                packed_array(chunk.values, "<f8"),
+                packed_array(chunk.sizes, "<i8"),
+                packed_array(places(chunk.labels), "<i8"),
+            )
+        ]
+        moments = (self._count, self._mean, self._square, np.array(self._means))
+        of_models = [
+            part
+            for model in self._models.values()
+            for part in (
+                packed_array(model.weights, "<f8"),
+                packed_array(np.array(model.coefficients), "<f8"),
+                packed_array(np.array([model.slope, model.offset]), "<f8"),
+            )
+        ]
+        head = {
+            "window": self.window,
+            "every": self.every,
+            "step": self.step,
+            "columns": columns_head(self._columns),
+            "labels": [_stored_label(label) for _, label in known],
+            "classes": len(classes),
+            "chunks": len(self._chunks),
+            "models": [_stored_label(label) for label in self._models],
+        }
+        parts = [packed_text(json.dumps(head)), *windows, *(packed_array(each, "<f8") for each in moments)]
+        return framed(MAGIC, VERSION, b"".join([*parts, *of_models]))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> AumLearner:
+        """Return the learner that these bytes were made of. Raises a `WireError` for any other bytes."""
+        reader = Reader(unframed(data, MAGIC, VERSION, _STATE))
+        with reading(_STATE):
+            head = read_object(reader.text(), _STATE)
+            learner = cls(whole(head["window"]), whole(head["every"]), head["step"])
+            learner._columns = columns_of_head(head["columns"])
+            labels = [_stored_label(label) for label in head["labels"]]
+            steps = whole(head["chunks"], 0, learner.window // learner.every)
+            *learned, waiting = (_read_chunk(reader, labels, len(learner._columns)) for _ in range(steps + 1))
+            if len(waiting.labels) >= learner.every or any(
+                len(chunk.labels) != learner.every for chunk in learned
+            ):
+                raise ValueError("a step is of another size")
+            learner._chunks.extend(learned)
+            learner._rows, learner._labels = _rows_of(waiting), waiting.labels
+            learner._classes = dict.fromkeys(labels[: whole(head["classes"], 0, len(labels))])
+            moments = [reader.counted_array("<f8") for _ in range(4)]
+            learner._count, learner._mean, learner._square = moments[:3]
+            learner._means = moments[3].tolist()
+            sizes = {len(each) for each in moments}
+            for label in head["models"]:
+                model = learner._models[_stored_label(label)] = _Model()
+                model.weights, coefficients = reader.counted_array("<f8"), reader.counted_array("<f8")
+                model.coefficients = coefficients.tolist()
+                model.slope, model.offset = reader.counted_array("<f8").tolist()
+                sizes |= {len(model.weights), len(coefficients)}
+            reader.end()
+            if len(sizes) > 1 or max(sizes) > len(learner._columns):
+                raise ValueError("its columns have different lengths")
+        return learner
+
+    def learn_one(self, x: Mapping[str, Any], y: Hashable) -> None:
+        """Take in an instance; every so many of them make a step."""
+        if y is None or y != y:
+            raise InputError(f"the label is {y!r}: every instance needs a class; leave it out")
+        known = self._columns
+        self._rows.append([(known.setdefault(name, len(known)), value) for name, value in columns_of(x)])
+        self._labels.append(y)
+        if len(self._rows) == self.every:
+            self._chunks.append(_chunk_of(self._rows, self._labels))
+            self._rows, self._labels = [], []
+            self._step()
+
+    def predict_proba_one(self, x: Mapping[str, Any]) -> dict[Any, float]:
+        """Return the probability of every class seen; empty before the first step. O(features)."""
+        if not self._models:
+            return {}
+        means, found = self._means, []
+        for name, value in columns_of(x):
+            column = self._columns.get(name)
+            if column is not None and column < len(means):  # else it has no weight yet
+                found.append((column, value - means[column]))
+        odds = {}
+        for label, model in self._models.items():
+            coefficients = model.coefficients
+            score = 0.0
+            for column, value in found:
+                score += coefficients[column] * value
+            odds[label] = model.probability(score)
+        if len(odds) == 1:
+            ((label, p),) = odds.items()
+            return {False: 1.0 - p, True: p} if label == 1 else {label: 1.0}
+        total = sum(odds.values())
+        return {label: p / total if total else 1.0 / len(odds) for label, p in odds.items()}
+
+    def predict_one(self, x: Mapping[str, Any]) -> Any:
+        """Return the most probable class; None before the first step."""
+        probabilities = self.predict_proba_one(x)
+        return max(probabilities, key=lambda label: probabilities[label]) if probabilities else None
+
+    def _step(self) -> None:
+        """Take the moments of what is new, and move every model."""
+        self._forget()
+        self._learn_moments(self._chunks[-1])
+        size = len(self._columns)
+        deviation = np.sqrt(self._square / np.maximum(self._count, 1.0))
+        inverse = np.where(self._count == 0.0, 1.0, 1.0 / np.where(deviation > 0.0, deviation, np.inf))
+        columns, values, sizes = (np.concatenate(part) for part in list(zip(*self._chunks, strict=True))[:3])
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        scaled = (values - self._mean[columns]) * inverse[columns]
+        matrix = sparse.csr_matrix((scaled, columns, ends), (len(sizes), size))
+        labels = [y for chunk in self._chunks for y in chunk.labels]
+        self._means = self._mean.tolist()
+        self._classes.update(dict.fromkeys(labels))
+        are_two = all(label in (0, 1) for label in self._classes)
+        for label in [True] if are_two else self._classes:
+            self._models.setdefault(label, _Model())
+        for label, model in self._models.items():
+            model.weights = np.append(model.weights, np.zeros(size - len(model.weights)))
+            positive = np.fromiter((y == label for y in labels), np.int8, len(labels))
+            self._move(model, matrix, positive)
+            model.coefficients = (model.weights * inverse).tolist()
+
+    def _move(self, model: _Model, matrix: Any, positive: Any) -> None:
+        """Make one step along the gradient, and fit the probabilities anew."""
+        mass = int(positive.sum())
+        scores = np.asarray(matrix @ model.weights)
+        if not 0 < mass < len(positive):  # one class: AUM is 0 and says nothing, but how many there are does
+            odds = math.log((mass + 1) / (len(positive) - mass + 1))
+            model.offset = odds - model.slope * float(scores.mean())
+            return
+        shifted = scores - positive * MARGIN + 0.0
+        loss = aum_of_classes(positive, shifted, _NO_WEIGHTS, rate=True, together=True)
+        model.weights = model.weights - self.step * np.asarray(matrix.T @ loss.gradient)
+        scores = np.asarray(matrix @ model.weights)
+        above, below = scores[positive == 1], scores[positive == 0]
+        variance = float(mass * above.var() + (len(scores) - mass) * below.var()) / len(scores)
+        gap = float(above.mean() - below.mean())
+        model.slope = max(gap / max(variance, 1e-3), _LEAST_SLOPE)  # scores keep their order
+        middle = float(above.mean() + below.mean()) / 2.0
+        model.offset = math.log(mass / (len(scores) - mass)) - model.slope * middle
+
+    def _learn_moments(self, new: _Chunk) -> None:
+        """Take new rows into count, mean and sum of squared deviations of every number (Chan et al.)."""
+        size = len(self._columns)
+        moments = (self._count, self._mean, self._square)
+        old_count, old_mean, old_square = (np.append(each, np.zeros(size - len(each))) for each in moments)
+        is_number = np.fromiter((isinstance(name, str) for name in self._columns), bool, size)
+        count = np.bincount(new.columns, minlength=size) * is_number
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = np.where(count > 0, np.bincount(new.columns, new.values, size) / count, old_mean)
+            apart = (new.values - mean[new.columns]) ** 2
+            total = old_count + count
+            share = np.where(count > 0, count / total, 0.0)
+        square = np.bincount(new.columns, apart, size) * is_number
+        self._count = total
+        self._mean = old_mean + (mean - old_mean) * share
+        self._square = old_square + square + (mean - old_mean) ** 2 * old_count * share
+
+    def _forget(self) -> None:
+        """Leave out texts that no instance of the window has, once they are many."""
+        live = np.unique(np.concatenate([chunk.columns for chunk in self._chunks]))
+        if len(self._columns) <= 2 * len(live) + _ROOM:
+            return
+        is_live = np.zeros(len(self._columns), bool)
+        is_live[live] = True
+        kept = [i for name, i in self._columns.items() if isinstance(name, str) or is_live[i]]
+        place = np.full(len(self._columns), -1)
+        place[kept] = np.arange(len(kept))
+        self._columns = {name: int(place[i]) for name, i in self._columns.items() if place[i] >= 0}
+        for _ in range(len(self._chunks)):
+            chunk = self._chunks.popleft()
+            self._chunks.append(chunk._replace(columns=place[chunk.columns]))
+        held = np.array([i for i in kept if i < len(self._count)], np.int64)
+        moments = (self._count, self._mean, self._square)
+        self._count, self._mean, self._square = (moment[held] for moment in moments)
+        for model in self._models.values():
+            model.weights = model.weights[held]

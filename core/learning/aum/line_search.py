@@ -1,0 +1,236 @@
+"""AUM along a line of predictions, exactly (the line search of Fowler & Hocking, in the R package aum).
+
+As predictions move by s times a direction, each threshold t_b - s d_b is a line in s. Between two crossings
+of lines the order of thresholds stays, and AUM is linear in s: it is the sum over neighbours r, r + 1 in that
+order of (t_{r+1} - t_r) m_{r+1}, m = min(FP, FN) between them, so its slope is a sum over lines of
+-d_r (m_r - m_{r+1}). Where neighbours cross, one m changes.
+
+Invariant
+    Lines are in the order of their thresholds right after the step reached. A tournament over neighbours
+    holds where each pair crosses next (inf where it never does), so the least is found in O(1) and replaced
+    in O(log B). A pair that has crossed never does again. Lines that meet in one point are turned round at
+    once. Lines that are the same are one.
+
+AUC is kept beside, since a crossing changes one point of the ROC curve: it is constant between crossings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...arrays import FloatArray
+from ...kernels.compile import entry
+from ..settings import check_whole
+from .aum import Breakpoints, as_breakpoints, aum_of_breakpoints, check_finite, check_lengths, numbers_of
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LineSearch:
+    """AUM along a line: linear between the steps given.
+
+    steps  float64[k], from 0 upwards: where thresholds cross
+    aum    float64[k], at each step
+    slope  float64[k], of AUM right after each step
+    auc    float64[k], from each step to the next; NaN without FP or FN
+    is_complete  no thresholds cross after the last step, so that the last slope holds for ever
+
+    >>> line = aum_line_search([1.0, -1.0], [-1.0, 1.0], [0, 1], [0, 0], [1, 0], [0, -1])
+    >>> line.steps.tolist(), line.aum.tolist(), line.slope.tolist(), line.auc.tolist()
+    ([0.0, 1.0], [2.0, 0.0], [-2.0, 0.0], [0.0, 1.0])
+    >>> line.best_step, line.best_aum
+    (2.0, 0.0)
+    """
+
+    steps: FloatArray
+    aum: FloatArray
+    slope: FloatArray
+    auc: FloatArray
+    is_complete: bool
+
+    def __len__(self) -> int:
+        """Return the number of steps."""
+        return len(self.steps)
+
+    def __repr__(self) -> str:
+        return f"<LineSearch: {len(self):,} steps to {self.steps[-1]:g}, best AUM {self.best_aum:g}>"
+
+    @property
+    def best_aum(self) -> float:
+        """The least AUM."""
+        return float(self.aum.min())
+
+    @property
+    def best_step(self) -> float:
+        """The step of the least AUM: the middle of where it is that small, first time.
+
+        At a crossing thresholds are tied; where AUM stays as small beyond it, the middle is better. Twice the
+        last step, where nothing crosses any more.
+        """
+        at = int(np.argmin(self.aum))
+        end = at
+        while end + 1 < len(self.steps) and self.aum[end + 1] <= self.aum[at]:
+            end += 1
+        begin, stop = float(self.steps[at]), float(self.steps[end])
+        if end + 1 == len(self.steps) and self.is_complete and self.slope[end] <= 0.0:
+            return 2.0 * stop
+        return (begin + stop) / 2.0
+
+    @property
+    def best_auc_step(self) -> float:
+        """The middle of the first interval of steps with the greatest AUC; twice the last step at the end."""
+        at = int(np.nanargmax(self.auc)) if not np.isnan(self.auc).all() else 0
+        begin = float(self.steps[at])
+        return (begin + float(self.steps[at + 1])) / 2.0 if at + 1 < len(self.steps) else 2.0 * begin
+
+
+def aum_line_search(
+    predictions: npt.ArrayLike,
+    direction: npt.ArrayLike,
+    example: npt.ArrayLike,
+    breakpoint: npt.ArrayLike,  # noqa: A002
+    fp_diff: npt.ArrayLike,
+    fn_diff: npt.ArrayLike,
+    *,
+    rate: bool = False,
+    max_crossings: int | None = None,
+) -> LineSearch:
+    """Return AUM of predictions + s * direction for s >= 0, up to so many crossings of thresholds.
+
+    direction      n numbers: for descent, minus the gradient
+    max_crossings  of neighbours, B by default; there are up to B (B - 1) / 2
+
+    The other arguments and errors are those of `aum`. O((B + crossings) log B).
+    """
+    given = as_breakpoints(predictions, example, breakpoint, fp_diff, fn_diff, rate)
+    d = numbers_of("direction", direction)
+    check_lengths(predictions=given.predictions, direction=d)
+    check_finite("direction", d)
+    if max_crossings is not None:
+        check_whole("max_crossings", max_crossings, 0)
+    return search_line(given, d, max_crossings)
+
+
+def search_line(given: Breakpoints, direction: FloatArray, max_crossings: int | None = None) -> LineSearch:
+    """Return the line search of arrays that are of the right kinds, as learners call it again and again."""
+    aum_of_breakpoints(given)  # refuses totals that are negative
+    slopes = -direction[given.example]
+    at = given.breakpoint - given.predictions[given.example]
+    order = np.lexsort((slopes, at))
+    at, slopes, fp, fn = (array[order] for array in (at, slopes, given.fp_diff, given.fn_diff))
+    if len(at):  # the same line is one line
+        first = np.flatnonzero(np.append(True, (np.diff(at) > 0) | (np.diff(slopes) > 0)))
+        at, slopes = at[first], slopes[first]
+        fp, fn = np.add.reduceat(fp, first), np.add.reduceat(fn, first)
+    count = len(at)
+    limit = len(given.example) if max_crossings is None else max_crossings
+    leaves = 1 << max(count - 1, 1).bit_length()
+    steps, aum, slope, auc = np.zeros((4, min(limit, count * (count - 1) // 2) + 1))
+    found, is_complete = walk(
+        at, slopes, fp, fn, np.zeros(count + 1), np.zeros(count + 1), np.full(2 * leaves, np.inf),
+        limit, steps, aum, slope, auc,
+    )  # fmt: skip
+    return LineSearch(steps[:found], aum[:found], slope[:found], auc[:found], bool(is_complete))
+
+
+@entry
+def walk(
+    at: FloatArray,
+    slopes: FloatArray,
+    fp_diff: FloatArray,
+    fn_diff: FloatArray,
+    fp: FloatArray,
+    fn: FloatArray,
+    tournament: FloatArray,
+    limit: int,
+    steps: FloatArray,
+    aum: FloatArray,
+    slope: FloatArray,
+    auc: FloatArray,
+) -> tuple[int, bool]:
+    """Go from crossing to crossing; return how many steps were written, and whether none is left.
+
+    at, slopes, fp_diff, fn_diff  float64[B], lines in order; they are permuted
+    fp, fn      float64[B + 1], scratch: totals below line r
+    tournament  float64[2 * leaves], inf: leaf r says where the lines r and r + 1 cross
+    steps, aum, slope, auc  written
+    """
+    count = len(at)
+    leaves = len(tournament) // 2
+    fp[0] = fn[count] = 0.0
+    for r in range(count):
+        fp[r + 1] = fp[r] + fp_diff[r]
+    for r in range(count - 1, -1, -1):
+        fn[r] = fn[r + 1] - fn_diff[r]
+    fp_all, fn_all = fp[count], fn[0]
+    area = rise = curve = 0.0
+    for r in range(count):
+        below, above = max(min(fp[r], fn[r]), 0.0), max(min(fp[r + 1], fn[r + 1]), 0.0)
+        if r:
+            area += (at[r] - at[r - 1]) * below
+        rise += slopes[r] * (below - above)
+        curve += (fp[r + 1] - fp[r]) * (2.0 * fn_all - fn[r] - fn[r + 1])
+    scale = 2.0 * fp_all * fn_all
+    steps[0], aum[0], slope[0] = 0.0, area, rise
+    auc[0] = curve / scale if fp_all > 0.0 and fn_all > 0.0 else np.nan
+    for r in range(count - 1):
+        if slopes[r] > slopes[r + 1]:
+            tournament[leaves + r] = (at[r + 1] - at[r]) / (slopes[r] - slopes[r + 1])
+    for node in range(leaves - 1, 0, -1):
+        tournament[node] = min(tournament[2 * node], tournament[2 * node + 1])
+    step = 0.0
+    written, crossings = 1, 0
+    while crossings < limit and tournament[1] < np.inf:
+        now = max(tournament[1], step)
+        area = max(area + rise * (now - step), 0.0)
+        is_new = now > step
+        step = now
+        near = step * (1.0 + 4e-16)
+        while tournament[1] <= near and crossings < limit:
+            node = 1
+            while node < leaves:
+                node *= 2
+                if tournament[node] != tournament[node // 2]:
+                    node += 1
+            first = node - leaves
+            while first and tournament[leaves + first - 1] <= near:
+                first -= 1
+            last = node - leaves + 1
+            while last + 1 < count and tournament[leaves + last] <= near:
+                last += 1
+            # lines first..last meet: each leaves the sums with its place, is turned round, and comes again
+            for turn in range(2):
+                sign = 2.0 * turn - 1.0
+                for r in range(first, last + 1):
+                    below, above = max(min(fp[r], fn[r]), 0.0), max(min(fp[r + 1], fn[r + 1]), 0.0)
+                    rise += sign * slopes[r] * (below - above)
+                    curve += sign * (fp[r + 1] - fp[r]) * (2.0 * fn_all - fn[r] - fn[r + 1])
+                if turn == 0:
+                    i, j = first, last
+                    while i < j:
+                        at[i], at[j] = at[j], at[i]
+                        slopes[i], slopes[j] = slopes[j], slopes[i]
+                        fp_diff[i], fp_diff[j] = fp_diff[j], fp_diff[i]
+                        fn_diff[i], fn_diff[j] = fn_diff[j], fn_diff[i]
+                        i += 1
+                        j -= 1
+                    for r in range(first, last):
+                        fp[r + 1] = fp[r] + fp_diff[r]
+                    for r in range(last, first, -1):
+                        fn[r] = fn[r + 1] - fn_diff[r]
+            crossings += last - first
+            for r in range(max(first - 1, 0), min(last + 1, count - 1)):
+                next_step = np.inf
+                if slopes[r] > slopes[r + 1]:
+                    next_step = max((at[r + 1] - at[r]) / (slopes[r] - slopes[r + 1]), step)
+                node = leaves + r
+                tournament[node] = next_step
+                while node > 1:
+                    node //= 2
+                    tournament[node] = min(tournament[2 * node], tournament[2 * node + 1])
+        written += is_new
+        steps[written - 1], aum[written - 1], slope[written - 1] = step, area, rise
+        auc[written - 1] = curve / scale if fp_all > 0.0 and fn_all > 0.0 else np.nan
+    return written, tournament[1] == np.inf

@@ -1,0 +1,189 @@
+"""`AumPenaltyLearner`: penalties of changepoint problems from their features, by AUM."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ...arrays import FloatArray
+from ...errors import InputError, MissingPackageError
+from ..settings import check_choice, check_whole
+from .descent import (
+    Criterion,
+    DescentSettings,
+    Design,
+    ErrorLoss,
+    Examples,
+    Line,
+    Scaling,
+    checked_settings,
+    descend,
+    scaling_of,
+)
+from .error_functions import ErrorFunctions, as_indices
+from .intervals import fit_by_cross_validation
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError:
+    raise MissingPackageError(
+        "AumPenaltyLearner needs the package scikit-learn, which is not installed here; run: "
+        "pip install 'rocsteady[learn]'"
+    ) from None
+
+
+class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
+    """A linear model of f = -log(lambda) with a small AUM of the examples' error functions.
+
+    It starts from an L1-regularised max-margin interval regression on the intervals with the fewest errors,
+    its penalty by cross-validation (Hocking et al. 2013), and descends AUM from there until a part of the
+    examples that is held out gains no more (Hocking & Hillman 2021). Where errors are rare that part says
+    little, so several descents hold out a fold each, and their models are averaged. Features that the
+    regression leaves out stay out.
+
+    rate                AUM of rates (AUM.rate) or of counts (AUM.count)
+    line_search         "backtracking", or "exact": to the best of the first B crossings of thresholds
+    max_iter, tol       steps at most; stop where a step lowers AUM by less than this share of it
+    early_stopping      None, or "aum" or "auc": keep the weights that are best on the fold held out
+    n_splits            folds, and so descents; without early stopping there is one, on all examples
+    n_iter_no_change    stop after so many steps without a better criterion
+    init                "intervals": see above; or "random": normal weights, as large
+    margin              of the interval regression, in the unit of f
+    cv                  its folds
+    random_state        of all folds, and of random weights
+
+    coef_, intercept_   of the features as they come: shapes (d,) and a float. AUM does not see a constant:
+                        the intercept is where the training examples have the fewest errors
+    initial_coef_       the model without a step: the mean of where descents started
+    descents_           one `Descent` each: AUM after every step, the validation measures
+    n_iter_             steps made by the longest
+    converged_reason_   why they ended, in words
+
+    AUM of changepoint problems is not homogeneous (breakpoints are not all at 0), so weights are free.
+    """
+
+    def __init__(
+        self,
+        *,
+        rate: bool = False,
+        line_search: Line = "exact",
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        early_stopping: Criterion | None = "aum",
+        n_splits: int = 3,
+        n_iter_no_change: int = 50,
+        init: Literal["intervals", "random"] = "intervals",
+        margin: float = 1.0,
+        cv: int = 4,
+        random_state: Any = None,
+    ) -> None:
+        self.rate = rate
+        self.line_search = line_search
+        self.max_iter = max_iter
+        self.tol = tol
+        self.early_stopping = early_stopping
+        self.n_splits = n_splits
+        self.n_iter_no_change = n_iter_no_change
+        self.init = init
+        self.margin = margin
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,  # noqa: N803  scikit-learn's name
+        errors: ErrorFunctions,
+        validation: npt.ArrayLike | None = None,
+    ) -> AumPenaltyLearner:
+        """Train on features, (n, d), finite, dense, and the error functions of as many examples.
+
+        validation  indices of the examples to hold out, in one descent; drawn at random without
+
+        Raises InputError, ConfigError.
+        """
+        settings = self._checked()
+        if not isinstance(errors, ErrorFunctions):
+            raise InputError(
+                f"errors is of type {type(errors).__name__}; make ErrorFunctions.of_penalties(...) of them"
+            )
+        features = np.asarray(validate_data(self, X, dtype=np.float64))
+        if len(features) != len(errors):
+            raise InputError(f"X has {len(features):,} rows and there are {len(errors):,} error functions")
+        random = check_random_state(self.random_state)
+        self.descents_, starts, ends = [], [], []
+        for held in self._held_out(len(features), random, validation):
+            train = np.setdiff1d(np.arange(len(features)), held)
+            scaling = scaling_of(features[train])
+            start = self._start(Design(features[train], scaling).matrix, errors.take(train), random)
+            kept = np.flatnonzero(start) if start.any() else np.arange(len(start))
+            own = Scaling(scaling.mean[kept], scaling.scale[kept])
+            trained, valid = (
+                Examples(Design(features[rows][:, kept], own), ErrorLoss(errors.take(rows), self.rate))
+                for rows in (train, held)
+            )
+            found = descend(trained, start[kept], settings, valid if len(held) else None)
+            self.descents_.append(found)
+            starts.append(start / scaling.scale)
+            ends.append(np.zeros(len(start)))
+            ends[-1][kept] = found.weights / own.scale
+        self.n_iter_ = max(each.n_iter for each in self.descents_)
+        self.converged_reason_ = "; ".join(dict.fromkeys(each.reason for each in self.descents_))
+        self.initial_coef_, self.coef_ = np.mean(starts, axis=0), np.mean(ends, axis=0)
+        curve = ErrorLoss(errors, self.rate).roc(features @ self.coef_)
+        self.intercept_ = curve.best_constant
+        return self
+
+    def predict(self, X: Any) -> FloatArray:  # noqa: N803
+        """Return f = -log(lambda) of each example, float64[n]."""
+        check_is_fitted(self)
+        features = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(features @ self.coef_ + self.intercept_)
+
+    def predict_penalty(self, X: Any) -> FloatArray:  # noqa: N803
+        """Return lambda of each example, float64[n]."""
+        return np.asarray(np.exp(-self.predict(X)))
+
+    def score(self, X: Any, errors: ErrorFunctions) -> float:  # noqa: N803
+        """Return the AUC of the predictions; NaN where there is no FP or no FN."""
+        auc = errors.roc(self.predict(X)).auc
+        return float("nan") if auc is None else auc
+
+    def _start(self, matrix: FloatArray, errors: ErrorFunctions, random: Any) -> FloatArray:
+        """Return weights of the scaled features to begin with."""
+        if self.init == "random":
+            return np.asarray(random.normal(size=matrix.shape[1]) / np.sqrt(matrix.shape[1]))
+        low, high = errors.target_intervals()
+        if not (np.isfinite(low) | np.isfinite(high)).any():
+            raise InputError("no example has a breakpoint: the errors do not depend on the predictions")
+        folds = random.permutation(np.arange(len(matrix)) % self.cv)
+        return fit_by_cross_validation(matrix, low, high, folds, self.margin).weights
+
+    def _held_out(self, n: int, random: Any, validation: npt.ArrayLike | None) -> list[npt.NDArray[np.int64]]:
+        """Return what each descent holds out; nothing, where none does."""
+        if self.early_stopping is None:
+            return [np.empty(0, np.int64)]
+        if validation is not None:
+            held = as_indices("validation", validation, n)
+            if not 0 < len(held) < n:
+                raise InputError(
+                    f"validation holds out {len(held)} of {n} examples; give indices from 0 to {n - 1}, some "
+                    "and not all, or early_stopping=None"
+                )
+            return [held]
+        if n < 2 * self.n_splits:
+            raise InputError(
+                f"there are {n} examples for n_splits={self.n_splits}; give at least {2 * self.n_splits}, or "
+                "early_stopping=None"
+            )
+        folds = random.permutation(np.arange(n) % self.n_splits)
+        return [np.flatnonzero(folds == fold) for fold in range(self.n_splits)]
+
+    def _checked(self) -> DescentSettings:
+        check_choice("init", self.init, ("intervals", "random"))
+        check_whole("cv", self.cv, 2)
+        check_whole("n_splits", self.n_splits, 2)
+        return checked_settings(self)

@@ -1,0 +1,215 @@
+"""PolynomialAucClassifier: a linear model fitted to AUC in few scans; an estimator of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from ...arrays import FloatArray
+from ...errors import InputError, MissingPackageError
+from .fit import Direction, FitSettings, FitState, PolynomialAucModel, begin
+from .objectives import Objective, PairFit
+from .passes import checked_rows
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+except ImportError:
+    raise MissingPackageError(
+        "PolynomialAucClassifier needs the package scikit-learn, which is not installed here; run: "
+        "pip install 'rocsteady[learn]'"
+    ) from None
+
+Batch = tuple[Any, Any] | tuple[Any, Any, Any]
+"""Features (n, m), n labels, and maybe n weights."""
+
+
+def fit_scans(state: FitState, batches: Callable[[], Iterable[Batch]]) -> FitState:
+    """Scan until the fit has ended. `batches` is called for every scan and gives the same rows each time.
+
+    Raises InputError.
+    """
+    while state.is_running:
+        sums = state.new_sums()
+        scan = batches()
+        if not isinstance(scan, Iterable):
+            raise InputError(
+                f"batches() returned {scan!r}: give a function that returns an iterable of (X, y)"
+            )
+        for batch in scan:
+            if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
+                raise InputError(f"batches() gave {repr(batch)[:60]}: give (X, y) or (X, y, weights)")
+            features, labels, weights = (*batch, None)[:3]
+            sums.add(*checked_rows(features, labels, weights))
+        state = state.after(sums)
+    return state
+
+
+class PolynomialAucClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Maximises AUC of a linear score, by a polynomial in place of its step (Calders & Jaroszewicz 2007).
+
+    Two scans an iteration and two before: one gathers the gradient, O(m + d) a row, one the sums that a line
+    search needs, O(m + d^2) a row. Memory does not depend on the number of rows, of which `fit_batches` needs
+    only a few at a time. Weights act as repetitions; classes need no balancing, AUC does not see it.
+
+    degree      d of the polynomial; time grows with its square
+    objective   "polynomial" for AUC; "sigmoid" for soft AUC, which gains from a pair that is far apart, too
+    step_fit    "damped"; "least_squares" and "chebyshev" are nearer to the step, and above 1 beside it: where
+                classes can nearly be separated, what is maximised is then no longer AUC
+    steepness   of the sigmoid, up to the degree, for scores of a range of 2; None: two thirds of the degree
+    max_iter    iterations at the most
+    tol         two iterations in a row that gain less end the fit
+    direction   "conjugate" or "gradient"
+    reach       in the fit, rows farther from the mean than so many root mean squares of the distance are
+                drawn in: 1 is about half of them. None: none; one far row then sets the scale of all scores
+    warm_start  start from the coefficients of the fit before
+
+    Features are standardised in the fit; constant ones get coefficient 0.
+
+    classes_, coef_ (1, m), intercept_ (1,), n_features_in_   as usual
+    n_iter_       line searches, the one between two starts included
+    auc_          the objective reached, near AUC of the rows as drawn in (soft AUC for "sigmoid")
+    history_      one `Iteration` (before, after, alpha) each
+    stop_reason_  "tolerance", "iterations", or "separated": AUC of the rows in the fit is 1
+    n_scans_      how often the data were read
+
+    `decision_function` is the log odds of classes_[1], slope and constant fitted as Platt does, so that
+    `predict_proba` is its logistic function, and `predict` says classes_[1] above 0, which is above a
+    probability of 1/2. With few positives that is rare; choose a threshold of your own on the scores.
+
+    Raises InputError, a ValueError: one class or three, a feature that is no finite number, no rows, only
+    constant features. ConfigError, a ValueError, for a parameter.
+
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = PolynomialAucClassifier().fit(X, y)
+    >>> round(model.score(X, y), 1), model.n_scans_ == 2 * model.n_iter_
+    (1.0, True)
+    """
+
+    def __init__(
+        self,
+        degree: int = 30,
+        *,
+        objective: Objective = "polynomial",
+        step_fit: PairFit = "damped",
+        steepness: float | None = None,
+        max_iter: int = 30,
+        tol: float = 1e-6,
+        direction: Direction = "conjugate",
+        reach: float | None = 1.0,
+        warm_start: bool = False,
+    ) -> None:
+        self.degree = degree
+        self.objective = objective
+        self.step_fit = step_fit
+        self.steepness = steepness
+        self.max_iter = max_iter
+        self.tol = tol
+        self.direction = direction
+        self.reach = reach
+        self.warm_start = warm_start
+
+    def fit(
+        self,
+        X: Any,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> PolynomialAucClassifier:
+        """Fit to X (n, m), dense or sparse, and n labels of two classes; weights of 0 leave a row out."""
+        settings = self._settings()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        if kind not in ("binary", "multiclass") or len(np.unique(y)) > 2:
+            raise InputError(
+                f"Only binary classification is supported. The type of the target is {kind}: AUC is of two "
+                "classes; choose one as the positive class"
+            )
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        return self._fitted(fit_scans(begin(settings, self._start()), lambda: [(X, y, sample_weight)]))
+
+    def fit_batches(self, batches: Callable[[], Iterable[Batch]]) -> PolynomialAucClassifier:
+        """Fit to rows that need not fit into memory.
+
+        batches  a function without arguments that gives (X, y) or (X, y, weights), batch by batch, the same
+                 rows from the beginning whenever it is called: that is once a scan, `n_scans_` times
+
+        Raises InputError, also where a scan gives another number of rows than the first.
+        """
+        if not callable(batches):
+            raise InputError(
+                f"batches is a {type(batches).__name__}: give a function that returns the batches anew for "
+                "every scan"
+            )
+        return self._fitted(fit_scans(begin(self._settings(), self._start()), batches))
+
+    @classmethod
+    def of(cls, model: PolynomialAucModel) -> PolynomialAucClassifier:
+        """Return the estimator of a model that was fitted elsewhere, as by `FitPolynomialAuc`."""
+        if not isinstance(model, PolynomialAucModel):
+            raise InputError(f"model is a {type(model).__name__}: give a PolynomialAucModel")
+        return cls()._take(model)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the score of each row: log odds of classes_[1]."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        scores: FloatArray = X @ self.coef_[0] + self.intercept_[0]
+        return scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of each row: classes_[1] where the score is above 0."""
+        is_positive = self.decision_function(X) > 0
+        chosen: npt.NDArray[Any] = self.classes_[is_positive.astype(np.int8)]
+        return chosen
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probabilities of both classes, (n, 2)."""
+        positive = expit(self.decision_function(X))
+        return np.column_stack([1 - positive, positive])
+
+    def _settings(self) -> FitSettings:
+        return FitSettings(
+            degree=self.degree,
+            objective=self.objective,
+            fit=self.step_fit,
+            steepness=self.steepness,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            direction=self.direction,
+            reach=self.reach,
+        )
+
+    def _start(self) -> FloatArray | None:
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        start: FloatArray = self.coef_[0]
+        return start
+
+    def _fitted(self, state: FitState) -> PolynomialAucClassifier:
+        return self._take(state.model())
+
+    def _take(self, model: PolynomialAucModel) -> PolynomialAucClassifier:
+        self.classes_ = np.array(model.classes)
+        self.n_features_in_ = len(model.coef)
+        self.coef_ = model.coef[np.newaxis]
+        self.intercept_ = np.array([model.intercept])
+        self.n_iter_ = len(model.history)
+        self.n_scans_ = model.scans
+        self.auc_ = model.auc
+        self.history_ = model.history
+        self.stop_reason_ = model.stop_reason
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags

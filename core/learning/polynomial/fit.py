@@ -1,0 +1,372 @@
+"""A linear model that maximises a polynomial in place of AUC: a machine that is fed with scans of the data.
+
+    state = begin(settings)
+    while state.is_running:
+        sums = state.new_sums()        # for every part of the data; sums merge
+        sums.add(features, labels, weights)
+        state = state.after(sums)
+    model = state.model()
+
+It never sees the data: a scan can be a loop over an array, over batches from a disk, or a job of Beam.
+
+AUC does not change when scores are scaled or moved; a polynomial is near the step on an interval only. So
+scores are scaled to [-1, 1] as every line search begins, and it runs over u = (1 - alpha) a + alpha b, 0 <=
+alpha <= 1, widened as far as is safe, a the scores of the model and b those of the direction, both in
+[-1, 1]: u never leaves the interval (line.py).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit
+
+from ...arrays import FloatArray
+from ...errors import ConfigError, InputError
+from ...events.inputs import as_numbers
+from ...measures.step_polynomials import nodes_and_transform
+from ..settings import is_number
+from .line import Iteration, Line
+from .objectives import Objective, PairFit, PairObjective
+from .passes import NOT_FINITE, FeatureSums, GradientSums, GradientTask, Label, LineSums, LineTask, Span, Sums
+from .standardised_rows import Slopes, Standardiser, is_sparse
+
+Direction = Literal["conjugate", "gradient"]
+DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
+StopReason = Literal["tolerance", "iterations", "separated"]
+
+_SHARES = 2.0 ** np.array([-9, -7, -5, -3, -1])
+"""Of the direction, were it as long as the weights: where the range of scores is looked at."""
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """How a model is fitted. Raises ConfigError.
+
+    degree, objective, fit, steepness  see `PairObjective`
+    max_iter    iterations at the most; each is two scans
+    tol         two iterations in a row that raise the objective by less end the fit
+    direction   "conjugate" (Polak & Ribiere, restarted) or "gradient", as in the paper
+    reach       see `Standardiser`: 1 draws in about half of the rows; None: none, as in the paper
+    """
+
+    degree: int = 30
+    objective: Objective = "polynomial"
+    fit: PairFit = "damped"
+    steepness: float | None = None
+    max_iter: int = 30
+    tol: float = 1e-6
+    direction: Direction = "conjugate"
+    reach: float | None = 1.0
+
+    def __post_init__(self) -> None:
+        _ = self.pairs
+        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, int) or self.max_iter < 0:
+            raise ConfigError(f"max_iter={self.max_iter!r}: give a whole number, 0 or above")
+        if not is_number(self.tol) or not 0.0 <= self.tol < math.inf:
+            raise ConfigError(f"tol={self.tol!r}: give a finite number, 0 or above; 1e-6 is usual")
+        if self.direction not in DIRECTIONS:
+            raise ConfigError(f"direction={self.direction!r}: give one of {', '.join(DIRECTIONS)}")
+        if self.reach is not None and not (is_number(self.reach) and 0.0 < self.reach < 1e100):
+            raise ConfigError(f"reach={self.reach!r}: give a number above 0, or None; 1 is usual")
+
+    @property
+    def pairs(self) -> PairObjective:
+        """The objective."""
+        return PairObjective(self.degree, self.objective, self.fit, self.steepness)
+
+
+@dataclass(frozen=True, eq=False)
+class PolynomialAucModel:
+    """What was fitted: the score of a row is coef . row + intercept, log odds of the second class.
+
+    classes             the two labels; the second is the positive one
+    coef, intercept     (m,) and a number
+    auc                 the objective of the scores in the fit: near AUC (soft AUC for "sigmoid")
+    history             one entry for the start, one for each iteration
+    stop_reason         "tolerance", "iterations", or "separated": AUC of the rows in the fit is 1
+    scans               how often the data were read
+    rows                how many there were
+    """
+
+    classes: tuple[Label, Label]
+    coef: FloatArray
+    intercept: float
+    auc: float
+    history: tuple[Iteration, ...]
+    stop_reason: StopReason
+    scans: int
+    rows: int
+
+    @property
+    def iterations(self) -> int:
+        """How many line searches followed the start."""
+        return len(self.history) - 1
+
+    def scores(self, features: Any) -> FloatArray:
+        """Return the score of each row, (n, m), dense or sparse, or of one, (m,); NaN where a feature is.
+
+        Raises InputError for rows of another number of features.
+        """
+        if not is_sparse(features):
+            features = as_numbers("features", features)
+        if features.shape[-1] != len(self.coef):
+            raise InputError(
+                f"features of shape {features.shape} for a model of {len(self.coef)}: give as many"
+            )
+        scores: FloatArray = features @ self.coef + self.intercept
+        return scores
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """A model within the fit: u = weights . row + offset in [-1, 1], and sums of T_0 ... T_d(u) by class."""
+
+    weights: FloatArray
+    offset: float
+    negatives: FloatArray
+    positives: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class FitState:
+    """Where a fit is between two scans. It is small, and changes only by `after`, into another one."""
+
+    settings: FitSettings
+    start: FloatArray | None = None
+    standardiser: Standardiser | None = None
+    classes: tuple[Label, Label] | None = None
+    rows: int = 0
+    scans: int = 0
+    point: _Point | None = None
+    task: GradientTask | LineTask | None = None
+    gradient: FloatArray | None = None
+    direction: FloatArray | None = None
+    history: tuple[Iteration, ...] = ()
+    stop_reason: StopReason | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether another scan is wanted."""
+        return self.stop_reason is None
+
+    def new_sums(self) -> Sums:
+        """Return empty sums for the next scan."""
+        if self.task is None:
+            return FeatureSums()
+        return GradientSums(self.task) if isinstance(self.task, GradientTask) else LineSums(self.task)
+
+    def after(self, sums: Sums) -> FitState:
+        """Return the state after a scan of all the data. O(m + d^4). Raises InputError."""
+        if isinstance(sums, FeatureSums):
+            return self._after_features(sums)
+        if sums.rows != self.rows:
+            raise InputError(
+                f"scan {self.scans + 1} gave {sums.rows:,} rows, and the first one {self.rows:,}: every scan "
+                "must give the same rows, from the beginning"
+            )
+        state = dataclasses.replace(self, scans=self.scans + 1)
+        return state._after_gradient(sums) if isinstance(sums, GradientSums) else state._after_line(sums)
+
+    def model(self) -> PolynomialAucModel:
+        """Return the model of a fit that has ended. O(m + d^2)."""
+        assert self.point is not None
+        assert self.classes is not None
+        assert self.standardiser is not None
+        assert self.stop_reason is not None
+        point, standardiser = self.point, self.standardiser
+        slope, constant = _log_odds(point.negatives, point.positives)
+        coef = slope * point.weights * standardiser.inverse
+        return PolynomialAucModel(
+            self.classes,
+            coef,
+            float(slope * point.offset + constant - coef @ standardiser.mean),
+            float(self.settings.pairs.value(point.positives, point.negatives)),
+            self.history,
+            self.stop_reason,
+            self.scans,
+            self.rows,
+        )
+
+    def _after_features(self, sums: FeatureSums) -> FitState:
+        if not sums.rows:
+            raise InputError("there are no rows: AUC needs at least one of each class")
+        if len(sums.classes) < 2:
+            only = ", ".join(repr(label) for label in sums.classes) or "none of a weight above 0"
+            raise InputError(f"labels of one class ({only}): AUC is of pairs of a positive and a negative")
+        try:
+            classes = tuple(sorted(sums.classes))
+        except TypeError as problem:
+            raise InputError(f"labels cannot be compared: {problem}; give two of one type") from None
+        negatives, positives = (sums.classes[label] for label in classes)
+        whole = negatives.merged(positives)
+        deviation = np.sqrt(whole.squares / whole.weight)
+        varies = (sums.low < sums.high) & (deviation > 0)
+        if not varies.any():
+            raise InputError(
+                f"every feature is constant, all {len(varies)} of them, or varies by less than 1e-150: no "
+                "linear score tells rows apart"
+            )
+        inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
+        reach = math.inf if self.settings.reach is None else self.settings.reach
+        standardiser = Standardiser(whole.mean, inverse, reach)
+        apart = (positives.mean - negatives.mean) * inverse
+        if not apart.any():
+            apart = (inverse > 0).astype(np.float64)  # class means coincide: any direction will do
+        weights, direction = apart, apart * np.abs(apart)
+        if self.start is not None:
+            if len(self.start) != len(inverse):
+                raise InputError(
+                    f"rows of {len(inverse)} features, and a model of {len(self.start)} to start from: give "
+                    "as many"
+                )
+            given = np.divide(self.start, inverse, out=np.zeros_like(inverse), where=varies)
+            if given.any():
+                weights, direction = given, apart
+        task = _line_task(standardiser, (classes[0], classes[1]), self.settings.degree, weights, direction)
+        return dataclasses.replace(
+            self,
+            standardiser=standardiser,
+            classes=(classes[0], classes[1]),
+            rows=sums.rows,
+            scans=self.scans + 1,
+            task=task,
+        )
+
+    def _after_line(self, sums: LineSums) -> FitState:
+        task = sums.task
+        assert sums.spans is not None
+        first, second = sums.spans
+        if not first.half and not second.half:
+            raise InputError("every row has the same score: no linear score tells the rows apart")
+        line = Line(sums)
+        are_apart = _are_apart(sums.ranges)
+        search = line.search(self.settings.pairs, stays=are_apart)
+        alpha = np.array([search.alpha])
+        of_first, of_second, constants = line.mixtures(alpha)
+        weights, offset = np.zeros_like(task.weights), float(constants[0])
+        for span, share, vector in ((first, of_first, task.weights), (second, of_second, task.direction)):
+            if span.half:
+                weights = weights + vector * (share[0] / span.half)
+                offset -= span.middle * (share[0] / span.half)
+        negatives, positives = line.moments(alpha)
+        point = _Point(weights, offset, negatives[0], positives[0])
+        history = (*self.history, search)
+        state = dataclasses.replace(self, point=point, history=history, task=None)
+        if are_apart:
+            return dataclasses.replace(state, stop_reason="separated")
+        return state._gone_on(task.standardiser)
+
+    def _gone_on(self, standardiser: Standardiser) -> FitState:
+        """Return the state with the next gradient to be found, or the fit at its end."""
+        settings, history = self.settings, self.history
+        point, classes = self.point, self.classes
+        assert point is not None
+        assert classes is not None
+        gains = [step.after - step.before for step in history[1:]]
+        if len(gains) >= 2 and max(gains[-2:]) < settings.tol:
+            return dataclasses.replace(self, stop_reason="tolerance")
+        if len(gains) >= settings.max_iter:
+            return dataclasses.replace(self, stop_reason="iterations")
+        by_positive, by_negative = settings.pairs.slopes(point.positives, point.negatives)
+        slopes = Slopes(point.weights, point.offset, by_positive, by_negative)
+        task = GradientTask(standardiser, classes, slopes)
+        return dataclasses.replace(self, task=task)
+
+    def _after_gradient(self, sums: GradientSums) -> FitState:
+        task = sums.task
+        weights = task.slopes.weights
+        length = float(np.linalg.norm(weights))
+        axis = weights / length
+        gradient = sums.gradient * length  # as if the weights had length 1
+        gradient = gradient - (gradient @ axis) * axis  # scale changes no order of scores
+        if not np.isfinite(gradient).all():
+            raise InputError(NOT_FINITE)
+        if not np.linalg.norm(gradient) > 1e-14:
+            return dataclasses.replace(self, stop_reason="tolerance", task=None)
+        direction = gradient
+        if self.settings.direction == "conjugate" and self._gained_last():
+            assert self.gradient is not None
+            assert self.direction is not None
+            share = max(0.0, float(gradient @ (gradient - self.gradient) / (self.gradient @ self.gradient)))
+            conjugate = gradient + share * self.direction
+            conjugate = conjugate - (conjugate @ axis) * axis
+            if conjugate @ gradient > 0:
+                direction = conjugate
+        line = _line_task(task.standardiser, task.classes, self.settings.degree, weights, direction)
+        return dataclasses.replace(self, gradient=gradient, direction=direction, task=line)
+
+    def _gained_last(self) -> bool:
+        """Return whether there is a direction before this one, and it was worth keeping."""
+        if self.gradient is None:
+            return False
+        last = self.history[-1]
+        return last.after - last.before >= self.settings.tol
+
+
+def _line_task(
+    standardiser: Standardiser,
+    classes: tuple[Label, Label],
+    degree: int,
+    weights: FloatArray,
+    direction: FloatArray,
+) -> LineTask:
+    shares = _SHARES * (np.linalg.norm(weights) / np.linalg.norm(direction))
+    return LineTask(standardiser, classes, degree, weights, direction, shares)
+
+
+def begin(settings: FitSettings, start: FloatArray | None = None) -> FitState:
+    """Return the state before the first scan. start: coefficients of an earlier model, to go on from."""
+    return FitState(settings, start)
+
+
+def _are_apart(ranges: list[Span | None]) -> bool:
+    negatives, positives = ranges
+    assert negatives is not None
+    assert positives is not None
+    return negatives.high < positives.low
+
+
+def _log_odds(negatives: FloatArray, positives: FloatArray) -> tuple[float, float]:
+    """Return slope and constant of the log odds over u that fit best: Platt's sigmoid, from sums alone.
+
+    A sum over rows of any smooth function of u is one over d + 1 nodes, weighted by what the sums of T_0 ...
+    T_d say: so log loss is summed without the rows. Targets are drawn in from 1 and 0 as in Platt 1999, so
+    that the slope is finite where classes are apart; it is above 0, so that it turns no order round.
+    """
+    nodes, transform = nodes_and_transform(len(positives))
+    total = negatives[0] + positives[0]
+    by_negative, by_positive = transform.T @ negatives / total, transform.T @ positives / total
+    high, low = (positives[0] + 1) / (positives[0] + 2), 1 / (negatives[0] + 2)
+    ones, zeros = by_positive * high + by_negative * low, by_positive * (1 - high) + by_negative * (1 - low)
+
+    def loss(point: FloatArray) -> tuple[float, FloatArray]:
+        odds = point[0] * nodes + point[1]
+        residual = expit(odds) * (ones + zeros) - ones
+        value = -(ones @ log_expit(odds) + zeros @ log_expit(-odds))
+        return float(value), np.array([residual @ nodes, residual.sum()])
+
+    steepest = float(len(nodes))  # a steeper sigmoid is no polynomial of this degree
+    start = np.array([1.0, math.log(positives[0] / negatives[0])])
+    bounds = [(1e-3, steepest), (-50.0, 50.0)]
+    found = minimize(
+        loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-15, "gtol": 1e-10}
+    )
+    point = found.x
+    for _ in range(3):  # Newton's, for the digits that a search by values cannot have
+        probability = expit(point[0] * nodes + point[1])
+        curve = probability * (1 - probability) * (ones + zeros)
+        mixed = curve @ nodes
+        hessian = np.array([[curve @ nodes**2, mixed], [mixed, curve.sum()]])
+        if not np.linalg.eigvalsh(hessian)[0] > 1e-9:
+            break
+        nearer = point - np.linalg.solve(hessian, loss(point)[1])
+        if not (bounds[0][0] < nearer[0] < bounds[0][1] and np.abs(nearer - point).max() < 1e-3):
+            break  # at a bound
+        point = nearer
+    return float(point[0]), float(point[1])

@@ -1,0 +1,160 @@
+"""Rows of features with mean 0 and deviation 1, dense or sparse, block by block; far ones drawn nearer.
+
+Scores are linear in the rows, but for the drawing in: a row farther from the mean than `reach` times the root
+of the number of features, in standard deviations, is moved along its line to the mean until it is not. One
+row of huge values would otherwise set the range of all scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from ...arrays import FloatArray
+from .chebyshev import slopes_by_class
+from .standardised_kernels import add_gradient, scores_of_rows
+
+_BLOCK_VALUES = 1 << 16
+_LEAST_ROWS, _MOST_ROWS = 128, 2048
+"""A block of some 512 KB stays in the cache between its uses."""
+
+
+def is_sparse(features: Any) -> bool:
+    """Return whether features are a sparse matrix or array of scipy."""
+    return bool(sparse.issparse(features))
+
+
+class Block(NamedTuple):
+    """Some rows: features, dense float64 or CSR, (n, m); whether each is positive; weights above 0."""
+
+    features: Any
+    is_positive: npt.NDArray[np.bool_]
+    weights: FloatArray
+
+
+def blocks_of(
+    features: Any, is_positive: npt.NDArray[np.bool_], weights: FloatArray | None
+) -> Iterator[Block]:
+    """Cut rows into blocks; rows of weight 0 are left out. Numbers become float64 a block at a time."""
+    rows, columns = features.shape
+    size = min(_MOST_ROWS, max(_LEAST_ROWS, _BLOCK_VALUES // max(1, columns)))
+    ones = np.ones(min(size, rows))
+    for begin in range(0, rows, size):
+        part, positive = features[begin : begin + size], is_positive[begin : begin + size]
+        if weights is None:
+            yield Block(part, positive, ones[: len(positive)])
+            continue
+        given = weights[begin : begin + size]
+        kept = given > 0
+        if not kept.all():
+            part, positive, given = part[kept], positive[kept], given[kept]
+        if len(given):
+            yield Block(part, positive, given)
+
+
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """The slope of an objective by a row's score: u = weights . row + offset, and a series in it by class."""
+
+    weights: FloatArray
+    offset: float
+    of_positives: FloatArray
+    of_negatives: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Standardiser:
+    """Turns rows into standardised ones.
+
+    mean, inverse  (m,): of each feature its mean, and 1 / its deviation; 0 where it is constant
+    reach          greatest distance from the mean, in root mean squares of the distance; infinity: any
+    """
+
+    mean: FloatArray
+    inverse: FloatArray
+    reach: float
+
+    @property
+    def radius(self) -> float:
+        """The greatest distance of a row from the mean, in standard deviations."""
+        return self.reach * float(np.sqrt(np.count_nonzero(self.inverse)))
+
+    def of(self, features: Any) -> StandardisedRows:
+        """Return the rows of a block, standardised."""
+        return SparseRows(features, self) if is_sparse(features) else DenseRows(features, self)
+
+
+class StandardisedRows(Protocol):
+    """Rows of a block: standardised, and drawn in."""
+
+    def scores(self, weights: FloatArray) -> FloatArray:
+        """Return the rows times weights, (m,). O(values)."""
+        ...
+
+    def gradient(self, slopes: Slopes, block: Block) -> FloatArray:
+        """Return the sum of the rows of the block, each times its weight and slope. O(values + n d)."""
+        ...
+
+
+class DenseRows:
+    """Rows of an array, standardised whenever they are read."""
+
+    def __init__(self, features: Any, standardiser: Standardiser) -> None:
+        self._rows = np.ascontiguousarray(features, np.float64)
+        self._by = standardiser
+
+    def scores(self, weights: FloatArray) -> FloatArray:
+        """See `StandardisedRows`."""
+        scores, shrinkage = np.empty((2, len(self._rows)))
+        by = self._by
+        scores_of_rows(self._rows, by.mean, by.inverse, weights, by.radius**2, scores, shrinkage)
+        return scores
+
+    def gradient(self, slopes: Slopes, block: Block) -> FloatArray:
+        """See `StandardisedRows`."""
+        by, total = self._by, np.zeros(len(slopes.weights))
+        add_gradient(
+            self._rows, by.mean, by.inverse, slopes.weights, by.radius**2, slopes.offset, block.weights,
+            block.is_positive, slopes.of_positives, slopes.of_negatives, total,
+        )  # fmt: skip
+        return total * by.inverse
+
+
+class SparseRows:
+    """Rows of a CSR matrix: to what all have without entries, each adds what its own make of it."""
+
+    def __init__(self, features: Any, standardiser: Standardiser) -> None:
+        inverse, columns = standardiser.inverse, features.indices
+        self._base = -standardiser.mean * inverse
+        scaled = features.data * inverse[columns]
+        self._rows = sparse.csr_matrix((scaled, columns, features.indptr), features.shape)
+        beside = scaled * (scaled + 2.0 * self._base[columns])
+        ones = np.ones(len(inverse))
+        squares = sparse.csr_matrix((beside, columns, features.indptr), features.shape) @ ones
+        limit = standardiser.radius**2
+        if np.isfinite(limit):
+            squares = np.maximum(squares + self._base @ self._base, limit)
+            self._shrinkage = np.sqrt(limit / squares)
+        else:
+            self._shrinkage = np.ones(features.shape[0])
+
+    def scores(self, weights: FloatArray) -> FloatArray:
+        """See `StandardisedRows`."""
+        scores: FloatArray = (self._rows @ weights + self._base @ weights) * self._shrinkage
+        return scores
+
+    def gradient(self, slopes: Slopes, block: Block) -> FloatArray:
+        """See `StandardisedRows`."""
+        factors = np.empty(len(block.weights))
+        slopes_by_class(
+            self.scores(slopes.weights), slopes.offset, block.weights, block.is_positive,
+            slopes.of_positives, slopes.of_negatives, factors,
+        )  # fmt: skip
+        factors *= self._shrinkage
+        total: FloatArray = factors @ self._rows + self._base * factors.sum()
+        return total

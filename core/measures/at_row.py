@@ -1,0 +1,301 @@
+"""Measures that are made anew at every row that asks for them, from the window's entries and its hull.
+
+One function for all forms of a window, so that its rows do not tell which form it has: entries are distinct
+scores, ascending, with their negatives and positives; the hull is given by the (negatives, positives) of its
+edges, from the lowest scores up (`lower_hull`). What costs O(hull) and what costs O(k) is told apart, since
+a tree has its hull at hand, and its entries only at the price of a walk through all of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import betainc
+
+from ..arrays import FloatArray, Int8Array, Int64Array
+from ..kernels.compile import Integer, scanning
+from ..kernels.exact_sums import SUM_CHUNKS, add, add_times, clear, rounded
+from ..rows.columns import CONSTANT_SCORES, NUMBER_COLUMNS
+from ..settings.settings import MEASURES, PRIORS_OF_WINDOW, EvaluatorSettings, SeverityCost
+from .polynomial_auc import polynomial_auc_of
+from .scan import lower_hull
+
+_MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
+_AUC, _H = MEASURES.index("auc"), MEASURES.index("h")
+_COST_CURVE_AREA = MEASURES.index("cost_curve_area")
+_AVERAGE_PRECISION = MEASURES.index("average_precision")
+_CALIBRATION_ERROR = MEASURES.index("calibration_error")
+_PARTIAL_AUC = MEASURES.index("partial_auc")
+_PARTIAL_AUC_MCCLISH = MEASURES.index("partial_auc_mcclish")
+
+_POLYNOMIAL_AUC = MEASURES.index("polynomial_auc")
+_POLYNOMIAL_AUC_BOUND = MEASURES.index("polynomial_auc_bound")
+
+OF_ENTRIES = frozenset(
+    (
+        "average_precision", "calibration_error", "partial_auc", "partial_auc_mcclish", "polynomial_auc",
+        "polynomial_auc_bound",
+    )
+)  # fmt: skip
+"""Measures that need the window's entries, O(k) a row."""
+
+OF_HULL = frozenset(("cost_curve_area", "calibration_error"))
+"""Measures that need its hull, of which a window has about 1.3 * cube root of its size edges."""
+
+Entries = tuple[FloatArray, Int64Array, Int64Array]
+"""Distinct scores, ascending, with their negatives and positives."""
+
+Edges = tuple[Int64Array, Int64Array]
+"""Negatives and positives of the hull's edges, from the lowest scores up."""
+
+_NO_ENTRIES: Entries = (np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+class AtRow(NamedTuple):
+    """What settings ask of a row beyond what a tree keeps current.
+
+    h        the H-measure is a sum over hull edges: its density moves, or is none that is kept in fixed point
+    flips    so it is where the AUC is below one half, then of the scores turned round
+    hull     a measure of `OF_HULL`, or H as said
+    entries  a measure of `OF_ENTRIES`
+    """
+
+    h: bool
+    flips: bool
+    hull: bool
+    entries: bool
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is anything to make at a row."""
+        return self.flips or self.hull or self.entries
+
+
+def made_at_row(settings: EvaluatorSettings) -> AtRow:
+    """Return what has to be made at a row under these settings. Pure."""
+    asked = settings.measures or ()
+    h = "h" in asked and curvature_of(settings) is None
+    return AtRow(
+        h=h,
+        flips="h" in asked and settings.flip_if_below_half,
+        hull=h or not OF_HULL.isdisjoint(asked),
+        entries=not OF_ENTRIES.isdisjoint(asked),
+    )
+
+
+def curvature_of(settings: EvaluatorSettings) -> float | None:
+    """Return the curvature of a cost density whose loss is kept in fixed point; None for all others.
+
+    Those of which the loss adds up over hull edges whatever the window: Beta(2, 2) and Beta(1, 1), with
+    the window's own priors.
+    """
+    if settings.priors != PRIORS_OF_WINDOW or isinstance(settings.cost, SeverityCost):
+        return None
+    return {(2.0, 2.0): 1.0, (1.0, 1.0): 0.0}.get(settings.cost.beta(0.5))
+
+
+def write_at_row(
+    settings: EvaluatorSettings,
+    wanted: AtRow,
+    asked: Int8Array,
+    edges: Edges,
+    entries: Callable[[], Entries],
+    numbers: FloatArray,
+    reasons: Int8Array,
+) -> None:
+    """Write what is made at a row into one of `Rows.numbers`, which has its AUC already; both classes.
+
+    edges may be empty where `wanted` needs no hull; `entries` is called where they are needed, at most once.
+    """
+    measures = numbers[_MEASURE:]
+    flips = wanted.flips and bool(measures[_AUC] < 0.5)
+    held = entries() if wanted.entries or flips else _NO_ENTRIES
+    if flips or wanted.h:
+        measures[_H] = h_measure(*(edges_of_flipped(held) if flips else edges), settings)
+    if wanted.entries or asked[_COST_CURVE_AREA]:
+        n, p = numbers[2], numbers[1]
+        write_measures(*held, *edges, int(n), int(p), *settings.partial_fpr, asked, measures)
+    if asked[_POLYNOMIAL_AUC] or asked[_POLYNOMIAL_AUC_BOUND]:
+        write_polynomial_auc(held[0], held[1].astype(float), held[2].astype(float), measures, reasons)
+
+
+def write_polynomial_auc(
+    scores: FloatArray,
+    negatives: FloatArray,
+    positives: FloatArray,
+    measures: FloatArray,
+    reasons: Int8Array,
+) -> None:
+    """Write AUC by a polynomial, and its bound, of entries with both classes; null of one entry."""
+    found = polynomial_auc_of(scores, negatives, positives)
+    if found.auc is None or found.bound is None:
+        reasons[[_POLYNOMIAL_AUC, _POLYNOMIAL_AUC_BOUND]] = CONSTANT_SCORES
+        return
+    measures[_POLYNOMIAL_AUC], measures[_POLYNOMIAL_AUC_BOUND] = found.auc, found.bound
+
+
+@scanning
+def write_measures(
+    keys: FloatArray,
+    negatives: Int64Array,
+    positives: Int64Array,
+    edge_negatives: Int64Array,
+    edge_positives: Int64Array,
+    n: Integer,
+    p: Integer,
+    low: float,
+    high: float,
+    asked: Int8Array,
+    measures: FloatArray,
+) -> None:
+    """Write what is asked for of a window with n negatives and p positives; low, high: the range of FPR."""
+    if asked[_COST_CURVE_AREA]:
+        measures[_COST_CURVE_AREA] = cost_curve_area(edge_negatives, edge_positives, n, p)
+    if asked[_AVERAGE_PRECISION]:
+        measures[_AVERAGE_PRECISION] = average_precision(negatives, positives, p)
+    if asked[_CALIBRATION_ERROR]:
+        measures[_CALIBRATION_ERROR] = calibration_error(
+            keys, negatives, positives, edge_negatives, edge_positives
+        )
+    if asked[_PARTIAL_AUC] or asked[_PARTIAL_AUC_MCCLISH]:
+        area = partial_auc(negatives, positives, n, p, low, high)
+        measures[_PARTIAL_AUC] = area
+        measures[_PARTIAL_AUC_MCCLISH] = mcclish(area, low, high)
+
+
+@scanning
+def cost_curve_area(
+    edge_negatives: Int64Array | FloatArray,
+    edge_positives: Int64Array | FloatArray,
+    n: Integer | float,
+    p: Integer | float,
+) -> float:
+    """Return the area under the cost curve, in [0, 1/4] (Tatti 2021, section 2)."""
+    area = 0.0
+    for edge in range(len(edge_negatives)):
+        x, y = edge_negatives[edge] / n, edge_positives[edge] / p
+        area += x * y / (x + y)
+    return area / 2.0
+
+
+@scanning
+def average_precision(negatives: Int64Array, positives: Int64Array, p: Integer) -> float:
+    """Return the sum over thresholds of (rise in recall) * precision, ties as one threshold."""
+    area = 0.0
+    true_positives = predicted = np.int64(0)
+    for entry in range(len(negatives) - 1, -1, -1):
+        true_positives += positives[entry]
+        predicted += positives[entry] + negatives[entry]
+        area += positives[entry] * (true_positives / predicted)
+    return area / p
+
+
+@scanning
+def calibration_error(
+    keys: FloatArray,
+    negatives: Int64Array,
+    positives: Int64Array,
+    edge_negatives: Int64Array,
+    edge_positives: Int64Array,
+) -> float:
+    """Return the sum over PAV blocks of share of events * |mean score - share of positives|.
+
+    A block is an edge of the hull, and what it adds is |sum of scores - positives| / events, each of these
+    differences, and their sum, rounded once.
+    """
+    block_sum, error = np.zeros(SUM_CHUNKS, np.int64), np.zeros(SUM_CHUNKS, np.int64)
+    events = np.int64(0)
+    entry = 0
+    for edge in range(len(edge_negatives)):
+        clear(block_sum)
+        add_times(block_sum, 1.0, -edge_positives[edge])
+        rest = edge_negatives[edge] + edge_positives[edge]
+        events += rest
+        while rest > 0:
+            tied = negatives[entry] + positives[entry]
+            add_times(block_sum, keys[entry], tied)
+            rest -= tied
+            entry += 1
+        add(error, abs(rounded(block_sum)), 1)
+    return rounded(error) / events
+
+
+@scanning
+def partial_auc(
+    negatives: Int64Array, positives: Int64Array, n: Integer, p: Integer, low: float, high: float
+) -> float:
+    """Return the area under the ROC curve between two FPRs, ties as one segment, in [0, high - low].
+
+    Segments within the range are counted in whole pairs; of the two that its ends cut the part inside adds
+    a trapezoid.
+    """
+    start, end = low * n, high * n
+    pairs2 = true_positives = false_positives = np.int64(0)
+    ends = 0.0
+    for entry in range(len(negatives) - 1, -1, -1):
+        width, rise = negatives[entry], positives[entry]
+        if width > 0 and false_positives < end and false_positives + width > start:
+            if false_positives >= start and false_positives + width <= end:
+                pairs2 += width * (2 * true_positives + rise)
+            else:
+                left = max(start - false_positives, 0.0)
+                right = min(end - false_positives, float(width))
+                ends += (right - left) * (true_positives + rise * ((left + right) / (2.0 * width)))
+        false_positives += width
+        true_positives += rise
+    return float((pairs2 / 2.0 + ends) / (float(n) * float(p)))
+
+
+@scanning
+def mcclish(area: float, low: float, high: float) -> float:
+    """Return a partial AUC on the scale where chance is 1/2 and the most possible 1 (McClish 1989)."""
+    chance = (high - low) * (high + low) / 2.0
+    return 0.5 * (1.0 + (area - chance) / (high - low - chance))
+
+
+def edges_of_flipped(entries: Entries) -> Edges:
+    """Return the hull edges of the window under -score."""
+    negatives, positives = (counts[::-1].copy() for counts in entries[1:])
+    vertices = np.empty(len(negatives) + 1, np.int64)
+    starts = vertices[: lower_hull(negatives, positives, vertices) - 1]
+    return np.add.reduceat(negatives, starts), np.add.reduceat(positives, starts)
+
+
+def h_measure(
+    edge_negatives: Int64Array | FloatArray,
+    edge_positives: Int64Array | FloatArray,
+    settings: EvaluatorSettings,
+) -> float:
+    """Return the H-measure of a hull, given by the (negatives, positives) of its edges.
+
+    Every edge adds h(n, p) = n G0(c) + p G1(c), c = p / (n + p); H = 1 - sum of them / h(N, P). Hand 2009;
+    Hand & Anagnostopoulos 2014; Tatti 2021. With fixed priors the classes are weighed by those.
+    O(edges), of which a window has about 1.3 * cube root of its size.
+    """
+    n, p = edge_negatives.astype(np.float64), edge_positives.astype(np.float64)
+    prevalence = p.sum() / (n.sum() + p.sum())
+    if settings.priors != PRIORS_OF_WINDOW:
+        prevalence = settings.priors
+        n, p = n * ((1.0 - prevalence) / n.sum()), p * (prevalence / p.sum())
+    if isinstance(settings.cost, SeverityCost) and not 0.0 < prevalence < 1.0:
+        return math.nan
+    a, b = settings.cost.beta(float(prevalence))
+    with np.errstate(all="ignore"):  # what comes out of extreme costs is not a number, and said so
+        losses = minimum_loss(n, p, a, b)
+        whole = float(minimum_loss(np.array([n.sum()]), np.array([p.sum()]), a, b)[0])
+    return 1.0 - math.fsum(losses) / whole if whole > 0.0 else math.nan
+
+
+def minimum_loss(n: FloatArray, p: FloatArray, a: float, b: float) -> FloatArray:
+    """Return h(n, p) of every edge under Beta(a, b) costs: its share of the least possible loss."""
+    c = p / (n + p)
+    if a == b == 2.0:
+        return np.asarray(n * c * (1.0 + c * (1.0 - c)) / 2.0)
+    if a == b == 1.0:
+        return np.asarray(n * c / 2.0)
+    return np.asarray(
+        n * (a / (a + b) * betainc(a + 1.0, b, c)) + p * (b / (a + b) * betainc(b + 1.0, a, 1.0 - c))
+    )

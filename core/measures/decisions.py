@@ -1,0 +1,322 @@
+"""The window's decisions: confusion masses, the baselines they are held against, and the kappa family.
+
+Every event has a label and a predicted class, as codes. The window keeps, per class, how often it was
+the label, how often it was predicted and how often both (for a family of measures that is enough, and it
+grows with the classes, not with their square), and for every event two bits, fixed when it is applied:
+
+- would the majority classifier have been right? It predicts the class with the largest label mass among
+  the events of the window as it stood before this event and before the eviction that it causes; of
+  tied classes the one seen most recently; before any label, the negative class;
+- would the persistent classifier have been right? It predicts the label before.
+
+Taking the majority of the window before the event, never after, is what makes kappa_m of a majority
+classifier exactly 0 (Bifet et al. 2015, section 5; other rules leak the label).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays import FloatArray, Int8Array, Int64Array
+from ..kernels.compile import Integer, inlined, scanning
+from ..kernels.rings import move_on
+from ..rows.columns import (
+    CHANCE_IS_CERTAIN,
+    EMPTY_MARGIN,
+    MAJORITY_IS_RIGHT,
+    NO_NEGATIVES,
+    NO_POSITIVE_CLASS,
+    NO_POSITIVES,
+    NO_PREDICTED_POSITIVES,
+    NOTHING_TO_AVERAGE,
+    NUMBER_COLUMNS,
+    ONE_CLASS,
+    PERSISTENT_IS_RIGHT,
+)
+from ..settings.settings import MEASURES
+from .steps import ENTERS, EVENT, FED, ROW_DUE
+
+SEQ, HELD, HEAD, MAJORITY_HITS, PERSISTENT_HITS, LAST_LABEL, MAJORITY, CLASSES = range(8)
+"""Fields of the int64 array of counters: events applied, events held, slot of the oldest, hits in the
+window, code of the last label and of the majority (-1 before any), number of classes seen."""
+
+COUNTERS = 8
+
+LABELS, PREDICTIONS, CORRECT, LAST_SEEN = range(4)
+"""Rows of the int64 matrix of classes: masses in the window, and the seq at which each was last a label."""
+
+MAJORITY_HIT, PERSISTENT_HIT, FED_HIT = 1, 2, 4
+"""Bits of an event's hits; the last says that an adaptive window's signal was fed with it."""
+
+_MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
+_TP = MEASURES.index("tp")
+_FP = MEASURES.index("fp")
+_TN = MEASURES.index("tn")
+_FN = MEASURES.index("fn")
+_ACCURACY = MEASURES.index("accuracy")
+_PRECISION = MEASURES.index("precision")
+_RECALL = MEASURES.index("recall")
+_SPECIFICITY = MEASURES.index("specificity")
+_F1 = MEASURES.index("f1")
+_BALANCED_ACCURACY = MEASURES.index("balanced_accuracy")
+_G_MEAN = MEASURES.index("g_mean")
+_HARMONIC_MEAN = MEASURES.index("harmonic_mean")
+_KAPPA = MEASURES.index("kappa")
+_KAPPA_M = MEASURES.index("kappa_m")
+_KAPPA_PER = MEASURES.index("kappa_per")
+_MCC = MEASURES.index("mcc")
+_CMD = MEASURES.index("cmd")
+
+
+@scanning
+def majority_class(classes: Int64Array, count: Integer) -> int:
+    """Return the class with the largest label mass, of tied ones the one seen last; -1 for none."""
+    best = -1
+    for code in range(count):
+        mass = classes[LABELS, code]
+        if mass > 0 and (
+            best < 0
+            or mass > classes[LABELS, best]
+            or (mass == classes[LABELS, best] and classes[LAST_SEEN, code] > classes[LAST_SEEN, best])
+        ):
+            best = code
+    return best
+
+
+@scanning
+def write_ratio(
+    top: float, bottom: float, measure: int, reason: int, measures: FloatArray, reasons: Int8Array
+) -> None:
+    """Write a measure that is a ratio, or the reason why it is none: nothing to divide by."""
+    if bottom == 0.0:
+        reasons[measure] = reason
+    else:
+        measures[measure] = top / bottom
+
+
+@inlined
+def correlation(gain: float, spread: float, other: float) -> float:
+    """Return gain / sqrt(spread * other), of a gain that is no larger than that; NaN where either is 0.
+
+    Of equal spreads the root is a spread itself: sqrt(s) * sqrt(s) is not s, and made a perfect classifier's
+    MCC 0.9999999999999998.
+    """
+    if (spread == 0.0) | (other == 0.0):
+        return np.nan
+    root = spread if spread == other else np.sqrt(spread) * np.sqrt(other)
+    return min(1.0, max(-1.0, gain / root)) if root > 0.0 else np.nan
+
+
+@scanning
+def write_binary(
+    tp: float, fp: float, fn: float, tn: float, measures: FloatArray, reasons: Int8Array
+) -> None:
+    """Write what needs to know which class is positive."""
+    measures[_TP], measures[_FP], measures[_TN], measures[_FN] = tp, fp, tn, fn
+    measures[_CMD] = tp * tn - fp * fn
+    write_ratio(tp, tp + fp, _PRECISION, NO_PREDICTED_POSITIVES, measures, reasons)
+    write_ratio(tp, tp + fn, _RECALL, NO_POSITIVES, measures, reasons)
+    write_ratio(tn, tn + fp, _SPECIFICITY, NO_NEGATIVES, measures, reasons)
+    write_ratio(2.0 * tp, 2.0 * tp + fp + fn, _F1, NOTHING_TO_AVERAGE, measures, reasons)
+
+
+@scanning
+def write_recall_means(classes: Any, count: int, measures: FloatArray, reasons: Int8Array) -> None:
+    """Write the arithmetic, geometric and harmonic mean of the recalls of the labels' classes.
+
+    classes  counts, or masses in the same places
+    """
+    present = 0
+    recalls = np.empty(count)
+    for code in range(count):
+        if classes[LABELS, code] > 0:
+            recalls[present] = classes[CORRECT, code] / classes[LABELS, code]
+            present += 1
+    total, logarithms, reciprocals = 0.0, 0.0, 0.0
+    # smallest first: codes are given as classes appear, which depends on how the events were cut
+    recalls = np.sort(recalls[:present])
+    for recall in recalls:
+        total += recall
+        if recall > 0.0:
+            logarithms += np.log(recall)
+            reciprocals += 1.0 / recall
+    if present < 2:
+        for measure in (_BALANCED_ACCURACY, _G_MEAN, _HARMONIC_MEAN):
+            reasons[measure] = ONE_CLASS
+        return
+    measures[_BALANCED_ACCURACY] = total / present
+    measures[_G_MEAN] = np.exp(logarithms / present) if recalls[0] > 0.0 else 0.0
+    measures[_HARMONIC_MEAN] = present / reciprocals if recalls[0] > 0.0 else 0.0
+
+
+@scanning
+def refuse_binary(reasons: Int8Array) -> None:
+    """Say of what needs to know which class is positive that none is named."""
+    for measure in (_TP, _FP, _TN, _FN, _PRECISION, _RECALL, _SPECIFICITY, _F1, _CMD):
+        reasons[measure] = NO_POSITIVE_CLASS
+
+
+@scanning
+def _write_agreement(
+    counters: Int64Array, classes: Int64Array, positive: int, numbers: FloatArray, reasons: Int8Array
+) -> None:
+    """Write accuracy, the kappa family and what else needs no positive class; say so of what does."""
+    events = float(counters[HELD])
+    measures = numbers[_MEASURE:]
+    count = int(counters[CLASSES])
+    correct, chance, label_squares, prediction_squares = 0.0, 0.0, 0.0, 0.0
+    for code in range(count):
+        label_mass, predicted_mass = float(classes[LABELS, code]), float(classes[PREDICTIONS, code])
+        correct += classes[CORRECT, code]
+        chance += label_mass * predicted_mass
+        label_squares += label_mass * label_mass
+        prediction_squares += predicted_mass * predicted_mass
+    accuracy = correct / events
+    measures[_ACCURACY] = accuracy
+    square = events * events
+    write_ratio(correct * events - chance, square - chance, _KAPPA, CHANCE_IS_CERTAIN, measures, reasons)
+    of_majority, of_persistent = counters[MAJORITY_HITS], counters[PERSISTENT_HITS]
+    write_ratio(correct - of_majority, events - of_majority, _KAPPA_M, MAJORITY_IS_RIGHT, measures, reasons)
+    write_ratio(
+        correct - of_persistent, events - of_persistent, _KAPPA_PER, PERSISTENT_IS_RIGHT,
+        measures, reasons,
+    )  # fmt: skip
+    mcc = correlation(correct * events - chance, square - label_squares, square - prediction_squares)
+    measures[_MCC] = mcc
+    if np.isnan(mcc):
+        reasons[_MCC] = EMPTY_MARGIN
+    write_recall_means(classes, count, measures, reasons)
+    if positive < 0:
+        refuse_binary(reasons)
+
+
+@scanning
+def decision_measures(
+    counters: Int64Array,
+    classes: Int64Array,
+    positive: int,
+    numbers: FloatArray,
+    reasons: Int8Array,
+) -> None:
+    """Write accuracy, the kappa family and the rest of the confusion measures (MATH of Bifet et al. 2015).
+
+    positive  code of the positive class, or -1: then what needs one is null, with that reason
+    numbers, reasons  one row of `Rows`
+    """
+    events = float(counters[HELD])
+    if events == 0.0:
+        return
+    _write_agreement(counters, classes, positive, numbers, reasons)
+    if positive < 0:
+        return
+    tp = float(classes[CORRECT, positive])
+    fp = classes[PREDICTIONS, positive] - tp
+    fn = classes[LABELS, positive] - tp
+    write_binary(tp, fp, fn, events - tp - fp - fn, numbers[_MEASURE:], reasons)
+
+
+@inlined
+def baseline_hits(label: Integer, majority: Integer, last_label: Integer, first_class: int) -> int:
+    """Return the bits that say which baselines are right about a label; see `apply_decisions`."""
+    if last_label < 0:
+        if label == first_class or (first_class == -2 and label != 0):
+            return MAJORITY_HIT | PERSISTENT_HIT
+        return 0
+    hits = 0
+    if label == majority:
+        hits |= MAJORITY_HIT
+    if label == last_label:
+        hits |= PERSISTENT_HIT
+    return hits
+
+
+@scanning
+def apply_decisions(
+    labels: Any,
+    predictions: Any,
+    flags: Int8Array,
+    leaving: Int64Array,
+    shifts: Int64Array,
+    first_class: int,
+    counters: Int64Array,
+    classes: Int64Array,
+    ring_labels: Any,
+    ring_predictions: Any,
+    ring_hits: Int8Array,
+    positive: int,
+    numbers: FloatArray,
+    reasons: Int8Array,
+) -> None:
+    """Apply steps in order: fix the hits of what enters, let the oldest go, count; write due rows.
+
+    labels, predictions  codes of the steps' events
+    flags, leaving, shifts  of the steps (evaluator/steps.py)
+    first_class          code that both baselines predict before any label; -1 for "never right", -2 for
+                         "right when the label is not class 0"
+    counters, classes    see the fields above; changed
+    ring_...             the window in a ring, slot HEAD the oldest, with room for what enters; changed
+    positive, numbers, reasons  of the rows that fall due, see `decision_measures`
+    """
+    capacity = len(ring_labels)
+    head, held, seq = counters[HEAD], counters[HELD], counters[SEQ]
+    last_label, majority = counters[LAST_LABEL], counters[MAJORITY]
+    majority_hits, persistent_hits = counters[MAJORITY_HITS], counters[PERSISTENT_HITS]
+    count = counters[CLASSES]
+    row = 0
+    for step in range(len(flags)):
+        enters = flags[step] & ENTERS
+        label, prediction = np.int64(labels[step]), np.int64(predictions[step])
+        hits = 0
+        if enters:
+            hits = baseline_hits(label, majority, last_label, first_class)
+        for _ in range(leaving[step]):
+            old_label, old_prediction = np.int64(ring_labels[head]), ring_predictions[head]
+            old_hits = ring_hits[head]
+            head = head + 1 if head + 1 < capacity else 0
+            held -= 1
+            classes[LABELS, old_label] -= 1
+            classes[PREDICTIONS, old_prediction] -= 1
+            if old_label == old_prediction:
+                classes[CORRECT, old_label] -= 1
+            majority_hits -= old_hits & MAJORITY_HIT
+            persistent_hits -= (old_hits & PERSISTENT_HIT) >> 1
+            if old_label == majority:
+                majority = majority_class(classes, count)
+        if enters:
+            slot = head + held
+            if slot >= capacity:
+                slot -= capacity
+            if len(shifts) > 0:
+                shift = shifts[step]
+                move_on(ring_labels, slot, shift)
+                move_on(ring_predictions, slot, shift)
+                move_on(ring_hits, slot, shift)
+                slot -= shift
+                if slot < 0:
+                    slot += capacity
+            ring_labels[slot] = label
+            ring_predictions[slot] = prediction
+            ring_hits[slot] = hits | (FED_HIT if flags[step] & FED else 0)
+            held += 1
+            majority_hits += hits & MAJORITY_HIT
+            persistent_hits += hits >> 1
+            classes[LABELS, label] += 1
+            classes[PREDICTIONS, prediction] += 1
+            if label == prediction:
+                classes[CORRECT, label] += 1
+            classes[LAST_SEEN, label] = seq
+            if majority < 0 or classes[LABELS, label] >= classes[LABELS, majority]:
+                majority = label
+            last_label = label
+        if flags[step] & EVENT:
+            seq += 1
+        is_due = flags[step] & ROW_DUE
+        if is_due or step == len(flags) - 1:
+            counters[HEAD], counters[HELD], counters[SEQ] = head, held, seq
+            counters[LAST_LABEL], counters[MAJORITY] = last_label, majority
+            counters[MAJORITY_HITS], counters[PERSISTENT_HITS] = majority_hits, persistent_hits
+        if is_due:
+            decision_measures(counters, classes, positive, numbers[row], reasons[row])
+            row += 1

@@ -1,0 +1,418 @@
+"""The machine of one fold of one learner: instances in order are tested and trained on, and measured.
+
+Invariant
+    What it puts out is a function of the stream and the settings: not of how the stream was cut into
+    packets, nor of restarts in between. At a checkpoint of the stream, every so many instances or at a grid
+    point, every fold of every learner reports once, whatever it tested: reports of one checkpoint belong
+    together.
+
+An instance of the stream goes through `folds` (which of testing and training it is for here), the learner
+(predicts it, then learns it) and a `ModelEvaluator`, the one of production models: in the row the model is
+the learner, the slice is fold=3. The learner's own state travels in the snapshot, in bytes of its own making.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import BoolArray, FloatArray, Int8Array, Int64Array, UInt64Array
+from ..compare.fold_report import FoldReport
+from ..encoding.fields import Reader, packed_text
+from ..encoding.frames import framed, unframed
+from ..encoding.json import read_json, read_object, reading, whole
+from ..errors import CorruptBytesError, InputError, check_settings
+from ..evaluator.evaluator import ModelEvaluator
+from ..events.batch import EventBatch
+from ..events.columns import TextColumn
+from ..events.reasons import Reason
+from ..events.records import Record, unpack_record
+from ..events.rejected import Rejected
+from ..events.times import NO_TIME
+from ..events.unjoined import LabelBatch, PredictionBatch
+from ..ids.chances import seed_of
+from ..ids.index import hash64_of_ids
+from ..rows.rows import Rows
+from ..settings.windows import EveryEvents
+from ..shard.order import order_of
+from .instances import Instances
+from .settings import PrequentialSettings
+
+MAGIC = b"RSLF"
+VERSION = 1
+
+_STATE = "the state of a fold"
+_SHARED = b"RSZR"
+
+COUNTED = ("instances_tested", "instances_learnt", "learner_failures", "late")
+"""What the machine of a fold counts."""
+
+
+class FoldOutput(NamedTuple):
+    """Rows that fell due, and packed `FoldReport`s, in their order."""
+
+    rows: Rows
+    reports: tuple[bytes, ...]
+
+
+class _Tested(NamedTuple):
+    """Tested instances that no report has told of yet; see `FoldReport`."""
+
+    wrong: BoolArray
+    missing: BoolArray
+    labels: Int8Array
+    scores: FloatArray
+    times: Int64Array
+
+
+def shared_record(record: bytes) -> bytes:
+    """Return a record as it goes to every fold of every learner: squeezed once, for the copies it becomes.
+
+    >>> from rocsteady.core.events.records import EndOfInput
+    >>> own_record(shared_record(EndOfInput().pack())) == EndOfInput().pack()
+    True
+    """
+    return _SHARED + zlib.compress(record, 1)
+
+
+def own_record(record: bytes) -> bytes:
+    """Return what `shared_record` was given; any other record as it is."""
+    if record[: len(_SHARED)] != _SHARED:
+        return record
+    try:
+        return zlib.decompress(record[len(_SHARED) :])
+    except zlib.error as damage:
+        raise CorruptBytesError(f"a record of all folds is damaged: {damage}") from None
+
+
+class PrequentialFold:
+    """A fold of a learner, by its place among all learners.
+
+    >>> from rocsteady.core.events.batch import IdColumn
+    >>> from rocsteady.core.prequential.learners import LearnerSpec
+    >>> settings = PrequentialSettings((LearnerSpec.parse("majority"),))
+    >>> fold = PrequentialFold(settings, learner=0, fold=3)
+    >>> ids = IdColumn.of([str(number) for number in range(100)])
+    >>> batch = EventBatch(TextColumn.of([""] * 100), np.zeros(100), np.arange(100) % 4 // 3, ids=ids)
+    >>> [(row.seq, row.kappa_m) for output in fold.apply(batch.pack()) for row in output.rows]
+    [(70, 0.0)]
+    """
+
+    def __init__(self, settings: PrequentialSettings, learner: int, fold: int) -> None:
+        self.settings = settings
+        self._place = learner, fold
+        self._spec = settings.learners[learner]
+        self._order = order_of(settings.evaluator.order)
+        self._seed = seed_of(settings.folds.seed, self._spec.name, fold)
+        self._learner = self._spec.make(settings.task, self._seed, settings.window_events)
+        self._evaluator = ModelEvaluator(settings.of_folds, model=self._spec.name, slice=f"fold={fold}")
+        every = settings.evaluator.every
+        self._every = every.n if isinstance(every, EveryEvents) else 0
+        self._grid = 0 if isinstance(every, EveryEvents) else every.micros
+        self._exchanges = settings.comparison.needs_scores
+        self._timed = settings.comparison.needs_times
+        self._config = settings.evaluator.config_hash()
+        self._seq = self._checked = self._checkpoint = self._reported = self._failures = self._digest = 0
+        self._greatest = NO_TIME
+        self._is_done = False
+        self._tested: list[_Tested] = []
+        self._measures: FloatArray = np.empty(0)
+        self._learner_bytes = len(self._learner.to_bytes())
+        self._counts = Counter(dict.fromkeys(COUNTED, 0))
+
+    def apply(self, record: bytes) -> list[FoldOutput | Rejected]:
+        """Apply one record; return what fell due, in one piece, and the instances that were refused.
+
+        Raises a `WireError` for bytes that are no record, InputError for a record that contradicts what came
+        before, or a failure of the learner that is not of an instance.
+        """
+        record = own_record(record)
+        content = unpack_record(record)
+        rows: list[Rows] = []
+        reports: list[bytes] = []
+        refused: list[FoldOutput | Rejected] = []
+        for output in self._outputs(content, record):
+            if isinstance(output, Rows):
+                rows.append(output)
+            elif isinstance(output, FoldReport):
+                reports.append(output.pack())
+            else:
+                self._counts["late"] += len(output) if output.kind == "late" else 0
+                refused.append(output)
+        if not rows and not reports:
+            return refused
+        return [FoldOutput(Rows.concat(rows), tuple(reports)), *refused]
+
+    def _outputs(self, content: Record, record: bytes) -> Iterator[Rows | FoldReport | Rejected]:
+        if isinstance(content, PredictionBatch | LabelBatch):
+            raise InputError(f"a packet of {content.packet().source!r} holds no instances")
+        for given in self._order.take(content, record):
+            if isinstance(given, Rejected):
+                yield given
+            elif len(given):
+                yield from self._take(given)
+        if self._order.is_finished and not self._is_done:
+            self._is_done = True
+            yield from self._end()
+
+    # ---- the course of the stream
+
+    def _take(self, batch: EventBatch) -> Iterator[Rows | FoldReport | Rejected]:
+        """Go through instances, with a checkpoint wherever one is due."""
+        start = 0
+        for end, due in self._cuts(batch):
+            yield from self._work_on(batch.part(start, end))
+            yield from self._check(due)
+            start = end
+        yield from self._work_on(batch.part(start, len(batch)))
+
+    def _cuts(self, batch: EventBatch) -> list[tuple[int, int]]:
+        """Return where checkpoints are due in a batch, before which instance, and their grid points."""
+        n = len(batch)
+        if self._every:
+            first = self._every - self._seq % self._every
+            return [(end, NO_TIME) for end in range(first, n + 1, self._every)]
+        if batch.times is None:
+            raise InputError(
+                f"every {self.settings.evaluator.every} needs times; name their column with --time"
+            )
+        before = np.maximum.accumulate(np.concatenate(([self._greatest], batch.times)))[:n]
+        due = np.where(before == NO_TIME, 0, -(-before // self._grid) * self._grid)
+        cuts = np.flatnonzero((before != NO_TIME) & (batch.times > due))
+        return list(zip(cuts.tolist(), due[cuts].tolist(), strict=True))
+
+    def _work_on(self, batch: EventBatch) -> Iterator[Rows | Rejected]:
+        """Test and train on what of these instances is for this fold."""
+        if not len(batch):
+            return
+        self._seq += len(batch)
+        if batch.times is not None:
+            self._greatest = max(self._greatest, int(batch.times.max()))
+        if batch.ids is None:
+            raise InputError("instances have no ids, by which they are dealt to folds; name them with id=")
+        hashes = hash64_of_ids(batch.ids)
+        weights, tests = self.settings.folds.deal(hashes, self._place[1])
+        used = np.flatnonzero((weights > 0) | tests)
+        if len(used) < len(batch):
+            if not len(used):
+                return
+            batch = batch.take(used)
+            hashes, weights, tests = hashes[used], weights[used], tests[used]
+        yield from self._run(batch, hashes, weights, tests)
+
+    def _run(
+        self, batch: EventBatch, hashes: UInt64Array, weights: Int64Array, tests: BoolArray
+    ) -> Iterator[Rows | Rejected]:
+        """Let the learner predict and learn, and the evaluator measure what it predicted."""
+        task = self.settings.task
+        labels = batch.labels if task.is_binary else batch.label_classes
+        if labels is None:
+            raise InputError(
+                "instances have labels of 1 and 0 where classes are learnt; read them as classes"
+            )
+        instances = Instances(batch.features, batch.slices, labels, hashes)
+        outcome = self._learner.run(instances, weights, tests)
+        self._counts["instances_learnt"] += int((weights > 0).sum())
+        if outcome.failures:
+            yield self._refused(batch, outcome.failures)
+        tested = np.flatnonzero(tests)
+        self._counts["instances_tested"] += len(tested)
+        answered = tested[self._answered(outcome, tested)]
+        if isinstance(labels, TextColumn):
+            predicted = TextColumn.of([outcome.predicted[row] or "" for row in answered.tolist()])
+            truth = labels.take(answered)
+            wrong = np.array(
+                [a != b for a, b in zip(truth.to_list(), predicted.to_list(), strict=True)], np.bool_
+            )
+            scores = np.zeros(len(answered))
+        else:
+            predicted, truth = None, None
+            decided = np.asarray(outcome.predicted, np.int8)[answered]
+            wrong = decided != labels[answered]
+            scores = outcome.scores[answered]
+        times = None if batch.times is None else batch.times[answered]
+        rows = self._evaluator.apply(scores, batch.labels[answered], times, truth, predicted)
+        if len(rows):
+            yield self._noted(rows)
+        self._digest = zlib.crc32(hashes[tested].tobytes(), self._digest)
+        self._note_tested(batch, tested, answered, wrong, scores)
+
+    def _answered(self, outcome: Any, tested: Int64Array) -> BoolArray:
+        """Return which of the tested instances have a prediction."""
+        if self.settings.task.is_binary:
+            return np.asarray(~np.isnan(outcome.scores[tested]))
+        return np.array([outcome.predicted[row] is not None for row in tested.tolist()], np.bool_)
+
+    def _note_tested(
+        self,
+        batch: EventBatch,
+        tested: Int64Array,
+        answered: Int64Array,
+        wrong: BoolArray,
+        scores: FloatArray,
+    ) -> None:
+        n = len(tested)
+        if not n:
+            return
+        places = np.searchsorted(tested, answered)
+        all_wrong, missing, all_scores = np.zeros(n, np.bool_), np.ones(n, np.bool_), np.zeros(n)
+        all_wrong[places], missing[places], all_scores[places] = wrong, False, scores
+        none = np.empty(0)
+        self._tested.append(
+            _Tested(
+                all_wrong, missing,
+                batch.labels[tested] if self._exchanges else none.astype(np.int8),
+                all_scores if self._exchanges else none,
+                batch.times[tested] if self._timed and batch.times is not None else none.astype(np.int64),
+            )
+        )  # fmt: skip
+
+    def _refused(self, batch: EventBatch, failures: list[tuple[int, str]]) -> Rejected:
+        """Return the instances at which the learner failed, each once, under the learner's name."""
+        words: dict[int, str] = {}
+        for row, sentence in failures:
+            words[row] = f"{words[row]}; {sentence}" if row in words else sentence
+        rows = np.array(sorted(words), np.int64)
+        self._failures += len(rows)
+        self._counts["learner_failures"] += len(rows)
+        name = TextColumn.repeated(self._spec.name, len(rows))
+        fold = self._place[1]
+        details = TextColumn.of([f"fold {fold} of the learner: {words[row]}" for row in rows.tolist()])
+        return Rejected("invalid", batch.take(rows, name), Reason.LEARNER_FAILED, details)
+
+    def _check(self, due: int) -> Iterator[Rows | FoldReport | Rejected]:
+        """Give the row and the report of a checkpoint."""
+        if due != NO_TIME:
+            rows = self._evaluator.advance_to(due + 1)
+            if len(rows):
+                yield self._noted(rows)
+        elif self._evaluator.seq != self._reported:
+            yield self._noted(self._evaluator.finish())
+        yield self._report(due)
+        self._tested = []
+        self._checkpoint += 1
+        self._checked = self._seq
+
+    def _end(self) -> Iterator[Rows | FoldReport | Rejected]:
+        """Give the last row and report, unless the stream ended at a checkpoint."""
+        if self._grid and self._order.greatest != NO_TIME:
+            rows = self._evaluator.advance_to(self._order.greatest)
+            if len(rows):
+                yield self._noted(rows)
+        if self._seq != self._checked:
+            yield from self._check(NO_TIME)
+
+    def _noted(self, rows: Rows) -> Rows:
+        """Return rows under the settings as they were asked for, with the number of failures so far."""
+        self._reported = int(rows.integer("seq")[-1])
+        self._measures = rows.numbers[-1].copy()
+        rows.config = self._config
+        rows.failures = np.full(len(rows), self._failures)
+        return rows
+
+    def _report(self, due: int) -> FoldReport:
+        columns: list[Any] = [np.concatenate(parts) for parts in zip(*self._tested, strict=True)]
+        wrong, missing, labels, scores, times = columns or _NOTHING
+        return FoldReport(
+            *self._place, self._checkpoint, self._seq, self._greatest, due, self._failures,
+            self._digest, self._measures, wrong, missing if missing.any() else missing[:0], labels, scores,
+            times,
+        )  # fmt: skip
+
+    # ---- the protocol of a machine
+
+    def wakes_at(self) -> int | None:
+        """Return the moment at which it wants to hear a `Clock`; None = it does not wait for one."""
+        return None if self._order.is_finished else self._order.wakes_at()
+
+    def counts(self) -> dict[str, int]:
+        """Return what became of instances since the machine was made or loaded: COUNTED."""
+        return dict(self._counts)
+
+    def gauges(self) -> dict[str, int]:
+        """Return that there is one."""
+        return {"folds": 1}
+
+    def snapshot_bytes(self) -> int:
+        """Return about how many bytes `to_bytes` would give; of the learner, as many as it had last. O(1)."""
+        tested = sum(20 * len(part.wrong) for part in self._tested)
+        size = self._learner_bytes + self._evaluator.snapshot_bytes() + self._order.snapshot_bytes()
+        return size + tested + 1_000
+
+    def live_bytes(self) -> int:
+        """Return about how much memory it takes: of the learner three times its bytes. O(1)."""
+        return 3 * self._learner_bytes + self._evaluator.live_bytes() + self._order.live_bytes() + 10_000
+
+    def to_bytes(self) -> bytes:
+        """Return a snapshot. Raises InputError where the learner cannot be written down."""
+        learner = self._learner.to_bytes()
+        self._learner_bytes = len(learner)
+        head = [
+            *self._place, self._seq, self._checked, self._checkpoint, self._reported, self._failures,
+            self._digest, self._greatest, int(self._is_done),
+        ]  # fmt: skip
+        held = self._order.held()
+        tested = self._report(NO_TIME).pack()
+        texts = json.dumps(self.settings.meaning()), json.dumps(head), json.dumps(self._order.progress())
+        parts = [*map(packed_text, texts)]
+        parts.append(struct.pack("<I", len(held)))
+        for partition, sequence, packet in held:
+            parts += [struct.pack("<iqQ", partition, sequence, len(packet)), packet]
+        for content in (learner, self._evaluator.to_bytes(), tested):
+            parts += [struct.pack("<Q", len(content)), content]
+        return framed(MAGIC, VERSION, b"".join(parts))
+
+    @classmethod
+    def from_bytes(
+        cls, data: bytes, settings: PrequentialSettings, learner: int, fold: int
+    ) -> PrequentialFold:
+        """Rebuild a machine that goes on exactly as the one that gave the bytes, its learner included.
+
+        The bytes are those of a job's own state: a learner is unpickled. Raises OtherConfigurationError where
+        the settings were others, a `WireError` for other bytes.
+        """
+        reader = Reader(unframed(data, MAGIC, VERSION, _STATE))
+        self = cls(settings, learner, fold)
+        with reading(_STATE):
+            check_settings(settings.meaning(), read_object(reader.text(), "the settings of a fold"))
+            learner_state = self._load(reader)
+        self._learner = self._spec.load(learner_state, settings.task, self._seed, settings.window_events)
+        self._learner_bytes = len(learner_state)
+        return self
+
+    def _load(self, reader: Reader) -> bytes:
+        """Take over all but the learner; return its state, which is unpickled when all else is sound."""
+        learner, fold, *numbers = map(whole, read_json(reader.text(), _STATE))
+        if (learner, fold) != self._place:
+            raise ValueError(f"it is of fold {fold} of learner {learner}")
+        self._seq, self._checked, self._checkpoint, self._reported, *numbers = numbers
+        self._failures, self._digest, self._greatest, is_done = numbers
+        _ = whole(self._seq, 0), whole(self._checkpoint, 0, 2**31), whole(self._failures, 0)
+        _ = whole(self._digest, 0, 2**32 - 1)
+        self._is_done = bool(is_done)
+        progress = read_object(reader.text(), "the progress of a fold")
+        held = []
+        for _ in range(reader.number("<I")):
+            partition, sequence, size = reader.numbers("<iqQ")
+            held.append((partition, sequence, bytes(reader.take(size))))
+        if progress or held:
+            self._order.go_on_from(progress, held)
+        state, evaluator, tested = (bytes(reader.take(reader.number("<Q"))) for _ in range(3))
+        reader.end()
+        self._evaluator = ModelEvaluator.from_bytes(evaluator, self.settings.of_folds)
+        report = FoldReport.unpack(tested)
+        self._measures = report.measures
+        if len(report):
+            missing = ~report.answered
+            self._tested = [_Tested(report.wrong, missing, report.labels, report.scores, report.times)]
+        return state
+
+
+_NO_BITS = np.empty(0, np.bool_)
+_NOTHING: list[Any] = [_NO_BITS, _NO_BITS, np.empty(0, np.int8), np.empty(0), np.empty(0, np.int64)]

@@ -1,0 +1,229 @@
+"""Learners by name: what a user writes, and the learner that it means.
+
+majority, majority:1000, majority:all   the majority class of the evaluation window, of the last 1,000
+                                        instances learnt, of all (`baselines`)
+persistent                              the class before
+logistic, naive-bayes, hoeffding, adaptive-forest    river's (`named`)
+aum, polynomial-auc                     our own (`learning.aum.learner`, `learning.polynomial.learner`)
+module:factory                          what a function or class makes: an object with learn_one (river)
+                                        or partial_fit (scikit-learn)
+model.pickle                            a pickled one, only where the user trusts it
+NAME=any of these                       under a name of its own
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError
+from ..ids.chances import seed_of
+from .baselines import BaselineLearner
+from .instances import Instances, Learner, Outcome, Task
+from .models import BySteps, Make, OneByOne
+from .named import NAMED, named_learner
+from .noise import NoisyLearner
+from .wire import MAX_BYTES, error_text, unpickled
+
+__all__ = ["NAMED", "Instances", "Learner", "LearnerSpec", "Outcome", "Task", "seed_of"]
+
+_FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_PICKLE = re.compile(r".*\.(pickle|pkl)", re.DOTALL)
+_MAX_STEP = 1_000_000
+
+
+@dataclass(frozen=True)
+class LearnerSpec:
+    """A learner as the user names it.
+
+    name     stands in rows as the model
+    factory  see the module
+    noise    probability with which a prediction is flipped to another class
+    batch    instances of a step: predicted by the model before it, learnt at its end; 1: one by one, as the
+             majority and the persistent learner always go
+    pickled  the bytes of a pickled model; the user trusts them
+
+    >>> LearnerSpec.parse("tree=hoeffding")
+    LearnerSpec(name='tree', factory='hoeffding', noise=0.0, batch=1)
+    """
+
+    name: str
+    factory: str
+    noise: float = 0.0
+    batch: int = 1
+    pickled: bytes | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.name.strip() or not self.factory:
+            raise ConfigError(f"the learner {self.name!r}={self.factory!r} has no name: give NAME=FACTORY")
+        if isinstance(self.noise, bool) or not 0.0 <= self.noise < 1.0:
+            raise ConfigError(
+                f"learner {self.name!r}: noise={self.noise!r} is no probability from 0 to below 1"
+            )
+        if not isinstance(self.batch, int) or not 1 <= self.batch <= _MAX_STEP:
+            raise ConfigError(
+                f"learner {self.name!r}: batch={self.batch!r}; a step has from 1 to {_MAX_STEP:,} instances"
+            )
+        if _PICKLE.fullmatch(self.factory):
+            if self.pickled is None:
+                raise ConfigError(
+                    f"learner {self.name!r}: {self.factory} is a pickle, and reading one runs whatever code "
+                    "is in it; where you trust its author, say --trust-learners, or name a factory "
+                    "(module:factory)"
+                )
+        elif self.factory not in (*NAMED, "persistent") and not self._is_majority():
+            if not _FACTORY.fullmatch(self.factory):
+                raise ConfigError(
+                    f"learner {self.factory!r} is none: there are majority, majority:N, majority:all, "
+                    f"persistent, {', '.join(NAMED)}, or a factory of your own as module:factory"
+                )
+            if self.factory.startswith("majority:"):
+                raise ConfigError(
+                    f"learner {self.factory!r}: the majority of how many? Give a whole number from 1, or all"
+                )
+            if (word := self.factory.partition(":")[0]) in (*NAMED, "persistent"):
+                raise ConfigError(f"learner {self.factory!r}: {word} takes nothing behind it; leave it away")
+
+    @classmethod
+    def parse(cls, text: str, noise: float = 0.0, batch: int = 1, *, trust: bool = False) -> LearnerSpec:
+        """Read what a user writes. Raises ConfigError.
+
+        trust  pickles may be read: here, so that workers need no file
+        """
+        name, equals, factory = text.partition("=")
+        if not equals:
+            name, factory = "", text
+        name, factory = name.strip(), factory.strip()
+        if not name and not equals:
+            name = Path(factory).stem if _PICKLE.fullmatch(factory) else factory
+            if _FACTORY.fullmatch(factory) and not factory.startswith("majority:"):
+                name = factory.partition(":")[2]
+        pickled = None
+        if trust and _PICKLE.fullmatch(factory):
+            pickled = _file_bytes(name, factory)
+        return cls(name, factory, noise, batch, pickled)
+
+    def make(self, task: Task, seed: int, window: int | None) -> Learner:
+        """Return the learner, that has learnt nothing; of a pickle, what it had.
+
+        seed    see `seed_of`
+        window  events of the evaluation window last:N, which `majority` follows; None: it takes all
+
+        Raises ConfigError, MissingPackageError where that cannot be.
+        """
+        return self._made(None, task, seed, window)
+
+    def load(self, data: bytes, task: Task, seed: int, window: int | None) -> Learner:
+        """Return the learner that `Learner.to_bytes` gave these bytes of: they may run code.
+
+        Only a job's own state is read. Raises a `WireError` or OtherConfigurationError where the bytes are
+        anything else, and what `make` raises.
+        """
+        return self._made(data, task, seed, window)
+
+    def _made(self, data: bytes | None, task: Task, seed: int, window: int | None) -> Learner:
+        if task.is_binary and not 0.0 < task.threshold <= 1.0:
+            raise ConfigError(
+                f"threshold={task.threshold!r}: scores of learners are probabilities; give a number above 0, "
+                "up to 1"
+            )
+        noisy = None
+        learner: BaselineLearner | OneByOne | BySteps
+        if self.factory == "persistent" or self._is_majority():
+            learner = BaselineLearner(self.name, task, self._size(window))
+        else:
+            make = self._model_maker(task, seed)
+            by_steps = self.batch > 1
+            learner = (
+                BySteps(self.name, task, self.batch, make) if by_steps else OneByOne(self.name, task, make)
+            )
+        if self.noise:
+            noisy = NoisyLearner(self.name, learner, task, self.noise, seed)
+            data = data if data is None else noisy.restore(data)
+        if data is not None:
+            learner.restore(data)
+        return noisy or learner
+
+    def _is_majority(self) -> bool:
+        return re.fullmatch(r"majority(:(all|[1-9]\d{0,11}))?", self.factory) is not None
+
+    def _size(self, window: int | None) -> int | None:
+        if self.factory == "persistent":
+            return 1
+        words = self.factory.partition(":")[2]
+        if not words:
+            return window
+        return None if words == "all" else int(words)
+
+    def _model_maker(self, task: Task, seed: int) -> Make:
+        if self.pickled is not None:
+            model = unpickled(self.name, self.factory, self.pickled)
+            return lambda _: model
+        if self.factory in NAMED:
+            return named_learner(self.name, self.factory, task, seed, self.batch)
+        model = self._call(self._imported(), seed)
+        return lambda _: model
+
+    def _imported(self) -> Callable[..., Any]:
+        """Return the factory. Raises ConfigError."""
+        module, _, path = self.factory.partition(":")
+        try:
+            found: Any = importlib.import_module(module)
+        except MemoryError:
+            raise
+        except Exception as problem:
+            raise ConfigError(
+                f"learner {self.name!r}: the module {module!r} cannot be imported: {error_text(problem)}; a "
+                "factory must be importable wherever the job runs, on its workers too (install it there, or "
+                "set PYTHONPATH)"
+            ) from problem
+        for word in path.split("."):
+            if not hasattr(found, word):
+                raise ConfigError(
+                    f"learner {self.name!r}: {module} has no {path!r}; name a function or class of it"
+                )
+            found = getattr(found, word)
+        if not callable(found):
+            raise ConfigError(
+                f"learner {self.name!r}: {self.factory} is of type {type(found).__name__} and cannot be "
+                "called; name a function or class that makes a learner"
+            )
+        return found  # type: ignore[no-any-return]
+
+    def _call(self, factory: Callable[..., Any], seed: int) -> Any:
+        """Call the factory, with the seed where it takes one. Raises ConfigError."""
+        try:
+            names = inspect.signature(factory).parameters.keys()
+        except (TypeError, ValueError):  # of some extension types
+            names = {}.keys()
+        choices = {name: seed for name in ("seed", "random_state") if name in names}
+        try:
+            return factory(**choices)
+        except MemoryError:
+            raise
+        except Exception as problem:
+            raise ConfigError(
+                f"learner {self.name!r}: {self.factory} raised {error_text(problem)}; a factory is called "
+                "without arguments (but for seed or random_state, where it has one) and returns a learner"
+            ) from problem
+
+
+def _file_bytes(name: str, file: str) -> bytes:
+    try:
+        data = Path(file).read_bytes()
+    except OSError as problem:
+        raise ConfigError(
+            f"learner {name!r}: {file} cannot be read ({problem.strerror or problem}); give the path of "
+            "a pickle"
+        ) from None
+    if len(data) > MAX_BYTES:
+        raise ConfigError(
+            f"learner {name!r}: {file} has {len(data) >> 20:,} MB, more than the {MAX_BYTES >> 20} that a "
+            "learner may hold; train a smaller one"
+        )
+    return data

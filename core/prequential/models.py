@@ -1,0 +1,243 @@
+"""Learners around models: instance by instance, or in steps.
+
+Invariant
+    What a learner says does not depend on how its instances were cut into calls of `run`. A step is
+    `batch` instances of the stream, learnt or not: all of it is predicted by the model as it was before the
+    step, and learnt at its end; what waits for that is a part of the state. A table of predictions has as
+    many rows as a step, each in its own place, so that sums inside a model are the same bit for bit.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..arrays import BoolArray, Int64Array
+from .calls import NoPrediction, Output, RiverCalls, SklearnCalls, calls_of, pandas_module
+from .instances import Instances, Outcome, Task, outcome_of
+from .wire import (
+    check_head,
+    contradiction,
+    error_text,
+    model_bytes,
+    model_of_bytes,
+    pack_learner,
+    unpack_learner,
+    unpickle,
+)
+
+Make = Callable[[Instances | None], Any]
+"""Makes a model: for some learners only when the first instances say what features there are; None before."""
+
+
+class _ModelLearner:
+    """What both kinds have in common: a model that is made late, its calls, its state."""
+
+    def __init__(self, name: str, task: Task, batch: int, make: Make) -> None:
+        self._name = name
+        self._task = task
+        self._batch = batch
+        self._make = make
+        self._calls: RiverCalls | SklearnCalls | None = None
+        model = make(None)
+        if model is not None:
+            self._use(model)
+
+    def _use(self, model: Any, has_learnt: bool = False) -> RiverCalls | SklearnCalls:
+        self._calls = calls = calls_of(self._name, model, self._task, has_learnt)
+        if self._batch > 1 and isinstance(calls, RiverCalls) and calls.takes_many:
+            pandas_module()
+        return calls
+
+    def _ready(self, instances: Instances) -> RiverCalls | SklearnCalls:
+        calls = self._calls or self._use(self._make(instances))
+        calls.check(self._name, instances)
+        return calls
+
+    def _settings(self) -> dict[str, Any]:
+        return {"batch": self._batch, "is_binary": self._task.is_binary}
+
+    def to_bytes(self) -> bytes:
+        """See `Learner`."""
+        model = b"" if self._calls is None else model_bytes(self._name, self._calls.model)
+        head = self._settings() | {
+            "model": None if self._calls is None else len(model),
+            "has_learnt": self._calls is not None and self._calls.has_learnt,
+        }
+        return pack_learner(self._name, head, model + self._waiting_bytes())
+
+    def restore(self, data: bytes) -> None:
+        """Go on from what `to_bytes` gave."""
+        head, body = unpack_learner(data)
+        check_head(self._name, head, self._settings())
+        size = head.get("model")
+        if not (size is None or isinstance(size, int)) or (size or 0) > len(body):
+            raise contradiction(f"a model of {size} bytes")
+        if size is not None:
+            made = None if self._calls is None else self._calls.model
+            self._use(model_of_bytes(self._name, made, body[:size]), bool(head.get("has_learnt")))
+        self._wait_for(body[size or 0 :])
+
+    def _waiting_bytes(self) -> bytes:
+        return b""
+
+    def _wait_for(self, data: bytes) -> None:
+        if data:
+            raise contradiction(f"{len(data)} bytes too many")
+
+    def _could_not(self, what: str, error: Exception) -> str:
+        why = str(error) if isinstance(error, NoPrediction) else error_text(error)
+        return f"learner {self._name!r} could not {what}: {why}"
+
+
+class OneByOne(_ModelLearner):
+    """Predicts an instance, learns it, and goes on to the next."""
+
+    def __init__(self, name: str, task: Task, make: Make) -> None:
+        super().__init__(name, task, 1, make)
+
+    def run(self, instances: Instances, weights: Int64Array, tests: BoolArray) -> Outcome:
+        """See `Learner`. An instance that it fails to learn has no prediction either."""
+        calls = self._ready(instances)
+        given = calls.inputs(instances)
+        answers: Sequence[bool | str] = instances.answers()
+        outputs: list[Output | None] = [None] * len(given)
+        failures: list[tuple[int, str]] = []
+        for row, (features, answer, weight, is_tested) in enumerate(
+            zip(given, answers, weights.tolist(), tests.tolist(), strict=True)
+        ):
+            failure = None
+            if is_tested:
+                try:
+                    outputs[row] = calls.predict(features)
+                except MemoryError:
+                    raise
+                except Exception as error:
+                    failure = self._could_not("predict it", error)
+            try:
+                for _ in range(weight):
+                    calls.learn(features, answer)
+            except MemoryError:
+                raise
+            except Exception as error:
+                outputs[row] = None
+                failure = failure or self._could_not("learn it", error)
+            if failure is not None:
+                failures.append((row, failure))
+        return outcome_of(self._task, outputs, failures)
+
+
+class BySteps(_ModelLearner):
+    """Predicts and learns `batch` instances at a time, by tables where the model takes them.
+
+    An instance without one of the features goes by itself: a table cannot leave a feature out. A failure to
+    learn is one of the instance that ends the step.
+    """
+
+    def __init__(self, name: str, task: Task, batch: int, make: Make) -> None:
+        self._waiting: list[Instances] = []
+        self._place = 0
+        super().__init__(name, task, batch, make)
+
+    def run(self, instances: Instances, weights: Int64Array, tests: BoolArray) -> Outcome:
+        """See `Learner`."""
+        calls = self._ready(instances)
+        outputs: list[Output | None] = [None] * len(instances)
+        failures: dict[int, str] = {}
+        start = 0
+        while start < len(instances):
+            end = min(len(instances), start + self._batch - self._place)
+            part = instances.part(start, end)
+            for row, output in self._predicted(calls, part, np.flatnonzero(tests[start:end])):
+                if isinstance(output, Exception):
+                    failures[start + row] = self._could_not("predict it", output)
+                else:
+                    outputs[start + row] = output
+            rows = np.repeat(np.arange(end - start), weights[start:end])
+            if len(rows):
+                self._waiting.append(part.take(rows))
+            self._place += end - start
+            if self._place == self._batch:
+                if (failure := self._learn(calls)) is not None:
+                    outputs[end - 1] = None
+                    failures.setdefault(end - 1, failure)
+                self._place = 0
+            start = end
+        return outcome_of(self._task, outputs, sorted(failures.items()))
+
+    def _predicted(
+        self, calls: RiverCalls | SklearnCalls, part: Instances, rows: Int64Array
+    ) -> list[tuple[int, Output | Exception]]:
+        """Return what the model says of some rows of a part."""
+        found: list[tuple[int, Output | Exception]] = []
+        singles = rows
+        if calls.takes_many:
+            whole, singles = _by_completeness(part, rows)
+            if len(whole):
+                table = np.full(self._batch, whole[0])
+                table[self._place + whole] = whole
+                try:
+                    outputs = calls.predict_many(part.take(table))
+                    found += [(row, outputs[self._place + row]) for row in whole.tolist()]
+                except MemoryError:
+                    raise
+                except Exception:
+                    singles = rows  # which of them it was shows when each is asked for itself
+        inputs = calls.inputs(part.take(singles)) if len(singles) else ()
+        for row, features in zip(singles.tolist(), inputs, strict=True):
+            try:
+                found.append((row, calls.predict(features)))
+            except MemoryError:
+                raise
+            except Exception as error:
+                found.append((row, error))
+        return found
+
+    def _learn(self, calls: RiverCalls | SklearnCalls) -> str | None:
+        """Learn what waits; return what went wrong first."""
+        if not self._waiting:
+            return None
+        step, self._waiting = Instances.concat(self._waiting), []
+        failed, first = 0, None
+        whole, singles = np.arange(0), np.arange(len(step))
+        if calls.takes_many:
+            whole, singles = _by_completeness(step, singles)
+        try:
+            if len(whole):
+                calls.learn_many(step.take(whole))
+        except MemoryError:
+            raise
+        except Exception as error:
+            failed, first = len(whole), error
+        lone = step.take(singles)
+        answers: Sequence[bool | str] = lone.answers()
+        for features, answer in zip(calls.inputs(lone), answers, strict=True):
+            try:
+                calls.learn(features, answer)
+            except MemoryError:
+                raise
+            except Exception as error:
+                failed, first = failed + 1, first or error
+        if first is None:
+            return None
+        return self._could_not(f"learn {failed} of the {len(step)} instances of a step that ends here", first)
+
+    def _waiting_bytes(self) -> bytes:
+        return pickle.dumps((self._place, self._waiting), pickle.HIGHEST_PROTOCOL)
+
+    def _wait_for(self, data: bytes) -> None:
+        try:
+            self._place, self._waiting = unpickle(data)
+        except MemoryError:
+            raise
+        except Exception as damage:
+            raise contradiction(error_text(damage)) from damage
+
+
+def _by_completeness(instances: Instances, rows: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return the rows that lack no feature, and those that do."""
+    lacking = instances.incomplete()[rows]
+    return rows[~lacking], rows[lacking]

@@ -1,0 +1,155 @@
+"""The wire form of a learner, as a fold's state keeps it.
+
+A frame (encoding/frames.py) with magic "RSLN"; payload: a head (text, JSON), the body. A body holds what a
+model says of itself (its own `to_bytes`), else its pickle: reading that runs code, so that only bytes of a
+job's own state may come here.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+from typing import Any
+
+from ..encoding import json as json_bytes
+from ..encoding.fields import Reader, packed_text
+from ..encoding.frames import framed, unframed
+from ..encoding.json import read_object, reading
+from ..errors import ConfigError, CorruptBytesError, InputError, OtherConfigurationError, RocsteadyError
+
+MAGIC = b"RSLN"
+VERSION = 1
+MAX_BYTES = 256 << 20
+"""Of a learner in one fold."""
+
+_PICKLED = b"\x80"
+"""Begins every pickle since protocol 2; no frame begins so."""
+
+_PACKAGE = __name__.partition(".")[0] + "."
+_MOVED = {
+    "aum_learner": "learning.aum.learner",
+    "feature_columns": "learning.features",
+    "instances": "prequential.instances",
+    "model_learners": "prequential.models",
+    "named_learners": "prequential.named",
+    "pair_objectives": "learning.polynomial.objectives",
+    "polynomial_learner": "learning.polynomial.learner",
+    "text_columns": "events.columns",
+}
+"""Where modules of core are today that pickles of version 0.1.0 name."""
+_STATE = "the state of a learner"
+
+
+def pack_learner(name: str, head: dict[str, Any], body: bytes) -> bytes:
+    """Return the bytes of a learner; InputError where they are more than a state may hold."""
+    if len(body) > MAX_BYTES:
+        raise InputError(
+            f"learner {name!r} has grown to {len(body) >> 20:,} MB in one fold, more than the "
+            f"{MAX_BYTES >> 20} that a state may hold; bound it (river's trees take max_size) or leave it out"
+        )
+    return framed(MAGIC, VERSION, packed_text(json.dumps(head)) + body)
+
+
+def unpack_learner(data: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return head and body. Raises one of the four `WireError`s where the bytes are anything else."""
+    reader = Reader(unframed(data, MAGIC, VERSION, _STATE))
+    with reading(_STATE):
+        head = read_object(reader.text(), _STATE)
+    return head, bytes(reader.payload[reader.at :])
+
+
+def contradiction(why: str) -> CorruptBytesError:
+    """Return the error for bytes that say what cannot be."""
+    return json_bytes.contradiction(_STATE, why)
+
+
+def check_head(name: str, head: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Raise OtherConfigurationError where a state was made by a learner with other settings."""
+    differences = [f"{key} was {head.get(key)!r} and is now {value!r}" for key, value in wanted.items()
+                   if head.get(key) != value]  # fmt: skip
+    if differences:
+        raise OtherConfigurationError(
+            f"the state of learner {name!r} was made under another configuration: {'; '.join(differences)}. "
+            "Go on with the old one, or start from an empty state"
+        )
+
+
+def model_bytes(name: str, model: Any) -> bytes:
+    """Return a model's own bytes, else its pickle; InputError where it has neither."""
+    try:
+        if _speaks_bytes(model):
+            return bytes(model.to_bytes())
+        return pickle.dumps(model, pickle.HIGHEST_PROTOCOL)
+    except (MemoryError, RocsteadyError):
+        raise
+    except Exception as problem:
+        raise InputError(
+            f"learner {name!r} cannot be kept in a state: {error_text(problem)}; make its factory return an "
+            "object that pickle takes, or one with to_bytes and from_bytes"
+        ) from problem
+
+
+def model_of_bytes(name: str, made: Any, data: bytes) -> Any:
+    """Return the model of `model_bytes`; `made` is what its factory makes.
+
+    Learners of this package were pickled before they had bytes of their own: such states are read, too.
+    Raises OtherConfigurationError where it cannot be read: the code that made it was another.
+    """
+    was_pickled = data[:1] == _PICKLED and type(made).__module__.startswith(_PACKAGE)
+    try:
+        return type(made).from_bytes(data) if _speaks_bytes(made) and not was_pickled else unpickle(data)
+    except MemoryError:
+        raise
+    except Exception as problem:
+        raise OtherConfigurationError(
+            f"the state of learner {name!r} cannot be read: {error_text(problem)}; go on with the versions "
+            "of its packages that made it, or start from an empty state"
+        ) from problem
+
+
+def unpickled(name: str, file: str, data: bytes) -> Any:
+    """Return a model that the user trusts; ConfigError where the file holds none."""
+    try:
+        return unpickle(data)
+    except MemoryError:
+        raise
+    except Exception as problem:
+        raise ConfigError(
+            f"learner {name!r}: {file} cannot be unpickled: {error_text(problem)}; pickle it with the "
+            "packages that are installed here"
+        ) from problem
+
+
+class _Unpickler(pickle.Unpickler):
+    """Finds the package's classes by the modules that older pickles name, too."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        core = f"{_PACKAGE}core."
+        if module.startswith(core):
+            before = module.removeprefix(core)
+            module = core + _MOVED.get(before, before)
+        return super().find_class(module, name)
+
+
+def unpickle(data: bytes) -> Any:
+    """Return the object of a pickle, which may be of an older version. Runs the pickle's code."""
+    return _Unpickler(io.BytesIO(data)).load()
+
+
+def error_text(error: BaseException) -> str:
+    r"""Return an error as a part of a sentence: its type and what it says, in one line.
+
+    >>> error_text(KeyError("age")), error_text(ValueError("no\nnumber"))
+    ("KeyError: 'age'", 'ValueError: no number')
+    """
+    try:
+        words = " ".join(str(error).split())
+    except Exception:  # of a class of the learner's own, that cannot say it
+        words = ""
+    words = words if len(words) <= 300 else f"{words[:297]}..."
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
+
+
+def _speaks_bytes(model: Any) -> bool:
+    return callable(getattr(model, "to_bytes", None)) and callable(getattr(type(model), "from_bytes", None))

@@ -1,0 +1,78 @@
+"""The process's standard streams: stdout for data, and streams that the caller closed.
+
+A shell closes a stream by `>&-`. Python then has None in its place, and the next opened file takes its
+number. `open_closed_streams` fills these places. Reading from stdin finds the end. Text to stderr is dropped,
+there and where it takes nothing, as on a full disk: no job fails for want of somebody who reads of it.
+Writing to stdout fails, because rows that nobody can get must not pass for written ones.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TextIO
+
+from ..errors import RocsteadyError
+
+
+def open_closed_streams() -> None:
+    """Give closed standard streams a place. Call this before any file is opened."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)  # noqa: SIM115, PTH123 - open to the end of the process
+    if sys.stdout is None:
+        number = os.open(os.devnull, os.O_RDONLY)  # so that each write to it fails
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(io.FileIO(number, "w", closefd=False)), encoding="utf-8"
+        )
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
+
+
+@contextmanager
+def writing_out() -> Iterator[None]:
+    """Flush stdout at the end of a block, and name stdout in what fails.
+
+    Raises BrokenPipeError where the reader of stdout is gone, RocsteadyError where stdout takes nothing.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        drop_the_rest(sys.stdout)
+        if isinstance(error, BrokenPipeError):
+            raise
+        reason = "it is closed" if error.errno == errno.EBADF else error.strerror or str(error)
+        raise RocsteadyError(f"stdout cannot be written to: {reason}") from None
+
+
+def write_out(data: bytes) -> None:
+    """Write UTF-8 to stdout and flush it, also where stdout takes text alone, as in a notebook.
+
+    Raises as `writing_out` does.
+    """
+    with writing_out():
+        if (binary := getattr(sys.stdout, "buffer", None)) is None:
+            sys.stdout.write(data.decode())
+            return
+        sys.stdout.flush()
+        left = memoryview(data)
+        while left:  # under PYTHONUNBUFFERED a write may take a part
+            left = left[binary.write(left) :]
+
+
+def flush_out() -> None:
+    """Write what stdout still holds. Raises as `writing_out` does."""
+    with writing_out():
+        pass
+
+
+def drop_the_rest(stream: TextIO) -> None:
+    """Send what a stream still holds to nowhere: Python writes it once more at its end, and would fail."""
+    with suppress(OSError):  # a stream without a number, as in a notebook
+        number = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(number, stream.fileno())
+        os.close(number)

@@ -1,0 +1,108 @@
+"""The last k decisions one by one: what `ModelEvaluator` keeps of them, without scores, times or rows.
+
+Invariant: counters, class masses and ring (measures/decisions.py) are those of the events held; code i is the
+i-th class that was ever met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
+from ..evaluator.steps import sliding_steps
+from ..kernels.rings import unrolled
+from ..measures.decisions import (
+    CLASSES,
+    CORRECT,
+    COUNTERS,
+    HEAD,
+    HELD,
+    LABELS,
+    LAST_LABEL,
+    MAJORITY,
+    MAJORITY_HIT,
+    MAJORITY_HITS,
+    PERSISTENT_HIT,
+    PERSISTENT_HITS,
+    PREDICTIONS,
+    apply_decisions,
+    decision_measures,
+    majority_class,
+)
+from ..rows.columns import NUMBER_COLUMNS, REASONS
+from ..settings.settings import MEASURES
+
+_MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
+_NO_ROWS: FloatArray = np.empty((0, len(NUMBER_COLUMNS)))
+_NO_REASONS: Int8Array = np.empty((0, len(MEASURES)), np.int8)
+
+
+class DecisionWindow:
+    """Labels and predicted classes of the last `size` events; no class is the positive one.
+
+    >>> window = DecisionWindow(4)
+    >>> up, down = window.code("up"), window.code("down")
+    >>> window.extend([up, down, up, down], [up, up, up, down])
+    >>> window.measure("kappa")
+    (0.5, None)
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._codes: dict[Hashable, int] = {}
+        self._counters: Int64Array = np.zeros(COUNTERS, np.int64)
+        self._counters[[LAST_LABEL, MAJORITY]] = -1
+        self._classes: Int64Array = np.zeros((4, 2), np.int64)
+        self._labels: Int32Array = np.zeros(size, np.int32)
+        self._predictions: Int32Array = np.zeros(size, np.int32)
+        self._hits: Int8Array = np.zeros(size, np.int8)
+
+    def code(self, value: Hashable) -> int:
+        """Return the code of a class: equal values are one class. Raises TypeError for what has no hash."""
+        return self._codes.setdefault(value, len(self._codes))
+
+    def extend(self, labels: list[int], predictions: list[int]) -> None:
+        """Apply events by codes, in order; the oldest go where the window is full."""
+        while len(self._codes) > self._classes.shape[1]:
+            self._classes = np.concatenate([self._classes, np.zeros_like(self._classes)], axis=1)
+        self._counters[CLASSES] = len(self._codes)
+        steps = sliding_steps(len(labels), int(self._counters[HELD]), self._size)
+        apply_decisions(
+            np.array(labels, np.int32), np.array(predictions, np.int32), steps.flags, steps.leaving,
+            steps.shifts, -1, self._counters, self._classes, self._labels, self._predictions, self._hits,
+            -1, _NO_ROWS, _NO_REASONS,
+        )  # fmt: skip
+
+    def take_out(self, label: int, prediction: int) -> bool:
+        """Remove the oldest event like this, if there is one; the others keep their hits. O(k)."""
+        head, held = int(self._counters[HEAD]), int(self._counters[HELD])
+        rings: tuple[Any, ...] = (self._labels, self._predictions, self._hits)
+        labels, predictions, all_hits = (unrolled(ring, head, held) for ring in rings)
+        found = np.flatnonzero((labels == label) & (predictions == prediction))
+        if not len(found):
+            return False
+        hits = all_hits[found[0]]
+        for ring, entries in zip(rings, (labels, predictions, all_hits), strict=True):
+            ring[: held - 1] = np.delete(entries, found[0])
+        self._counters[HEAD] = 0
+        self._counters[HELD] = held - 1
+        self._counters[MAJORITY_HITS] -= hits & MAJORITY_HIT
+        self._counters[PERSISTENT_HITS] -= (hits & PERSISTENT_HIT) >> 1
+        self._classes[LABELS, label] -= 1
+        self._classes[PREDICTIONS, prediction] -= 1
+        self._classes[CORRECT, label] -= label == prediction
+        self._counters[MAJORITY] = majority_class(self._classes, int(self._counters[CLASSES]))
+        return True
+
+    def measure(self, name: str) -> tuple[float, str | None]:
+        """Return one of `MEASURES` that needs no positive class, and why it is NaN. O(classes)."""
+        if not self._counters[HELD]:
+            return np.nan, "no events"
+        numbers: FloatArray = np.full(len(NUMBER_COLUMNS), np.nan)
+        reasons: Int8Array = np.zeros(len(MEASURES), np.int8)
+        decision_measures(self._counters, self._classes, -1, numbers, reasons)
+        index = MEASURES.index(name)
+        return float(numbers[_MEASURE + index]), REASONS[reasons[index]] or None

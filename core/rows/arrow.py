@@ -1,0 +1,115 @@
+"""Rows as Arrow record batches and as pandas data frames: the one module of core that hands out either.
+
+`Rows.to_arrow` and `Rows.to_pandas` import it when they are first called, sinks import it at once; whoever
+only evaluates never loads pyarrow.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import Table as Table
+
+from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
+from ..errors import MissingPackageError
+from ..events.times import NO_TIME
+from .columns import COLUMNS, COUNT_COLUMNS, TIME_COLUMNS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pandas import DataFrame as DataFrame
+
+
+class ColumnsOfRows(Protocol):
+    """Rows in columns (`Rows`), as far as tables are made of them."""
+
+    @property
+    def keys(self) -> Sequence[tuple[str, str]]:
+        """The (model, slice) pairs that occur."""
+
+    @property
+    def key_codes(self) -> Int32Array:
+        """Which of the pairs a row belongs to, int32[n]."""
+
+    @property
+    def drift(self) -> Int8Array:
+        """1, 0, or -1 for null, int8[n]."""
+
+    @property
+    def config(self) -> str:
+        """The hash of the settings that made the rows."""
+
+    def __len__(self) -> int: ...
+
+    def integer(self, name: str) -> Int64Array:
+        """Return a column of integers; NO_TIME stands for null."""
+
+    def number(self, name: str) -> FloatArray:
+        """Return a column of masses or measures; NaN stands for null."""
+
+    def reason_texts(self) -> list[str | None]:
+        """Return the column of reasons."""
+
+
+TEXT_COLUMNS = ("model", "slice", "reason", "config")
+
+
+def _field(name: str) -> pa.Field:
+    if name in TEXT_COLUMNS:
+        return pa.field(name, pa.string(), nullable=name == "reason")
+    if name in COUNT_COLUMNS:
+        return pa.field(name, pa.int64(), nullable=False)
+    if name in TIME_COLUMNS:
+        return pa.field(name, pa.timestamp("us", "UTC"))
+    return pa.field(name, pa.bool_() if name == "drift" else pa.float64())
+
+
+ROW_SCHEMA = pa.schema([_field(name) for name in COLUMNS])
+"""The columns of a row, in every sink."""
+
+
+def rows_to_arrow(rows: ColumnsOfRows) -> pa.RecordBatch:
+    """Return rows as a record batch with ROW_SCHEMA. O(cells); Python only for each (model, slice)."""
+    n = len(rows)
+    codes = pa.array(np.ascontiguousarray(rows.key_codes))
+
+    def column(name: str) -> pa.Array:
+        if name in ("model", "slice"):
+            place = 0 if name == "model" else 1
+            return pa.array([key[place] for key in rows.keys], pa.string()).take(codes)
+        if name in COUNT_COLUMNS:
+            return pa.array(np.ascontiguousarray(rows.integer(name)))
+        if name in TIME_COLUMNS:
+            micros = np.ascontiguousarray(rows.integer(name))
+            return pa.array(micros, mask=micros == NO_TIME).cast(pa.timestamp("us", "UTC"))
+        if name == "drift":
+            return pa.array(rows.drift == 1, mask=rows.drift < 0)
+        if name == "reason":
+            return pa.array(rows.reason_texts(), pa.string())
+        if name == "config":
+            return pa.array([rows.config]).take(pa.array(np.zeros(n, np.int8)))
+        values = np.ascontiguousarray(rows.number(name))
+        return pa.array(values, mask=np.isnan(values))
+
+    return pa.RecordBatch.from_arrays([column(name) for name in COLUMNS], schema=ROW_SCHEMA)
+
+
+def rows_to_table(rows: ColumnsOfRows) -> Table:
+    """Return rows as a table of one record batch; see `Rows.to_arrow`."""
+    return Table.from_batches([rows_to_arrow(rows)])
+
+
+def rows_to_pandas(rows: ColumnsOfRows) -> DataFrame:
+    """Return rows as a data frame; see `Rows.to_pandas`."""
+    try:
+        import pandas
+    except ImportError:
+        raise MissingPackageError(
+            "to_pandas() needs the package pandas, which is not installed here; run: pip install pandas "
+            "(to_arrow() does without)"
+        ) from None
+    # pandas would make a column of objects of true, false and null.
+    return rows_to_table(rows).to_pandas(types_mapper={pa.bool_(): pandas.BooleanDtype()}.get)

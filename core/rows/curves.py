@@ -1,0 +1,127 @@
+"""The ROC curve of a window as a record, with its convex hull and its calibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import BoolArray, FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RocCurve:
+    """The ROC curve of one window: points from the highest score down, the first (0, 0), the last (P, N).
+
+    threshold    float64[n]; the point is what "score >= threshold" gives. +inf at the first point
+    tp, fp       float64[n], masses of positives and negatives at or above the threshold
+    on_hull      bool[n]; strict vertices of the convex hull, the first and the last point among them
+    block_score  float64[n]; at a vertex the mean score of the events between it and the vertex before it,
+                 NaN at the first and everywhere else
+    events, positives, negatives    of the window
+
+    The arrays cannot be written. An empty window has one point, (0, 0). In a window of one class the
+    rates of the other are undefined, NaN, and the hull is its two ends.
+
+    >>> import rocsteady as rs
+    >>> ev = rs.ModelEvaluator()
+    >>> rows = ev.update([0, 1, 0, 1], [0.1, 0.9, 0.4, 0.3])
+    >>> curve = ev.curve()
+    >>> curve
+    <RocCurve: 5 points, 4 on the hull, of 4 events (2 positives)>
+    >>> curve.threshold.tolist(), curve.tpr.tolist(), curve.fpr.tolist()
+    ([inf, 0.9, 0.4, 0.3, 0.1], [0.0, 0.5, 0.5, 1.0, 1.0], [0.0, 0.0, 0.5, 0.5, 1.0])
+    >>> curve.calibration.positive_share.tolist()
+    [1.0, 0.5, 0.0]
+    """
+
+    threshold: FloatArray
+    tp: FloatArray
+    fp: FloatArray
+    on_hull: BoolArray
+    block_score: FloatArray
+    events: int
+    positives: float
+    negatives: float
+
+    def __post_init__(self) -> None:
+        for name in ("threshold", "tp", "fp", "on_hull", "block_score"):
+            array = getattr(self, name).view()
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    def __len__(self) -> int:
+        """Return the number of points."""
+        return len(self.threshold)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether it is the same curve, to the last bit."""
+        return isinstance(other, RocCurve) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+    def _content(self) -> tuple[object, ...]:
+        arrays = (self.threshold, self.tp, self.fp, self.on_hull, self.block_score)
+        return (*(array.tobytes() for array in arrays), self.events, self.positives, self.negatives)
+
+    def __repr__(self) -> str:
+        return (
+            f"<RocCurve: {len(self):,} points, {np.count_nonzero(self.on_hull):,} on the hull, of "
+            f"{self.events:,} events ({self.positives:,g} positives)>"
+        )
+
+    @property
+    def tpr(self) -> FloatArray:
+        """True positive rate of every point; NaN in a window without positives."""
+        return _share(self.tp, self.positives)
+
+    @property
+    def fpr(self) -> FloatArray:
+        """False positive rate of every point; NaN in a window without negatives."""
+        return _share(self.fp, self.negatives)
+
+    @property
+    def hull(self) -> tuple[FloatArray, FloatArray]:
+        """(FPR, TPR) of the vertices of the convex hull, from (0, 0) to (1, 1)."""
+        return self.fpr[self.on_hull], self.tpr[self.on_hull]
+
+    @property
+    def calibration(self) -> Calibration:
+        """The isotonic calibration of the scores, a block an edge of the hull, the highest scores first."""
+        tp, fp = np.diff(self.tp[self.on_hull]), np.diff(self.fp[self.on_hull])
+        return Calibration(self.block_score[self.on_hull][1:], tp / (tp + fp), tp + fp)
+
+
+class Calibration(NamedTuple):
+    """Blocks of the isotonic calibration (PAV): what a reliability diagram plots.
+
+    score           mean score of a block
+    positive_share  share of positives in it, falling from block to block
+    events          mass of a block
+    """
+
+    score: FloatArray
+    positive_share: FloatArray
+    events: FloatArray
+
+
+class WindowCurve(NamedTuple):
+    """The curve of a (model, slice) at one moment, as it stands beside the rows (`Rows.curves`).
+
+    (model, slice, pane, seq) is its identity: a sink that sees it twice keeps one. `pane` is start and end
+    of the Beam window or None, `time` the greatest event time applied or None, microseconds UTC.
+    """
+
+    model: str
+    slice: str
+    pane: tuple[int, int] | None
+    seq: int
+    time: int | None
+    config: str
+    curve: RocCurve
+
+
+def _share(mass: FloatArray, whole: float) -> FloatArray:
+    return mass / whole if whole else np.full(len(mass), np.nan)

@@ -1,0 +1,292 @@
+"""One bucket: find, add and take entries, count pairs, keep the hull.
+
+Loops over a bucket run over all its slots, whatever its count, and choose with conditions that
+compile to masks: eight keys an instruction, no remainder, no mispredicted exit.
+
+A hull is repaired, not recomputed. A change of the entry in slot j moves all points from j on by
+one and the same step, so vertices below j and vertices from j on stay vertices among themselves;
+what happens, happens between the last of the former and the first of the latter.
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..kernels.bits import bits_below, bits_through, highest_bit, lowest_bit
+from ..kernels.compile import inlined, kernel
+from ..kernels.records import whole
+from .layout import FAR, NO_SLOT, PAD_KEY, SLOTS, edge_loss
+
+INFINITY = np.inf
+
+
+class Change(NamedTuple):
+    """How a hull changed, told to the node above.
+
+    The vertices at abscissas `start` and `end` (as before the change) stay, those between them are
+    new or gone, everything from `end` on moved by the event. start = -1: the change begins before
+    the first vertex; end = FAR: it reaches beyond the last. `start_slope` is the slope of the edge
+    that now leaves start, `end_slope` of the one that now enters end; `loss` is what the sum of
+    losses gained.
+    """
+
+    start: int
+    start_slope: float
+    end: int
+    end_slope: float
+    loss: int
+
+
+@inlined
+def slot_of(bucket: Any, key: int) -> int:
+    """Return the first slot whose key is not below `key`."""
+    slot = 1
+    for t in range(1, SLOTS + 1):
+        slot += bucket.key[t] < key
+    return slot
+
+
+@inlined
+def open_slot(bucket: Any, slot: int, key: int, label: int) -> None:
+    """Make an entry of one event at `slot`; the entries from there on move up by one."""
+    for t in range(SLOTS, 0, -1):
+        bucket.key[t] = bucket.key[t - 1] if t > slot else bucket.key[t]
+    for t in range(SLOTS, 0, -1):
+        bucket.weight[t] = bucket.weight[t - 1] + np.int32(1) if t >= slot else bucket.weight[t]
+    step = np.int32(label)
+    for t in range(SLOTS, 0, -1):
+        bucket.positives[t] = bucket.positives[t - 1] + step if t >= slot else bucket.positives[t]
+    bucket.key[slot] = key
+    bucket.count += np.int32(1)
+
+
+@inlined
+def close_slot(bucket: Any, slot: int, label: int) -> None:
+    """Drop the entry at `slot`, of one event; those beyond move down by one."""
+    for t in range(1, SLOTS + 1):
+        bucket.key[t] = bucket.key[t + 1] if t >= slot else bucket.key[t]
+    for t in range(1, SLOTS + 1):
+        bucket.weight[t] = bucket.weight[t + 1] - np.int32(1) if t >= slot else bucket.weight[t]
+    step = np.int32(label)
+    for t in range(1, SLOTS + 1):
+        bucket.positives[t] = bucket.positives[t + 1] - step if t >= slot else bucket.positives[t]
+    bucket.count -= np.int32(1)
+
+
+@inlined
+def weigh_slot(bucket: Any, slot: int, sign: int, label: int) -> None:
+    """Add one event (sign 1) to the entry at `slot` or take one (-1); the entry stays."""
+    step = np.int32(sign)
+    for t in range(1, SLOTS + 1):
+        bucket.weight[t] += step if t >= slot else np.int32(0)
+    if label != 0:
+        for t in range(1, SLOTS + 1):
+            bucket.positives[t] += step if t >= slot else np.int32(0)
+
+
+@inlined
+def pairs_of_run(bucket: Any, first: int, last: int) -> int:
+    """Twice the pairs (negative below positive, ties half) within the entries first..last."""
+    before = whole(0)
+    if first <= last:
+        before = 2 * (whole(bucket.weight[first - 1]) - whole(bucket.positives[first - 1]))
+    pairs2 = whole(0)
+    for t in range(1, SLOTS + 1):
+        positives = whole(bucket.positives[t])
+        positives_below = whole(bucket.positives[t - 1])
+        negatives = whole(bucket.weight[t]) - positives
+        negatives_below = whole(bucket.weight[t - 1]) - positives_below
+        pairs = (positives - positives_below) * (negatives + negatives_below - before)
+        pairs2 += pairs if (t >= first) & (t <= last) else whole(0)
+    return pairs2
+
+
+@inlined
+def below_line(bucket: Any, a: int, b: int) -> int:
+    """Return the slots between a and b whose points lie strictly below the line through theirs.
+
+    In float64, exact below a weight of 2^26, because it has vector products and int64 has not.
+    """
+    x = np.float64(bucket.weight[a])
+    y = np.float64(bucket.positives[a])
+    dx = np.float64(bucket.weight[b]) - x
+    dy = np.float64(bucket.positives[b]) - y
+    level = y * dx - x * dy
+    slots = whole(0)
+    for t in range(SLOTS):
+        under = bucket.positives[t] * dx - bucket.weight[t] * dy < level
+        slots |= whole(under) << whole(t)
+    return slots & bits_below(b) & ~bits_through(a)
+
+
+@inlined
+def turns_left(bucket: Any, a: int, b: int, c: int) -> bool:
+    """Whether the slots' points, in this order, turn left: b is then a vertex between a and c."""
+    x = whole(bucket.weight[b])
+    y = whole(bucket.positives[b])
+    return (x - bucket.weight[a]) * (bucket.positives[c] - y) > (y - bucket.positives[a]) * (
+        bucket.weight[c] - x
+    )
+
+
+@inlined
+def slot_slope(bucket: Any, a: int, b: int) -> float:
+    """Slope of the edge between the points of two slots."""
+    return (whole(bucket.positives[b]) - bucket.positives[a]) / (whole(bucket.weight[b]) - bucket.weight[a])
+
+
+@inlined
+def slot_loss(bucket: Any, a: int, b: int, state: Any) -> int:
+    """Loss of the edge between the points of two slots."""
+    return edge_loss(
+        whole(bucket.weight[b]) - bucket.weight[a],
+        whole(bucket.positives[b]) - bucket.positives[a],
+        state,
+    )
+
+
+@inlined
+def chain_loss(bucket: Any, vertices: int, state: Any) -> int:
+    """Loss summed over the edges between consecutive slots of a set."""
+    loss = whole(0)
+    a = lowest_bit(vertices)
+    rest = vertices & (vertices - 1)
+    while rest != 0:
+        b = lowest_bit(rest)
+        rest &= rest - 1
+        loss += slot_loss(bucket, a, b, state)
+        a = b
+    return loss
+
+
+@inlined
+def push(bucket: Any, chain: int, slot: int) -> int:
+    """Graham's step: append a slot to a convex chain, whose end gives way where it must.
+
+    The chain is a set of slots, and the set is its own stack: the top is the highest bit.
+    """
+    top = highest_bit(chain)
+    while chain != 0:
+        rest = chain & ~(1 << top)
+        under = highest_bit(rest)
+        if rest == 0 or turns_left(bucket, under, top, slot):
+            break
+        chain = rest
+        top = under
+    return chain | (1 << slot)
+
+
+@kernel
+def rebuild_hull(bucket: Any, state: Any) -> None:
+    """Compute the hull of a bucket from nothing."""
+    chain = whole(0)
+    for slot in range(1, whole(bucket.count) + 1):
+        chain = push(bucket, chain, slot)
+    bucket.vertices = chain
+    bucket.h = chain_loss(bucket, chain, state)
+
+
+@inlined
+def joins_convexly(bucket: Any, below: int, a: int, b: int, above: int) -> bool:
+    """Whether the edge (a, b) leaves both chains it joins convex (they end in a, begin with b)."""
+    before = highest_bit(below & ~(1 << a))
+    convex = True
+    if before > 0:
+        convex = turns_left(bucket, before, a, b)
+    after = lowest_bit(above & ~(1 << b))
+    if after < NO_SLOT:
+        convex = convex and turns_left(bucket, a, b, after)
+    return convex
+
+
+@kernel
+def rescan_hull(bucket: Any, below: int, above: int, between: int, b: int, step: int, state: Any) -> Change:
+    """Graham's scan over the few slots that may be vertices, until the old hull goes on unharmed.
+
+    `below` and `above` are the chains that stay convex in themselves, `between` the candidates.
+    """
+    chain = below
+    while between != 0:
+        chain = push(bucket, chain, lowest_bit(between))
+        between &= between - 1
+    joint = NO_SLOT
+    if b < NO_SLOT:
+        joint = b
+        rest = above & ~(1 << b)
+        while rest != 0:
+            slot = lowest_bit(rest)
+            longer = push(bucket, chain, slot)
+            if longer == chain | (1 << slot):  # nothing gave way: nothing will further on
+                chain |= rest
+                break
+            chain = longer
+            joint = slot
+            rest &= rest - 1
+    old_loss = bucket.h
+    bucket.vertices = chain
+    bucket.h = chain_loss(bucket, chain, state)
+
+    start = whole(-1)
+    start_slope = -INFINITY
+    last_kept = highest_bit(below & chain)  # the scan takes from the end: what is left is a prefix
+    if last_kept > 0:
+        start = whole(bucket.weight[last_kept])
+        after = lowest_bit(chain & ~bits_through(last_kept))
+        start_slope = INFINITY if after == NO_SLOT else slot_slope(bucket, last_kept, after)
+    end = whole(FAR)
+    end_slope = INFINITY
+    if joint < NO_SLOT:
+        end = whole(bucket.weight[joint]) - step
+        before = highest_bit(chain & bits_below(joint))
+        end_slope = -INFINITY if before == 0 else slot_slope(bucket, before, joint)
+    return Change(start, start_slope, end, end_slope, bucket.h - old_loss)
+
+
+@inlined
+def repair_hull(
+    bucket: Any, below: int, above: int, lost_vertex: bool, step: int, label: int, state: Any
+) -> Change:
+    """Mend the hull after a change between two chains; the points of `above` moved by the event.
+
+    Nine times in ten one new edge joins them: no point lies under it and both ends stay convex.
+    """
+    a = highest_bit(below)
+    b = lowest_bit(above)
+    first = max(a, 1)
+    last = b if b < NO_SLOT else whole(bucket.count)
+    between = below_line(bucket, first, last)
+    if (between == 0) & (a > 0) & (b < NO_SLOT) & (not lost_vertex) and joins_convexly(
+        bucket, below, a, b, above
+    ):
+        x = whole(bucket.weight[a])
+        dx = whole(bucket.weight[b]) - x
+        dy = whole(bucket.positives[b]) - bucket.positives[a]
+        loss = edge_loss(dx, dy, state) - edge_loss(dx - step, dy - step * label, state)
+        slope = dy / dx
+        bucket.h += loss
+        bucket.vertices = below | above
+        return Change(x, slope, x + dx - step, slope, loss)
+    if a == 0:
+        between |= 1 << first
+    if last > a:
+        between |= 1 << last
+    return rescan_hull(bucket, below, above, between, b, step, state)
+
+
+@inlined
+def clear(bucket: Any) -> None:
+    """Leave a bucket without entries."""
+    bucket.count = np.int32(0)
+    bucket.vertices = whole(0)
+    bucket.h = whole(0)
+    bucket.weight[0] = np.int32(0)
+    bucket.positives[0] = np.int32(0)
+    for t in range(1, SLOTS + 2):
+        bucket.key[t] = PAD_KEY
+        bucket.weight[t] = np.int32(0)
+        bucket.positives[t] = np.int32(0)
+    bucket.key[0] = whole(-PAD_KEY)

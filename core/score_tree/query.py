@@ -1,0 +1,351 @@
+"""Questions to a tree, each answered by one descent, O(log k), unless it says otherwise.
+
+Predicted positive means score >= threshold. A hull vertex lies BETWEEN entries: the threshold that
+belongs to it is the score of the entry after it, and the last vertex has none.
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..kernels.bits import bits_below, bits_through, highest_bit, lowest_bit
+from ..kernels.compile import entry, inlined, kernel
+from ..kernels.records import at, whole
+from .bucket import slot_of, slot_slope
+from .build import neighbour, outermost_bucket
+from .layout import FIRST_KEY, LEFT, NONE, RIGHT, SLOTS, Tree, key_of, score_of
+
+
+class Vertex(NamedTuple):
+    """A point of the hull: events and positives below it."""
+
+    x: int
+    y: int
+
+
+class Crossing(NamedTuple):
+    """The entry at which a class, counted from the HIGHEST score, exceeds a quota.
+
+    `own`, `other`: events above the entry of that class and of the other one; `own_tied`,
+    `other_tied`: those of the entry, all 0 if the quota is never exceeded; `key`: its key.
+    """
+
+    own: int
+    other: int
+    own_tied: int
+    other_tied: int
+    key: int
+
+
+@inlined
+def vertex_at_slope(tree: Tree, place: int, x: int, y: int, slope: float) -> Vertex:
+    """Find the vertex of a subtree's hull before which edges are flatter than `slope`, after not.
+
+    (x, y): the subtree's origin.
+
+    Slopes in float64 are exact enough: two different ones differ by 2^-44 at least.
+    """
+    while place >= 0:
+        node = tree.nodes[at(place)]
+        dx = whole(node.weight[LEFT]) + node.tangent_x[RIGHT] - node.tangent_x[LEFT]
+        dy = whole(node.positives[LEFT]) + node.tangent_y[RIGHT] - node.tangent_y[LEFT]
+        if dy / dx < slope:
+            x += node.weight[LEFT]
+            y += node.positives[LEFT]
+            place = whole(node.child[RIGHT])
+        else:
+            place = whole(node.child[LEFT])
+    bucket = tree.buckets[at(~place)]
+    rest = bucket.vertices
+    slot = lowest_bit(rest)
+    rest &= rest - 1
+    while rest != 0:
+        after = lowest_bit(rest)
+        if slot_slope(bucket, slot, after) >= slope:
+            break
+        slot = after
+        rest &= rest - 1
+    return Vertex(x + bucket.weight[slot], y + bucket.positives[slot])
+
+
+@inlined
+def entry_at(tree: Tree, index: int) -> tuple[int, int]:
+    """Return bucket and slot of the event with `index` others before it in score order."""
+    place = tree.state[0].root
+    while place >= 0:
+        node = tree.nodes[at(place)]
+        if index >= node.weight[LEFT]:
+            index -= node.weight[LEFT]
+            place = whole(node.child[RIGHT])
+        else:
+            place = whole(node.child[LEFT])
+    bucket = tree.buckets[at(~place)]
+    slot = whole(1)
+    for t in range(1, SLOTS + 1):
+        slot += (bucket.weight[t] <= index) & (t <= bucket.count)
+    return ~place, slot
+
+
+@inlined
+def score_at(tree: Tree, index: int) -> float:
+    """Return the score of the event with `index` others before it in score order."""
+    bucket, slot = entry_at(tree, index)
+    return score_of(tree.buckets[at(bucket)].key[slot])
+
+
+@inlined
+def class_through(bucket: Any, slot: int, label: int) -> int:
+    """Count the events of class `label` in a bucket's slots up to one."""
+    positives = whole(bucket.positives[slot])
+    return positives if label != 0 else whole(bucket.weight[slot]) - positives
+
+
+@inlined
+def crossing(tree: Tree, label: int, quota: int) -> Crossing:
+    """Find where the events of class `label`, from the highest score down, exceed `quota`."""
+    state = tree.state[0]
+    all_own = state.positives if label != 0 else state.weight - state.positives
+    all_other = state.weight - all_own
+    if all_own <= quota:
+        return Crossing(all_own, all_other, whole(0), whole(0), whole(FIRST_KEY))
+    own = whole(0)
+    other = whole(0)
+    place = state.root
+    while place >= 0:
+        node = tree.nodes[at(place)]
+        positives = whole(node.positives[RIGHT])
+        negatives = whole(node.weight[RIGHT]) - positives
+        on_right = positives if label != 0 else negatives
+        if own + on_right > quota:
+            place = whole(node.child[RIGHT])
+        else:
+            own += on_right
+            other += positives + negatives - on_right
+            place = whole(node.child[LEFT])
+    bucket = tree.buckets[at(~place)]
+    count = whole(bucket.count)
+    in_bucket = class_through(bucket, count, label)
+    needed = own + in_bucket - quota
+    slot = whole(0)  # the entry is the last before which there are fewer than needed
+    for t in range(1, SLOTS + 1):
+        slot += (class_through(bucket, t - 1, label) < needed) & (t <= count)
+    own_above = in_bucket - class_through(bucket, slot, label)
+    own_tied = in_bucket - own_above - class_through(bucket, slot - 1, label)
+    weight_above = whole(bucket.weight[count]) - bucket.weight[slot]
+    weight_tied = whole(bucket.weight[slot]) - bucket.weight[slot - 1]
+    return Crossing(
+        own + own_above,
+        other + weight_above - own_above,
+        own_tied,
+        weight_tied - own_tied,
+        whole(bucket.key[at(slot)]),
+    )
+
+
+@inlined
+def share_at_quota(tree: Tree, label: int, quota: int, goal: float) -> tuple[float, int]:
+    """Count the other class above the ROC point at which there are `goal` events of `label`.
+
+    Linear within an entry. Second: how many of the other class there are.
+    """
+    state = tree.state[0]
+    at_goal = crossing(tree, label, quota)
+    all_other = state.weight - state.positives if label != 0 else state.positives
+    if at_goal.own_tied == 0:
+        return float(at_goal.other), all_other
+    share = min(max((goal - at_goal.own) / at_goal.own_tied, 0.0), 1.0)
+    return at_goal.other + share * at_goal.other_tied, all_other
+
+
+@inlined
+def most_within(share: float, total: int) -> int:
+    """Return the greatest m with m / total <= share, in float64, as one reads it off a curve.
+
+    (share * total would lose points: 0.29 * 100 < 29.)
+    """
+    m = whole(min(max(share, 0.0), 1.0) * total)
+    while m < total and (m + 1) / total <= share:
+        m += 1
+    while m > 0 and m / total > share:
+        m -= 1
+    return m
+
+
+@inlined
+def tpr_at_fpr(tree: Tree, fpr: float) -> float:
+    """TPR where the ROC curve has this FPR, the upper end of a vertical step."""
+    state = tree.state[0]
+    negatives = state.weight - state.positives
+    reached, positives = share_at_quota(tree, whole(0), most_within(fpr, negatives), fpr * negatives)
+    return reached / positives
+
+
+@inlined
+def fpr_at_tpr(tree: Tree, tpr: float) -> float:
+    """FPR where the ROC curve has this TPR, the left end of a horizontal step."""
+    positives = tree.state[0].positives
+    needed = most_within(tpr, positives)
+    if needed / positives < tpr:
+        needed += 1
+    if needed <= 0:
+        return 0.0
+    reached, negatives = share_at_quota(tree, whole(1), needed - 1, tpr * positives)
+    return reached / negatives
+
+
+@inlined
+def last_on_chord(tree: Tree) -> int:
+    """Find the last point but the very last that lies on the chord, below which no point lies.
+
+    The chord goes from the hull's first vertex to its last. Returns the abscissa. O(log^2 k), or
+    O(k / bucket) without bridges.
+    """
+    state = tree.state[0]
+    weight, positives = state.weight, state.positives
+    above_chord = np.nextafter(positives / weight, 2.0)
+    index = outermost_bucket(tree, state.root, RIGHT)
+    bucket = tree.buckets[at(index)]
+    count = whole(bucket.count)
+    x = weight - bucket.weight[count]
+    y = positives - bucket.positives[count]
+    for slot in range(count - 1, 0, -1):
+        if (y + bucket.positives[slot]) * weight == positives * (x + bucket.weight[slot]):
+            return x + bucket.weight[slot]
+    if state.keeps_hull != 0:
+        place = whole(bucket.parent)
+        while place != NONE:  # every place on the way is a right child
+            node = tree.nodes[at(place)]
+            x -= node.weight[LEFT]
+            y -= node.positives[LEFT]
+            vertex = vertex_at_slope(tree, whole(node.child[LEFT]), x, y, above_chord)
+            if vertex.y * weight == positives * vertex.x:
+                return vertex.x
+            place = whole(node.parent)
+        return whole(0)
+    index = neighbour(tree, index, LEFT)
+    while index != NONE:
+        bucket = tree.buckets[at(index)]
+        count = whole(bucket.count)
+        x -= bucket.weight[count]
+        y -= bucket.positives[count]
+        vertices = bucket.vertices
+        while vertices != 0:
+            slot = highest_bit(vertices)
+            if (y + bucket.positives[slot]) * weight == positives * (x + bucket.weight[slot]):
+                return x + bucket.weight[slot]
+            vertices &= bits_below(slot)
+        index = neighbour(tree, index, LEFT)
+    return whole(0)
+
+
+@inlined
+def vertex_after(tree: Tree, x: int) -> Vertex:
+    """Return the end of the hull edge that begins at or spans x, which is not the last abscissa."""
+    origin_x = whole(0)
+    origin_y = whole(0)
+    place = tree.state[0].root
+    while place >= 0:
+        node = tree.nodes[at(place)]
+        middle_x = origin_x + node.weight[LEFT]
+        middle_y = origin_y + node.positives[LEFT]
+        if x < origin_x + node.tangent_x[LEFT]:
+            place = whole(node.child[LEFT])
+        elif x < middle_x + node.tangent_x[RIGHT]:
+            return Vertex(middle_x + node.tangent_x[RIGHT], middle_y + node.tangent_y[RIGHT])
+        else:
+            origin_x = middle_x
+            origin_y = middle_y
+            place = whole(node.child[RIGHT])
+    bucket = tree.buckets[at(~place)]
+    vertices = bucket.vertices
+    slot = lowest_bit(vertices)
+    while origin_x + bucket.weight[slot] <= x:
+        slot = lowest_bit(vertices & ~bits_through(slot))
+    return Vertex(origin_x + bucket.weight[slot], origin_y + bucket.positives[slot])
+
+
+@kernel
+def lay_out_hull(tree: Tree, x: Any, y: Any) -> int:
+    """Write the hull's vertices, by their abscissas; return their number. O(vertices log k)."""
+    weight = tree.state[0].weight
+    x[0] = 0
+    y[0] = 0
+    n = whole(1)
+    while x[n - 1] < weight:
+        vertex = vertex_after(tree, x[n - 1])
+        x[n] = vertex.x
+        y[n] = vertex.y
+        n += 1
+    return n
+
+
+@entry
+def list_hull(tree: Tree, x: Any, y: Any) -> int:
+    """Write the hull's vertices for Python."""
+    return lay_out_hull(tree, x, y)
+
+
+@inlined
+def count_below(tree: Tree, key: int) -> tuple[int, int, int, int]:
+    """Weight and positives below a key, and those tied with it."""
+    weight = whole(0)
+    positives = whole(0)
+    place = tree.state[0].root
+    while place >= 0:
+        node = tree.nodes[at(place)]
+        if key >= node.separator:
+            weight += node.weight[LEFT]
+            positives += node.positives[LEFT]
+            place = whole(node.child[RIGHT])
+        else:
+            place = whole(node.child[LEFT])
+    bucket = tree.buckets[at(~place)]
+    slot = slot_of(bucket, key)
+    weight += bucket.weight[slot - 1]
+    positives += bucket.positives[slot - 1]
+    if slot <= bucket.count and bucket.key[slot] == key:
+        return (
+            weight,
+            positives,
+            whole(bucket.weight[slot]) - bucket.weight[slot - 1],
+            whole(bucket.positives[slot]) - bucket.positives[slot - 1],
+        )
+    return weight, positives, whole(0), whole(0)
+
+
+@entry
+def rank_scores(tree: Tree, scores: Any, ranks: Any) -> None:
+    """For each score: weight below, positives below, weight tied, positives tied."""
+    for i in range(len(scores)):
+        ranks[i, 0], ranks[i, 1], ranks[i, 2], ranks[i, 3] = count_below(tree, key_of(scores[i]))
+
+
+@entry
+def select_scores(tree: Tree, indices: Any, scores: Any) -> None:
+    """For each index, 0 to the weight less 1: the score at it, in ascending order with repeats."""
+    for i in range(len(indices)):
+        scores[i] = score_at(tree, whole(indices[i]))
+
+
+@entry
+def find_crossing(tree: Tree, label: int, quota: int, out: Any) -> None:
+    """Write a Crossing's five numbers (see there)."""
+    found = crossing(tree, label, quota)
+    out[0], out[1], out[2], out[3], out[4] = (
+        found.own,
+        found.other,
+        found.own_tied,
+        found.other_tied,
+        found.key,
+    )
+
+
+@entry
+def roc_points(tree: Tree, at_tpr: bool, shares: Any, out: Any) -> None:
+    """TPR at FPRs, or FPR at TPRs, of a window with both classes."""
+    for i in range(len(shares)):
+        out[i] = fpr_at_tpr(tree, shares[i]) if at_tpr else tpr_at_fpr(tree, shares[i])

@@ -1,0 +1,247 @@
+"""What a row of measures is made of, read off a tree.
+
+The same numbers, bit for bit, from two kinds of tree: one that keeps its hull answers by descents,
+O(log k) a row; one that does not merges the hulls of its buckets in one scan, O(k / bucket), of
+which only those of changed buckets are made anew. Hulls are strict and losses whole numbers, so the
+two cannot differ.
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..kernels.bits import lowest_bit
+from ..kernels.compile import entry, inlined, kernel
+from ..kernels.records import at, whole
+from ..measures.loss import loss_in_fixed_point, scale_of_weight
+from .bucket import rebuild_hull
+from .build import neighbour, outermost_bucket
+from .layout import LEFT, NONE, RIGHT, Tree, edge_loss, hull_loss
+from .query import Vertex, last_on_chord, lay_out_hull, score_at, tpr_at_fpr, vertex_at_slope
+from .sums import area_now, write_losses
+
+_ROW_FIELDS: list[Any] = [
+    ("positives", "i8"),
+    ("negatives", "i8"),
+    ("pairs2", "i8"),  # AUC = pairs2 / (2 positives negatives)
+    ("squares_positive", "i8"),  # sum over positives of (2 negatives below + ties)^2
+    ("squares_negative", "i8"),  # sum over negatives of (2 positives above + ties)^2
+    ("h_loss", "i8"),  # H = 1 - h_loss / h_loss_of_all
+    ("h_loss_of_all", "i8"),  # the loss of one edge from the hull's first vertex to its last
+    ("ks", "f8"),
+    ("ks_threshold", "f8"),
+    ("tpr_at_fpr", "f8"),
+    ("cost_threshold", "f8"),
+    ("aum", "f8"),
+    ("brier", "f8"),
+    ("log_loss", "f8"),
+]
+ROW = np.dtype(_ROW_FIELDS)
+
+
+class Ask(NamedTuple):
+    """What a row shall hold beyond the sums that are there anyway (1: yes), and at which points."""
+
+    h: int
+    ks: int
+    tpr_at_fpr: int
+    cost_threshold: int
+    aum: int
+    fpr: float
+    cost: float
+    losses: int = 0
+
+
+class Chain(NamedTuple):
+    """Scratch for a hull: its vertices' abscissas and ordinates."""
+
+    x: Any
+    y: Any
+
+
+def chain_room(weight: int) -> int:
+    """More vertices than any hull of so many events has.
+
+    A strict chain needs edges of different slopes dy/dx in lowest terms, phi(d) of which have
+    dx = d: those with dx <= m are 3 m^2 / pi^2 and together 2 m^3 / pi^2 wide, which makes
+    0.88 k^(2/3) at most.
+    """
+    return int(2.0 * weight ** (2.0 / 3.0)) + 16
+
+
+@kernel
+def scan_hull(tree: Tree, chain: Chain) -> int:
+    """Merge the hulls of the buckets, left to right; return the number of vertices."""
+    state = tree.state[0]
+    xs, ys = chain.x, chain.y
+    n = whole(0)
+    origin_x = whole(0)
+    origin_y = whole(0)
+    index = outermost_bucket(tree, state.root, LEFT)
+    while index != NONE:
+        bucket = tree.buckets[at(index)]
+        if bucket.vertices == 0:
+            rebuild_hull(bucket, state)
+        rest = bucket.vertices
+        while rest != 0:
+            slot = lowest_bit(rest)
+            rest &= rest - 1
+            x = origin_x + bucket.weight[slot]
+            y = origin_y + bucket.positives[slot]
+            while n >= 2 and (xs[n - 1] - xs[n - 2]) * (y - ys[n - 2]) <= (ys[n - 1] - ys[n - 2]) * (
+                x - xs[n - 2]
+            ):
+                n -= 1
+            xs[n] = x
+            ys[n] = y
+            n += 1
+        count = whole(bucket.count)
+        origin_x += bucket.weight[count]
+        origin_y += bucket.positives[count]
+        index = neighbour(tree, index, RIGHT)
+    return n
+
+
+@inlined
+def vertex_of_chain(chain: Chain, vertices: int, slope: float) -> Vertex:
+    """As `vertex_at_slope`, on a hull laid out in full."""
+    first = whole(0)
+    last = whole(vertices - 1)
+    while first < last:
+        middle = (first + last) >> 1
+        dx = chain.x[middle + 1] - chain.x[middle]
+        dy = chain.y[middle + 1] - chain.y[middle]
+        if dy / dx < slope:
+            first = middle + 1
+        else:
+            last = middle
+    return Vertex(chain.x[first], chain.y[first])
+
+
+@inlined
+def vertex_of(tree: Tree, chain: Chain, vertices: int, slope: float) -> Vertex:
+    """Find the hull's vertex at a slope, from the bridges or from the scan."""
+    if tree.state[0].keeps_hull != 0:
+        return vertex_at_slope(tree, tree.state[0].root, whole(0), whole(0), slope)
+    return vertex_of_chain(chain, vertices, slope)
+
+
+@inlined
+def whole_loss(tree: Tree, chain: Chain, vertices: int) -> int:
+    """Loss of the window's hull, from the bridges or from the scan."""
+    state = tree.state[0]
+    if state.keeps_hull != 0:
+        return hull_loss(tree, state.root)
+    loss = whole(0)
+    for i in range(1, vertices):
+        loss += edge_loss(chain.x[i] - chain.x[i - 1], chain.y[i] - chain.y[i - 1], state)
+    return loss
+
+
+@kernel
+def write_hull_losses(tree: Tree, chain: Chain, vertices: int, row: Any) -> None:
+    """Write the loss of the hull and that of its chord.
+
+    In a window without a size the capacity tells how many events it held at most. Rows must not: where its
+    fixed point is not that of the weight, the loss is summed anew over the hull, which has few edges.
+    """
+    state = tree.state[0]
+    scale = state.scale
+    if state.follows_weight != 0:
+        scale = scale_of_weight(state.weight)
+    if scale == state.scale:
+        row.h_loss = whole_loss(tree, chain, vertices)
+    else:
+        if state.keeps_hull != 0:
+            vertices = lay_out_hull(tree, chain.x, chain.y)
+        loss = whole(0)
+        for i in range(1, vertices):
+            dx, dy = chain.x[i] - chain.x[i - 1], chain.y[i] - chain.y[i - 1]
+            loss += loss_in_fixed_point(dx, dy, state.curvature, scale)
+        row.h_loss = loss
+    row.h_loss_of_all = loss_in_fixed_point(state.weight, state.positives, state.curvature, scale)
+
+
+@inlined
+def write_ks(tree: Tree, chain: Chain, vertices: int, row: Any) -> None:
+    """Write the greatest TPR - FPR, at least 0, and the largest window score that attains it.
+
+    TPR - FPR = (x - y) / N - y / P at the point (x, y) of the entries below the threshold: greatest
+    where the hull's slope crosses the prevalence, and of a whole edge of that slope at its far end.
+    """
+    state = tree.state[0]
+    p = state.positives
+    n = state.weight - p
+    vertex = vertex_of(tree, chain, vertices, np.nextafter(p / state.weight, 2.0))
+    advantage = (vertex.x - vertex.y) * p - vertex.y * n
+    x = vertex.x
+    if x == state.weight:  # the far end is the last point, no threshold: the curve nowhere rises
+        x = last_on_chord(tree)
+    row.ks = advantage / (float(n) * float(p))
+    row.ks_threshold = score_at(tree, x)
+
+
+@inlined
+def write_cost_threshold(tree: Tree, chain: Chain, vertices: int, cost: float, row: Any) -> None:
+    """Write the smallest window score whose calibrated probability reaches the cost, or +inf."""
+    vertex = vertex_of(tree, chain, vertices, cost)
+    if vertex.x == tree.state[0].weight:
+        row.cost_threshold = np.inf
+    else:
+        row.cost_threshold = score_at(tree, vertex.x)
+
+
+@inlined
+def write_row(tree: Tree, ask: Ask, chain: Chain, row: Any) -> None:
+    """Everything asked for, as of now; NaN where the window lacks a class."""
+    state = tree.state[0]
+    positives = state.positives
+    negatives = state.weight - positives
+    row.positives = positives
+    row.negatives = negatives
+    row.pairs2 = state.pairs2
+    row.squares_positive = state.squares_positive
+    row.squares_negative = state.squares_negative
+    row.h_loss = 0
+    row.h_loss_of_all = 0
+    row.ks = np.nan
+    row.ks_threshold = np.nan
+    row.tpr_at_fpr = np.nan
+    row.cost_threshold = np.nan
+    row.aum = np.nan
+    row.brier = np.nan
+    row.log_loss = np.nan
+    if (ask.losses != 0) & (state.weight > 0):
+        write_losses(tree, row)
+    if (positives == 0) | (negatives == 0):
+        return
+    vertices = whole(0)
+    if (state.keeps_hull == 0) & (ask.h + ask.ks + ask.cost_threshold > 0):
+        vertices = scan_hull(tree, chain)
+    if ask.h != 0:
+        write_hull_losses(tree, chain, vertices, row)
+    if ask.ks != 0:
+        write_ks(tree, chain, vertices, row)
+    if ask.tpr_at_fpr != 0:
+        row.tpr_at_fpr = tpr_at_fpr(tree, ask.fpr)
+    if ask.cost_threshold != 0:
+        write_cost_threshold(tree, chain, vertices, ask.cost, row)
+    if ask.aum != 0:
+        row.aum = area_now(tree)
+
+
+@entry
+def read_row(tree: Tree, ask: Ask, chain: Chain, rows: Any) -> int:
+    """Fill rows[0]; return how many vertices the scan wrote, of a tree that keeps no hull."""
+    write_row(tree, ask, chain, rows[0])
+    return 0
+
+
+@entry
+def scan(tree: Tree, chain: Chain) -> int:
+    """List the hull of a tree that keeps none."""
+    return scan_hull(tree, chain)

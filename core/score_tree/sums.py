@@ -1,0 +1,132 @@
+"""Sums that a tree keeps exactly: the area of AUM, the losses of probabilities.
+
+A sum is begun by the first call that asks for it, by one pass over the entries (`begin_sums`); from then on
+every event that comes or goes adds or takes its term, a few nanoseconds, and a row rounds what is there.
+
+AUM is a sum over the negatives above the score t where FP and FN cross and over the positives below it, and
+t moves. The tree keeps the sums on either side of a reference, which is t as of the last row that asked. A
+row finds t by one descent and moves the reference there, entry by entry. Between the two lie at most as
+many events as came and went since then (each moves t, by rank, past one event at most), so that is O(1)
+per event, amortised, whatever the order.
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..kernels.compile import entry, inlined, kernel
+from ..kernels.exact_sums import add, add_times, rounded
+from ..kernels.records import at, whole
+from ..measures.sums import AREA, BRIER, LOG_LOSS, area_under_min, brier_term, log_loss_term
+from .build import neighbour, outermost_bucket
+from .layout import FIRST_KEY, LEFT, NONE, RIGHT, Tree, score_of
+from .query import entry_at
+
+
+@inlined
+def note_event(tree: Tree, key: int, label: int, sign: int) -> None:
+    """Let an event that came (sign 1) or went (-1) into the sums that are kept, or out of them."""
+    state = tree.state[0]
+    if state.keeps_area != 0:
+        if label == 0 and key > state.reference:
+            add(tree.sums[AREA], score_of(key), sign)
+            state.negatives_above += sign
+        elif label != 0 and key < state.reference:
+            add(tree.sums[AREA], -score_of(key), sign)
+            state.positives_below += sign
+    if state.keeps_losses != 0:
+        score = score_of(key)
+        add(tree.sums[BRIER], brier_term(score, label), sign)
+        add(tree.sums[LOG_LOSS], log_loss_term(score, label), sign)
+
+
+@inlined
+def classes_at(bucket: Any, slot: int) -> tuple[int, int]:
+    """Return negatives and positives of an entry."""
+    positives = whole(bucket.positives[slot]) - bucket.positives[slot - 1]
+    return whole(bucket.weight[slot]) - bucket.weight[slot - 1] - positives, positives
+
+
+@kernel
+def move_reference(tree: Tree, index: int, slot: int) -> None:
+    """Move the reference to the entry in a slot, from which one walks towards where it was."""
+    state = tree.state[0]
+    sums = tree.sums[AREA]
+    crossing = tree.buckets[at(index)].key[slot]
+    low = min(crossing, state.reference)
+    high = max(crossing, state.reference)
+    step = whole(1) if crossing < state.reference else whole(-1)
+    side = whole(RIGHT) if step > 0 else whole(LEFT)
+    state.reference = crossing
+    while True:
+        bucket = tree.buckets[at(index)]
+        while (slot >= 1) & (slot <= bucket.count):
+            key = bucket.key[slot]
+            if (key < low) | (key > high):
+                return
+            negatives, positives = classes_at(bucket, slot)
+            gained = negatives if key > low else whole(0)  # all below it: moving down, they come in
+            lost = positives if key < high else whole(0)
+            if gained > 0:
+                add_times(sums, score_of(key), step * gained)
+                state.negatives_above += step * gained
+            if lost > 0:
+                add_times(sums, -score_of(key), -step * lost)
+                state.positives_below -= step * lost
+            slot += step
+        index = neighbour(tree, index, side)
+        if index == NONE:
+            return
+        slot = whole(1) if step > 0 else whole(tree.buckets[at(index)].count)
+
+
+@kernel
+def area_now(tree: Tree) -> float:
+    """Return AUM of a window with both classes, of a tree that keeps it. O(log k) amortised."""
+    state = tree.state[0]
+    index, slot = entry_at(tree, state.weight - state.positives - 1)
+    crossing = tree.buckets[at(index)].key[slot]
+    if crossing != state.reference:
+        move_reference(tree, index, slot)
+    return area_under_min(tree.sums[AREA], state.positives_below, state.negatives_above, score_of(crossing))
+
+
+@kernel
+def write_losses(tree: Tree, row: Any) -> None:
+    """Write the mean losses of a window that is not empty, of a tree that keeps them. O(1)."""
+    state = tree.state[0]
+    row.brier = rounded(tree.sums[BRIER]) / state.weight
+    row.log_loss = rounded(tree.sums[LOG_LOSS]) / state.weight
+
+
+@entry
+def begin_sums(tree: Tree, with_area: int, with_losses: int) -> None:
+    """Begin to keep sums (1: yes), from the entries. O(k). The reference of AUM is then below all of them.
+
+    A kernel of its own: within the loop of all events it would take seconds to compile.
+    """
+    state = tree.state[0]
+    state.keeps_area |= with_area
+    state.keeps_losses |= with_losses
+    index = outermost_bucket(tree, state.root, LEFT)
+    while index != NONE:
+        bucket = tree.buckets[at(index)]
+        for slot in range(1, bucket.count + 1):
+            score = score_of(bucket.key[slot])
+            negatives, positives = classes_at(bucket, slot)
+            for label in range(2):
+                events = positives if label != 0 else negatives
+                if events == 0:
+                    continue
+                if (with_area != 0) & (label == 0):
+                    add_times(tree.sums[AREA], score, events)
+                if with_losses != 0:
+                    add_times(tree.sums[BRIER], brier_term(score, label), events)
+                    add_times(tree.sums[LOG_LOSS], log_loss_term(score, label), events)
+        index = neighbour(tree, index, RIGHT)
+    if with_area != 0:
+        state.reference = FIRST_KEY
+        state.negatives_above = state.weight - state.positives
+        state.positives_below = 0

@@ -1,0 +1,585 @@
+"""The window in score order, with its ROC curve and its convex hull current after every event.
+
+A `ScoreTree` is the multiset of (label, score) of a window. (`window` adds the order in which
+the events came, so that it can slide.) Everything is exact: whole numbers, updated by
+whole differences, nothing drifts and no order of scores is bad.
+
+Invariants, each recomputed by `check_invariants()`:
+
+1. Entries ascend by score; equal scores are one entry; none has weight 0 but the sentinel in front.
+2. Inner nodes are balanced as an AVL tree, buckets hold 1 to 62 entries, every place is in the tree
+   or free.
+3. A node's totals and pair counts are those of its children's entries; the window's sums of squared
+   doubled ranks are those of its entries.
+4. A bucket marks the strict lower hull of its points; a node's bridge is the one edge of its hull
+   that crosses from its left child to its right one; the slopes and losses a node keeps are those
+   of its children's hulls. (Not in a tree that keeps no hull.)
+5. The fixed point belongs to the capacity, and the capacity never falls below the weight.
+6. Sums of scores and of losses, where they are kept, are those of the entries to the last bit: for AUM of
+   the negatives above the reference less the positives below it, whatever score that is.
+
+How it works and why it is fast: docs/kernel.md. The parts, in the order in which to read them:
+score_tree_layout (the records), _bucket, _bridge, _balance, _update; then _build, _query, _sums, _rows and
+_slide; kernels and _machine are how all that is compiled.
+
+Sources: Overmars & van Leeuwen 1981 (bridges); DeLong, DeLong & Clarke-Pearson 1988 and Sun & Xu
+2014 (squared ranks); Hand 2009 (H); Tatti 2021, section 5 (the hull in a tree; his labels are the
+other way round: there a LOWER score is more likely positive).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import FloatArray, Int8Array, Int64Array
+from ..errors import InputError
+from ..kernels.exact_sums import SUM_CHUNKS
+from ..kernels.records import empty_records, for_kernels, zero_record
+from ..measures.loss import LEAST_CAPACITY, fixed_point_scale
+from ..measures.sums import WINDOW_SUMS
+from .build import NOT_SORTED, buckets_needed, build, list_entries
+from .check import check
+from .inputs import (
+    MassCrossing,
+    MissingEventError,
+    as_counts,
+    as_labels,
+    as_scores,
+    checked_capacity,
+    refuse_beyond_limit,
+    refuse_stop,
+)
+from .layout import BUCKET, MAX_WEIGHT, NODE, STATE, Tree, keys_of, scores_of
+from .query import find_crossing, list_hull, rank_scores, roc_points, select_scores
+from .rows import ROW, Ask, Chain, chain_room, read_row, scan
+from .slide import COURSE, HELD, MISSING, NEEDS_CAPACITY, NEEDS_ROOM, NO_WINDOW, Ring, slide
+from .subset import list_subset, thin_hull
+from .sums import begin_sums
+
+COST_CURVATURE = {(2, 2): 1.0, (1, 1): 0.0}
+"""The cost densities Beta(a, b) whose loss the tree keeps; others are summed over `hull()`."""
+
+NOTHING = Ask(0, 0, 0, 0, 0, 0.01, 0.5)
+RANKING = Ask(1, 1, 1, 1, 1, 0.01, 0.5)
+"""All that is said of scores on any scale; the losses of probabilities are asked for apart."""
+
+
+class Hull(NamedTuple):
+    """Vertices of the strict lower hull, from (0, 0) to (events, positives), lowest score first."""
+
+    x: Int64Array  # events below
+    y: Int64Array  # positives below
+
+
+class DelongSums(NamedTuple):
+    """What the AUC's variance is made of (Sun & Xu 2014), with doubled ranks, so whole numbers."""
+
+    positives: int
+    negatives: int
+    pairs2: int
+    squares_positive: int
+    squares_negative: int
+
+
+class KolmogorovSmirnov(NamedTuple):
+    """The greatest TPR - FPR, and the largest score that attains it as a threshold."""
+
+    value: float
+    threshold: float
+
+
+class Entries(NamedTuple):
+    """Distinct scores, ascending, with how many events of each class have them."""
+
+    scores: FloatArray
+    positives: Int64Array
+    negatives: Int64Array
+
+
+def empty_rows(count: int) -> Any:
+    """Make room for so many records of ROW."""
+    return for_kernels(np.empty(count, ROW))
+
+
+class ScoreTree:
+    """The multiset of (label, score) of a window, in score order. All weights are 1.
+
+    capacity: events it is made for; it doubles when they become more, and with it the step of the
+    fixed point in which losses are summed. The capacity depends on the first one and on the
+    greatest weight so far, on nothing else; store it with a snapshot.
+    cost: (a, b) of the Beta density over misclassification costs, (2, 2) or (1, 1).
+    keeps_hull: with bridges (every question O(log k), updates O(log^2 k)) or without (updates
+    O(log k), questions about the hull one scan). The answers are the same.
+    follows_weight: losses are stated in the fixed point of the events held, whatever the capacity is, so
+    that they do not tell how many there were before. For windows that shrink.
+
+    >>> tree = ScoreTree()
+    >>> tree.insert([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8])
+    >>> tree.auc(), len(tree)
+    (0.875, 4)
+    >>> tree.remove([0], [0.1])
+    >>> tree.auc()
+    0.75
+    """
+
+    def __init__(
+        self,
+        capacity: int = LEAST_CAPACITY,
+        *,
+        cost: tuple[int, int] = (2, 2),
+        keeps_hull: bool = True,
+        follows_weight: bool = False,
+    ) -> None:
+        if cost not in COST_CURVATURE:
+            raise InputError(
+                f"cost: Beta{cost}; a tree keeps the loss of Beta(2, 2) or Beta(1, 1), sum others over hull()"
+            )
+        self._cost = cost
+        self._follows_weight = follows_weight
+        empty = np.empty(0, np.int64)
+        self._load(np.empty(0), empty, empty, checked_capacity(capacity), COST_CURVATURE[cost], keeps_hull)
+
+    @classmethod
+    def from_sorted(
+        cls,
+        scores: npt.ArrayLike,
+        positives: npt.ArrayLike,
+        negatives: npt.ArrayLike,
+        *,
+        capacity: int = LEAST_CAPACITY,
+        cost: tuple[int, int] = (2, 2),
+        keeps_hull: bool = True,
+        follows_weight: bool = False,
+    ) -> Self:
+        """Build from distinct ascending scores and their counts. O(k), some 20 ns an entry.
+
+        The capacity is doubled until the events fit.
+
+        >>> ScoreTree.from_sorted([0.1, 0.4, 0.8], [0, 1, 1], [1, 1, 0]).auc()
+        0.875
+        """
+        keys = as_scores(scores)
+        p = as_counts(positives)
+        n = as_counts(negatives)
+        if not len(keys) == len(p) == len(n):
+            raise InputError(f"from_sorted: {len(keys)} scores, {len(p)} and {len(n)} counts; give as many")
+        if len(keys) and (min(p.min(), n.min()) < 0 or (p + n).min() < 1):
+            raise InputError("from_sorted: a count below 0, or a score without events")
+        for counts in (p, n):  # before a sum that could wrap
+            refuse_beyond_limit(int(counts.max(initial=0)))
+        total = int(p.sum() + n.sum())
+        tree = cls(
+            checked_capacity(capacity), cost=cost, keeps_hull=keeps_hull, follows_weight=follows_weight
+        )
+        capacity = tree._capacity_for(total)
+        tree._load(keys, p, n, capacity, COST_CURVATURE[cost], keeps_hull)
+        return tree
+
+    def to_sorted(self) -> Entries:
+        """Return the distinct scores, ascending, with their counts; inverse of `from_sorted`. O(k).
+
+        >>> ScoreTree.from_sorted([0.1, 0.4], [0, 1], [1, 0]).to_sorted().scores.tolist()
+        [0.1, 0.4]
+        """
+        nothing = np.empty(0, np.int64)
+        count = list_entries(self._tree, nothing, nothing, nothing)
+        keys, positives, negatives = np.zeros((3, max(1, count)), np.int64)
+        list_entries(self._tree, keys, positives, negatives)
+        return Entries(scores_of(keys[:count]), positives[:count], negatives[:count])
+
+    def insert(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
+        """Add a batch of events. O(log^2 k) each, worst case; O(log k) without a hull.
+
+        Raises InputError for a NaN or a label that is none, CapacityError beyond MAX_WEIGHT events;
+        the tree is then unchanged.
+        """
+        y = as_labels(labels)
+        s = as_scores(scores, len(y))
+        refuse_beyond_limit(len(self) + len(y))
+        self._apply(y, s, 1)
+
+    def remove(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
+        """Take out a batch of events. O(log^2 k) each, worst case; O(log k) without a hull.
+
+        Raises MissingEventError if one of them is not there; the tree is then unchanged.
+        """
+        y = as_labels(labels)
+        s = as_scores(scores, len(y))
+        removed = self._apply(y, s, -1)
+        if removed < len(y):
+            self._apply(y[:removed], s[:removed], 1)
+            raise MissingEventError(
+                f"remove: no event of label {y[removed]} and score {s[removed]} is there (position "
+                f"{removed} of the batch); nothing was removed"
+            )
+
+    def __len__(self) -> int:
+        return int(self._state["weight"])
+
+    @property
+    def capacity(self) -> int:
+        """Events the fixed point is made for; part of a snapshot."""
+        return int(self._state["capacity"])
+
+    @property
+    def cost(self) -> tuple[int, int]:
+        """The Beta density of the loss that is kept."""
+        return self._cost
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(int(a.nbytes) for a in (*self._tree, *self._chain))
+
+    @property
+    def bridge_searches(self) -> int:
+        """Bridges searched so far, beyond those verified in O(1)."""
+        return int(self._state["searches"])
+
+    @property
+    def keeps_hull(self) -> bool:
+        """Whether bridges are kept; set it to change that, O(k)."""
+        return bool(self._state["keeps_hull"])
+
+    @keeps_hull.setter
+    def keeps_hull(self, keeps_hull: bool) -> None:
+        if keeps_hull != self.keeps_hull:
+            self._rebuild(self.capacity, keeps_hull)
+
+    @property
+    def _state(self) -> Any:
+        """The one record of totals (not kept: a copied tree must not show the original's)."""
+        return self._tree.state[0]
+
+    @property
+    def positives(self) -> int:
+        """Events of label 1."""
+        return int(self._state["positives"])
+
+    @property
+    def negatives(self) -> int:
+        """Events of label 0."""
+        return len(self) - self.positives
+
+    def auc(self) -> float | None:
+        """Area under the ROC curve, ties half; None without both classes. O(1)."""
+        if not self._has_both_classes():
+            return None
+        return int(self._state["pairs2"]) / (2 * self.positives * self.negatives)
+
+    def delong(self) -> DelongSums:
+        """Exact sums for the AUC and its variance (MATH: 2U, 4A, 4B). O(1)."""
+        state = self._state
+        return DelongSums(
+            self.positives,
+            self.negatives,
+            int(state["pairs2"]),
+            int(state["squares_positive"]),
+            int(state["squares_negative"]),
+        )
+
+    def hull(self) -> Hull:
+        """Vertices of the ROC convex hull, whose slopes are the PAV calibration.
+
+        O(vertices log k), some k^(1/3) of them on smooth curves; O(k) without bridges.
+
+        >>> tree = ScoreTree.from_sorted([1.0, 2.0, 3.0], [0, 1, 1], [2, 1, 0])
+        >>> tree.hull().x.tolist(), tree.hull().y.tolist()
+        ([0, 2, 4, 5], [0, 0, 1, 2])
+        """
+        x, y = self._chain
+        count = list_hull(self._tree, x, y) if self.keeps_hull else scan(self._tree, self._chain)
+        return Hull(x[:count].copy(), y[:count].copy())
+
+    def hull_subset(self, growth: float) -> tuple[Hull, float]:
+        """Return vertices of the hull near which all others lie, and the growth of losses they need.
+
+        A loss that is minimised over them is at most `growth` times that of the hull, or the factor
+        returned, which is not larger. 1 keeps every vertex. O(log k) a vertex kept; O(k) without bridges.
+        See `subset`, and `approximate_h` for its use.
+        """
+        if not 1.0 <= growth < np.inf:
+            raise InputError(f"growth: {growth}; give a factor, 1 or more")
+        growth = float(growth)
+        if not self.keeps_hull:
+            x, y = (of_all.astype(np.float64) for of_all in self.hull())
+            count, needed = thin_hull(x, y, growth)
+            return Hull(x[:count].astype(np.int64), y[:count].astype(np.int64)), needed
+        chain = self._chain
+        count, needed = list_subset(self._tree, growth, chain.x, chain.y)
+        return Hull(chain.x[:count].copy(), chain.y[:count].copy()), needed
+
+    def h_sum(self) -> tuple[int, int]:
+        """Loss in fixed point over the hull, and over its chord: H = 1 - the one / the other. O(1).
+
+        (0, 0) without both classes.
+        """
+        row = self.row(NOTHING._replace(h=1))
+        return int(row.h_loss), int(row.h_loss_of_all)
+
+    def h(self) -> float | None:
+        """Return the H-measure for the tree's cost density; None without both classes. O(1)."""
+        loss, all_loss = self.h_sum()
+        return 1.0 - float(loss) / float(all_loss) if self._has_both_classes() else None
+
+    def ks(self) -> KolmogorovSmirnov | None:
+        """Return the greatest TPR - FPR and its threshold; None without both classes. O(log k).
+
+        >>> ScoreTree.from_sorted([1.0, 2.0, 3.0], [0, 1, 1], [2, 1, 0]).ks()
+        KolmogorovSmirnov(value=0.6666666666666666, threshold=2.0)
+        """
+        if not self._has_both_classes():
+            return None
+        row = self.row(NOTHING._replace(ks=1))
+        return KolmogorovSmirnov(float(row.ks), float(row.ks_threshold))
+
+    def tpr_at_fpr(self, fpr: float) -> float | None:
+        """TPR at a FPR: linear between ROC points, upper end of a vertical step. O(log k)."""
+        return self._roc_point(fpr, False)
+
+    def fpr_at_tpr(self, tpr: float) -> float | None:
+        """FPR at a TPR: linear between ROC points, left end of a horizontal step. O(log k)."""
+        return self._roc_point(tpr, True)
+
+    def cost_threshold(self, cost: float) -> float | None:
+        """Return the best threshold if a false positive costs `cost`, a false negative 1 - cost.
+
+        The smallest score of the window whose calibrated probability is at least the cost, else
+        +inf; None without both classes. O(log k).
+        """
+        if np.isnan(cost):
+            raise InputError("cost: NaN; give the cost of a false positive, between 0 and 1")
+        if not self._has_both_classes():
+            return None
+        return float(self.row(NOTHING._replace(cost_threshold=1, cost=float(cost))).cost_threshold)
+
+    def calibrated(self, scores: npt.ArrayLike) -> FloatArray:
+        """Return the PAV value of the largest window score not above each score.
+
+        Below all of them that of the first; of an empty tree NaN. O(log k) each and once the hull.
+        """
+        s = as_scores(scores)
+        if not len(self):
+            return np.full(len(s), np.nan)
+        x, y = self.hull()
+        ranks = self.ranks(s)
+        last = np.maximum(ranks[:, 0] + ranks[:, 2], 1)  # events not above, so 1-based its block
+        block = np.searchsorted(x, last, side="left")
+        values: FloatArray = (y[block] - y[block - 1]) / (x[block] - x[block - 1])
+        return values
+
+    def rank(self, scores: npt.ArrayLike, side: str = "left") -> Int64Array:
+        """Events below each score ("left"), or not above it ("right"). O(log k) each.
+
+        >>> ScoreTree.from_sorted([1.0, 2.0], [1, 2], [0, 0]).rank([2.0], side="right").tolist()
+        [3]
+        """
+        if side not in ("left", "right"):
+            raise InputError(f"side: {side!r}; give 'left' or 'right'")
+        ranks = self.ranks(as_scores(scores))
+        return ranks[:, 0] + (ranks[:, 2] if side == "right" else 0)
+
+    def select(self, indices: npt.ArrayLike) -> FloatArray:
+        """Return the score at each index of the ascending order, with repeats. O(log k) each.
+
+        >>> ScoreTree.from_sorted([1.0, 2.0], [1, 2], [0, 0]).select([0, 1, 2]).tolist()
+        [1.0, 2.0, 2.0]
+        """
+        at = as_counts(indices)
+        if at.size and (at.min() < 0 or at.max() >= len(self)):
+            raise InputError(f"select: indices {at.min()}..{at.max()} of {len(self)} events")
+        out = np.empty(len(at))
+        select_scores(self._tree, at, out)
+        return out
+
+    def quantile(self, share: float) -> float | None:
+        """Return the smallest score that this share of the events does not exceed. O(log k)."""
+        if not 0.0 <= share <= 1.0:
+            raise InputError(f"quantile: {share}; give a share from 0 to 1")
+        if not len(self):
+            return None
+        index = max(0, int(np.ceil(share * len(self))) - 1)
+        return float(self.select([index])[0])
+
+    def crossing(self, label: int, mass: float) -> MassCrossing | None:
+        """Find the highest score s such that more than `mass` events of `label` have a score >= s.
+
+        None if there are no more than that. O(log k). See `threshold_queries`.
+
+        >>> ScoreTree.from_sorted([1.0, 2.0, 3.0], [0, 1, 1], [2, 1, 0]).crossing(1, 1.5)
+        MassCrossing(score=2.0, own_above=1.0, other_above=0.0, own=1.0, other=1.0)
+        """
+        out = np.empty(5, np.int64)
+        find_crossing(self._tree, int(label), int(min(np.floor(mass), MAX_WEIGHT)), out)
+        own_above, other_above, own, other, key = out
+        if not own:
+            return None
+        score = float(scores_of(np.array([key]))[0])
+        return MassCrossing(score, float(own_above), float(other_above), float(own), float(other))
+
+    def placement(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> FloatArray:
+        """Share of the other class that each event is on the right side of, ties half.
+
+        For a positive the negatives below it, for a negative the positives above it; NaN where the
+        other class is empty. Its mean is the AUC. O(log k) each.
+        """
+        y = as_labels(labels)
+        below, positives_below, tied, positives_tied = self.ranks(as_scores(scores, len(y))).T
+        negatives2 = 2 * (below - positives_below) + tied - positives_tied
+        positives2 = 2 * (self.positives - positives_below - positives_tied) + positives_tied
+        with np.errstate(invalid="ignore", divide="ignore"):
+            of_positives = negatives2 / (2.0 * self.negatives)
+            of_negatives = positives2 / (2.0 * self.positives)
+        values: FloatArray = np.where(y == 1, of_positives, of_negatives)
+        return values
+
+    def row(self, ask: Ask = RANKING) -> Any:
+        """One record of ROW, as of now. O(log k); O(k) if it needs a hull that is not kept."""
+        return self.rows_now(ask).view(np.recarray)[0]
+
+    def rows_now(self, ask: Ask = RANKING) -> Any:
+        """Return the same as an array of one, as kernels take it."""
+        rows = empty_rows(1)
+        self._keep_sums(ask)
+        read_row(self._tree, ask, self._chain, rows)
+        return rows
+
+    def check_invariants(self) -> None:
+        """Recompute everything slowly; an AssertionError names the first claim that fails."""
+        check(self._tree)
+
+    def _has_both_classes(self) -> bool:
+        return 0 < self.positives < len(self)
+
+    def _roc_point(self, share: float, at_tpr: bool) -> float | None:
+        if not 0.0 <= share <= 1.0:
+            raise InputError(f"{'tpr' if at_tpr else 'fpr'}: {share}; give a share from 0 to 1")
+        if not self._has_both_classes():
+            return None
+        out = np.empty(1)
+        roc_points(self._tree, at_tpr, np.array([float(share)]), out)
+        return float(out[0])
+
+    def ranks(self, scores: FloatArray) -> Int64Array:
+        """Return of each score: events below, positives below, events tied, positives tied. O(log k) each."""
+        ranks = np.empty((len(scores), 4), np.int64)
+        rank_scores(self._tree, scores, ranks)
+        return ranks
+
+    def _capacity_for(self, weight: int) -> int:
+        capacity = self.capacity
+        while capacity < weight and capacity < MAX_WEIGHT:
+            capacity = min(2 * capacity, MAX_WEIGHT)
+        refuse_beyond_limit(weight)
+        return capacity
+
+    def _load(
+        self,
+        scores: FloatArray,
+        positives: Int64Array,
+        negatives: Int64Array,
+        capacity: int,
+        curvature: float,
+        keeps_hull: bool,
+    ) -> None:
+        """Make all arrays anew and fill them."""
+        room = buckets_needed(len(scores) + 1) * 5 // 4 + 2
+        state = zero_record(STATE)
+        state["capacity"] = capacity
+        state["scale"] = fixed_point_scale(capacity)
+        state["curvature"] = curvature
+        state["keeps_hull"] = keeps_hull
+        state["follows_weight"] = self._follows_weight
+        sums = np.zeros((WINDOW_SUMS, SUM_CHUNKS), np.int64)
+        tree = Tree(empty_records(room, NODE), empty_records(room, BUCKET), state, sums)
+        spans = np.empty((room, 2), np.int64)
+        if build(tree, keys_of(scores), positives, negatives, spans) == NOT_SORTED:
+            raise InputError("from_sorted: scores are not ascending and distinct; sort and group")
+        self._tree = tree
+        self._kept_sums = (0, 0)  # whether AUM is, and the losses of probabilities
+        self._chain = Chain(*np.empty((2, chain_room(capacity)), np.int64))
+
+    def _rebuild(self, capacity: int, keeps_hull: bool) -> None:
+        self._load(*self.to_sorted(), capacity, float(self._state["curvature"]), keeps_hull)
+
+    def _keep_sums(self, ask: Ask) -> None:
+        """See that the exact sums that are asked for are kept from here on. O(k), once."""
+        has_area, has_losses = self._kept_sums
+        if (ask.aum and not has_area) or (ask.losses and not has_losses):
+            begin_sums(self._tree, int(ask.aum and not has_area), int(ask.losses and not has_losses))
+            self._kept_sums = (has_area or ask.aum, has_losses or ask.losses)
+
+    def _grow_room(self) -> None:
+        """More buckets and nodes; nothing moves but memory."""
+        old = self._tree
+        room = len(old.buckets) * 5 // 4 + 2
+        grown = old._replace(nodes=empty_records(room, NODE), buckets=empty_records(room, BUCKET))
+        grown.nodes[: len(old.nodes)] = old.nodes
+        grown.buckets[: len(old.buckets)] = old.buckets
+        self._tree = grown
+
+    def run(
+        self,
+        labels: Int8Array,
+        scores: FloatArray,
+        sign: int,
+        ring: Ring,
+        leaving: Int64Array,
+        flags: Int8Array,
+        shifts: Int64Array,
+        ask: Ask,
+        rows: Any,
+        placements: FloatArray,
+    ) -> int:
+        """Run the batch kernel from where the ring's course stands. For `ScoreWindow`.
+
+        Makes room in the tree where it is asked to; returns DONE, or what else is in the way.
+        """
+        while True:
+            self._keep_sums(ask)
+            code = slide(
+                self._tree, ring, labels, scores, leaving, flags, shifts, sign, ask, self._chain, rows,
+                placements,
+            )  # fmt: skip
+            if not self.make_room(code):
+                return code
+
+    @property
+    def records(self) -> Tree:
+        """What a kernel of another module takes. Not to be kept: `make_room` makes them anew."""
+        return self._tree
+
+    def make_room(self, code: int) -> bool:
+        """Give a batch kernel what it stopped for; False if that is not room in the tree."""
+        if code == NEEDS_CAPACITY:
+            self._rebuild(self._capacity_for(len(self) + 1), self.keeps_hull)
+        elif code == NEEDS_ROOM:
+            self._grow_room()
+        else:
+            return False
+        return True
+
+    def _apply(self, labels: Int8Array, scores: FloatArray, sign: int) -> int:
+        """Insert or remove a batch; return how many events that worked for."""
+        course = zero_record(COURSE)
+        course["window"] = NO_WINDOW
+        ring = Ring(empty_records(1, HELD), course)
+        code = self.run(
+            labels,
+            scores,
+            sign,
+            ring,
+            np.empty(0, np.int64),
+            np.empty(0, np.int8),
+            np.empty(0, np.int64),
+            NOTHING,
+            empty_rows(0),
+            np.empty(0),
+        )
+        applied = int(course["event"][0])
+        if code != MISSING:
+            refuse_stop(code, scores, applied)
+        return applied

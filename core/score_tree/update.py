@@ -1,0 +1,257 @@
+"""One event enters or leaves the tree.
+
+An update goes down to its bucket, changes it, and comes up once. On the way up it carries two
+things: what the event sees of its other side (`Seen`: for a positive all entries below, for a
+negative all above), and how the hull changed (`Change`). From the first follow, at the top, the
+exact changes of the pair count and of both sums of squared ranks. Adding a positive raises the
+doubled rank v of a negative below by 2 and of a tied one by 1, so their squares by 4v + 4 and
+2v + 1; the v below sum to the doubled pairs within what was seen and those across its border.
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..kernels.bits import bits_below
+from ..kernels.compile import inlined
+from ..kernels.records import at, whole
+from .balance import free_bucket, free_node, is_full, rebalance, replace_child, shrink, split
+from .bridge import pass_bridge
+from .bucket import INFINITY, Change, close_slot, open_slot, pairs_of_run, repair_hull, slot_of, weigh_slot
+from .layout import FAR, LEFT, NONE, RIGHT, Tree, hull_loss, parent_of
+from .sums import note_event
+
+NO_HINT = -1
+NOT_FOUND = -1
+
+
+class Seen(NamedTuple):
+    """A run of entries beside the event's own, on the side where the other class counts for it.
+
+    `own`, `other`: its events of the event's class and of the other one; `pairs2`: doubled pairs
+    within the run.
+    """
+
+    own: int
+    other: int
+    pairs2: int
+
+
+class Tied(NamedTuple):
+    """The other events with the event's own score."""
+
+    own: int
+    other: int
+
+
+@inlined
+def descend(tree: Tree, place: int, key: int) -> int:
+    """Return the bucket that holds the key or would."""
+    while place >= 0:
+        node = tree.nodes[at(place)]
+        place = whole(node.child[RIGHT] if key >= node.separator else node.child[LEFT])
+    return ~place
+
+
+@inlined
+def find_bucket(tree: Tree, key: int, hint: int) -> int:
+    """Find the bucket of a key; a hint whose bounds enclose it is right (nine times in ten)."""
+    if (hint >= 0) & (hint < tree.state[0].fresh_bucket):
+        bucket = tree.buckets[at(hint)]
+        count = whole(bucket.count)
+        if (count > 0) and (bucket.key[1] <= key) and (key <= bucket.key[count]):
+            return hint
+    return descend(tree, tree.state[0].root, key)
+
+
+@inlined
+def is_slot_of(bucket: Any, slot: int, key: int) -> bool:
+    """Whether the entry of a key is there."""
+    return (slot <= bucket.count) and bucket.key[slot] == key
+
+
+@inlined
+def by_class(label: int, weight: int, positives: int) -> tuple[int, int]:
+    """Of a weight and its positives: the event's own class and the other one."""
+    negatives = weight - positives
+    return (positives, negatives) if label != 0 else (negatives, positives)
+
+
+@inlined
+def seen_in_bucket(bucket: Any, slot: int, is_entry: bool, label: int) -> Seen:
+    """Count what the event sees within its bucket, before the bucket changes."""
+    count = whole(bucket.count)
+    if label != 0:
+        first, last = whole(1), slot - 1
+    else:
+        first, last = slot + whole(is_entry), count
+    own, other = by_class(
+        label,
+        whole(bucket.weight[last]) - bucket.weight[first - 1],
+        whole(bucket.positives[last]) - bucket.positives[first - 1],
+    )
+    return Seen(own, other, pairs_of_run(bucket, first, last))
+
+
+@inlined
+def see_sibling(node: Any, side: int, label: int, seen: Seen) -> Seen:
+    """Add the other child of a node, if it lies on the side that counts."""
+    sibling = 1 - side
+    own, other = by_class(label, whole(node.weight[sibling]), whole(node.positives[sibling]))
+    counts = whole(side == label)
+    return Seen(
+        seen.own + counts * own,
+        seen.other + counts * other,
+        seen.pairs2 + counts * (node.pairs2[sibling] + 2 * other * seen.own),
+    )
+
+
+@inlined
+def no_change() -> Change:
+    """Stand in for the change of a hull that is not kept."""
+    return Change(whole(-1), -INFINITY, whole(FAR), INFINITY, whole(0))
+
+
+@inlined
+def change_bucket(
+    bucket: Any, slot: int, is_entry: bool, key: int, label: int, sign: int, state: Any
+) -> Change:
+    """Add the event to its bucket, or take it out, and repair the hull.
+
+    Of an emptied bucket the caller makes what it must; an AUC tree leaves the hull unknown.
+    """
+    vertices = bucket.vertices
+    below = vertices & bits_below(slot)
+    above = vertices & ~bits_below(slot)
+    lost_vertex = False
+    if sign > 0:
+        if is_entry:
+            weigh_slot(bucket, slot, sign, label)
+        else:
+            open_slot(bucket, slot, key, label)
+            above <<= 1
+    elif bucket.weight[slot] - bucket.weight[slot - 1] > 1:
+        weigh_slot(bucket, slot, sign, label)
+    else:
+        lost_vertex = (above >> slot) & 1 != 0
+        above = (above & ~(1 << slot)) >> 1
+        close_slot(bucket, slot, label)
+    if (state.keeps_hull != 0) & (bucket.count > 0):
+        return repair_hull(bucket, below, above, lost_vertex, sign, label, state)
+    bucket.vertices = 0
+    return no_change()
+
+
+@inlined
+def uncover(tree: Tree, place: int, side: int) -> Change:
+    """Tell how the hull of a node's place changes when only one child is left, that on `side`.
+
+    All beyond the bridge's end on that child is new there, being no longer covered.
+    """
+    node = tree.nodes[at(place)]
+    loss = hull_loss(tree, whole(node.child[side])) - hull_loss(tree, place)
+    if side == LEFT:
+        p = whole(node.tangent_x[LEFT])
+        return Change(p, node.slope_after[LEFT], whole(FAR), INFINITY, loss)
+    q = whole(node.tangent_x[RIGHT]) + 1  # the event that goes was all there was on the left
+    return Change(whole(-1), -INFINITY, q, node.slope_before[RIGHT], loss)
+
+
+@inlined
+def drop_bucket(tree: Tree, index: int) -> tuple[int, Change]:
+    """Take out an empty bucket; its sibling, which is returned, takes the place of their parent."""
+    place = whole(tree.buckets[at(index)].parent)
+    node = tree.nodes[at(place)]
+    side = LEFT if node.child[RIGHT] == ~index else RIGHT
+    sibling = whole(node.child[side])
+    change = no_change()
+    if tree.state[0].keeps_hull != 0:
+        change = uncover(tree, place, side)
+    replace_child(tree, whole(node.parent), place, sibling)
+    free_node(tree, place)
+    free_bucket(tree, index)
+    return sibling, change
+
+
+@inlined
+def climb(tree: Tree, place: int, seen: Seen, tied: Tied, change: Change, label: int, sign: int) -> Seen:
+    """Carry an event's change from a place to the root."""
+    keeps_hull = tree.state[0].keeps_hull != 0
+    parent = parent_of(tree, place)
+    while parent != NONE:
+        node = tree.nodes[at(parent)]
+        side = whole(node.child[RIGHT] == place)
+        node.weight[side] += sign
+        node.positives[side] += sign * label
+        node.pairs2[side] += sign * (2 * seen.other + tied.other)
+        seen = see_sibling(node, side, label, seen)
+        if keeps_hull:
+            change = pass_bridge(tree, parent, side, change, sign, label)
+        place = parent
+        parent = whole(node.parent)
+    return seen
+
+
+@inlined
+def add_totals(state: Any, seen: Seen, tied: Tied, label: int, sign: int) -> None:
+    """Add to the window's sums, exactly, from all that the event sees."""
+    own_total, _ = by_class(label, state.weight, state.positives)
+    own_total -= sign < 0  # without the event
+    rank2 = 2 * seen.other + tied.other
+    tied_rank2 = 2 * (own_total - seen.own) - tied.own
+    across = seen.pairs2 + 2 * seen.other * (own_total - seen.own)
+    own_squares = sign * rank2 * rank2
+    other_squares = sign * (4 * across + 4 * seen.other + tied.other * (2 * tied_rank2 + 1))
+    state.pairs2 += sign * rank2
+    state.squares_positive += own_squares if label != 0 else other_squares
+    state.squares_negative += other_squares if label != 0 else own_squares
+    state.weight += sign
+    state.positives += sign * label
+
+
+@inlined
+def update(tree: Tree, key: int, label: int, sign: int, hint: int) -> int:
+    """Insert (sign 1) or remove (sign -1) one event; return its bucket.
+
+    Removing what is not there returns NOT_FOUND and changes nothing. Inserting may take one bucket
+    and one node, for which there must be room.
+    """
+    state = tree.state[0]
+    index = find_bucket(tree, key, hint)
+    slot = slot_of(tree.buckets[at(index)], key)
+    is_entry = is_slot_of(tree.buckets[at(index)], slot, key)
+    if (sign > 0) & (not is_entry) and is_full(tree.buckets[at(index)]):
+        split(tree, index)
+        index = descend(tree, state.root, key)
+        slot = slot_of(tree.buckets[at(index)], key)
+    bucket = tree.buckets[at(index)]
+    tied = Tied(whole(0), whole(0))
+    if is_entry:
+        own, other = by_class(
+            label,
+            whole(bucket.weight[slot]) - bucket.weight[slot - 1],
+            whole(bucket.positives[slot]) - bucket.positives[slot - 1],
+        )
+        tied = Tied(own - whole(sign < 0), other)
+    if (sign < 0) & ((not is_entry) | (tied.own < 0)):
+        return whole(NOT_FOUND)
+
+    seen = seen_in_bucket(bucket, slot, is_entry, label)
+    change = change_bucket(bucket, slot, is_entry, key, label, sign, state)
+    emptied = bucket.count == 0
+    place = ~index
+    if emptied:
+        node = tree.nodes[at(bucket.parent)]
+        seen = see_sibling(node, whole(node.child[RIGHT] == place), label, seen)
+        place, change = drop_bucket(tree, index)
+    seen = climb(tree, place, seen, tied, change, label, sign)
+    add_totals(state, seen, tied, label, sign)
+    note_event(tree, key, label, sign)
+    if sign < 0:
+        if emptied:
+            rebalance(tree, parent_of(tree, place))
+        else:
+            shrink(tree, index)
+    return index

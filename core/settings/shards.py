@@ -1,0 +1,65 @@
+"""How many shards there are, and which of them belong to one model each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..errors import ConfigError
+
+
+class Shards(int):
+    """A number of shards, of which the last belong to one model each.
+
+    number  of shards over which all other models are spread by a hash of their names
+    own     models with a shard of their own: one with so many events that its neighbours would wait for it,
+            or with a window so large that it alone makes a shard's state large
+
+    It is the whole number of shards, wherever one is asked for, and part of the meaning of a state. Raises
+    ConfigError for a number or names that cannot be.
+
+    >>> shards = Shards(64, own=["fraud"])
+    >>> int(shards), shards.shared, shards.own
+    (65, 64, ('fraud',))
+    """
+
+    own: tuple[str, ...]
+
+    def __new__(cls, number: int, own: Iterable[str] = ()) -> Shards:
+        """Return the number of shared shards and those of their own together."""
+        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+            raise ConfigError(f"shards={number!r}: give a whole number, 1 or more")
+        models = (own,) if isinstance(own, str) else tuple(own)
+        for model in models:
+            if not isinstance(model, str) or models.count(model) > 1:
+                raise ConfigError(f"own={model!r}: give the names of models, each once")
+        made = super().__new__(cls, int(number) + len(models))
+        made.own = models
+        return made
+
+    @classmethod
+    def of(cls, number: int) -> Shards:
+        """Return a whole number of shards as one of these; raises ConfigError."""
+        return number if isinstance(number, Shards) else cls(number)
+
+    @property
+    def shared(self) -> int:
+        """The number of shards that models are spread over."""
+        return int(self) - len(self.own)
+
+    def __eq__(self, other: object) -> bool:
+        return int.__eq__(self, other) is True and self.own == getattr(other, "own", ())
+
+    def __ne__(self, other: object) -> bool:  # int has one of its own
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((int(self), self.own)) if self.own else int.__hash__(self)
+
+    def __getnewargs__(self) -> Any:
+        return self.shared, self.own
+
+    def __repr__(self) -> str:
+        return f"Shards({self.shared}, own={self.own!r})" if self.own else int.__repr__(self)
+
+    __str__ = int.__repr__

@@ -1,0 +1,120 @@
+"""Events, or predictions, or labels that wait for the clock to pass them, to be given in order of time."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from ..arrays import Int64Array
+
+_PER_BATCH = 200
+"""Bytes that a batch takes in memory beside its columns, about."""
+
+
+class Timed(Protocol):
+    """A batch of rows with times."""
+
+    @property
+    def times(self) -> Int64Array | None:
+        """Microseconds UTC, one per row."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def take(self, rows: Int64Array) -> Self:
+        """Return the chosen rows."""
+        ...
+
+    def part(self, start: int, end: int) -> Self:
+        """Return the rows [start, end)."""
+        ...
+
+    def pack(self) -> bytes:
+        """Return the wire form."""
+        ...
+
+
+TimedBatch = TypeVar("TimedBatch", bound=Timed)
+
+
+class ReorderBuffer(Generic[TimedBatch]):
+    """Batches, each sorted by time, with what of each was given already.
+
+    To add n rows costs O(n), or a sort where they are not in order; to release costs O(rows released) and
+    O(log batches) for every batch that has any of them.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, int, int, TimedBatch]] = []
+        self._number = 0
+        self._waiting = 0
+        self._bytes = 0.0
+
+    def __len__(self) -> int:
+        return self._waiting
+
+    def add(self, batch: TimedBatch, packed_bytes: int) -> None:
+        """Hold a batch, of so many bytes where it is packed."""
+        if not len(batch):
+            return
+        times = _times(batch)
+        if (np.diff(times) < 0).any():
+            batch = batch.take(np.argsort(times, kind="stable"))
+            times = _times(batch)
+        self._push(batch, 0, packed_bytes)
+
+    def _push(self, batch: TimedBatch, start: int, size: int) -> None:
+        self._number += 1
+        entry = (int(_times(batch)[start]), self._number, start, size, batch)
+        heapq.heappush(self._heap, entry)
+        self._waiting += len(batch) - start
+        self._bytes += size * (len(batch) - start) / len(batch)
+
+    def release(self, clock: int) -> list[TimedBatch]:
+        """Remove and return the rows with a time before `clock`: parts, each in order of time."""
+        parts, rest = [], []
+        while self._heap and self._heap[0][0] < clock:
+            _, _, start, size, batch = heapq.heappop(self._heap)
+            self._waiting -= len(batch) - start
+            self._bytes -= size * (len(batch) - start) / len(batch)
+            end = int(np.searchsorted(_times(batch), clock, "left"))
+            parts.append(batch.part(start, end))
+            if end < len(batch):
+                rest.append((batch, end, size))
+        for left in rest:
+            self._push(*left)
+        return parts
+
+    def moment(self, share: float) -> int | None:
+        """Return a time that about `share` of what waits does not exceed; None where nothing waits."""
+        if not self._heap:
+            return None
+        ends = np.array([_times(batch)[-1] for *_, batch in self._heap])
+        starts = np.array([time for time, *_ in self._heap])
+        return int(np.quantile(np.concatenate([starts, ends]), share, method="higher"))
+
+    def packets(self) -> list[bytes]:
+        """Return what waits, packed."""
+        return [
+            batch.part(start, len(batch)).pack() for *_, start, _, batch in sorted(self._heap, key=_place)
+        ]
+
+    def snapshot_bytes(self) -> int:
+        """Return about how many bytes `packets` has, with 16 for each. O(1)."""
+        return int(self._bytes) + 16 * len(self._heap)
+
+    def live_bytes(self) -> int:
+        """Return about how much memory it takes. O(1)."""
+        return int(self._bytes) + _PER_BATCH * len(self._heap)
+
+
+def _place(entry: tuple[int, int, int, int, object]) -> tuple[int, int]:
+    return entry[:2]
+
+
+def _times(batch: Timed) -> Int64Array:
+    if batch.times is None:
+        raise AssertionError("a batch without times is refused before it comes here")
+    return batch.times

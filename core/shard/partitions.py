@@ -1,0 +1,366 @@
+"""What the partitions of an input have said: how much they sent, how far they are settled, which have ended.
+
+Packets and words may arrive in any order, and a packet twice (a source that repeats itself). A partition's
+word counts once all packets that it speaks of are here, so that it never overtakes them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..encoding.json import reading, text_of, whole
+from ..errors import InputError
+from ..events.batch import EventBatch
+from ..events.reasons import Reason
+from ..events.records import Batch, Clock, EndOfInput, EndOfPartition, Heartbeat, Record, StateMarker
+from ..events.rejected import Rejected, details_of, in_words
+from ..events.times import END_OF_TIME, IDLE, NO_TIME
+from ..events.unjoined import LabelBatch
+from ..events.wire import UNORDERED
+
+if TYPE_CHECKING:
+    from ..settings.settings import EvaluatorSettings
+
+
+@dataclass
+class _Partition:
+    """One of them.
+
+    received  packets from 0 on without a gap, and
+    ahead     the numbers of those that came behind a gap
+    sent      how many there must be by now: one more than the greatest number
+    packets   how many there are in all; None = it goes on
+    words     (packets, settled) of heartbeats that speak of packets which are not here yet
+    settled   see `Heartbeat`
+    is_idle   it said so behind its last packet
+    """
+
+    source: str
+    received: int = 0
+    ahead: set[int] = field(default_factory=set)
+    packets: int | None = None
+    words: list[tuple[int, int]] = field(default_factory=list)
+    settled: int = NO_TIME
+    sent: int = 0
+    is_idle: bool = False
+
+    @property
+    def waiting_bytes(self) -> int:
+        """About how long what waits behind a gap is as JSON."""
+        return 6 * len(self.ahead) + 25 * len(self.words)
+
+    def hear(self) -> None:
+        """Let the words count whose packets are here."""
+        before = self.received
+        while self.received in self.ahead:
+            self.ahead.remove(self.received)
+            self.received += 1
+        if self.received > before and self.words:
+            heard = [settled for packets, settled in self.words if packets <= self.received]
+            self.settled = max([self.settled, *heard])
+            self.words = [word for word in self.words if word[0] > self.received]
+        if self.packets == self.received:
+            self.settled = END_OF_TIME
+
+
+class SourcePartitions:
+    """All partitions of one input.
+
+    count       how many there are; None = nobody has said so yet
+    clock       nothing earlier will come: the least that any is settled up to; END_OF_TIME when all ended
+    greatest    the greatest time that packets and words have told of; NO_TIME = none
+    """
+
+    def __init__(self) -> None:
+        self.count: int | None = None
+        self.clock = NO_TIME
+        self.greatest = NO_TIME
+        self._of: dict[int, _Partition] = {}
+        self._bytes = self._waiting_bytes = 0
+
+    def __bool__(self) -> bool:
+        """Whether any has said anything, also in the job whose state this one took up."""
+        return bool(self._of) or self.greatest != NO_TIME
+
+    @property
+    def ended(self) -> bool:
+        """Whether all have, and every packet is here."""
+        return self.clock == END_OF_TIME
+
+    def take(
+        self, content: Batch | Heartbeat | EndOfPartition | StateMarker, packet: tuple[str, int, int]
+    ) -> bool:
+        """Note a packet, as (source, partition, sequence), or a word; return False for a known packet.
+
+        A marker counts as a packet, that also says how many partitions there are.
+
+        Raises InputError for what contradicts what was said before.
+        """
+        source, number, sequence = packet
+        if isinstance(content, Heartbeat | EndOfPartition):
+            self._take_word(content)
+        else:
+            self._check_packet(source, number, sequence)
+            if isinstance(content, StateMarker):
+                self._check_count(content)
+        partition = self._of.get(number) or self._add(number, _Partition(source))
+        self._waiting_bytes -= partition.waiting_bytes
+        if isinstance(content, EndOfPartition):
+            partition.source, partition.packets = content.source, content.packets
+            partition.is_idle = False
+            self.greatest = max(self.greatest, content.high_water)
+        elif isinstance(content, Heartbeat):
+            self.greatest = max(self.greatest, content.high_water)
+            behind_all = partition.packets is None and content.packets >= partition.sent
+            partition.is_idle = content.settled == IDLE and behind_all
+            if content.settled == IDLE:
+                pass
+            elif content.packets <= partition.received:
+                partition.settled = max(partition.settled, content.settled)
+            elif content.settled > partition.settled:
+                partition.words.append((content.packets, content.settled))
+        elif sequence < partition.received or sequence in partition.ahead:
+            self._waiting_bytes += partition.waiting_bytes
+            return False
+        else:
+            partition.ahead.add(sequence)
+            partition.is_idle = False
+            partition.sent = max(partition.sent, sequence + 1)
+            if isinstance(content, StateMarker):
+                self.greatest = max(self.greatest, content.high_water)
+                partition.words.append((sequence, content.settled))
+            else:
+                self.greatest = max(self.greatest, content.packet().high_water)
+        partition.hear()
+        self._waiting_bytes += partition.waiting_bytes
+        if self.count == len(self._of):
+            self.clock = max(self.clock, self._least_settled())
+        return True
+
+    def _least_settled(self) -> int:
+        """Return up to where all are settled, but for those that are idle.
+
+        Where none but idle ones go on, that is as far as any of them: they do not wait for each other, and do
+        not end an input.
+        """
+        idle = [each.settled for each in self._of.values() if each.is_idle]
+        least = min((each.settled for each in self._of.values() if not each.is_idle), default=END_OF_TIME)
+        return max(idle) if idle and least == END_OF_TIME else least
+
+    def _add(self, number: int, partition: _Partition) -> _Partition:
+        self._of[number] = partition
+        self._bytes += len(json.dumps(partition.source)) + 48  # the numbers beside the name, about
+        self._waiting_bytes += partition.waiting_bytes
+        return partition
+
+    def _take_word(self, word: Heartbeat | EndOfPartition) -> None:
+        known = self._of.get(word.partition)
+        said = None if known is None else known.packets
+        ended = isinstance(word, EndOfPartition)
+        sent = 0 if known is None else known.sent
+        if (
+            self.count not in (None, word.partitions)
+            or word.partition >= word.partitions
+            or (said is not None and (said != word.packets if ended else said < word.packets))
+            or (ended and sent > word.packets)
+            or (said is not None and known is not None and known.source != word.source)
+        ):
+            what = "end" if ended else "heartbeat"
+            raise InputError(
+                f"the {what} of partition {word.source!r} contradicts what was said before: number "
+                f"{word.partition} of {word.partitions}, {word.packets} packets; end each once"
+            )
+        self.count = word.partitions
+
+    def _check_count(self, marker: StateMarker) -> None:
+        if self.count not in (None, marker.partitions):
+            raise InputError(
+                f"the marker of an export in partition {marker.source!r} says that there are "
+                f"{marker.partitions} partitions, and there are {self.count}; all must say the same"
+            )
+        self.count = marker.partitions
+
+    def _check_packet(self, source: str, number: int, sequence: int) -> None:
+        check_packet(source, number, sequence, self.count, self.packets(number), "this order")
+
+    def received(self, number: int) -> int:
+        """How many packets of a partition are here without a gap."""
+        return self._of[number].received if number in self._of else 0
+
+    def packets(self, number: int) -> int | None:
+        """How many packets a partition has in all; None = not known."""
+        return self._of[number].packets if number in self._of else None
+
+    def has_ended(self, number: int) -> bool:
+        """Whether a partition has ended and all of its packets are here."""
+        return self.packets(number) == self.received(number)
+
+    def note_all(self) -> None:
+        """Note that every packet was here: a state of old, from after the end, names the ends alone."""
+        for partition in self._of.values():
+            partition.received = partition.sent = partition.packets or 0
+            partition.hear()
+        self.clock = END_OF_TIME
+
+    def refuse_gaps(self) -> None:
+        """Raise InputError: the input is said to end, and something is missing."""
+        missing = next((n for n in range(self.count or 0) if self.packets(n) != self.received(n)), None)
+        name = f"number {missing or 0}"
+        if missing in self._of:
+            known = self._of[missing]
+            packets = "an unknown number of" if known.packets is None else known.packets
+            name = f"{known.source!r} ({known.received} of {packets} packets)"
+        raise packets_lost(name)
+
+    def progress(self) -> dict[str, Any]:
+        """Return all of it, for JSON."""
+        parts = [
+            [
+                number, each.source, each.received, sorted(each.ahead), each.packets, each.words,
+                each.settled, *[True] * each.is_idle,
+            ]
+            for number, each in sorted(self._of.items())
+        ]  # fmt: skip
+        return {"count": self.count, "clock": self.clock, "greatest": self.greatest, "parts": parts}
+
+    @classmethod
+    def of_progress(cls, progress: dict[str, Any]) -> SourcePartitions:
+        """Return what `progress` gave. Raises CorruptBytesError where it is damaged."""
+        self = cls()
+        with reading("what the partitions of an input have said"):
+            self.count = _count(progress["count"])
+            self.clock, self.greatest = whole(progress["clock"]), whole(progress["greatest"])
+            for number, source, received, ahead, packets, words, settled, *idle in progress["parts"]:
+                part = _Partition(
+                    text_of(source),
+                    whole(received, 0),
+                    {whole(each, 0) for each in ahead},
+                    _count(packets),
+                    [(whole(sent, 0), whole(moment)) for sent, moment in words],
+                    whole(settled),
+                    is_idle=bool(idle),
+                )
+                part.sent = max([part.received, *(number + 1 for number in part.ahead)])
+                if part.received in part.ahead or (part.packets is not None and part.sent > part.packets):
+                    raise ValueError(f"{part.sent} packets of partition {number}, which has {part.packets}")
+                self._add(whole(number, 0), part)
+        return self
+
+    def snapshot_bytes(self) -> int:
+        """Return about how long `progress` is as JSON. O(1)."""
+        return self._bytes + self._waiting_bytes
+
+
+def _count(value: object) -> int | None:
+    return None if value is None else whole(value, 0)
+
+
+def check_progress(progress: dict[str, Any], settings: EvaluatorSettings) -> None:
+    """Raise CorruptBytesError where no table of these settings writes the progress of a snapshot."""
+    with reading("the progress of a snapshot"):
+        if not progress:
+            return
+        if settings.order == "arrival":
+            SourcePartitions.of_progress(progress["sources"])
+            return
+        if "clock" in progress:
+            whole(progress["clock"])
+        if settings.by_time and "ends" not in progress:
+            whole(progress["clock"])
+            if "sources" in progress:
+                SourcePartitions.of_progress(progress["sources"])
+            return
+        for name in ("turn", "expected"):
+            whole(progress[name], 0)
+        _count(progress["partitions"])
+        for number, packets, source in progress["ends"]:
+            _ = whole(number, 0), whole(packets, 0), text_of(source)
+        for number, packets in progress.get("bases", ()):
+            _ = whole(number), whole(packets, 0)
+
+
+def check_packet(
+    source: str, number: int, sequence: int, partitions: int | None, packets: int | None, order: str
+) -> None:
+    """Raise InputError for a packet whose place cannot be, of those that are known; None = not known."""
+    if sequence < 0 or number < 0:
+        raise InputError(
+            f"a packet of {source!r} has no number, and {order} needs one; number the packets of a "
+            "partition from 0, or evaluate in order of arrival"
+        )
+    if partitions is not None and number >= partitions:
+        raise InputError(
+            f"a packet of {source!r} is of partition {number}, and the input has {partitions}; number "
+            "partitions from 0, and say how many there are in every end"
+        )
+    if packets is not None and sequence >= packets:
+        raise InputError(
+            f"packet {sequence} of {source!r} comes although the partition ended before it; its end must "
+            "count every packet"
+        )
+
+
+def packets_lost(name: str) -> InputError:
+    """Return the error for an input that ended before all of a partition's packets came."""
+    return InputError(
+        f"the input ended while events of partition {name} were missing: packets were lost on the way, and "
+        "rows without them would be wrong; or a stream was stopped with drain, as if it ended: stop it "
+        "without"
+    )
+
+
+def clock_in_words(moment: int) -> str:
+    """Say what time it is by a machine's clock."""
+    words = {NO_TIME: "not known yet", END_OF_TIME: "at the end of the input"}
+    return words.get(moment) or f"{np.datetime64(moment, 'us')}Z"
+
+
+class StreamClock:
+    """The clock of a machine that applies records by time: that of its partitions, or one that it is given.
+
+    moment      every record before it has been applied; NO_TIME = none, END_OF_TIME = all
+    partitions  what the readers have said; empty where packets have no numbers and a `Clock` is given
+    """
+
+    def __init__(self) -> None:
+        self.moment = NO_TIME
+        self.partitions = SourcePartitions()
+
+    def is_new(self, batch: Batch | StateMarker) -> bool:
+        """Note a packet; return False for one that came before. Raises InputError for a contradiction."""
+        if isinstance(batch, StateMarker):
+            return self.partitions.take(batch, (batch.source, batch.partition, batch.sequence))
+        source, partition, sequence, _, _ = batch.packet()
+        if sequence == UNORDERED and not self.partitions:
+            return True
+        return self.partitions.take(batch, (source, partition, sequence))
+
+    def after(self, content: Record) -> int:
+        """Return the moment up to which records may apply once this one is known.
+
+        Raises InputError for a word that contradicts others, or an end where packets are missing.
+        """
+        if isinstance(content, Heartbeat | EndOfPartition):
+            self.partitions.take(content, (content.source, content.partition, UNORDERED))
+        elif isinstance(content, Clock):
+            return max(self.moment, content.settled)
+        elif isinstance(content, EndOfInput):
+            if self.partitions and not self.partitions.ended:
+                self.partitions.refuse_gaps()
+            return END_OF_TIME
+        return max(self.moment, self.partitions.clock)
+
+    def late(self, records: EventBatch | LabelBatch, whose: str, *, unlabelled: bool = False) -> Rejected:
+        """Return records that came behind this clock as refused; `whose` clock it is, in words."""
+        times = np.empty(0, np.int64) if records.times is None else records.times
+        if self.moment == END_OF_TIME:
+            gaps = np.full(len(times), -1)
+            details = details_of(gaps, lambda _: "its input had ended")
+        else:
+            gaps = self.moment - times
+            details = details_of(gaps, lambda gap: f"{in_words(gap)} behind {whose}")
+        return Rejected("late", records, Reason.BEHIND_THE_CLOCK, details, gaps, unlabelled=unlabelled)

@@ -1,0 +1,372 @@
+"""The state protocol of a shard: how a live machine and the state that a runner commits stay one.
+
+A runner keeps these cells for every (step, Beam window, key) and commits them with the bundle that
+changed them, or throws the changes away and tries the bundle again, here or on another worker:
+
+    snapshot    the machine's bytes as of some moment; where they are many, an index of their parts
+    log         the records applied since, each behind its number 0, 1, 2, ..., 4 bytes little-endian
+                (no runner promises the order of a bag)
+    token       16 random bytes that name the committed state
+
+and, where the runner has them, numbered cells for a shard that is large: each holds a part of the snapshot,
+and the records of the log that `log` has no room for (`parts`).
+
+Reading all of them for every bundle would cost as much as the state is large. So the live machine stays
+in a cache of the process, and the token says whether it is the one that was committed: a warm shard
+reads 16 bytes a bundle.
+
+Invariant: snapshot + log rebuild the machine as it is after the last committed record, and a machine in
+the cache equals that one whenever its token is the committed one. It rests on five rules; the
+simulator in the tests finds wrong rows when any of the first four is broken.
+
+1. A cached machine is used only if its token is the committed one. An absent token matches nothing.
+   Tokens are random: one derived from counts names two different states when a retried bundle is cut
+   otherwise than the bundle that failed.
+2. A machine is taken OUT of the cache before it is touched and put back after the last write to a cell,
+   under the new token. An error in between leaves nothing behind; the next bundle rebuilds.
+3. Whatever changes the machine goes through here: the callbacks of timers too.
+4. The log outgrows the snapshot: then a new snapshot replaces both (`_write`).
+5. The cache is bounded in bytes (`MachineCache`); losing an entry costs a rebuild and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Generic, Protocol
+
+from ..errors import ConfigError, CorruptBytesError
+from ..events.records import brings_state
+from ..process.console import logger
+from .machine import MachineFactory, Output, Pane, StateMachine
+from .parts import PART_BYTES, PARTS, Index, bytes_in_cell, is_index, is_part, is_small, joined, split
+
+_logger = logger(__name__)
+
+DEFAULT_CACHE_BYTES = 1 << 30
+"""Live machines that a process keeps between bundles: 1 GiB, or 1,600 models of 10,000 events each."""
+
+_MOST_LOG_BYTES = 1 << 30
+"""Records of a log, at the most: each numbered cell gets 32 MB of them."""
+
+LARGE_SNAPSHOT_BYTES = 64 << 20
+"""A shard whose snapshot is larger than this asks for more shards: a worker reads all of it to go on."""
+
+LOG_BYTES = PART_BYTES
+"""Records that the cell `log` holds; those behind them go into the numbered cells in turn.
+
+A later version may take less, and not more: a log that holds less is taken for all of it."""
+
+TURN_BYTES = 1 << 20
+"""Records that go into one numbered cell before the next one has its turn."""
+
+TOKEN_BYTES = 16
+
+Place = tuple[str, Pane | None, str]
+"""What names a machine in a process: (step, Beam window, key)."""
+
+
+class ValueCell(Protocol):
+    """A cell that holds one value, or None."""
+
+    def read(self) -> bytes | None:
+        """Return the value; None if it was never written."""
+        ...
+
+    def write(self, value: bytes, /) -> None:
+        """Replace the value."""
+        ...
+
+
+class LogCell(Protocol):
+    """A cell that holds a bag of values, in no promised order."""
+
+    def read(self) -> Iterable[bytes]:
+        """Return every value."""
+        ...
+
+    def add(self, value: bytes, /) -> None:
+        """Add a value; what is there is neither read nor rewritten."""
+        ...
+
+    def clear(self) -> None:
+        """Drop every value."""
+        ...
+
+
+class NumberedCells(Protocol):
+    """The numbered cells of a key: bags, each reached only when it is asked for.
+
+    largest  bytes of a message that the runner carries surely; None = no message carries a value
+    """
+
+    largest: int | None
+
+    def cell(self, number: int) -> LogCell:
+        """Return the bag of a number from 0 to `PARTS` - 1; what is written to it counts at once."""
+        ...
+
+
+@dataclass(frozen=True)
+class ShardCells:
+    """The cells of one (step, Beam window, key); numbered None: the runner has none, and values are whole."""
+
+    snapshot: ValueCell
+    log: LogCell
+    token: ValueCell
+    numbered: NumberedCells | None = None
+
+
+@dataclass
+class LiveMachine(Generic[Output]):
+    """A machine between bundles.
+
+    token        the committed state that it equals, if the bundle that left it was committed
+    log_records  how many records that state's log holds, and
+    log_bytes    how many bytes of records they are
+    filled       the numbers of the cells that hold anything
+    """
+
+    machine: StateMachine[Output]
+    token: bytes | None = None
+    log_records: int = 0
+    log_bytes: int = 0
+    filled: set[int] = field(default_factory=set)
+
+
+class MachineCache:
+    """The live machines of a process: least recently used first out, bounded in bytes, thread-safe.
+
+    A machine larger than the bound is not kept at all, so that a bound of 0 rebuilds every time.
+    """
+
+    def __init__(self, max_bytes: int = DEFAULT_CACHE_BYTES) -> None:
+        self.max_bytes = max_bytes
+        self._entries: OrderedDict[Place, tuple[LiveMachine[Any], int]] = OrderedDict()
+        self._bytes = 0
+        self._users: dict[str, int] = {}
+        self._lock = Lock()
+
+    def take(self, place: Place) -> LiveMachine[Any] | None:
+        """Remove a machine and return it; None if it is not here. O(1)."""
+        with self._lock:
+            return self._remove(place)
+
+    def put(self, place: Place, live: LiveMachine[Any]) -> None:
+        """Keep a machine until it is taken or its room is needed. O(1), amortised."""
+        size = live.machine.live_bytes()
+        with self._lock:
+            self._remove(place)
+            if size > self.max_bytes:
+                return
+            self._entries[place] = (live, size)
+            self._bytes += size
+            while self._bytes > self.max_bytes:
+                self._bytes -= self._entries.popitem(last=False)[1][1]
+
+    def open(self, step: str) -> None:
+        """Count one more user of a step."""
+        with self._lock:
+            self._users[step] = self._users.get(step, 0) + 1
+
+    def close(self, step: str) -> None:
+        """Count one user less; the last of a step takes its machines along. O(entries)."""
+        with self._lock:
+            self._users[step] = self._users.get(step, 1) - 1
+            if self._users[step] <= 0:
+                del self._users[step]
+                for place in [place for place in self._entries if place[0] == step]:
+                    self._remove(place)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def held_bytes(self) -> int:
+        """How much the machines here take, as they said when they were put."""
+        return self._bytes
+
+    def _remove(self, place: Place) -> LiveMachine[Any] | None:
+        live, size = self._entries.pop(place, (None, 0))
+        self._bytes -= size
+        return live
+
+
+def _count_nothing(name: str, amount: int) -> None:
+    pass
+
+
+class ShardProtocol(Generic[Output]):
+    """Applies records to the machine of a shard, through its cells and the cache of the process.
+
+    `count(name, amount)` is told of snapshots_written, snapshot_bytes, log_bytes and rebuilds, and of
+    what the machine counts. `held` is what the last machine that was fed holds, by name of the metric, and
+    state_bytes, how long its snapshot would be.
+    """
+
+    def __init__(
+        self,
+        factory: MachineFactory[Output],
+        cache: MachineCache,
+        step: str,
+        count: Callable[[str, int], None] = _count_nothing,
+    ) -> None:
+        self._factory = factory
+        self._cache = cache
+        self._step = step
+        self._count = count
+        self._warned: set[str] = set()
+        self._fed: StateMachine[Output] | None = None
+        self.held: dict[str, int] = {}
+
+    def apply(
+        self, key: str, pane: Pane | None, cells: ShardCells, record: bytes, keep: bool = True
+    ) -> list[Output]:
+        """Feed one record to the machine of a key and return its outputs, all cells written.
+
+        With keep=False the machine is not cached: its pane has ended, and little if anything will come.
+        """
+        place = (self._step, pane, key)
+        live = self._take(place, cells)
+        before = live.machine.counts()
+        outputs = live.machine.apply(record)
+        self._fed = live.machine
+        for name, amount in live.machine.counts().items():
+            self._count(name, amount - before[name])
+        self._write(key, live, cells, record)
+        live.token = self._new_token()
+        cells.token.write(live.token)
+        if keep:
+            self._cache.put(place, live)
+        return outputs
+
+    def wakes_at(self) -> int | None:
+        """Return what the last machine that was fed says; it looks at all that waits, so not every time."""
+        return None if self._fed is None else self._fed.wakes_at()
+
+    def _take(self, place: Place, cells: ShardCells) -> LiveMachine[Output]:
+        """Return the machine of the committed state, out of the cache (rules 1 and 2)."""
+        live = self._cache.take(place)
+        committed = cells.token.read()
+        if live is not None and committed is not None and live.token == committed:
+            return live
+        return self._rebuild(cells, place, committed)
+
+    def _rebuild(self, cells: ShardCells, place: Place, committed: bytes | None) -> LiveMachine[Output]:
+        """Return the machine that snapshot and log describe; what it puts out again is dropped."""
+        _, pane, key = place
+        snapshot, entries, filled = self._read(cells, key)
+        log = sorted((int.from_bytes(entry[:4], "little"), entry[4:]) for entry in entries)
+        if [number for number, _ in log] != list(range(len(log))):
+            raise CorruptBytesError(
+                f"the log of a shard holds the records {[number for number, _ in log][:20]} where it "
+                f"should hold 0 to {len(log) - 1}, each once: its state was damaged or put together "
+                "from two jobs; restore a checkpoint or start afresh"
+            )
+        if snapshot is None:
+            machine = self._factory.new(pane, key)
+        else:
+            machine = self._factory.load(snapshot, pane, key)
+        for _, record in log:
+            machine.apply(record)
+        if snapshot is not None or log:
+            self._count("rebuilds", 1)
+        return LiveMachine(machine, committed, len(log), sum(len(record) for _, record in log), filled)
+
+    def _read(self, cells: ShardCells, key: str) -> tuple[bytes | None, list[bytes], set[int]]:
+        """Return the snapshot, the entries of the log, and the numbers of the cells that hold anything."""
+        snapshot, entries = cells.snapshot.read(), [*cells.log.read()]
+        index = Index.unpack(snapshot) if snapshot is not None and is_index(snapshot) else None
+        is_full = sum(len(entry) - 4 for entry in entries) >= LOG_BYTES
+        wanted = PARTS if is_full else 0 if index is None else index.cells
+        if cells.numbered is None:
+            if index is not None:
+                raise ConfigError(
+                    f"the snapshot of shard {key!r} is in {index.parts} parts, and this runner gives no "
+                    "access to their cells; go on with the runner and the version of Beam that wrote them"
+                )
+            return snapshot, entries, set()
+        filled, parts = set[int](), list[bytes]()
+        for number in range(wanted):
+            for entry in cells.numbered.cell(number).read():
+                filled.add(number)
+                (parts if is_part(entry) else entries).append(entry)
+        return (snapshot if index is None else joined(index, parts, key)), entries, filled
+
+    def _write(self, key: str, live: LiveMachine[Output], cells: ShardCells, record: bytes) -> None:
+        """Log the record, or replace snapshot and log by a new snapshot (rule 4).
+
+        Let b be the bytes of all records. A snapshot is written only when it is no longer than the
+        records since the one before, this record among them; every record is since exactly one
+        snapshot, so the snapshots add up to b at most. The log takes every record once or not at all:
+        b at most, and 4 bytes a record. Together 2b + 20 bytes a record with its token, whatever the
+        window does: 2.07b for batches of 20 events, which have some 280 bytes. A rebuild reads the
+        snapshot and a log that is shorter than a snapshot of now.
+
+        Measuring by the snapshot that is there (a log may grow to its size) writes 2.7b under a growing
+        window, whose every snapshot is twice the last.
+        """
+        size = live.machine.snapshot_bytes()
+        if size > LARGE_SNAPSHOT_BYTES and key not in self._warned:
+            self._warned.add(key)
+            _logger.warning(
+                "the state of shard %r takes %d MB, and a worker reads all of it to go on: more shards are "
+                "quicker (rocsteady state export, then state import --shards N, keeps the state)",
+                key,
+                size >> 20,
+            )
+        self.held = {**live.machine.gauges(), "state_bytes": size}
+        if not brings_state(record) and live.log_bytes + len(record) < min(size, _MOST_LOG_BYTES):
+            self._add_to_log(live, cells, record)
+        else:
+            self._write_snapshot(key, live, cells)
+
+    def _add_to_log(self, live: LiveMachine[Output], cells: ShardCells, record: bytes) -> None:
+        entry = live.log_records.to_bytes(4, "little") + record
+        beyond = live.log_bytes - LOG_BYTES
+        if beyond < 0 or cells.numbered is None:
+            cells.log.add(entry)
+        else:
+            number = beyond // TURN_BYTES % PARTS
+            cells.numbered.cell(number).add(entry)
+            live.filled.add(number)
+        live.log_records += 1
+        live.log_bytes += len(record)
+        self._count("log_bytes", len(entry))
+
+    def _write_snapshot(self, key: str, live: LiveMachine[Output], cells: ShardCells) -> None:
+        snapshot = live.machine.to_bytes()
+        numbered, filled = cells.numbered, live.filled
+        live.filled = set()
+        if numbered is None or is_small(snapshot):
+            cells.snapshot.write(snapshot)
+        else:
+            if numbered.largest is not None and bytes_in_cell(len(snapshot)) > numbered.largest:
+                raise ConfigError(
+                    f"the state of shard {key!r} takes {len(snapshot):,} bytes, and this runner carries "
+                    f"{PARTS * numbered.largest:,} of a shard: give the job more shards (of an export: "
+                    "rocsteady state import --shards N), or a shorter window"
+                )
+            index, parts = split(snapshot)
+            for number, part in parts:
+                cell = numbered.cell(number)
+                if number in filled - live.filled:
+                    cell.clear()
+                cell.add(part)
+                live.filled.add(number)
+            cells.snapshot.write(index.pack())
+        if numbered is not None:
+            for number in filled - live.filled:
+                numbered.cell(number).clear()
+        if live.log_records:
+            cells.log.clear()
+        live.log_records = live.log_bytes = 0
+        self._count("snapshots_written", 1)
+        self._count("snapshot_bytes", len(snapshot))
+
+    def _new_token(self) -> bytes:
+        """Return a name for the state as it is now that no other state has ever had."""
+        return os.urandom(TOKEN_BYTES)

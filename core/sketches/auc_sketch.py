@@ -1,0 +1,352 @@
+"""AucSketch: AUC and H-measure of any number of events in bounded bytes, mergeable, with certified bounds.
+
+Invariant
+    Its bytes are a function of the multiset of (label, score) and of max_bytes: not of the order of events,
+    nor of how they were split into sketches, merged and stored in between.
+
+Events are counted per class in sorted cells: every distinct score is one while their bytes fit; beyond, cells
+are those of the finest level of `cells` that fits. The wire form never gets shorter by an event more,
+at no level, so that the level of a sum is at or below the level of each part, and counts at that level follow
+from the parts'. Counts stay exact. Which of two events in one cell has the higher score is all that is lost.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import FloatArray, Int8Array, Int64Array
+from ..errors import ConfigError, CorruptBytesError, InputError
+from ..events.inputs import checked_events
+from ..measures.at_row import h_measure
+from ..measures.scan import lower_hull
+from ..score_tree.layout import keys_of
+from ..settings.settings import PRIORS_OF_WINDOW, BetaCost, Cost, EvaluatorSettings
+from .cells import EXACT, FINEST, Cells, Partition, add_cells, cells_of, coarsen, count_cells, partition_at
+from .wire import MOST_EVENTS, most_cells, pack, packed_bytes, unpack
+
+DEFAULT_MAX_BYTES = 64 * 1024
+LEAST_MAX_BYTES = 1024
+_WAITING = 16_384
+"""Events that may wait to be sorted in."""
+
+_ROUNDING = 1e-12
+"""More than the sums of losses can be off by in floating point; H bounds are moved outwards by it."""
+
+_LABELS = {0: 0, 1: 1, -1: 0}
+_NO_CELLS = np.empty(0, np.int64)
+
+
+class AucBounds(NamedTuple):
+    """AUC (ties one half), certified: low <= AUC of the events <= high.
+
+    auc takes every cell for a tie, and lies in the middle. None where there are no events of a class.
+    """
+
+    low: float | None
+    auc: float | None
+    high: float | None
+
+
+class HBounds(NamedTuple):
+    """H-measure, certified: low <= H of the events <= high.
+
+    h takes every cell for a tie, too: it is low but for rounding, and where cells hold some ten events or
+    more it is nearer to H than the middle of the two. None where there are no events of a class, or costs
+    are so extreme that H is no number.
+    """
+
+    low: float | None
+    h: float | None
+    high: float | None
+
+
+class AucSketch:
+    """Counts events by score and class in bounded bytes: AUC and H with certified bounds, merged exactly.
+
+    max_bytes  of `to_bytes()`, at the most; 1,024 or more. In memory about 8 times that, and 16,384 events
+
+    While the distinct scores fit, some 7,700 in 64 KB, all is exact. Beyond, 1M events of N(0, 1) against
+    N(1, 1) in 4, 16, 64, 256 KB: AUC +- .0011, .00021, .000044, .000010; H +- .0023, .00053, .00008, .00002.
+    Real scores in 64 KB: +- .00001 and .00002 (TV news), .00007 and .0006 (US census, heavy ties).
+
+    Every event counts once: there are no weights. Higher scores mean more likely positive. Sketches merge in
+    O(cells), in any order to the same bytes.
+
+    >>> sketch = AucSketch()
+    >>> sketch.add([0, 1, 0, 1], [0.1, 0.9, 0.4, 0.3])
+    >>> sketch.bounds()
+    AucBounds(low=0.75, auc=0.75, high=0.75)
+    >>> other = AucSketch()
+    >>> other.add(1, 0.2)
+    >>> sketch.merge(other).bounds().auc, sketch.positives, sketch.is_exact
+    (0.6666666666666666, 3, True)
+    """
+
+    def __init__(self, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
+        self.max_bytes = _checked_max_bytes(max_bytes)
+        self._level = EXACT
+        self._cells, self._negatives, self._positives = _NO_CELLS, _NO_CELLS, _NO_CELLS
+        self._waiting_labels: list[int] = []
+        self._waiting_scores: list[float] = []
+
+    def add(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
+        """Count events: n labels (1/0, 1/-1 or booleans) and n finite scores, or one of each.
+
+        O(n log n + cells); few events wait until there are more. Raises InputError, and counts nothing, where
+        a value cannot be used.
+        """
+        label: Any = labels
+        score: Any = scores
+        if type(score) is float and type(label) is int and label in _LABELS and math.isfinite(score):
+            self._wait([_LABELS[label]], [score])
+            return
+        label_array, score_array = checked_events(labels, scores)
+        if len(score_array) >= _WAITING:
+            self._count(label_array, score_array)
+            return
+        self._wait(label_array.tolist(), score_array.tolist())
+
+    def merge(self, other: AucSketch) -> AucSketch:
+        """Add the events of another sketch, which stays as it is; return this one. O(cells).
+
+        The smaller max_bytes of the two is that of both together.
+        """
+        _refuse_others(other)
+        other._settle()
+        self._settle()
+        if self.events + other.events >= MOST_EVENTS:
+            raise InputError(f"merge: {self.events + other.events} events; a sketch counts up to 2^62")
+        level = min(self._level, other._level)
+        here = self._at(level)
+        there = here if other is self else other._at(level)
+        self.max_bytes = min(self.max_bytes, other.max_bytes)
+        self._fit(level, _united(here, there))
+        return self
+
+    @property
+    def events(self) -> int:
+        """How many events were added."""
+        return self.negatives + self.positives
+
+    @property
+    def positives(self) -> int:
+        """How many of label 1."""
+        return int(self._positives.sum()) + sum(self._waiting_labels)
+
+    @property
+    def negatives(self) -> int:
+        """How many of the other label."""
+        return int(self._negatives.sum()) + len(self._waiting_labels) - sum(self._waiting_labels)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing that AUC and H depend on was lost: no cell holds two scores and both classes."""
+        self._settle()
+        return not self._uncertain().any()
+
+    def bounds(self) -> AucBounds:
+        """Return the AUC with its certified bounds. O(cells).
+
+        Every pair of events in different cells, or in one with a single value, is ranked for sure. Of the
+        others all may be ranked right, or wrong: half of them is what each bound is off. Sums are whole
+        numbers; each bound is rounded once.
+        """
+        self._settle()
+        n, p = self.negatives, self.positives
+        if not n or not p:
+            return AucBounds(None, None, None)
+        negatives, positives = self._counts()
+        below = np.cumsum(negatives) - negatives
+        won = int(np.sum(positives * (2 * below + negatives)))
+        unsure = int(np.sum((negatives * positives)[self._uncertain()]))
+        pairs = 2 * n * p
+        return AucBounds((won - unsure) / pairs, won / pairs, (won + unsure) / pairs)
+
+    def h_bounds(
+        self, cost: Cost | None = None, priors: float | Literal["window"] = PRIORS_OF_WINDOW
+    ) -> HBounds:
+        """Return the H-measure with its certified bounds. O(cells).
+
+        cost    BetaCost(2, 2) (also for None), UniformCost() or SeverityCost(...)
+        priors  "window" (the classes' shares among the events), or the share of positives, in (0, 1)
+
+        The ROC curve runs through the borders of cells: their hull gives the lower bound. It lies nowhere
+        above the curve on which in every cell all negatives are below all positives: the hull of that gives
+        the upper one. Losses are summed in floating point, so bounds that differ are moved outwards by 1e-12.
+        Hand 2009; Tatti 2021, section 5. Raises ConfigError where cost or priors cannot be.
+        """
+        return self.h_bounds_by(EvaluatorSettings(cost=BetaCost() if cost is None else cost, priors=priors))
+
+    def h_bounds_by(self, settings: EvaluatorSettings) -> HBounds:
+        """Return `h_bounds` by the cost and the priors of settings: they take 60 us to make."""
+        self._settle()
+        if not self.negatives or not self.positives:
+            return HBounds(None, None, None)
+        negatives, positives = self._counts()
+        uncertain = self._uncertain()
+        h = low = high = _h_of(negatives, positives, settings)
+        if uncertain.any():
+            first = np.flatnonzero(uncertain)
+            high = _h_of(
+                np.insert(negatives, first + 1, 0),
+                np.insert(np.where(uncertain, 0, positives), first + 1, positives[first]),
+                settings,
+            )
+        if not math.isfinite(h) or not math.isfinite(high):
+            return HBounds(None, None, None)
+        if uncertain.any():
+            low, high = max(0.0, low - _ROUNDING), min(1.0, high + _ROUNDING)
+        return HBounds(low, h, high)
+
+    def to_bytes(self) -> bytes:
+        """Return the sketch as at most max_bytes bytes, the same for the same events."""
+        self._settle()
+        return pack(self.max_bytes, self._level, (self._cells, self._negatives, self._positives))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> AucSketch:
+        """Read a sketch. Raises a `WireError` that says what was found where the bytes are anything else."""
+        max_bytes, level, cells = unpack(data)
+        try:
+            sketch = cls(max_bytes)
+        except ConfigError as damage:
+            raise CorruptBytesError(f"a sketch contradicts itself: {damage}") from damage
+        sketch._level = level
+        sketch._cells, sketch._negatives, sketch._positives = cells
+        return sketch
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AucSketch.from_bytes, (self.to_bytes(),)
+
+    def __repr__(self) -> str:
+        kept = "every score kept" if self._level == EXACT else f"{len(self._cells)} cells"
+        return (
+            f"AucSketch({self.negatives} negatives, {self.positives} positives, {kept}, "
+            f"max_bytes={self.max_bytes})"
+        )
+
+    def _uncertain(self) -> npt.NDArray[np.bool_]:
+        """Return which cells hold more than one value, for all that is known, and both classes."""
+        if self._level == EXACT:
+            return np.zeros(len(self._cells), np.bool_)
+        is_open = (self._cells ^ (self._cells >> 63)) & 1
+        return (is_open > 0) & (self._negatives > 0) & (self._positives > 0)
+
+    def _counts(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return negatives and positives of the cells, as Python's integers where 64 bits are too few."""
+        if self.events < 2**31:  # 2 n p, and the products of a hull, are below 2^63
+            return self._negatives, self._positives
+        return self._negatives.astype(object), self._positives.astype(object)
+
+    def _wait(self, labels: list[int], scores: list[float]) -> None:
+        """Let events wait, unless too many do."""
+        self._waiting_labels += labels
+        self._waiting_scores += scores
+        if len(self._waiting_scores) >= _WAITING:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Count the events that wait."""
+        if self._waiting_scores:
+            labels, scores = np.array(self._waiting_labels, np.int8), np.array(self._waiting_scores)
+            self._count(labels, scores)
+            self._waiting_labels, self._waiting_scores = [], []
+
+    def _count(self, labels: Int8Array, scores: FloatArray) -> None:
+        """Count events: 1/0 labels, finite scores."""
+        if not len(scores):
+            return
+        cells = keys_of(scores)
+        if self._level != EXACT:
+            cells_of(cells.copy(), partition_at(self._level), cells)
+        of_class = []
+        for label in (0, 1):
+            values, counts = _runs(np.sort(cells[labels == label]))
+            of_class.append((values, counts * (1 - label), counts * label))
+        added = _united(of_class[0], of_class[1])
+        self._fit(self._level, _united(self._at(self._level), added))
+
+    def _at(self, level: int) -> Cells:
+        """Return cells and counts at a level, this one or a coarser. O(cells)."""
+        return _coarsened((self._cells, self._negatives, self._positives), self._level, level)
+
+    def _fit(self, level: int, cells: Cells) -> None:
+        """Keep cells of a level, at the finest level that fits in max_bytes.
+
+        Found from above, since bytes need not grow with every level: first the level at which cells are few
+        enough for their least size, from there the level at which their size fits.
+        """
+        if packed_bytes(cells) > self.max_bytes:
+            most = most_cells(self.max_bytes)
+            fits, beyond = 0, level
+            finer = _partition_or_any(level)
+            while beyond - fits > 1:
+                middle = (fits + beyond) // 2
+                count = count_cells(cells[0], level == EXACT, finer, partition_at(middle), most)
+                fits, beyond = (middle, beyond) if count <= most else (fits, middle)
+            while True:
+                cells = _coarsened(cells, level, fits)
+                level = fits
+                if packed_bytes(cells) <= self.max_bytes:
+                    break
+                fits -= 1
+        self._level = level
+        self._cells, self._negatives, self._positives = cells
+
+
+def _checked_max_bytes(value: Any) -> int:
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or not LEAST_MAX_BYTES <= int(value) < 2**40:
+        raise ConfigError(
+            f"AucSketch(max_bytes={value!r}): give a whole number of bytes, {LEAST_MAX_BYTES} or more"
+        )
+    return int(value)
+
+
+def _refuse_others(other: Any) -> None:
+    if not isinstance(other, AucSketch):
+        raise InputError(f"merge: a {type(other).__name__} is no AucSketch; read bytes with from_bytes()")
+
+
+def _runs(values: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return the distinct of sorted values, and how often each is there."""
+    if not len(values):
+        return _NO_CELLS, _NO_CELLS
+    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+    return values[starts], np.diff(starts, append=len(values))
+
+
+def _united(some: Cells, others: Cells) -> Cells:
+    """Return cells of one level with their counts added."""
+    room = np.empty((3, len(some[0]) + len(others[0])), np.int64)
+    n = add_cells(*some, *others, *room)
+    return room[0, :n].copy(), room[1, :n].copy(), room[2, :n].copy()
+
+
+def _coarsened(cells: Cells, level: int, coarser: int) -> Cells:
+    """Return cells of a level at a coarser one."""
+    if level == coarser:
+        return cells
+    room = np.empty((3, len(cells[0])), np.int64)
+    n = coarsen(*cells, level == EXACT, _partition_or_any(level), partition_at(coarser), *room)
+    return room[0, :n].copy(), room[1, :n].copy(), room[2, :n].copy()
+
+
+def _partition_or_any(level: int) -> Partition:
+    """Return the partition of a level; for EXACT, which has none, one that nobody reads."""
+    return partition_at(min(level, FINEST))
+
+
+def _h_of(negatives: npt.NDArray[Any], positives: npt.NDArray[Any], settings: EvaluatorSettings) -> float:
+    """Return H of entries in score order."""
+    vertices = np.empty(len(negatives) + 1, np.int64)
+    hull = getattr(lower_hull, "py_func", lower_hull) if negatives.dtype == object else lower_hull
+    vertices = vertices[: hull(negatives, positives, vertices)]
+    edge_negatives = np.add.reduceat(negatives, vertices[:-1])
+    edge_positives = np.add.reduceat(positives, vertices[:-1])
+    return h_measure(edge_negatives, edge_positives, settings)

@@ -1,0 +1,323 @@
+"""Score cells: a ladder of nested partitions of all floats, on which counts of any two data sets add exactly.
+
+Invariants
+    Level L + 1 splits some cells of level L and moves no border, so that counts kept at any level give those
+    of every level below it. The partitions are fixed: no data decide where a border lies. They are mirrored
+    at 0.
+
+What decides how fine a cell is, then? Nothing that is counted can. Where it is to depend on the multiset
+alone, and not on how that was split and merged, a region full of values must be as coarse in all data as in
+the part of them that is least favourable to it; so its own mass can never make it finer. What is left is to
+guess well, once for all scores, and to let regions where nothing lies cost nothing. The guess: a share that
+falls by sqrt(1/2) a binade, down to 1/16, towards 0 from 1/8, and in the same way towards 1 and -1 from
+inside, where probabilities crowd; all binades from 1 on alike. Half the width of the certified AUC in 64 KB,
+1M events: N(0, 1) against N(1, 1) 4.4e-5, overconfident probabilities (logits N(-3.5, 7) against N(3.5, 7))
+4.0e-5. Prefixes of the float's bits, all of one length: 1.1e-4 and 1.1e-2; with eighths of a level 6.1e-5 and
+1.1e-2. The shares without those at 1: 4.4e-5 and 6.0e-3. Cells of equal mass, which do not merge: 1.9e-5.
+
+A level is a number of eighths of bits: with l bits and j eighths, of every 8 neighbours among the cells of l
+bits the first j are halved. Up to level 88 it is the magnitude's 11 bits of exponent that are divided; above,
+each BLOCK (a binade, or a piece [1 - 2^-k, 1 - 2^-(k+1)) of [1/2, 1)), later by its share's eighths.
+
+A cell's number is 2 rank + open: the border that is nearer to 0 is a cell by itself, of one value, and the
+open rest follows it. So ties stay ties where scores are 0, 1, 1/2 or small whole numbers, or clipped there.
+Below 0 the numbers are complements (~), and the order is reversed with them. That any cell should know
+whether it holds one value would take three times the bytes, and tell little: 3% of the width on the most tied
+of real scores (277,677 events, 84,672 scores, 64 KB).
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import ByteArray, Int64Array, UInt64Array
+from ..kernels.compile import entry, inlined
+
+Cells = tuple[Int64Array, Int64Array, Int64Array]
+"""Numbers of cells, ascending, with their negatives and positives."""
+
+
+FINEST = 488
+"""The finest level: cells of at most four floats where shares are whole. Ranks fit 62 bits."""
+
+EXACT = FINEST + 1
+"""The level above all: cells are floats, their numbers keys (`score_tree.layout.keys_of`)."""
+
+_EXPONENTS = 88
+_MANTISSA = 52
+_BELOW_ONE = 1022  # the biased exponent of [1/2, 1)
+_FULL_SHARE = 1020  # that of [1/8, 1/4)
+_STEP, _MOST = 4, 32  # eighths of bits less per binade, and at the most
+
+LEAST_CELL_BYTES = 3
+
+
+class Partition(NamedTuple):
+    """One level: blocks in order of magnitude.
+
+    starts  int64[b], the bits of the least magnitude of each
+    bits    int64[b]: it has 2^bits magnitudes
+    steps   int64[b]: its cells, in eighths of bits
+    ranks   int64[b + 1]: the rank of its first cell; last, how many there are in all
+    """
+
+    starts: Int64Array
+    bits: Int64Array
+    steps: Int64Array
+    ranks: Int64Array
+
+
+def _blocks() -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Return starts, bits and the levels above _EXPONENTS at which blocks begin to be divided."""
+    blocks = [
+        (exponent << _MANTISSA, _MANTISSA, min(_MOST, _STEP * max(0, _FULL_SHARE - exponent)))
+        for exponent in range(2047)
+    ]
+    ones = range(_MANTISSA + 1)  # leading ones of the mantissa: 1 - 2^-(ones + 1) and up
+    below_one = [
+        (
+            (_BELOW_ONE << _MANTISSA) | (((1 << k) - 1) << (_MANTISSA - k)),
+            max(0, _MANTISSA - 1 - k),
+            _STEP + min(_MOST, _STEP * k),
+        )
+        for k in ones
+    ]
+    blocks[_BELOW_ONE : _BELOW_ONE + 1] = below_one
+    starts, bits, later = np.array(blocks, np.int64).T.copy()
+    return starts, bits, later
+
+
+_STARTS, _BITS, _LATER = _blocks()
+
+
+@lru_cache(maxsize=32)
+def partition_at(level: int) -> Partition:
+    """Return the partition of a level from 0 to FINEST."""
+    if level <= _EXPONENTS:
+        starts, bits, steps = np.array([0]), np.array([63]), np.array([level])
+    else:
+        starts, bits = _STARTS, _BITS
+        steps = np.clip(level - _EXPONENTS - _LATER, 0, 8 * _BITS)
+    whole, eighths = np.int64(1) << (steps >> 3), steps & 7
+    cells = (whole >> 3) * (8 + eighths) + (whole & 7) + np.minimum(whole & 7, eighths)
+    return Partition(starts, bits, steps, np.concatenate([[0], np.cumsum(cells)]))
+
+
+@inlined
+def block_of(magnitude: int, blocks: int) -> int:
+    """Return the block that a magnitude lies in."""
+    if blocks == 1:
+        return 0
+    exponent = magnitude >> _MANTISSA
+    if exponent != _BELOW_ONE:
+        return exponent if exponent < _BELOW_ONE else exponent + _MANTISSA
+    ones = 0
+    while ones < _MANTISSA and (magnitude >> (_MANTISSA - 1 - ones)) & 1:
+        ones += 1
+    return exponent + ones
+
+
+@inlined
+def cell_of(magnitude: int, partition: Partition) -> int:
+    """Return the number of the cell that a magnitude lies in."""
+    block = block_of(magnitude, len(partition.starts))
+    bits, steps = partition.bits[block], partition.steps[block]
+    eighths, width = steps & 7, bits - (steps >> 3)
+    rest = magnitude - partition.starts[block]
+    index = rest >> width
+    rest -= index << width
+    last = index & 7
+    rank = partition.ranks[block] + (index >> 3) * (8 + eighths) + last + min(last, eighths)
+    if last < eighths and (rest >> (width - 1)) & 1:
+        rank += 1
+        rest -= 1 << (width - 1)
+    return 2 * rank + (rest != 0)
+
+
+@inlined
+def border_of(cell: int, partition: Partition) -> int:
+    """Return the magnitude of a cell's lower border."""
+    rank = cell >> 1
+    block, end = 0, len(partition.starts)
+    while end - block > 1:
+        middle = (block + end) >> 1
+        if partition.ranks[middle] <= rank:
+            block = middle
+        else:
+            end = middle
+    steps = partition.steps[block]
+    eighths, width = steps & 7, partition.bits[block] - (steps >> 3)
+    eight, last = divmod(rank - partition.ranks[block], 8 + eighths)
+    half = 0
+    if last < 2 * eighths:
+        half = last & 1
+        last >>= 1
+    else:
+        last -= eighths
+    border = partition.starts[block] + ((8 * eight + last) << width)
+    return border + (1 << (width - 1)) if half else border
+
+
+@inlined
+def in_coarser(cell: int, exact: bool, finer: Partition, coarser: Partition) -> int:
+    """Return the coarser cell of a cell; of a key, if exact."""
+    number = ~cell if cell < 0 else cell
+    is_open = 0
+    if not exact:
+        is_open = number & 1
+        number = border_of(number, finer)
+    number = cell_of(number, coarser) | is_open
+    return ~number if cell < 0 else number
+
+
+@entry
+def cells_of(keys: Int64Array, partition: Partition, cells: Int64Array) -> None:
+    """Fill in the cells of keys, in any order. O(n)."""
+    for event in range(len(keys)):
+        cells[event] = in_coarser(keys[event], True, partition, partition)
+
+
+@entry
+def count_cells(cells: Int64Array, exact: bool, finer: Partition, coarser: Partition, limit: int) -> int:
+    """Return how many coarser cells sorted cells lie in, or limit + 1 where they are more. O(n)."""
+    count, before = 0, 0
+    for place in range(len(cells)):
+        cell = in_coarser(cells[place], exact, finer, coarser)
+        if count == 0 or cell != before:
+            count += 1
+            before = cell
+            if count > limit:
+                break
+    return count
+
+
+@entry
+def coarsen(
+    cells: Int64Array,
+    negatives: Int64Array,
+    positives: Int64Array,
+    exact: bool,
+    finer: Partition,
+    coarser: Partition,
+    out_cells: Int64Array,
+    out_negatives: Int64Array,
+    out_positives: Int64Array,
+) -> int:
+    """Fill in the coarser cells of sorted cells, with the sums of their counts; return how many. O(n)."""
+    n = -1
+    for place in range(len(cells)):
+        cell = in_coarser(cells[place], exact, finer, coarser)
+        if n < 0 or cell != out_cells[n]:
+            n += 1
+            out_cells[n] = cell
+            out_negatives[n] = 0
+            out_positives[n] = 0
+        out_negatives[n] += negatives[place]
+        out_positives[n] += positives[place]
+    return n + 1
+
+
+@entry
+def add_cells(
+    cells: Int64Array,
+    negatives: Int64Array,
+    positives: Int64Array,
+    other_cells: Int64Array,
+    other_negatives: Int64Array,
+    other_positives: Int64Array,
+    out_cells: Int64Array,
+    out_negatives: Int64Array,
+    out_positives: Int64Array,
+) -> int:
+    """Fill in the union of sorted cells of one level, counts added; return how many. O(n)."""
+    n = here = there = 0
+    while here < len(cells) or there < len(other_cells):
+        from_here = there == len(other_cells) or (here < len(cells) and cells[here] <= other_cells[there])
+        from_there = here == len(cells) or (there < len(other_cells) and other_cells[there] <= cells[here])
+        out_negatives[n] = 0
+        out_positives[n] = 0
+        if from_here:
+            out_cells[n] = cells[here]
+            out_negatives[n] += negatives[here]
+            out_positives[n] += positives[here]
+            here += 1
+        if from_there:
+            out_cells[n] = other_cells[there]
+            out_negatives[n] += other_negatives[there]
+            out_positives[n] += other_positives[there]
+            there += 1
+        n += 1
+    return n
+
+
+# The wire form of cells: three numbers each (distance from the cell before, negatives, positives), in 7 bits
+# a byte, lowest first, the top bit where more follow. Adding events never makes it shorter: a new cell splits
+# a distance into two that take as many bytes at least. AucSketch depends on that.
+
+
+@inlined
+def size_of(number: Any) -> int:
+    """Return the bytes of a number."""
+    size = 1
+    while number >= 128:
+        number >>= np.uint64(7)
+        size += 1
+    return size
+
+
+@entry
+def wire_size(distances: UInt64Array, negatives: UInt64Array, positives: UInt64Array) -> int:
+    """Return the bytes of cells."""
+    size = 0
+    for place in range(len(distances)):
+        size += size_of(distances[place]) + size_of(negatives[place]) + size_of(positives[place])
+    return size
+
+
+@inlined
+def write_number(number: Any, out: ByteArray, at: int) -> int:
+    """Write a number; return the place behind it."""
+    while number >= 128:
+        out[at] = (number & np.uint64(127)) | np.uint64(128)
+        number >>= np.uint64(7)
+        at += 1
+    out[at] = number
+    return at + 1
+
+
+@entry
+def write_cells(
+    distances: UInt64Array, negatives: UInt64Array, positives: UInt64Array, out: ByteArray
+) -> None:
+    """Write cells to a buffer of `wire_size`."""
+    at = 0
+    for place in range(len(distances)):
+        at = write_number(distances[place], out, at)
+        at = write_number(negatives[place], out, at)
+        at = write_number(positives[place], out, at)
+
+
+@entry
+def read_cells(data: ByteArray, numbers: UInt64Array) -> bool:
+    """Fill in numbers, three to a cell; return whether the data are so many, each in its shortest form."""
+    at = 0
+    for place in range(len(numbers)):
+        number, shift = np.uint64(0), 0
+        while True:
+            if at == len(data) or shift > 63:
+                return False
+            byte = data[at]
+            at += 1
+            if (shift == 63 and byte > 1) or (shift > 0 and byte == 0):
+                return False
+            number |= np.uint64(byte & 127) << np.uint64(shift)
+            shift += 7
+            if byte < 128:
+                break
+        numbers[place] = number
+    return at == len(data)

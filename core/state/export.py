@@ -1,0 +1,461 @@
+"""The state of a running job, written down without stopping it, and taken up by another job.
+
+Export. Every reader sends a `StateMarker` behind its packets to every shard. A shard holds back what follows
+a partition's marker until the markers of all partitions are here, or these have ended. Then it holds exactly
+what was sent before the markers: it gives its snapshot, with the readers' positions, which travelled in the
+markers, and goes on with what it held back. (Chandy and Lamport's cut, as Flink aligns its barriers.)
+
+For that the packets of a partition must come in their order, which no runner promises: what comes before its
+turn waits here. So a marker never finds behind it what was applied already.
+
+A machine of one step hands the marker on to the next one behind all that it gave (`CutMachine.pass_on`): the
+states of both then agree.
+
+Import. A shard that is told to await its state holds everything back until the state comes.
+
+Of two exports the one that was asked for later is done; a partition that skipped the earlier one lets it go.
+
+All of that is a function of the records, so a shard that is rebuilt in between goes on exactly.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from ..encoding.fields import Reader, packed_text
+from ..encoding.frames import framed, unframed
+from ..encoding.json import read_json, read_object, reading, text_of, whole
+from ..events.batch import EventBatch
+from ..events.records import (
+    EndOfInput,
+    EndOfPartition,
+    Heartbeat,
+    Record,
+    StateImport,
+    StateMarker,
+    unpack_record,
+)
+from ..events.unjoined import LabelBatch, PredictionBatch
+from ..events.wire import UNORDERED
+from ..shard.machine import StateMachine
+from ..shard.partitions import packets_lost
+
+STATE_MAGIC, WAITING_MAGIC = b"RSXS", b"RSXW"
+VERSION = 1
+
+Output = TypeVar("Output")
+
+
+class CutMachine(StateMachine[Output], Protocol[Output]):
+    """A machine whose input is in partitions of numbered packets.
+
+    kind  names the step in an export
+    """
+
+    kind: str
+
+    def take(self, content: Record, record: bytes) -> list[Output]:
+        """Apply one record that was read; see `StateMachine.apply`."""
+        ...
+
+    @property
+    def partitions(self) -> int | None:
+        """How many partitions the input has; None = nobody has said so yet."""
+        ...
+
+    def received(self, partition: int) -> int | None:
+        """Return how many packets of a partition are here without a gap; None where they are not counted."""
+        ...
+
+    def has_ended(self, partition: int) -> bool:
+        """Return whether a partition has ended and all of its packets are here."""
+        ...
+
+    def waiting(self) -> dict[str, int]:
+        """Return how many records wait for what is to come, by what they are: "events" or "labels"."""
+        ...
+
+    def pass_on(self, marker: StateMarker) -> list[Output]:
+        """Send a marker on to the next step, to all of its shards; it takes a number there."""
+        ...
+
+
+@dataclass(frozen=True)
+class ShardState:
+    """The state of one shard of one step, as an export holds it: a file.
+
+    id, folder  of the export
+    step        what the shard belongs to: "evaluators" or "join"
+    shard       its number, of `shards`
+    positions   where each partition's reader stood: {partition: (source, position)}, in words of its own
+    snapshot    its bytes
+
+    Wire form: a frame (encoding/frames.py) with magic "RSXS"; payload: all but the snapshot (text, JSON), and
+    that.
+    """
+
+    id: str
+    folder: str
+    step: str
+    shard: int
+    shards: int
+    positions: dict[int, tuple[str, str]]
+    snapshot: bytes
+
+    def pack(self) -> bytes:
+        """Return the bytes."""
+        head = {
+            "id": self.id,
+            "folder": self.folder,
+            "step": self.step,
+            "shard": self.shard,
+            "shards": self.shards,
+            "positions": [[number, *said] for number, said in sorted(self.positions.items())],
+        }
+        return framed(STATE_MAGIC, VERSION, packed_text(json.dumps(head)) + self.snapshot)
+
+    @property
+    def cut(self) -> str:
+        """Where the cut passed all partitions; equal in all shards of all steps that one cut passed."""
+        return cut_of(self.positions)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> ShardState:
+        """Read the bytes. Raises a `WireError` for any others."""
+        payload = unframed(data, STATE_MAGIC, VERSION, "the exported state of a shard")
+        with reading("the exported state of a shard"):
+            return cls._read(payload)
+
+    @classmethod
+    def _read(cls, payload: memoryview) -> ShardState:
+        reader = Reader(payload)
+        head = read_object(reader.text(), "the exported state of a shard")
+        positions = {
+            whole(number, 0): (text_of(source), text_of(position))
+            for number, source, position in head["positions"]
+        }
+        for _, position in positions.values():
+            read_json(position, "the position of a reader")
+        names = {name: text_of(head[name]) for name in ("id", "folder", "step")}
+        shards = whole(head["shards"], 1)
+        shard = whole(head["shard"], 0, shards - 1)
+        snapshot = bytes(payload[reader.at :])
+        return cls(**names, shard=shard, shards=shards, positions=positions, snapshot=snapshot)
+
+
+_PASSED_ON = "cut"
+
+
+def cut_of(positions: dict[int, tuple[str, str]]) -> str:
+    """Return a cut in words (JSON): what the markers of the input said, also where a step passed them on."""
+    said = {position for _, position in positions.values()}
+    if len(said) == 1 and isinstance(passed := _position(next(iter(said))), dict) and _PASSED_ON in passed:
+        return json.dumps(passed)
+    return json.dumps({_PASSED_ON: [[number, *each] for number, each in sorted(positions.items())]})
+
+
+def _position(text: str) -> Any:
+    return read_json(text, "the position of a reader")
+
+
+Waiting = tuple[int, int, bytes]
+"""A record that waits for its turn: (packets that come before it, when it came, the record)."""
+
+
+class ExportingMachine(Generic[Output]):
+    """A machine that gives its state where a cut passes, and may begin with the state of another.
+
+    machine  that has seen nothing, or what it went on from
+    load     makes a machine of a snapshot
+    shard    its number, and of how many; `step` and `shards` are said in what it exports
+    awaits   whether it begins with the state that a `StateImport` brings, and holds everything until then;
+             what comes later, or comes again, is passed over
+
+    Where nothing waits and nothing is awaited its bytes are those of the machine.
+    """
+
+    def __init__(
+        self,
+        machine: CutMachine[Output],
+        load: Callable[[bytes], CutMachine[Output]],
+        shard: Callable[[], tuple[int, int]],
+        *,
+        awaits: bool = False,
+    ) -> None:
+        self._machine = machine
+        self._load = load
+        self._shard = shard
+        self._awaits = awaits
+        self._stopped = False
+        self._export = ""
+        self._markers: dict[int, StateMarker] = {}
+        self._waiting: dict[int, list[Waiting]] = {}
+        self._unread: list[bytes] = []  # until the state comes
+        self._came = 0
+        self._waiting_bytes = 0
+        self._counts = {f"{what}_{fate}": 0 for what in machine.waiting() for fate in ("taken_up", "kept")}
+
+    @property
+    def machine(self) -> CutMachine[Output]:
+        """The machine itself."""
+        return self._machine
+
+    def apply(self, record: bytes) -> list[Output | ShardState]:
+        """Apply one record, or let it wait; return what the machine gives, and the state where it was asked.
+
+        Raises what the machine raises, and what reading an imported state does.
+        """
+        content = unpack_record(record)
+        if self._stopped:
+            return []
+        if isinstance(content, StateImport):
+            return self._begin_with(content) if self._awaits else []
+        if self._awaits:
+            self._unread.append(record)
+            self._waiting_bytes += len(record)
+            return []
+        return self._in_turn(content, record)
+
+    def _begin_with(self, brought: StateImport) -> list[Output | ShardState]:
+        self._machine = self._load(brought.snapshot)
+        self._awaits = False
+        self._note("taken_up")
+        records, self._unread = self._unread, []
+        self._waiting_bytes = 0
+        return [output for record in records for output in self.apply(record)]
+
+    def _note(self, fate: str) -> None:
+        for what, number in self._machine.waiting().items():
+            self._counts[f"{what}_{fate}"] += number
+
+    # ---- the order of a partition
+
+    def _in_turn(self, content: Record, record: bytes) -> list[Output | ShardState]:
+        """Apply a record whose turn it is, and those that waited for it; let it wait if it is not."""
+        place = _place_of(content)
+        if place is None:
+            outputs: list[Output | ShardState] = [*self._machine.take(content, record)]
+            if isinstance(content, EndOfInput) and self._waiting:
+                raise packets_lost(f"number {min(self._waiting)}")
+            return outputs
+        partition, before = place
+        if before > self._limit(partition):
+            self._wait(partition, before, record)
+            return []
+        outputs = self._pass(content, record)
+        return outputs + self._follow(partition)
+
+    def _limit(self, partition: int) -> int:
+        """Return how many packets may come before a record that passes."""
+        marker = self._markers.get(partition)
+        if marker is not None:
+            return marker.sequence
+        received = self._machine.received(partition)
+        return _ALL if received is None or self._machine.has_ended(partition) else received
+
+    def _wait(self, partition: int, before: int, record: bytes) -> None:
+        self._came += 1
+        heapq.heappush(self._waiting.setdefault(partition, []), (before, self._came, record))
+        self._waiting_bytes += len(record)
+
+    def _follow(self, partition: int) -> list[Output | ShardState]:
+        """Apply what waited and has its turn now: of this partition, or of those that an export lets go."""
+        outputs: list[Output | ShardState] = []
+        open_ = [partition] if self._waiting else []
+        while open_ and not self._stopped:
+            number = open_.pop()
+            waiting = self._waiting.get(number, [])
+            while waiting and waiting[0][0] <= self._limit(number):
+                record = heapq.heappop(waiting)[2]
+                self._waiting_bytes -= len(record)
+                outputs += self._pass(unpack_record(record), record)
+            if not waiting:
+                self._waiting.pop(number, None)
+            open_ = [each for each, held in self._waiting.items() if held[0][0] <= self._limit(each)]
+        return outputs
+
+    def _pass(self, content: Record, record: bytes) -> list[Output | ShardState]:
+        """Let the machine apply a record; a marker cuts the partition here."""
+        outputs: list[Output | ShardState] = []
+        if isinstance(content, StateMarker):
+            is_new = self._machine.received(content.partition) in (None, content.sequence)
+            outputs += self._machine.take(content, record)
+            if is_new and content.id >= self._export:
+                if content.id > self._export:
+                    self._markers.clear()  # a later export has taken the place of the one before
+                self._export = content.id
+                self._markers[content.partition] = content
+        else:
+            outputs += self._machine.take(content, record)
+        if self._markers and self._is_aligned():
+            outputs += self._give_state()
+        return outputs
+
+    # ---- the cut
+
+    def _is_aligned(self) -> bool:
+        return all(
+            number in self._markers or self._machine.has_ended(number)
+            for number in range(self._machine.partitions or 0)
+        )
+
+    def _give_state(self) -> list[Output | ShardState]:
+        markers = self._markers
+        first = next(iter(markers.values()))
+        self._stopped = any(marker.stops for marker in markers.values())
+        outputs: list[Output | ShardState] = []
+        positions = {number: (marker.source, marker.position) for number, marker in markers.items()}
+        shard, shards = self._shard()
+        cut = cut_of(positions)
+        outputs += self._machine.pass_on(
+            StateMarker("", 0, 1, 0, first.id, first.folder, cut, stops=self._stopped)
+        )
+        outputs.append(
+            ShardState(
+                first.id, first.folder, self._machine.kind, shard, shards, positions, self._machine.to_bytes()
+            )
+        )
+        self._markers, self._export = {}, ""
+        if self._stopped:
+            self._waiting, self._waiting_bytes = {}, 0
+            self._note("kept")
+        return outputs
+
+    # ---- as a machine
+
+    def wakes_at(self) -> int | None:
+        """Return the moment at which it wants to hear a `Clock`; None = it waits for none."""
+        return None if self._awaits or self._stopped else self._machine.wakes_at()
+
+    def gauges(self) -> dict[str, int]:
+        """Return what the machine says."""
+        return self._machine.gauges()
+
+    def counts(self) -> dict[str, int]:
+        """Return what the machine has taken in since it was made or loaded.
+
+        And what waited in the state that it began with, and where the input was cut off: neither applied yet.
+        """
+        return {**self._machine.counts(), **self._counts}
+
+    def snapshot_bytes(self) -> int:
+        """Return about how many bytes `to_bytes` would give, in O(1)."""
+        return self._waiting_bytes + self._machine.snapshot_bytes()
+
+    def live_bytes(self) -> int:
+        """Return about how much memory it takes, in O(1)."""
+        return self._waiting_bytes + self._machine.live_bytes()
+
+    def to_bytes(self) -> bytes:
+        """Return a snapshot of everything that the future depends on.
+
+        Wire form where anything waits: a frame (encoding/frames.py) with magic "RSXW"; payload: whether it
+        awaits its state, whether it has stopped, the markers that are here and the export that they are of
+        (text, JSON), the snapshot of the machine (u64 length, bytes), then the records that wait (u32 count;
+        partition i32, packets before it i64, u64 length, bytes each).
+        """
+        waiting = [(0, 0, record) for record in self._unread]
+        waiting += [
+            (partition, before, record)
+            for partition, held in sorted(self._waiting.items())
+            for before, _, record in sorted(held, key=_by_arrival)
+        ]
+        if not (self._awaits or self._stopped or waiting or self._markers):
+            return self._machine.to_bytes()
+        head = {
+            "awaits": self._awaits,
+            "stopped": self._stopped,
+            "export": self._export,
+            "markers": [marker.pack().hex() for marker in self._markers.values()],
+        }
+        snapshot = b"" if self._awaits or self._stopped else self._machine.to_bytes()
+        parts = [packed_text(json.dumps(head)), struct.pack("<Q", len(snapshot)), snapshot]
+        parts.append(struct.pack("<I", len(waiting)))
+        for partition, before, record in waiting:
+            parts += [struct.pack("<iqQ", partition, before, len(record)), record]
+        return framed(WAITING_MAGIC, VERSION, b"".join(parts))
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes,
+        new: Callable[[], CutMachine[Output]],
+        load: Callable[[bytes], CutMachine[Output]],
+        shard: Callable[[], tuple[int, int]],
+    ) -> ExportingMachine[Output]:
+        """Rebuild a machine that goes on exactly as the one that gave the bytes.
+
+        new  makes one that has seen nothing. Raises what `load` raises, or a `WireError` for other bytes.
+        """
+        if data[:4] != WAITING_MAGIC:
+            return cls(load(data), load, shard)
+        waiting = WaitingState.unpack(data)
+        self = cls(load(waiting.snapshot) if waiting.snapshot else new(), load, shard, awaits=waiting.awaits)
+        self._stopped, self._export = waiting.stopped, waiting.export
+        self._markers = {marker.partition: marker for marker in waiting.markers}
+        for partition, before, record in waiting.records:
+            if waiting.awaits:
+                self._unread.append(record)
+                self._waiting_bytes += len(record)
+            else:
+                self._wait(partition, before, record)
+        return self
+
+
+_ALL = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class WaitingState:
+    """What the bytes of an `ExportingMachine` say where anything waits."""
+
+    awaits: bool
+    stopped: bool
+    export: str
+    markers: list[StateMarker]
+    snapshot: bytes
+    records: list[Waiting]
+
+    @classmethod
+    def unpack(cls, data: bytes) -> WaitingState:
+        """Read the bytes. Raises a `WireError` for any others."""
+        payload = unframed(data, WAITING_MAGIC, VERSION, "the state of a shard in an export")
+        with reading("the state of a shard in an export"):
+            return cls._read(Reader(payload))
+
+    @classmethod
+    def _read(cls, reader: Reader) -> WaitingState:
+        head = read_object(reader.text(), "the state of a shard in an export")
+        markers = [unpack_record(bytes.fromhex(marker)) for marker in head["markers"]]
+        snapshot = bytes(reader.take(reader.number("<Q")))
+        records = []
+        for _ in range(reader.number("<I")):
+            partition, before, size = reader.numbers("<iqQ")
+            records.append((partition, before, bytes(reader.take(size))))
+        reader.end()
+        cut = [marker for marker in markers if isinstance(marker, StateMarker)]
+        if len(cut) < len(markers):
+            raise ValueError("a marker that is none")
+        export = text_of(head["export"])
+        return cls(bool(head["awaits"]), bool(head["stopped"]), export, cut, snapshot, records)
+
+
+def _by_arrival(waiting: Waiting) -> int:
+    return waiting[1]
+
+
+def _place_of(content: Record) -> tuple[int, int] | None:
+    """Return the partition of a record, and how many of its packets come before; None = it has no place."""
+    if isinstance(content, Heartbeat | EndOfPartition):
+        return content.partition, content.packets
+    if isinstance(content, StateMarker):
+        return content.partition, content.sequence
+    if isinstance(content, EventBatch | PredictionBatch | LabelBatch):
+        packet = content.packet()
+        return None if packet.sequence == UNORDERED else (packet.partition, packet.sequence)
+    return None

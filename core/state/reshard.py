@@ -1,0 +1,252 @@
+"""States spread over another number of shards: pure functions of the states of all shards at one cut.
+
+A model belongs to shard hash mod N (`sharding`), an id of a join likewise, so every part of a state that
+names its model, or its id, goes where it belongs. What is remembered of ids that came (`deduplicator`) is a
+hash that names neither. Of a shard s of N it can only belong to the shards t of M with s = t modulo their
+greatest common divisor: each of these gets a copy. With M a multiple or a divisor of N that is as little as
+can be; copies that belong elsewhere are never met, and are forgotten when their time has come.
+
+A model may get a shard of its own, or lose it (`Shards`). What is remembered goes with the model, as a copy:
+from the shard that held it before to the one that holds it then.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Int64Array
+from ..encoding.json import read_object, whole
+from ..errors import InputError
+from ..evaluator.snapshot import DEDUPLICATOR, IDLE, Snapshot
+from ..evaluator.state import EvaluatorState, IdleState
+from ..events.batch import EventBatch
+from ..events.columns import IdColumn
+from ..events.unjoined import LabelBatch, LabelRows, PredictionBatch
+from ..ids.deduplicator import Deduplicator
+from ..ids.index import hash64_of_ids
+from ..ids.sharding import shard_of, split_by_shard, split_records
+from ..join.matching_wire import Held, pack, unpack
+from ..join.state import JoinState
+from ..settings.shards import Shards
+from ..shard.order import RUNNER
+from .take_up import as_begun, join_as_begun
+
+_MOST_SHARDS = 1 << 20
+"""Of evaluators, as a join's state may say: for each it counts what it has sent."""
+
+
+def resharded(snapshots: Sequence[Snapshot], shards: int) -> list[Snapshot]:
+    """Return the states of all shards of tables as those of another number of shards. O(all of them).
+
+    shards  also which models have one of their own
+    Their partitions have said nothing yet (`take_up`). Raises InputError where they are not of one cut,
+    or not as many as their settings say.
+    """
+    stated = Shards.of(snapshots[0].settings.shards or 1)
+    if len(snapshots) != int(stated):
+        raise InputError(
+            f"the state has {len(snapshots)} shards, and its settings say {int(stated)}; export again"
+        )
+    begun = [as_begun(snapshot) for snapshot in snapshots]
+    clocks = {snapshot.progress.get("clock") for snapshot in begun if snapshot.settings.evaluator.by_time}
+    if len(clocks) > 1:
+        raise InputError("the shards of the state are not of one cut: their clocks differ; export again")
+    settings = replace(begun[0].settings, shards=shards)
+    of_model = _Numbers(shards)
+    states: list[list[EvaluatorState]] = [[] for _ in range(shards)]
+    for snapshot in begun:
+        for state in snapshot.evaluators:
+            states[of_model[state.model]].append(state)
+    for own in states:
+        own.sort(key=_name)
+    held, bases = _held(begun, shards)
+    beside: list[dict[str, bytes]] = [{} for _ in range(shards)]
+    if settings.idle_ttl is not None:
+        for shard, part in enumerate(_idle(begun, states, of_model)):
+            beside[shard][IDLE] = part
+    if settings.deduplicate is not None:
+        kept = [snapshot.beside[DEDUPLICATOR] for snapshot in begun]
+        for shard, part in enumerate(_remembered(kept, stated, Shards.of(shards))):
+            beside[shard][DEDUPLICATOR] = part
+    progress = [dict(_latest(begun)) for _ in range(shards)]
+    for shard, packets in enumerate(bases):
+        if packets:
+            progress[shard]["bases"] = sorted(packets.items())
+    return [
+        Snapshot(settings, progress[shard], held[shard], states[shard], beside[shard])
+        for shard in range(shards)
+    ]
+
+
+class _Numbers(dict[str, int]):
+    """The shards of models, each found once."""
+
+    def __init__(self, shards: int) -> None:
+        super().__init__()
+        self._shards = shards
+
+    def __missing__(self, model: str) -> int:
+        number = self[model] = int(shard_of((model,), self._shards)[0])
+        return number
+
+
+def _name(state: EvaluatorState) -> tuple[str, str]:
+    return state.model, state.slice
+
+
+def _latest(begun: Sequence[Snapshot]) -> dict[str, Any]:
+    """Return the progress of the shard that heard of the greatest time."""
+    progress = dict(max(begun, key=_heard).progress)
+    progress.pop("bases", None)
+    return progress
+
+
+def _heard(snapshot: Snapshot) -> int:
+    sources = snapshot.progress.get("sources", {})
+    return int(sources.get("greatest", snapshot.progress.get("clock", 0)))
+
+
+def _held(
+    begun: Sequence[Snapshot], shards: int
+) -> tuple[list[list[tuple[int, int, bytes]]], list[dict[int, int]]]:
+    """Deal out the packets that wait; return with them how many each partition has in each shard."""
+    held: list[list[tuple[int, int, bytes]]] = [[] for _ in range(shards)]
+    counts: list[dict[int, int]] = [{} for _ in range(shards)]
+    for snapshot in begun:
+        for partition, _, record in snapshot.held:
+            for shard, part in split_by_shard(EventBatch.unpack(record), shards):
+                number = counts[shard].get(partition, 0)
+                held[shard].append((partition, number, replace(part, sequence=number).pack()))
+                counts[shard][partition] = number + 1
+    for bases in counts:
+        bases.pop(RUNNER, None)
+    return held, counts
+
+
+def _idle(
+    begun: Sequence[Snapshot], states: Sequence[Sequence[EvaluatorState]], of_model: _Numbers
+) -> Iterable[bytes]:
+    parts = [IdleState.unpack(snapshot.beside[IDLE]) for snapshot in begun]
+    active = {
+        _name(state): int(moment)
+        for snapshot, part in zip(begun, parts, strict=True)
+        for state, moment in zip(snapshot.evaluators, part.active.tolist(), strict=True)
+    }
+    clock = max(part.clock for part in parts)
+    for shard, own in enumerate(states):
+        left = [remains for part in parts for remains in part.left if of_model[remains.model] == shard]
+        moments = np.array([active[_name(state)] for state in own], np.int64)
+        yield IdleState(clock, moments, sorted(left)).pack()
+
+
+def _remembered(kept: Sequence[bytes], before: Shards, after: Shards) -> Iterable[bytes]:
+    """Yield for each shard what can be its own of all that is remembered."""
+    parts = [Deduplicator.from_bytes(data) for data in kept]
+    common = math.gcd(before.shared, after.shared)
+    sources = [[*range(shard % common, before.shared, common)] for shard in range(after.shared)]
+    for model, shard in zip(before.own, range(before.shared, before), strict=True):
+        if model not in after.own:
+            sources[int(shard_of((model,), after)[0])].append(shard)
+    sources += [[int(shard_of((model,), before)[0])] for model in after.own]
+    for found in sources:
+        yield Deduplicator.merged([parts[number] for number in found]).to_bytes()
+
+
+# ---- joins
+
+
+def resharded_joins(states: Sequence[JoinState], settings: str, shards: int) -> tuple[list[JoinState], str]:
+    """Return the states of all shards of joins as those of another number of shards, and their settings.
+
+    settings  in words, as a state has them. Raises InputError where they are not of one cut.
+    """
+    if len({state.clock for state in states}) > 1:
+        raise InputError("the shards of the state are not of one cut: their clocks differ; export again")
+    meaning = read_object(settings, "the settings of a label join") | {"shards": shards}
+    begun = [join_as_begun(state, whole(meaning["evaluator_shards"], 1, _MOST_SHARDS)) for state in states]
+    matchers = [unpack(state.matcher) for state in begun]
+    of_ids = [_shards_of(matcher.ids, shards) for matcher in matchers]
+    coming = _dealt([EventBatch.unpack(each) for state in begun for each in state.coming_predictions], shards)
+    labels = _dealt([LabelBatch.unpack(each) for state in begun for each in state.coming_labels], shards)
+    rows, size = (sum(state.seen[which] for state in begun) for which in (0, 1))
+    first = begun[0]
+    memories = (
+        list(_remembered([state.deduplicator for state in begun], Shards.of(len(states)), Shards.of(shards)))
+        if first.deduplicator
+        else []
+    )
+    result = []
+    for shard in range(shards):
+        held, predictions, label_rows = _matched(begun, matchers, of_ids, shard)
+        result.append(
+            replace(
+                first,
+                greatest=max(state.greatest for state in begun),
+                greatest_joined=max(state.greatest_joined for state in begun),
+                matcher=pack(held),
+                predictions=predictions,
+                labels=label_rows,
+                coming_predictions=coming[shard],
+                coming_labels=labels[shard],
+                seen=(rows // shards, size // shards),
+                deduplicator=memories[shard] if memories else b"",
+            )
+        )
+    return result, json.dumps(meaning)
+
+
+def _shards_of(ids: IdColumn, shards: int) -> Int64Array:
+    return (hash64_of_ids(ids) % np.uint64(shards)).astype(np.int64)
+
+
+def _dealt(batches: Sequence[EventBatch | LabelBatch], shards: int) -> list[list[bytes]]:
+    """Deal out, by their ids, predictions (as events) or labels that wait for the clock."""
+    packets: list[list[bytes]] = [[] for _ in range(shards)]
+    for batch in batches:
+        records = PredictionBatch(batch) if isinstance(batch, EventBatch) else batch
+        for shard, part in split_records(records, shards):
+            packets[shard].append((part.events if isinstance(part, PredictionBatch) else part).pack())
+    return packets
+
+
+def _matched(
+    states: Sequence[JoinState], matchers: Sequence[Held], of_ids: Sequence[Int64Array], shard: int
+) -> tuple[Held, EventBatch | None, LabelRows | None]:
+    """Return what a shard gets of what the matchers hold, and the rows beside it, in the same order."""
+    entries: dict[str, list[Any]] = {"predictions": [], "labels": []}
+    rows: dict[str, list[Any]] = {"predictions": [], "labels": []}
+    ids, latest, known = [], [], 0
+    for state, matcher, of_id in zip(states, matchers, of_ids, strict=True):
+        own = of_id == shard
+        numbers = np.cumsum(own) - 1 + known
+        known += int(np.count_nonzero(own))
+        ids.append(matcher.ids.take(np.flatnonzero(own)))
+        latest.append(matcher.latest[own])
+        for kind, found in (("predictions", matcher.predictions), ("labels", matcher.labels)):
+            chosen = np.flatnonzero(own[found["number"]])
+            part = found[chosen].copy()
+            part["number"] = numbers[part["number"]]
+            entries[kind].append(part)
+            beside = getattr(state, kind)
+            if len(chosen):
+                rows[kind].append(beside.take(chosen))
+    columns = {}
+    for kind, parts in entries.items():
+        together = np.concatenate(parts)
+        order = np.argsort(together["time"], kind="stable")  # those of an id are of one shard: ties stay
+        columns[kind] = together[order]
+        columns[kind]["handle"] = np.arange(len(order))
+        rows[kind] = [type(rows[kind][0]).concat(rows[kind]).take(order)] if rows[kind] else [None]
+    held = matchers[0]._replace(
+        predictions=columns["predictions"],
+        labels=columns["labels"],
+        latest=np.concatenate(latest),
+        ids=IdColumn.concat(ids),
+    )
+    return held, rows["predictions"][0], rows["labels"][0]

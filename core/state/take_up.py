@@ -1,0 +1,252 @@
+"""What a job takes up of another one's state: with its own settings, over its own shards, from its own input.
+
+Partitions are numbered, and their packets counted, anew by the readers of every job. So what the other job's
+had said is forgotten, but for how far time had gone; packets that wait for their turn in order of position
+keep it, before the first of the same partition that comes.
+
+Settings that only choose what a row says of a window may be others than they were; those that decide what a
+window holds may not, since what has left it is gone. `carried` has the list.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..encoding.json import read_object
+from ..errors import OtherConfigurationError
+from ..evaluator.snapshot import DEDUPLICATOR, Snapshot
+from ..evaluator.state import EvaluatorState
+from ..events.batch import MAGIC
+from ..events.times import NO_TIME
+from ..join.join import JoinSettings
+from ..join.state import JoinState
+from ..settings.settings import ADDED_SINCE, TableSettings
+from ..settings.windows import Adaptive, EveryEvents, LastDuration, LastEvents, parse_every, parse_window
+
+_FREE = (
+    "cost", "priors", "confidence", "at_fpr", "false_positive_cost", "flip_if_below_half",
+    "partial_fpr", "shards", "own_shards",
+)  # fmt: skip
+"""Settings of a row, not of what is held; and the shards, over which states are spread anew."""
+
+
+def taken_up(data: bytes, settings: TableSettings) -> bytes:
+    """Return the snapshot of a table as one that a job with these settings can begin with.
+
+    Raises OtherConfigurationError, which names every setting that it cannot have been made for, or a
+    `WireError`.
+    """
+    return as_begun(carried(Snapshot.unpack(data), settings)).pack()
+
+
+def join_taken_up(data: bytes, settings: JoinSettings) -> bytes:
+    """Return the state of a join as one that a job with these settings can begin with; see `taken_up`."""
+    state, meaning = JoinState.unpack(data)
+    check_join(read_object(meaning, "the settings of a label join"), settings)
+    return join_as_begun(state, settings.evaluator_shards).pack(json.dumps(settings.meaning()))
+
+
+def check_join(there: dict[str, Any], settings: JoinSettings) -> None:
+    """Raise OtherConfigurationError where a join's state was made for other settings than of shards."""
+    refusals = [
+        f"{name} was {there.get(name)!r} and is now {value!r}"
+        for name, value in settings.meaning().items()
+        if there.get(name) != value and name not in ("shards", "evaluator_shards", "own_shards")
+    ]
+    _refuse(refusals)
+
+
+def _refuse(refusals: Sequence[str]) -> None:
+    if refusals:
+        raise OtherConfigurationError(
+            f"the state was made under another configuration, and cannot be carried over: "
+            f"{'; '.join(refusals)}. Go on with the old one, or start from an empty state"
+        )
+
+
+# ---- another input
+
+
+def as_begun(snapshot: Snapshot) -> Snapshot:
+    """Return a snapshot whose partitions have said nothing yet."""
+    progress, held = snapshot.progress, snapshot.held
+    order = snapshot.settings.evaluator.order
+    if order == "arrival" or not progress:
+        return replace(snapshot, progress={"sources": _no_sources({})} if order == "arrival" else progress)
+    if snapshot.settings.evaluator.by_time:
+        sources = progress.get("sources", {})
+        return replace(snapshot, progress={"clock": progress["clock"], "sources": _no_sources(sources)})
+    bases: dict[int, int] = {}
+    waiting = []
+    for partition, _, record in sorted(held):
+        if record[: len(MAGIC)] == MAGIC:  # and no marker
+            waiting.append((partition, bases.get(partition, 0), record))
+            bases[partition] = bases.get(partition, 0) + 1
+    begun: dict[str, Any] = {"turn": 0, "expected": 0, "partitions": None, "ends": []}
+    if "clock" in progress:
+        begun["clock"] = progress["clock"]
+    if bases:
+        begun["bases"] = sorted(bases.items())
+    return replace(snapshot, progress=begun, held=waiting)
+
+
+def join_as_begun(state: JoinState, evaluator_shards: int) -> JoinState:
+    """Return the state of a join whose partitions have said nothing yet, and that has sent nothing."""
+    sources = None if state.sources is None else _no_sources(state.sources)
+    return replace(state, sources=sources, sent=[0] * evaluator_shards)
+
+
+def _no_sources(sources: dict[str, Any]) -> dict[str, Any]:
+    return {"count": None, "clock": NO_TIME, "greatest": sources.get("greatest", NO_TIME), "parts": []}
+
+
+# ---- other settings
+
+
+def check_table(snapshot: Snapshot, wanted: TableSettings) -> None:
+    """Raise OtherConfigurationError where what is held cannot be what these settings would have kept."""
+    here, there = (ADDED_SINCE | settings.meaning() for settings in (wanted, snapshot.settings))
+    refusals = []
+    for name, value in here.items():
+        if name in _FREE or value == there[name]:
+            continue
+        change = _CHANGES.get(name)
+        why = "" if change is None else change(snapshot, there[name], value)
+        if change is None or why:
+            refusals.append(f"{name} was {there[name]!r} and is now {value!r}{why and f' ({why})'}")
+    _refuse(refusals)
+
+
+def carried(snapshot: Snapshot, wanted: TableSettings) -> Snapshot:
+    """Return a snapshot under other settings, its shards aside; raises what `check_table` does."""
+    check_table(snapshot, wanted)
+    here, there = (ADDED_SINCE | settings.meaning() for settings in (wanted, snapshot.settings))
+    states, beside = list(snapshot.evaluators), dict(snapshot.beside)
+    if there["deduplicate"] != here["deduplicate"]:
+        del beside[DEDUPLICATOR]
+    if there["slices"] != here["slices"]:
+        left = {tuple(names) for names in snapshot.settings.slices} - set(wanted.slices)
+        states = [state for state in states if _columns_of(state) not in left]
+    states = [_in_window(state, wanted) for state in states]
+    if there["threshold"] != here["threshold"]:
+        states = [_decided(state, wanted.evaluator.threshold) for state in states]
+    settings = replace(wanted, shards=snapshot.settings.shards)
+    return replace(snapshot, settings=settings, evaluators=states, beside=beside)
+
+
+Change = Callable[[Snapshot, Any, Any], str]
+"""Says why a setting cannot change from one value to another; empty where it can."""
+
+
+def _window(snapshot: Snapshot, was: str, now: str) -> str:  # noqa: ARG001
+    before, after = parse_window(was), parse_window(now)
+    if isinstance(before, LastEvents) and isinstance(after, LastEvents) and after.k < before.k:
+        return ""
+    if isinstance(before, LastDuration) and isinstance(after, LastDuration) and after.micros < before.micros:
+        return ""
+    if type(before) is type(after) and isinstance(before, LastEvents | LastDuration):
+        return "what has left a window cannot come back; a shorter one can be had"
+    return "another kind of window would hold other events"
+
+
+def _every(snapshot: Snapshot, was: str, now: str) -> str:  # noqa: ARG001
+    if all(isinstance(parse_every(each), EveryEvents) for each in (was, now)):
+        return ""
+    return "from one number of events to another it can change, and not on a grid of times"
+
+
+def _threshold(snapshot: Snapshot, was: float, now: float) -> str:  # noqa: ARG001
+    window = snapshot.settings.evaluator.window
+    if isinstance(window, Adaptive) and window.signal == "error":
+        return "an adaptive window of errors was cut by the errors at that threshold"
+    return ""
+
+
+def _probabilities(snapshot: Snapshot, was: bool, now: bool) -> str:  # noqa: ARG001
+    odd = (state for state in snapshot.evaluators if ((state.scores < 0) | (state.scores > 1)).any())
+    if now and (state := next(odd, None)) is not None:
+        return f"{state.model!r} holds scores outside [0, 1]"
+    return ""
+
+
+def _order(snapshot: Snapshot, was: str, now: str) -> str:  # noqa: ARG001
+    if was.startswith("time") and now.startswith("time"):
+        return ""
+    return "what was applied in one order cannot be put into another"
+
+
+def _slices(snapshot: Snapshot, was: list[str], now: list[str]) -> str:
+    if new := [each for each in now if each not in was]:
+        return f"{new[0]!r} would begin empty; slices can be left out"
+    if "idle_ttl" in snapshot.settings.meaning():
+        return "slices that were silent have left counters behind; keep them, or leave --idle-ttl as it is"
+    return ""
+
+
+def _slice_cap(snapshot: Snapshot, was: int, now: int) -> str:
+    if now < was or not any(state.slice.endswith("=other") for state in snapshot.evaluators):
+        return ""
+    return "values that were counted among others would begin empty"
+
+
+def _deduplicate(snapshot: Snapshot, was: str | None, now: str | None) -> str:  # noqa: ARG001
+    return "" if now is None else "the ids of before were not remembered so; it can be left out"
+
+
+def _idle_ttl(snapshot: Snapshot, was: str | None, now: str | None) -> str:  # noqa: ARG001
+    if was is None or now is None:
+        return "who was silent since when is known only with it; another length can be had"
+    return ""
+
+
+_CHANGES: dict[str, Change] = {
+    "window": _window,
+    "every": _every,
+    "threshold": _threshold,
+    "probabilities": _probabilities,
+    "order": _order,
+    "slices": _slices,
+    "slice_cap": _slice_cap,
+    "deduplicate": _deduplicate,
+    "idle_ttl": _idle_ttl,
+}
+
+
+def _columns_of(state: EvaluatorState) -> tuple[str, ...]:
+    from ..settings.settings import parse_slice
+
+    return tuple(name for name, _ in parse_slice(state.slice))
+
+
+def _in_window(state: EvaluatorState, wanted: TableSettings) -> EvaluatorState:
+    """Return the state of an evaluator with what a shorter window holds of it."""
+    window = wanted.evaluator.window
+    first = 0
+    if isinstance(window, LastEvents):
+        first = max(len(state.scores) - window.k, 0)
+    elif isinstance(window, LastDuration) and state.times is not None and len(state.times):
+        now = state.greatest_time if state.course is None else max(state.course[0], state.greatest_time)
+        first = int(np.searchsorted(state.times, now - window.micros, "right"))
+    if not first:
+        return state
+    return replace(
+        state,
+        scores=state.scores[first:],
+        labels=state.labels[first:],
+        predictions=state.predictions[first:],
+        hits=state.hits[first:],
+        times=None if state.times is None else state.times[first:],
+        weights=None if state.weights is None else state.weights[first:],
+    )
+
+
+def _decided(state: EvaluatorState, threshold: float) -> EvaluatorState:
+    """Return the state of an evaluator with predictions by another threshold."""
+    if state.multiclass:
+        return state
+    return replace(state, predictions=(state.scores >= threshold).view(np.int8))

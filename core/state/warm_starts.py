@@ -1,0 +1,82 @@
+"""Every kernel compiled beforehand: for images of workers, and for machines that must not wait.
+
+A worker compiles what its job needs when it starts, seconds for each kind of window, unless the machine code
+is in the cache folder (`kernels`). It is there after `compile_all` has run once, in the same place, by the
+same versions of Python, numba and rocsteady, on the same kind of processor: an image for many kinds sets
+NUMBA_CPU_NAME=generic, when it is built and when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from ..evaluator.evaluator import ModelEvaluator
+from ..join.join import JoinSettings
+from ..join.join import warm_up as join_warm_up
+from ..kernels.compile import CACHE_FOLDER
+from ..settings.settings import MEASURES, EvaluatorSettings, TableSettings
+from ..settings.windows import Adaptive, AllEvents, EveryEvents, Fading, LastDuration, LastEvents, Window
+from ..table.table import warm_up as table_warm_up
+
+_DAY = 86_400_000_000
+_MANY = 400
+"""Events: more than a scan keeps, so that there is a tree."""
+
+_WINDOWS: tuple[Window, ...] = (
+    LastEvents(300),
+    LastDuration("1d"),
+    Fading(100),
+    Fading("1d"),
+    Adaptive(),
+    Adaptive(signal="error"),
+    Adaptive(signal="brier"),
+    AllEvents(),
+)
+
+
+def compile_all(say: Callable[[str], None] = lambda _: None) -> None:
+    """Compile every kernel into the cache folder.
+
+    Some minutes of one core the first time, seconds when they are there. `say` is told what is next.
+    """
+    for what, compile_it in _steps():
+        say(what)
+        compile_it()
+
+
+def compiled() -> int:
+    """Return how many compiled kernels are in the cache folder; 0 where there is none."""
+    return 0 if CACHE_FOLDER is None else sum(1 for _ in CACHE_FOLDER.rglob("*.nbc"))
+
+
+def _steps() -> Iterator[tuple[str, Callable[[], None]]]:
+    for second in ("first", "last", "dead-letter"):
+        join = JoinSettings(_DAY, second=second, deduplicate=_DAY)
+        yield f"joins of labels, {second}", partial(join_warm_up, join)
+    for window, measures in product(_WINDOWS, (None, MEASURES)):
+        settings = EvaluatorSettings(
+            window=window,
+            every=EveryEvents(7),
+            measures=measures,
+            probabilities=measures is not None or "brier" in str(window),
+            curves="end" if measures is not None else None,
+        )
+        what = f"window {window}, {'all' if measures else 'the usual'} measures"
+        yield what, partial(_compile, settings)
+
+
+def _compile(settings: EvaluatorSettings) -> None:
+    table_warm_up(TableSettings(settings, deduplicate=_DAY, idle_ttl=_DAY))
+    rng = np.random.default_rng(1)
+    labels, scores = (rng.random(_MANY) < 0.4).astype(np.int8), rng.random(_MANY).round(2)
+    times, weights = np.arange(_MANY) * 1_000_000, rng.random(_MANY) + 0.5
+    for weight in (None, weights):
+        evaluator = ModelEvaluator(settings)
+        for later in (0, 1):  # a tree is made behind the first events: it slides with the second ones
+            evaluator.apply(scores, labels, times + later * _MANY * 1_000_000, weights=weight)
+            evaluator = ModelEvaluator.from_bytes(evaluator.to_bytes(), settings)
+        evaluator.finish()

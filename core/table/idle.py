@@ -1,0 +1,206 @@
+"""When a model that is silent leaves: what `idle_ttl` means for the evaluators of a shard.
+
+An evaluator is idle once its clock has gone on by more than `ttl` from where it stood at its last event.
+Then it gives its last row and leaves; its counters remain (`ModelEvaluator.remains`), with which an event
+that comes later begins an empty window. Nothing depends on when anybody looked: that the clock went by is
+found out by its next event, if not before. The clock, by the order of events, is
+
+    time      the time up to which all events of the input have been applied
+    arrival   the greatest time that came to the shard, of any model: as much a matter of the order in which
+              events arrive as the rest of that order
+    position  the greatest time of its own events, since those of others say nothing where files of other
+              times are still to come; and at the end of the input the greatest of all
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import Int64Array
+from ..errors import InputError
+from ..evaluator.state import IdleState, Remains
+from ..events.times import NO_TIME
+from ..kernels.compile import entry
+
+_FARTHEST = 2**61
+
+
+@entry
+def _gaps(
+    numbers: Int64Array,
+    clocks: Int64Array,
+    ttl: int,
+    active: Int64Array,
+    returns: Int64Array,
+    rounds: Int64Array,
+    deadlines: Int64Array,
+) -> int:
+    """Find the events before which their evaluator was idle; return how many an evaluator has at the most.
+
+    clocks     where the clock stands with each event
+    active     by number, changed: where it stood with the last event; NO_TIME = none, or the evaluator left
+    returns    by number, zeros, and zeros again behind
+    rounds     for each event how many of its evaluator's events until then, itself among them, found it idle
+    deadlines  for an event that did, when it was; else NO_TIME
+    """
+    most = 0
+    for event in range(len(numbers)):
+        number, clock = numbers[event], clocks[event]
+        last = active[number]
+        deadlines[event] = NO_TIME
+        if last != NO_TIME and clock > last + ttl:
+            returns[number] += 1
+            deadlines[event] = last + ttl
+            most = max(most, returns[number])
+        rounds[event] = returns[number]
+        active[number] = max(last, clock)
+    if most > 0:
+        for number in numbers:
+            returns[number] = 0
+    return most
+
+
+class Round(NamedTuple):
+    """Events of a batch that may apply at once, after some evaluators have left.
+
+    events     in their order
+    leaving    numbers of evaluators that were idle before their first of these events, and
+    deadlines  until when they were not
+    """
+
+    events: Int64Array
+    leaving: Int64Array
+    deadlines: Int64Array
+
+
+class IdleModels:
+    """Watches the evaluators of a shard, by number.
+
+    ttl     microseconds
+    shared  whether the clock is that of the shard, by any of its events; else each has that of its own
+    clock   the greatest time of any event so far
+    left    what stays of those that left, by number
+
+    >>> idle = IdleModels(10, shared=True)
+    >>> [parts] = idle.rounds(np.array([0, 1, 0]), idle.clocks(np.array([0, 5, 10])))
+    >>> len(parts.events), idle.overdue(16)[0].tolist()
+    (3, [1])
+    """
+
+    def __init__(self, ttl: int, *, shared: bool) -> None:
+        self.ttl = ttl
+        self.shared = shared
+        self.clock = NO_TIME
+        self.left: dict[int, Remains] = {}
+        self._left_bytes = 0
+        self._active = np.full(64, NO_TIME)
+        self._returns = np.zeros(64, np.int64)
+        self._oldest = NO_TIME  # none that is watched was active before, unless it left
+
+    def clocks(self, times: Int64Array | None) -> Int64Array:
+        """Return where the clock stands with each event of a batch, one at least; it counts as applied."""
+        if times is None or not (times.min() > -_FARTHEST and times.max() < _FARTHEST):
+            raise InputError(
+                "a model leaves when it is silent for some time, and an event has no time, or one that lies "
+                "more than 70,000 years from 1970; check the times and their unit, or leave idle_ttl= "
+                "(--idle-ttl) out"
+            )
+        before = self.clock
+        self.clock = max(before, int(times.max()))
+        return np.maximum.accumulate(np.maximum(times, before)) if self.shared else times
+
+    def rounds(self, numbers: Int64Array, clocks: Int64Array) -> list[Round]:
+        """Cut a batch so that evaluators may leave in between; usually that is one piece. O(events)."""
+        self._make_room(int(numbers.max(initial=-1)) + 1)
+        n = len(numbers)
+        which, deadlines = np.empty(n, np.int64), np.empty(n, np.int64)
+        most = _gaps(numbers, clocks, self.ttl, self._active, self._returns, which, deadlines)
+        if not most:
+            return [Round(np.arange(n), numbers[:0], deadlines[:0])]
+        order = np.argsort(which, kind="stable")
+        parts = []
+        for events in np.split(order, np.searchsorted(which[order], np.arange(1, most + 1))):
+            found = events[deadlines[events] != NO_TIME]
+            parts.append(Round(events, numbers[found], deadlines[found]))
+        return parts
+
+    def overdue(self, clock: int) -> tuple[Int64Array, Int64Array]:
+        """Return which evaluators are idle where the clock stands, and since when each is; they leave.
+
+        O(1), unless there may be some.
+        """
+        none = np.empty(0, np.int64)
+        if clock == NO_TIME or (self._oldest != NO_TIME and clock <= self._oldest + self.ttl):
+            return none, none
+        watched = self._active != NO_TIME
+        idle = watched & (self._active < clock - self.ttl)
+        rest = self._active[watched & ~idle]
+        self._oldest = int(rest.min()) if len(rest) else clock
+        numbers = np.flatnonzero(idle)
+        deadlines = self._active[numbers] + self.ttl
+        self._active[numbers] = NO_TIME
+        return numbers, deadlines
+
+    def wakes_at(self) -> int | None:
+        """Return the first moment at which any evaluator could be found idle; None = not known, or never."""
+        return (
+            None
+            if self._oldest == NO_TIME or not (self._active != NO_TIME).any()
+            else self._oldest + self.ttl + 1
+        )
+
+    def note_left(self, number: int, remains: Remains) -> None:
+        """Keep what stays of an evaluator that left."""
+        self.left[number] = remains
+        self._left_bytes += len(remains.pack())
+
+    def take_back(self, numbers: Int64Array) -> list[tuple[int, Remains]]:
+        """Return, and keep no longer, what stays of those of some evaluators that left. O(numbers)."""
+        if not self.left:
+            return []
+        back = [
+            (number, self.left.pop(number)) for number in np.unique(numbers).tolist() if number in self.left
+        ]
+        self._left_bytes -= sum(len(remains.pack()) for _, remains in back)
+        return back
+
+    def _make_room(self, count: int) -> None:
+        if count > len(self._active):
+            more = max(count, 2 * len(self._active)) - len(self._active)
+            self._active = np.concatenate([self._active, np.full(more, NO_TIME)])
+            self._returns = np.concatenate([self._returns, np.zeros(more, np.int64)])
+
+    # ---- state
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it takes."""
+        return self._active.nbytes + self._returns.nbytes + 3 * self._left_bytes + 200 * len(self.left)
+
+    def snapshot_bytes(self, held: int) -> int:
+        """Return how long `to_bytes` is for so many evaluators that are here. O(1)."""
+        return IdleState.size(held, self._left_bytes)
+
+    def to_bytes(self, held: Iterable[int]) -> bytes:
+        """Return a snapshot, with the evaluators that are here in this order.
+
+        It has the wire form of an `IdleState`.
+        """
+        active = self._active[np.fromiter(held, np.int64)]
+        return IdleState(self.clock, active, list(self.left.values())).pack()
+
+    def read(self, data: bytes, held: int) -> list[Remains]:
+        """Take over the evaluators that are here, `held` from number 0 on; return what stays of the others.
+
+        Raises ValueError where the bytes contradict themselves.
+        """
+        state = IdleState.unpack(data)
+        if len(state.active) != held:
+            raise ValueError(f"{len(state.active)} evaluators are watched where there are {held}")
+        self.clock = state.clock
+        self._make_room(held + len(state.left))
+        self._active[:held] = state.active
+        return state.left

@@ -1,0 +1,270 @@
+"""EvaluatorPool: the evaluators of a table, by number, and the events that wait for them.
+
+Invariant: an event waits only while no row depends on it (`pending`), so that rows come as if every
+event were applied at once. Evaluators of one kind of events wait; classes and weights never do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import FloatArray, Int8Array, Int64Array
+from ..evaluator.evaluator import ModelEvaluator
+from ..evaluator.ranking import size_of
+from ..evaluator.state import EvaluatorState, Remains, evaluator_bytes
+from ..events.batch import EventBatch
+from ..events.columns import TextColumn
+from ..events.times import END_OF_TIME, NO_TIME
+from ..rows.rows import Rows
+from ..settings.settings import EvaluatorSettings
+from ..settings.windows import EveryEvents
+from .pending import PendingEvents, Run
+
+_MANY = 512
+"""Events of an evaluator that need not wait for more: what is around the kernels costs a tenth of them."""
+
+
+class EvaluatorPool:
+    """Evaluators of one settings, in one pane. Those that left have a number, and are not here.
+
+    numbered        how many numbers were given
+    snapshot_bytes  about what those that are here take in a snapshot, with what waits, and
+    live_bytes      in memory, without
+    """
+
+    def __init__(self, settings: EvaluatorSettings, pane: tuple[int, int] | None) -> None:
+        self.settings = settings
+        self.pane = pane
+        self.numbered = 0
+        self.snapshot_bytes = 0
+        self._live_bytes = 0
+        self._limit = size_of(settings)
+        self.grid = 0 if isinstance(settings.every, EveryEvents) else settings.every.micros
+        emissions = (settings.every, settings.curves)
+        self._strides = [each.n for each in emissions if isinstance(each, EveryEvents)]
+        self._evaluators: dict[int, ModelEvaluator] = {}
+        self._seqs = np.zeros(0, np.int64)
+        self._emptied = np.zeros(0, np.int64)  # seq at which the window was empty
+        self._cells = np.zeros(0, np.int64)
+        self._dues = np.zeros(0, np.int64)
+        self._pending = PendingEvents()
+        self._must_apply = False  # no event may wait: some have classes or weights
+
+    def __len__(self) -> int:
+        """Return how many evaluators are here."""
+        return len(self._evaluators)
+
+    @property
+    def live_bytes(self) -> int:
+        """About how much memory they take."""
+        return self._live_bytes + self._pending.nbytes
+
+    @property
+    def numbers(self) -> Iterable[int]:
+        """The numbers of those that are here, in the order of `states`."""
+        return self._evaluators.keys()
+
+    # ---- who is here
+
+    def next_number(self) -> int:
+        """Return a number that nobody has."""
+        number = self.numbered
+        if number == len(self._seqs):
+            more = max(64, number)
+            self._seqs = np.concatenate([self._seqs, np.zeros(more, np.int64)])
+            self._emptied = np.concatenate([self._emptied, np.zeros(more, np.int64)])
+            self._cells = np.concatenate([self._cells, np.full(more, NO_TIME)])
+            self._dues = np.concatenate([self._dues, np.full(more, END_OF_TIME)])
+        self.numbered += 1
+        return number
+
+    def make(self, model: str, label: str) -> int:
+        """Return the number of an evaluator that it makes."""
+        number = self.next_number()
+        self.place(number, ModelEvaluator(self.settings, model=model, slice=label, pane=self.pane))
+        return number
+
+    def bring_back(self, number: int, remains: Remains) -> None:
+        """Let an evaluator that left begin anew with an empty window."""
+        self.place(number, ModelEvaluator.returning(self.settings, remains, self.pane))
+
+    def place(self, number: int, evaluator: ModelEvaluator) -> None:
+        """Put an evaluator where its number says."""
+        self._evaluators[number] = evaluator
+        self._seqs[number] = evaluator.seq
+        self._emptied[number] = evaluator.seq - len(evaluator)
+        self._dues[number] = evaluator.next_due
+        self._note_size(evaluator)
+
+    def load(self, number: int, evaluator: ModelEvaluator, state: EvaluatorState) -> None:
+        """Put an evaluator that was rebuilt where its number says."""
+        self.place(number, evaluator)
+        self._must_apply |= state.multiclass
+
+    def let_go(self, number: int, deadline: int | None) -> tuple[list[Rows], Remains]:
+        """Let an evaluator for which nothing waits go on to a moment, if any, and leave; last rows."""
+        evaluator = self._evaluators.pop(number)
+        self._forget_size(evaluator)
+        self._dues[number] = END_OF_TIME
+        rows = [] if deadline is None else [evaluator.advance_to(deadline + 1)]
+        return [*rows, evaluator.finish()], evaluator.remains()
+
+    def states(self) -> list[EvaluatorState]:
+        """Return the states of all that are here; nothing may wait."""
+        return [evaluator.state() for evaluator in self._evaluators.values()]
+
+    def _note_size(self, evaluator: ModelEvaluator) -> None:
+        self.snapshot_bytes += evaluator.snapshot_bytes()
+        self._live_bytes += evaluator.live_bytes()
+
+    def _forget_size(self, evaluator: ModelEvaluator) -> None:
+        self.snapshot_bytes -= evaluator.snapshot_bytes()
+        self._live_bytes -= evaluator.live_bytes()
+
+    # ---- time
+
+    def advance(self, clock: int) -> Iterator[Rows]:
+        """Make the rows of grid points that the clock has passed."""
+        overdue = np.flatnonzero(self._dues[: self.numbered] < clock)
+        yield from self.apply_pending(overdue)
+        for number in overdue.tolist():
+            evaluator = self._evaluators[number]
+            self._forget_size(evaluator)
+            yield evaluator.advance_to(clock)
+            self._note_size(evaluator)
+            self._dues[number] = evaluator.next_due
+
+    def finish(self, greatest: int) -> Iterator[Rows]:
+        """Make the last rows, by name, where all events have come; the greatest time of them may be known."""
+        yield from self.apply_pending(None)
+        for evaluator in sorted(self._evaluators.values(), key=lambda each: (each.model, each.slice)):
+            if greatest != NO_TIME:
+                yield evaluator.advance_to(greatest + 1)
+            yield evaluator.finish()
+
+    # ---- events
+
+    def apply(self, batch: EventBatch, numbers: Int64Array) -> Iterator[Rows]:
+        """Apply events, each to the evaluator of its number, or let them wait."""
+        self._must_apply |= batch.label_classes is not None or batch.weights is not None
+        if self._must_apply:
+            return self._apply_now(batch, numbers)
+        return self._take_in(numbers, batch.scores, batch.labels, batch.times)
+
+    def _take_in(
+        self, numbers: Int64Array, scores: FloatArray, labels: Int8Array, times: Int64Array | None
+    ) -> Iterator[Rows]:
+        """Let events wait with others of their evaluators; apply them where rows are due, or many wait."""
+        if not self._pending.fits(times):
+            yield from self.apply_pending(None)
+        starts = np.flatnonzero(np.diff(numbers, prepend=-1))  # of pieces of one evaluator's events
+        sizes = np.diff(starts, append=len(numbers))
+        present, which = np.unique(numbers[starts], return_inverse=True)
+        counts = np.bincount(which, weights=sizes).astype(np.int64)
+        before = self._seqs[present]
+        after = before + counts
+        self._seqs[present] = after
+        grown = counts
+        if self._limit is not None:
+            full = self._emptied[present] + self._limit
+            grown = np.minimum(after, full) - np.minimum(before, full)
+        self.snapshot_bytes += int(grown.sum()) * _bytes_per_event(times)
+        if not len(self._pending) and len(starts) == len(present) and len(numbers) >= _MANY * len(present):
+            for number, start, size in zip(
+                numbers[starts].tolist(), starts.tolist(), sizes.tolist(), strict=True
+            ):
+                run = slice(start, start + size)
+                part = Run(number, scores[run], labels[run], None if times is None else times[run])
+                yield self._apply_run(part)
+            return
+        self._pending.add(numbers, scores, labels, times)
+        if len(self._pending) >= self._enough:
+            yield from self.apply_pending(None)
+            return
+        due = np.zeros(len(present), np.bool_)
+        for stride in self._strides:
+            due |= after // stride > before // stride
+        if self.grid and times is not None:
+            due |= self._enters_cell(present, which, np.maximum.reduceat(times, starts))
+        if due.any():
+            yield from self.apply_pending(present[due])
+
+    def _enters_cell(
+        self, present: Int64Array, which: Int64Array, times: Int64Array
+    ) -> npt.NDArray[np.bool_]:
+        """Return which evaluators' clocks pass a grid point by times that come, `which` says whose.
+
+        The next grid point of those that do not is noted: their events may wait until the clock passes it.
+        """
+        greatest = np.full(len(present), NO_TIME)
+        np.maximum.at(greatest, which, times)
+        cells = -(-greatest // self.grid)
+        entered = cells > self._cells[present]
+        self._cells[present] = np.maximum(cells, self._cells[present])
+        self._dues[present] = np.minimum(self._dues[present], self._cells[present] * self.grid)
+        return entered
+
+    @property
+    def _enough(self) -> int:
+        """How many events may wait: more are applied at once.
+
+        1,024 for each evaluator make the cost around the kernels small. Beyond 2^16 events it is 32: these
+        take less memory than the evaluator itself.
+        """
+        return max(32 * len(self._evaluators), min(1024 * len(self._evaluators), 1 << 16))
+
+    def apply_pending(self, numbers: Int64Array | None) -> list[Rows]:
+        """Apply what waits of some evaluators; None = of all."""
+        runs = self._pending.take_all() if numbers is None else self._pending.take(numbers)
+        return [self._apply_run(run) for run in runs]
+
+    def _apply_run(self, run: Run) -> Rows:
+        """Apply events that were taken in: all that wait of an evaluator."""
+        evaluator = self._evaluators[run.number]
+        waited = len(run.scores)
+        if self._limit is not None:
+            came = int(self._seqs[run.number] - self._emptied[run.number])
+            waited = min(came, self._limit) - len(evaluator)
+        self.snapshot_bytes -= waited * _bytes_per_event(run.times)
+        return self._apply_to(run.number, run.scores, run.labels, run.times)
+
+    def _apply_to(self, number: int, *columns: Any) -> Rows:
+        """Apply events to an evaluator, and count what it takes by then."""
+        evaluator = self._evaluators[number]
+        self._forget_size(evaluator)
+        rows = evaluator.apply(*columns)
+        self._note_size(evaluator)
+        if self.grid:
+            self._dues[number] = evaluator.next_due
+        return rows
+
+    def _apply_now(self, batch: EventBatch, numbers: Int64Array) -> Iterator[Rows]:
+        """Apply events with classes or weights, or where some evaluators have them: each says if they fit."""
+        yield from self.apply_pending(None)
+        classes, predicted = batch.label_classes, batch.predicted
+        order = np.argsort(numbers, kind="stable")
+        starts = np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist()
+        for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
+            rows = order[start:end]
+            number = int(numbers[rows[0]])
+            due = self._apply_to(
+                number,
+                batch.scores[rows],
+                batch.labels[rows],
+                None if batch.times is None else batch.times[rows],
+                None if classes is None else TextColumn(classes.codes[rows], classes.values),
+                None if predicted is None else TextColumn(predicted.codes[rows], predicted.values),
+                None if batch.weights is None else batch.weights[rows],
+            )
+            self._seqs[number] = self._evaluators[number].seq
+            yield due
+
+
+def _bytes_per_event(times: Int64Array | None) -> int:
+    """Return how much an event that is held adds to a snapshot."""
+    timed = times is not None
+    return evaluator_bytes(1, 0, 2, False, timed) - evaluator_bytes(0, 0, 2, False, timed)

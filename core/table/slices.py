@@ -1,0 +1,145 @@
+"""Which (model, slice) every event belongs to, by number; of a slice's values only so many have their own.
+
+Invariant: of each (model, tuple of slice columns) the first `cap` distinct values, in the order in which
+events apply, have a slice of their own, and all later ones share the one whose values are all `OTHER`
+("carrier=other", "carrier=other,origin=other"). So every event counts once in each slice asked for, and what
+a column of a million values takes is bounded. A value that itself is `OTHER` is one of those that share.
+
+Values that have a slice keep it: they are those of the evaluators that exist, and so need no state of
+their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..arrays import Int64Array
+from ..events.columns import TextColumn
+from ..settings.settings import OTHER, escape_slice, parse_slice
+
+_GROUPS = 1 << 62  # numbers of groups stay below
+
+Make = Callable[[str, str], int]
+"""Makes an evaluator of a model and a slice; returns its number."""
+
+
+class SliceNumbers:
+    """The numbers of all (model, slice).
+
+    cap     distinct values of a model and a tuple of slice columns that have a slice of their own
+    beyond  how many events went to the slice of others since, because their value came after the cap; an
+            event counts once for each slice asked for
+
+    >>> numbers, made = SliceNumbers(1), []
+    >>> def make(model, label):
+    ...     made.append((model, label))
+    ...     return len(made) - 1
+    >>> models, carriers = TextColumn.of(["m", "m", "m"]), TextColumn.of(["UA", "DL", "UA"])
+    >>> numbers.of(models, ("carrier",), [carriers], make)
+    array([0, 1, 0])
+    >>> made, numbers.beyond
+    ([('m', 'carrier=UA'), ('m', 'carrier=other')], 1)
+    """
+
+    def __init__(self, cap: int) -> None:
+        self.cap = cap
+        self.beyond = 0
+        self._of: dict[tuple[str, ...], dict[tuple[str, ...], int]] = {}
+        self._own: dict[tuple[tuple[str, ...], str], int] = {}
+
+    def add(self, model: str, label: str, number: int) -> bool:
+        """Note an evaluator that exists; return False where there is one of its name. O(label).
+
+        Raises ValueError for what is no name of a slice.
+        """
+        pairs = parse_slice(label)
+        names = tuple(name for name, _ in pairs)
+        texts = (model, *(value for _, value in pairs))
+        seen = self._of.setdefault(names, {})
+        if texts in seen:
+            return False
+        seen[texts] = number
+        self._own[names, model] = self._own.get((names, model), 0) + (not _is_other(texts))
+        return True
+
+    def of(
+        self, models: TextColumn, names: tuple[str, ...], columns: list[TextColumn], make: Make
+    ) -> Int64Array:
+        """Return the number of every event's evaluator; those that are new are made, in order of events."""
+        seen = self._of.setdefault(names, {})
+        if not columns:  # its dictionary is what was to be sorted out
+            found = np.array([seen.get((model,), -1) for model in models.values], np.int64)
+            numbers = found[models.codes]
+            if numbers.min() >= 0:
+                return numbers
+        group = _codes_of_texts(models)
+        for column in columns:
+            if int(group.max(initial=0)) > _GROUPS // (len(column.values) + 1):
+                group = np.unique(group, return_inverse=True)[1].astype(np.int64)
+            group = group * (len(column.values) + 1) + _codes_of_texts(column)
+        _, first, which = np.unique(group, return_index=True, return_inverse=True)
+        numbers = np.empty(len(first), np.int64)
+        unknown = []
+        for place, row in enumerate(first.tolist()):
+            texts = tuple(column[row] or "" for column in (models, *columns))
+            number = seen.get(texts)
+            if number is None:
+                unknown.append((row, place, texts))
+            else:
+                numbers[place] = number
+        if unknown:
+            self._settle(unknown, names, seen, make, numbers, which)
+        return numbers[which]
+
+    def _settle(
+        self,
+        unknown: list[tuple[int, int, tuple[str, ...]]],
+        names: tuple[str, ...],
+        seen: dict[tuple[str, ...], int],
+        make: Make,
+        numbers: Int64Array,
+        which: Int64Array,
+    ) -> None:
+        """Find the numbers of texts that have no slice of their own yet.
+
+        In the order of their first rows it is decided which will have one. They are made in the order of the
+        groups, as ever.
+        """
+        beyond = []
+        for _, place, texts in sorted(unknown):
+            if not names or _is_other(texts):
+                continue
+            held = self._own.get((names, texts[0]), 0)
+            if held < self.cap:
+                self._own[names, texts[0]] = held + 1
+            else:
+                beyond.append(place)
+        others = set(beyond)
+        for _, place, texts in unknown:
+            own = (texts[0], *(OTHER for _ in names)) if place in others else texts
+            number = seen.get(own)
+            if number is None:
+                number = seen[own] = make(own[0], _label(names, own[1:]))
+            numbers[place] = number
+        if beyond:
+            self.beyond += int(np.bincount(which, minlength=len(numbers))[beyond].sum())
+
+
+def _is_other(texts: tuple[str, ...]) -> bool:
+    """Return whether a model and values of a slice, one at least, are those of the slice of others."""
+    return len(texts) > 1 and all(text == OTHER for text in texts[1:])
+
+
+def _label(names: tuple[str, ...], values: tuple[str, ...]) -> str:
+    return ",".join(
+        f"{escape_slice(name)}={escape_slice(value)}" for name, value in zip(names, values, strict=True)
+    )
+
+
+def _codes_of_texts(column: TextColumn) -> Int64Array:
+    """Return codes that are equal where the texts are, from 0: a missing text is the empty one."""
+    first = {"": 0}
+    table = [first.setdefault(text, entry) for entry, text in enumerate(column.values, 1)]
+    return np.array([*table, 0], np.int64)[column.codes]

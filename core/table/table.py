@@ -1,0 +1,317 @@
+"""EvaluatorTable: the state machine of a shard. Records in, rows out; (model, slice) -> ModelEvaluator.
+
+What it keeps true
+    Rows depend on each partition's own sequence of events, and with order "position" and "time" on
+    nothing else: not on how events were cut into packets, nor on the order in which packets arrive.
+    An event travels once and is expanded into its slices here.
+
+An event's way here: its order (`shard.order`), whether it came before (`deduplicator`), its slices
+(`slices`), whether its models were silent for long (`idle`), its evaluators.
+
+In which order events apply, `shard.order` says. Where all has come, the clock stands at the greatest event
+time of all partitions, whatever shard its event went to: rows on a grid of times up to it are made, then the
+last ones. In order of time a row on the grid is made as soon as the clock has passed its grid point.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..arrays import Int64Array
+from ..encoding.json import reading
+from ..errors import CorruptBytesError, InputError
+from ..evaluator.evaluator import ModelEvaluator
+from ..evaluator.evaluator import warm_up as evaluator_warm_up
+from ..evaluator.snapshot import DEDUPLICATOR, IDLE, Snapshot
+from ..evaluator.state import EvaluatorState, Remains
+from ..events.batch import EventBatch
+from ..events.columns import IdColumn, TextColumn
+from ..events.records import Record, StateMarker, unpack_record
+from ..events.rejected import Rejected
+from ..events.times import NO_TIME
+from ..events.unjoined import LabelBatch, PredictionBatch
+from ..ids.deduplicator import Deduplicator
+from ..rows.rows import Rows
+from ..settings.settings import TableSettings
+from ..shard.order import ArrivalOrder, order_of
+from .idle import IdleModels
+from .pending import PendingEvents
+from .pool import EvaluatorPool
+from .slices import SliceNumbers
+
+_MANY = 512
+"""Events of an evaluator that need not wait for more: what is around the kernels costs a tenth of them."""
+
+
+COUNTED = ("events_applied", "events_tied", "events_in_other", "late", "duplicate", "evaluators_retired")
+"""What a table counts."""
+
+
+class EvaluatorTable:
+    """All evaluators of one shard, in one pane.
+
+    >>> from rocsteady.core.events.batch import EventBatch, TextColumn
+    >>> from rocsteady.core.events.records import EndOfInput
+    >>> table = EvaluatorTable(TableSettings())
+    >>> batch = EventBatch(TextColumn.of(["a", "b", "a"]), np.array([0.2, 0.9, 0.7]), np.array([0, 1, 1]))
+    >>> table.apply(batch.pack())
+    []
+    >>> [(row.model, row.seq, row.auc) for rows in table.apply(EndOfInput().pack()) for row in rows]
+    [('a', 2, 1.0), ('b', 1, None)]
+    """
+
+    def __init__(self, settings: TableSettings, pane: tuple[int, int] | None = None) -> None:
+        self.settings = settings
+        self.pane = pane
+        self._order = order_of(settings.evaluator.order)
+        self._deduplicator = _deduplicator_of(settings)
+        self._slices = SliceNumbers(settings.slice_cap)
+        self._idle: IdleModels | None = None
+        if settings.idle_ttl is not None:
+            self._idle = IdleModels(settings.idle_ttl, shared=settings.evaluator.order != "position")
+        self._pool = EvaluatorPool(settings.evaluator, pane)
+        self._head_bytes = 0
+        self._head_bytes = len(self.to_bytes()) - self.snapshot_bytes()
+        self._counts = Counter(dict.fromkeys(COUNTED, 0))
+
+    def __len__(self) -> int:
+        return len(self._pool)
+
+    def apply(self, record: bytes) -> list[Rows | Rejected]:
+        """Apply one record; return the rows and curves that fell due, in one piece, and what was refused.
+
+        Raises a `WireError` for bytes that are no record, InputError for a record that contradicts what
+        came before.
+        """
+        return self.take(unpack_record(record), record)
+
+    def take(self, content: Record, record: bytes) -> list[Rows | Rejected]:
+        """Apply one record that was read."""
+        if isinstance(content, PredictionBatch | LabelBatch):
+            raise InputError(
+                f"a packet of {content.packet().source!r} holds no events; join labels to predictions first"
+            )
+        was_finished, tied = self._order.is_finished, self._order.tied
+        parts: list[Rows] = []
+        refused: list[Rows | Rejected] = []
+        for given in self._order.take(content, record):
+            if isinstance(given, Rejected):
+                self._counts[given.kind] += len(given)
+                refused.append(given)
+                continue
+            batch = given
+            if self._deduplicator is not None:
+                batch, again = self._deduplicator.sift(given)
+                self._counts["duplicate"] += len(again)
+                refused += [again] if len(again) else []
+            parts += self._apply_batch(batch)
+        if self._deduplicator is None:  # else of the events of one time and id one counts
+            self._counts["events_tied"] += self._order.tied - tied
+        if self._order.is_finished:
+            parts += [] if was_finished else self._finish()
+        else:
+            parts += self._let_time_go_on()
+        rows = Rows.concat(parts)
+        return [rows, *refused] if len(rows) or rows.curves else refused
+
+    def _let_time_go_on(self) -> Iterator[Rows]:
+        """Let go of what was silent for long; make the rows of grid points that the clock has passed."""
+        clock, greatest = self._order.clock, self._order.greatest
+        if self._idle is not None and self._idle.shared:
+            settled = clock if greatest == NO_TIME else min(clock, greatest)
+            yield from self._leave_overdue(self._idle.clock if clock == NO_TIME else settled)
+        if self._pool.grid and (clock := self._order.grid_clock) != NO_TIME:
+            yield from self._pool.advance(clock)
+
+    def _finish(self) -> Iterator[Rows]:
+        greatest = self._order.greatest
+        if self._idle is not None:
+            yield from self._leave_overdue(self._idle.clock if greatest == NO_TIME else greatest)
+        yield from self._pool.finish(greatest)
+
+    # ---- exports (state/export.py)
+
+    kind = "evaluators"
+
+    @property
+    def partitions(self) -> int | None:
+        """How many partitions the input has; None = nobody has said so yet."""
+        return self._order.partitions
+
+    def received(self, partition: int) -> int | None:
+        """Return how many packets of a partition are here without a gap; None where they are not counted."""
+        return self._order.received(partition)
+
+    def has_ended(self, partition: int) -> bool:
+        """Return whether a partition has ended and all of its packets are here."""
+        return self._order.has_ended(partition)
+
+    def waiting(self) -> dict[str, int]:
+        """Return how many events wait for what is to come."""
+        return {"events": self._order.waiting}
+
+    def pass_on(self, marker: StateMarker) -> list[Rows | Rejected]:  # noqa: ARG002
+        """Return nothing: nobody behind it has a state."""
+        return []
+
+    def wakes_at(self) -> int | None:
+        """Return the moment at which it wants to hear a `Clock`; None = it does not wait for one."""
+        if self._order.is_finished:
+            return None
+        moments = [self._order.wakes_at(), None if self._idle is None else self._idle.wakes_at()]
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    # ---- evaluation
+
+    def _apply_batch(self, batch: EventBatch) -> Iterator[Rows]:
+        if not len(batch):
+            return
+        self._counts["events_applied"] += len(batch)
+        columns = dict(batch.slices)
+        clocks = None if self._idle is None else self._idle.clocks(batch.times)
+        for names in ((), *self.settings.slices):
+            if missing := [name for name in names if name not in columns]:
+                raise InputError(
+                    f"a packet of {batch.source!r} has no slice column {missing[0]!r}; its reader must do so"
+                )
+            numbers = self._slices.of(batch.models, names, [columns[name] for name in names], self._pool.make)
+            if self._idle is None or clocks is None:
+                yield from self._pool.apply(batch, numbers)
+            else:
+                yield from self._apply_between_silences(batch, numbers, self._idle, clocks)
+
+    def _apply_between_silences(
+        self, batch: EventBatch, numbers: Int64Array, idle: IdleModels, clocks: Int64Array
+    ) -> Iterator[Rows]:
+        """Let evaluators that were silent for long leave before their next event, and begin anew with it."""
+        for part in idle.rounds(numbers, clocks):
+            yield from self._leave(part.leaving, part.deadlines)
+            for number, remains in idle.take_back(numbers[part.events]):
+                self._pool.bring_back(number, remains)
+            if len(part.events) == len(batch):
+                yield from self._pool.apply(batch, numbers)
+            elif len(part.events):
+                yield from self._pool.apply(batch.take(part.events), numbers[part.events])
+
+    def _leave_overdue(self, clock: int) -> Iterator[Rows]:
+        if self._idle is not None:
+            yield from self._leave(*self._idle.overdue(clock))
+
+    def _leave(self, numbers: Int64Array, deadlines: Int64Array) -> Iterator[Rows]:
+        """Let evaluators give their last rows and go, but for their counters; the deadlines say when.
+
+        Rows on a grid come up to the deadlines, but not by a clock that is given: whether it is told once
+        more before the end is chance.
+        """
+        if not len(numbers) or self._idle is None:
+            return
+        yield from self._pool.apply_pending(numbers)
+        for number, deadline in zip(numbers.tolist(), deadlines.tolist(), strict=True):
+            rows, remains = self._pool.let_go(number, None if self._order.clock_is_given else deadline)
+            yield from rows
+            self._idle.note_left(number, remains)
+        self._counts["evaluators_retired"] += len(numbers)
+
+    # ---- state
+
+    def to_bytes(self) -> bytes:
+        """Return a snapshot of everything that the future depends on."""
+        if any(len(rows) or rows.curves for rows in self._pool.apply_pending(None)):
+            raise AssertionError("what fell due was not made when its event was taken in")
+        beside = {}
+        if self._deduplicator is not None:
+            beside[DEDUPLICATOR] = self._deduplicator.to_bytes()
+        if self._idle is not None:
+            beside[IDLE] = self._idle.to_bytes(self._pool.numbers)
+        states = self._pool.states()
+        return Snapshot(self.settings, self._order.progress(), self._order.held(), states, beside).pack()
+
+    @classmethod
+    def from_bytes(
+        cls, data: bytes, settings: TableSettings, pane: tuple[int, int] | None = None
+    ) -> EvaluatorTable:
+        """Rebuild a table that goes on exactly as the one that gave the bytes.
+
+        Raises OtherConfigurationError where that one had other settings, a `WireError` for other bytes.
+        """
+        snapshot = Snapshot.unpack(data)
+        snapshot.check(settings)
+        self = cls(settings, pane)
+        for state in snapshot.evaluators:
+            evaluator = ModelEvaluator.from_state(settings.evaluator, state)
+            self._pool.load(self._number_of(state), evaluator, state)
+        self._take_beside(snapshot.beside)
+        if snapshot.progress or snapshot.held or (len(self) and isinstance(self._order, ArrivalOrder)):
+            with reading("the progress of a snapshot"):
+                self._order.go_on_from(snapshot.progress, snapshot.held)
+        return self
+
+    def _number_of(self, named: EvaluatorState | Remains) -> int:
+        """Return a number for what a snapshot has of a (model, slice)."""
+        number = self._pool.next_number()
+        with reading("a snapshot"):
+            is_new = self._slices.add(named.model, named.slice, number)
+        if not is_new:
+            raise CorruptBytesError(f"a snapshot holds {named.model!r} [{named.slice}] twice")
+        return number
+
+    def _take_beside(self, beside: dict[str, bytes]) -> None:
+        """Take over what a snapshot keeps beside evaluators."""
+        if self._deduplicator is not None:
+            self._deduplicator = Deduplicator.from_bytes(beside[DEDUPLICATOR])
+        if self._idle is not None:
+            with reading("a snapshot"):
+                left = self._idle.read(beside[IDLE], len(self._pool))
+            for remains in left:
+                self._idle.note_left(self._number_of(remains), remains)
+
+    def counts(self) -> dict[str, int]:
+        """Return what became of events since the table was made or loaded: COUNTED.
+
+        Tied are those whose order among each other nothing in the input says (`shard.by_time`).
+        """
+        return {**self._counts, "events_in_other": self._slices.beyond}
+
+    def gauges(self) -> dict[str, int]:
+        """Return how many models and slices are in memory."""
+        return {"evaluators": len(self)}
+
+    def snapshot_bytes(self) -> int:
+        """Return about how many bytes `to_bytes` would give, in O(1)."""
+        size = self._head_bytes + self._pool.snapshot_bytes + self._order.snapshot_bytes()
+        if self._deduplicator is not None:
+            size += self._deduplicator.snapshot_bytes()
+        if self._idle is not None:
+            size += self._idle.snapshot_bytes(len(self._pool))
+        return size
+
+    def live_bytes(self) -> int:
+        """Return about how much memory the table takes, in O(1)."""
+        size = self._pool.live_bytes + self._order.live_bytes()
+        if self._deduplicator is not None:
+            size += self._deduplicator.nbytes
+        return size if self._idle is None else size + self._idle.nbytes
+
+
+def _deduplicator_of(settings: TableSettings) -> Deduplicator | None:
+    """Return one that forgets nothing in order of position: files of other times may still be to come."""
+    if settings.deduplicate is None:
+        return None
+    return Deduplicator(settings.deduplicate, forgets=settings.evaluator.order != "position")
+
+
+def warm_up(settings: TableSettings) -> None:
+    """Compile what a table with these settings will need, or load it from the cache folder."""
+    evaluator_warm_up(settings.evaluator)
+    first = np.zeros(1, np.int64)
+    if (deduplicator := _deduplicator_of(settings)) is not None:
+        deduplicator.take(TextColumn.of(["m"]), IdColumn.of(["i"]), first)
+    if settings.idle_ttl is not None:
+        IdleModels(settings.idle_ttl, shared=True).rounds(first, first)
+    pending = PendingEvents()
+    pending.add(np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int8), None)
+    for _ in pending.take_all():
+        pass

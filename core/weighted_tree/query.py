@@ -1,0 +1,419 @@
+"""Questions to a WeightedTree, each one descent. O(log k) once its sums are fresh.
+
+Ends of runs are read where masses are summed from: from above where a threshold falls, from below where it
+rises, so that small masses are not differences of large ones. Masses are those held (see the layout).
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..kernels.compile import inlined, kernel
+from ..kernels.records import at, whole
+from .layout import (
+    FLAT,
+    LARGEST_FLOAT,
+    NEAR,
+    NONE,
+    REACH_LEAST,
+    REACH_POWER,
+    UNDERFLOW,
+    Forest,
+    are_counts,
+    child_of,
+    is_steeper,
+    root_run,
+    slot_of,
+)
+from .sums import in_units, moved
+
+SLIGHT = 2.0**-48
+"""A bound on how rounded sums of one window differ, as its tree has another shape: some 30 additions."""
+
+
+@kernel
+def masses_around(tree: Forest, score: float) -> tuple[float, float, float, float, float]:
+    """Return negatives below a score, positives below, positives above, and those of each class tied.
+
+    Needs fresh masses.
+    """
+    state = tree.state[0]
+    below_n = below_p = above_p = 0.0
+    place = state.root
+    for level in range(state.height, 0, -1):
+        node = tree.nodes[at(place)]
+        runs = tree.node_runs if level > 1 else tree.leaf_runs
+        index = child_of(node, score)
+        for i in range(index):
+            child = runs[at(node.child[i])]
+            below_n += child.mass[0]
+            below_p += child.mass[1]
+        for i in range(index + 1, node.count):
+            above_p += runs[at(node.child[i])].mass[1]
+        place = whole(node.child[at(index)])
+    leaf = tree.leaves[at(place)]
+    slot = slot_of(leaf, score)
+    for i in range(slot):
+        below_n += leaf.mass[0, i]
+        below_p += leaf.mass[1, i]
+    tied_n = tied_p = 0.0
+    if slot < leaf.count and leaf.key[at(slot)] == score:
+        tied_n = leaf.mass[0, at(slot)]
+        tied_p = leaf.mass[1, at(slot)]
+        slot += 1
+    for i in range(slot, leaf.count):
+        above_p += leaf.mass[1, i]
+    return below_n, below_p, above_p, tied_n, tied_p
+
+
+@kernel
+def placement(tree: Forest, label: int, score: float) -> float:
+    """Return the share of the other class that an event is on the right side of, ties half."""
+    below_n, _, above_p, tied_n, tied_p = masses_around(tree, score)
+    if label != 0:
+        others = root_run(tree).mass[0]
+        return min(1.0, (below_n + 0.5 * tied_n) / others) if others > 0.0 else np.nan
+    others = root_run(tree).mass[1]
+    return min(1.0, (above_p + 0.5 * tied_p) / others) if others > 0.0 else np.nan
+
+
+@kernel
+def point_of_roc(tree: Forest, share: float, of: int) -> tuple[float, bool]:
+    """Return the TPR at a FPR (of = 0), or the FPR at a TPR (of = 1), of a window with both classes.
+
+    And whether that is in doubt: rounding may have chosen the point, or decide 1e-13 of it.
+    Linear between ROC points. At a FPR: the upper end of a vertical step; at a TPR: the left end.
+    """
+    state = tree.state[0]
+    root = root_run(tree)
+    whole_of, whole_other = root.mass[at(of)], root.mass[at(1 - of)]
+    if (of == 1) & (share <= 0.0):
+        return 0.0, False
+    reached = other = 0.0
+    place = state.root
+    for level in range(state.height, 0, -1):
+        node = tree.nodes[at(place)]
+        runs = tree.node_runs if level > 1 else tree.leaf_runs
+        index = whole(node.count) - 1
+        while index > 0:
+            child = runs[at(node.child[at(index)])]
+            if is_beyond((reached + child.mass[at(of)]) / whole_of, share, of):
+                break
+            reached += child.mass[at(of)]
+            other += child.mass[at(1 - of)]
+            index -= 1
+        place = whole(node.child[at(index)])
+    leaf = tree.leaves[at(place)]
+    for slot in range(whole(leaf.count) - 1, -1, -1):
+        mass = leaf.mass[at(of), at(slot)]
+        if is_beyond((reached + mass) / whole_of, share, of) and mass > 0.0:
+            part = min(1.0, max(0.0, (share * whole_of - reached) / mass))
+            rise = leaf.mass[at(1 - of), at(slot)]
+            doubt = is_beyond(reached * (1.0 + SLIGHT) / whole_of, share, of)
+            doubt |= not is_beyond((reached + mass) * (1.0 - SLIGHT) / whole_of, share, of)
+            # A slope so steep that the rounding of the share read is a difference in what is read.
+            doubt |= (SLIGHT * whole_of) * rise > (1e-13 * mass) * whole_other
+            return min(1.0, (other + part * rise) / whole_other), doubt
+        reached += mass
+        other += leaf.mass[at(1 - of), at(slot)]
+    return min(1.0, other / whole_other), reached * FLAT * (1.0 + SLIGHT) > share * whole_of
+
+
+@inlined
+def is_beyond(value: float, share: float, of: int) -> bool:
+    """Whether a point ends the search: past a FPR, or at a TPR; rounded sums of equal masses are equal."""
+    return value * FLAT > share if of == 0 else value >= share * FLAT
+
+
+@inlined
+def best_advantage(pool: Any, run: Any, tp: float, fp: float, n: float, p: float) -> float:
+    """Return the greatest TP n - FP p of thresholds at vertices of a run, with tp and fp above it."""
+    best = -np.inf
+    for i in range(whole(run.edge_count) - 1, -1, -1):
+        edge = pool[at(run.edges + i)]
+        tp += edge.mass[1]
+        fp += edge.mass[0]
+        best = max(best, tp * n - fp * p)
+    return best
+
+
+@kernel
+def last_on_chord(tree: Forest, equal: float) -> float:
+    """Return the largest score at which TPR >= FPR * equal, of a window whose hull is its chord.
+
+    The difference allowed is a share of FPR: then a vertex of a run's hull passes where any point of it does.
+    With a fixed difference light events above a heavy one passed, and no vertex did.
+    """
+    state = tree.state[0]
+    n, p = root_run(tree).mass[0], root_run(tree).mass[1] * equal
+    tp = fp = 0.0
+    place = state.root
+    for level in range(state.height, 0, -1):
+        node = tree.nodes[at(place)]
+        runs = tree.node_runs if level > 1 else tree.leaf_runs
+        index = whole(node.count) - 1
+        while index > 0:
+            child = runs[at(node.child[at(index)])]
+            if best_advantage(tree.pool, child, tp, fp, n, p) >= 0.0:
+                break
+            tp += child.mass[1]
+            fp += child.mass[0]
+            index -= 1
+        place = whole(node.child[at(index)])
+    leaf = tree.leaves[at(place)]
+    for slot in range(whole(leaf.count) - 1, 0, -1):
+        tp += leaf.mass[1, at(slot)]
+        fp += leaf.mass[0, at(slot)]
+        if tp * n - fp * p >= 0.0:
+            return leaf.key[at(slot)]
+    return leaf.key[0]
+
+
+@kernel
+def is_steeper_than_chord(tree: Forest, edge: Any) -> tuple[bool, bool]:
+    """Return whether an edge rises more steeply than the chord, and whether rounding may have decided that.
+
+    Where all masses are counts of a unit, whole numbers decide.
+    """
+    run = root_run(tree)
+    edge_n, edge_p, n, p = edge.mass[0], edge.mass[1], run.mass[0], run.mass[1]
+    if is_steeper(edge_n * (1.0 + NEAR), edge_p, n, p):
+        return True, False
+    if not is_steeper(edge_n, edge_p * (1.0 + NEAR), n, p):
+        return False, False
+    if are_counts(tree):
+        unit = tree.state[0].unit
+        here = np.rint(edge_p / unit[1]) * np.rint(n / unit[0])  # below 2^40: floats are exact
+        return here > np.rint(p / unit[1]) * np.rint(edge_n / unit[0]), False
+    return is_steeper(edge_n, edge_p, n, p), True
+
+
+@kernel
+def kolmogorov_smirnov(tree: Forest) -> tuple[float, float, bool]:
+    """Return the greatest TPR - FPR, at least 0, the largest score that attains it, and if that is in doubt.
+
+    In doubt: rounding may have chosen the score, or hulls that pool what differs by less than FLAT. Needs
+    fresh sums.
+    """
+    run = root_run(tree)
+    n, p = run.mass[0], run.mass[1]
+    tp = fp = 0.0
+    threshold = np.nan
+    doubt = False
+    for i in range(whole(run.edge_count) - 1, -1, -1):
+        edge = tree.pool[at(run.edges + i)]
+        if i == 0:  # the curve ends where TPR = FPR: the last edge rises no more steeply than the chord
+            break
+        here, there = edge.mass[1] * n, p * edge.mass[0]
+        if (there >= here * (1.0 - NEAR)) | (here < UNDERFLOW):
+            steeper, unsure = is_steeper_than_chord(tree, edge)
+            doubt |= unsure
+            if not steeper:
+                break
+        tp += edge.mass[1]
+        fp += edge.mass[0]
+        threshold = edge.key
+    if np.isnan(threshold):
+        if not are_counts(tree):  # does the chord hide a point that is hardly off it?
+            doubt |= last_on_chord(tree, 1.0 - NEAR) != run.low
+        return 0.0, last_on_chord(tree, FLAT), doubt
+    return min(1.0, tp / p - fp / n), threshold, doubt
+
+
+@kernel
+def cost_threshold(tree: Forest, cost: float, scale_n: float, scale_p: float) -> tuple[float, bool]:
+    """Return the smallest score whose calibrated probability reaches a cost, else +inf, and if in doubt.
+
+    scale_n, scale_p: what brings the masses of both classes to one scale.
+    """
+    run = root_run(tree)
+    doubt = False
+    for i in range(whole(run.edge_count)):
+        edge = tree.pool[at(run.edges + i)]
+        n, p = edge.mass[0] * scale_n, edge.mass[1] * scale_p
+        enough = cost * (n + p)
+        if p >= (1.0 - NEAR) * enough:
+            doubt |= (p < (1.0 + NEAR) * enough) and not are_counts(tree)
+            if p >= FLAT * enough:
+                return edge.key, doubt
+    return np.inf, doubt
+
+
+@kernel
+def crossing(tree: Forest, scale_n: float, scale_p: float) -> float:
+    """Return the smallest score with positives up to it >= negatives above it, else the largest score.
+
+    What lies above is summed from above, into the scratch: taken from the whole, it would be lost beside
+    large weights below.
+    """
+    state = tree.state[0]
+    above = below = 0.0
+    place = state.root
+    for level in range(state.height, 0, -1):
+        node = tree.nodes[at(place)]
+        runs = tree.node_runs if level > 1 else tree.leaf_runs
+        last = whole(node.count) - 1
+        for i in range(last, -1, -1):
+            tree.scratch[at(i)].key = above
+            above += runs[at(node.child[at(i)])].mass[0]
+        index = whole(0)
+        while index < last:
+            more = runs[at(node.child[at(index)])].mass[1]
+            if (below + more) * scale_p >= tree.scratch[at(index)].key * scale_n:
+                break
+            below += more
+            index += 1
+        above = tree.scratch[at(index)].key
+        place = whole(node.child[at(index)])
+    leaf = tree.leaves[at(place)]
+    for slot in range(whole(leaf.count) - 1, -1, -1):
+        tree.scratch[at(slot)].key = above
+        above += leaf.mass[0, at(slot)]
+    for slot in range(leaf.count):
+        below += leaf.mass[1, slot]
+        if below * scale_p >= tree.scratch[at(slot)].key * scale_n:
+            return leaf.key[slot]
+    return leaf.key[at(leaf.count - 1)]
+
+
+@kernel
+def areas(tree: Forest, middle: float, power: int) -> tuple[float, float]:
+    """Return what negatives above a score and positives below it add to AUM, in units of 2^power."""
+    state = tree.state[0]
+    area_n = area_p = 0.0
+    place = state.root
+    for level in range(state.height, 0, -1):
+        node = tree.nodes[at(place)]
+        runs = tree.node_runs if level > 1 else tree.leaf_runs
+        index = child_of(node, middle)
+        for i in range(node.count):
+            child = runs[at(node.child[i])]
+            if i < index:
+                area_p += in_units(child.reach[1], child.reach_power[1], power)
+                area_p += moved(child.mass[1], child.high, middle, power)
+            elif i > index:
+                area_n += in_units(child.reach[0], child.reach_power[0], power)
+                area_n += moved(child.mass[0], middle, child.low, power)
+        place = whole(node.child[at(index)])
+    leaf = tree.leaves[at(place)]
+    for slot in range(leaf.count):
+        key = leaf.key[slot]
+        if key < middle:
+            area_p += moved(leaf.mass[1, slot], key, middle, power)
+        else:
+            area_n += moved(leaf.mass[0, slot], middle, key, power)
+    return area_n, area_p
+
+
+@kernel
+def area_under_min(tree: Forest, scale_n: float, scale_p: float) -> tuple[float, int]:
+    """Return AUM, the area under min(FP, FN) over thresholds (Hocking & Hillman 2021). Fresh sums.
+
+    The curves cross at one score: positives below it add their distance, negatives above it theirs. AUM is
+    the first number * 2^(the second): scores may lie so far apart, or so near, that AUM is no float in the
+    scale of the masses, and is one in that of the row.
+    """
+    middle = crossing(tree, scale_n, scale_p)
+    power, step = whole(0), whole(0)
+    while True:
+        power += step
+        area_n, area_p = areas(tree, middle, power)
+        area = area_n * scale_n + area_p * scale_p
+        if (area > LARGEST_FLOAT) & (step == 0):
+            step = whole(REACH_POWER)
+        elif (area < REACH_LEAST) & (step <= 0) & (power > -2 * REACH_POWER):
+            step = whole(-REACH_POWER)
+        else:
+            return area, power
+
+
+@kernel
+def score_at_positives(tree: Forest, mass: float, from_above: bool, strictly: bool) -> float:
+    """Return the first score, from one end, with whose positives their sum reaches a mass; else NaN.
+
+    strictly: exceeds it. Only scores of positives. Needs fresh masses.
+    """
+    state = tree.state[0]
+    total = root_run(tree).mass[1]
+    if (total < mass) | (total == 0.0) | (strictly & (total == mass)):
+        return np.nan
+    step = whole(-1) if from_above else whole(1)
+    reached = 0.0
+    place = state.root
+    for level in range(state.height, 0, -1):
+        node = tree.nodes[at(place)]
+        runs = tree.node_runs if level > 1 else tree.leaf_runs
+        index = whole(node.count) - 1 if from_above else whole(0)
+        last = whole(node.count) - 1 - index
+        found = whole(NONE)
+        while True:
+            more = runs[at(node.child[at(index)])].mass[1]
+            if more > 0.0:
+                found = index
+                if (reached + more > mass) | ((reached + more == mass) & (not strictly)):
+                    break
+            if index == last:  # the parent's sum reached it, this one by rounding does not: the last, then
+                mass = np.inf
+                break
+            reached += more
+            index += step
+        place = whole(node.child[at(found)])
+    leaf = tree.leaves[at(place)]
+    slot = whole(leaf.count) - 1 if from_above else whole(0)
+    score = np.nan
+    while (slot >= 0) & (slot < leaf.count):
+        more = leaf.mass[1, at(slot)]
+        if more > 0.0:
+            reached += more
+            score = leaf.key[at(slot)]
+            if (reached > mass) | ((reached == mass) & (not strictly)):
+                break
+        slot += step
+    return score
+
+
+@kernel
+def crossing_of_class(tree: Forest, label: int, mass: float, out: Any) -> None:
+    """Write the first score, from the highest down, with which a class sums to more than `mass`.
+
+    And the mass of the class and of the other one above it, and with it (MassCrossing); NaN as the score
+    where there is no more. Summed from above: as exact for small masses as they are. Where the sums of a
+    node and of its parts round to both sides of `mass`, it is the last score of the class in the part.
+    Needs fresh masses.
+    """
+    state = tree.state[0]
+    out[0] = np.nan
+    if root_run(tree).mass[at(label)] <= mass:
+        return
+    own = other = 0.0
+    place = state.root
+    for level in range(state.height, 0, -1):
+        node = tree.nodes[at(place)]
+        runs = tree.node_runs if level > 1 else tree.leaf_runs
+        found = whole(NONE)
+        own_found = other_found = 0.0
+        for index in range(whole(node.count) - 1, -1, -1):
+            child = runs[at(node.child[at(index)])]
+            more = child.mass[at(label)]
+            if more > 0.0:
+                found, own_found, other_found = index, own, other
+                if own + more > mass:
+                    break
+            own += more
+            other += child.mass[at(1 - label)]
+        own, other = own_found, other_found
+        place = whole(node.child[at(found)])
+    leaf = tree.leaves[at(place)]
+    for slot in range(whole(leaf.count) - 1, -1, -1):
+        tied, other_tied = leaf.mass[at(label), at(slot)], leaf.mass[at(1 - label), at(slot)]
+        if tied > 0.0:
+            out[0] = leaf.key[at(slot)]
+            out[1], out[2], out[3], out[4] = own, other, tied, other_tied
+            if own + tied > mass:
+                return
+        own += tied
+        other += other_tied

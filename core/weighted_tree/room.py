@@ -1,0 +1,58 @@
+"""More room for a WeightedTree: the same records in larger arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..kernels.records import empty_records
+from .layout import EDGE, ROOM_AHEAD, Forest, empty_forest
+from .sums import hull_room, move_all_hulls
+
+
+def with_more_nodes(old: Forest) -> Forest:
+    """Make room for more leaves and nodes."""
+    state = old.state[0]
+    leaves = len(old.leaves) * 5 // 4 + 4
+    nodes = len(old.nodes) * 5 // 4 + ROOM_AHEAD
+    new = empty_forest(leaves, nodes, 0, 0, 0)
+    for name in ("leaves", "leaf_runs", "nodes", "node_runs"):
+        getattr(new, name)[: len(getattr(old, name))] = getattr(old, name)
+    free_leaves = more_places(old.free_leaves, int(state["free_leaves"]), leaves)
+    free_nodes = more_places(old.free_nodes, int(state["free_nodes"]), nodes)
+    state["free_leaves"] += leaves - len(old.leaves)
+    state["free_nodes"] += nodes - len(old.nodes)
+    return old._replace(
+        leaves=new.leaves, leaf_runs=new.leaf_runs, nodes=new.nodes, node_runs=new.node_runs,
+        free_leaves=free_leaves, free_nodes=free_nodes,
+    )  # fmt: skip
+
+
+def with_more_ties(old: Forest) -> Forest:
+    """Make room for more tied entries."""
+    state = old.state[0]
+    room = 2 * len(old.tied) + 8
+    new = empty_forest(0, 0, room, 0, 0)
+    new.tied[: len(old.tied)] = old.tied
+    places = more_places(old.free_tied, int(state["free_tied"]), room)
+    state["free_tied"] += room - len(old.tied)
+    return old._replace(tied=new.tied, free_tied=places)
+
+
+def with_larger_pool(old: Forest, tries: int) -> Forest:
+    """Bring the hulls close together in a pool with as much room again, and more at every further try."""
+    pool = empty_records((2 * int(hull_room(old)) + 1024) << (tries - 1), EDGE)
+    move_all_hulls(old, pool)
+    scratch = old.scratch
+    if tries > 1:  # then it was the scratch that was too small
+        scratch = empty_records(2 * len(scratch), EDGE)
+    return old._replace(pool=pool, scratch=scratch)
+
+
+def more_places(free: Any, held: int, room: int) -> Any:
+    """Return a stack of `held` free places and, on top of it, those from its length on."""
+    places = np.empty(room, np.int32)
+    places[:held] = free[:held]
+    places[held : held + room - len(free)] = np.arange(room - 1, len(free) - 1, -1)
+    return places

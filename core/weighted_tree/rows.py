@@ -1,0 +1,426 @@
+"""Batches of weighted events with the rows that fall due among them, in one compiled loop.
+
+A row is written from the sums and the hull of the root, and by a descent or two: O(hull) and O(log k), once
+the stale part of the tree has been summed anew.
+"""
+
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..kernels.compile import entry, inlined, kernel
+from ..kernels.records import at, whole
+from ..rows.columns import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
+from ..settings.settings import MEASURES
+from .layout import FAINT, FRESH, LOSS_ALLOWED, MASSES, SQUARES_ALLOWED, TINY_TOTAL, Forest, root_run
+from .query import (
+    area_under_min,
+    cost_threshold,
+    crossing_of_class,
+    kolmogorov_smirnov,
+    masses_around,
+    placement,
+    point_of_roc,
+    score_at_positives,
+)
+from .sums import refresh
+from .update import DONE, NEEDS_REBUILD, insert, remove
+
+_MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
+_WEIGHT, _POSITIVES, _NEGATIVES, _PREVALENCE = range(_MEASURE)
+_AUC = MEASURES.index("auc")
+_AUC_LOW = MEASURES.index("auc_low")
+_AUC_HIGH = MEASURES.index("auc_high")
+_H = MEASURES.index("h")
+_KS = MEASURES.index("ks")
+_KS_THRESHOLD = MEASURES.index("ks_threshold")
+_BRIER = MEASURES.index("brier")
+_LOG_LOSS = MEASURES.index("log_loss")
+_TPR_AT_FPR = MEASURES.index("tpr_at_fpr")
+_COST_THRESHOLD = MEASURES.index("cost_threshold")
+_AUM = MEASURES.index("aum")
+_COST_CURVE_AREA = MEASURES.index("cost_curve_area")
+_RANKING_MEASURES = MEASURES.index("tp")
+"""Those before it are of the ranking."""
+
+RAREST = 2.0**-900
+"""A class of a smaller share of the window has no mass left beside the other one."""
+STEADY = 2.0**-90
+"""A relative variance of placements below it is rounding: they are all the same."""
+ONE_EVENT = 1e-9
+"""An effective size that is no more than that above 1 is that of one event."""
+END = 2.0**-40
+"""A number nearer to the largest float, as a share of it, is null or not by rounding."""
+
+
+class RowAsk(NamedTuple):
+    """What a row shall hold beyond what is there anyway, and at which points."""
+
+    z: float  # the quantile that the AUC interval reaches to
+    fpr: float
+    cost: float
+    h: int  # 1: of the density with this curvature (`loss_in_fixed_point`): Beta(2, 2) 1, Beta(1, 1) 0
+    curvature: float
+    prior: float  # share of positives; below 0: that of the window
+    area: int  # 1: the area under the cost curve
+
+
+class RowPlan(NamedTuple):
+    """Where rows fall due in a batch, in which scale, and what they are written to."""
+
+    ends: Any  # int64[rows], ascending: events of the batch applied before each row
+    scales: Any  # float64[rows], and
+    exponents: Any  # int64[rows]: a mass is that of the weights given * scale * 2^exponent
+    numbers: Any  # float64[rows, len(NUMBER_COLUMNS)]
+    reasons: Any  # int8[rows, len(MEASURES)]
+
+
+class Batch(NamedTuple):
+    """Events in order, one array each: int8 labels, float64 scores and weights, int8 signs."""
+
+    labels: Any
+    scores: Any
+    weights: Any
+    signs: Any
+
+
+@inlined
+def times_power(value: float, exponent: int) -> float:
+    """Return value * 2^exponent; infinite or 0 where that is out of range."""
+    exponent = min(whole(2000), max(whole(-2000), whole(exponent)))
+    half = exponent >> 1
+    return value * math.ldexp(1.0, int(half)) * math.ldexp(1.0, int(exponent - half))
+
+
+@inlined
+def common_exponent(tree: Forest) -> int:
+    """Return the exponent of the scale that both classes are brought to."""
+    state = tree.state[0]
+    if state.events[0] == 0:
+        return state.exponent[1]
+    if state.events[1] == 0:
+        return state.exponent[0]
+    return max(state.exponent[0], state.exponent[1])
+
+
+@inlined
+def wants_rebuild(tree: Forest) -> bool:
+    """Whether sums had better be made anew from the events. Needs fresh masses."""
+    state = tree.state[0]
+    run = root_run(tree)
+    if state.spoiled != 0:
+        return True
+    for c in range(2):
+        mass = run.mass[c]
+        if state.events[c] == 0:
+            continue
+        if mass < TINY_TOTAL:
+            return True
+        # The squares are at least what equal weights would have; their sum itself may be stale.
+        if state.lost_squares[c] * state.events[c] > SQUARES_ALLOWED * (mass * mass):
+            return True
+    return False
+
+
+@kernel
+def edge_loss(n: float, p: float, curvature: float) -> float:
+    """Return h(n, p) of Hand's measure for one edge."""
+    t = n + p
+    if not t > 0.0:
+        return 0.0
+    share = p / t
+    w = n * share
+    return 0.5 * w * (1.0 + curvature * share * (n / t))
+
+
+@kernel
+def write_interval(tree: Forest, z: float, measures: Any, reasons: Any) -> bool:
+    """Write the AUC and DeLong's interval, by effective sample sizes (MATH: weights are no counts).
+
+    The variance is sum over classes of spread / (mass others^2) / (size - 1), size = mass^2 / squares, and
+    size - 1 = 2 cross / squares. Returns whether rounding may have decided what is null or degenerate.
+    """
+    run = root_run(tree)
+    n, p = run.mass[0], run.mass[1]
+    auc = min(1.0, run.pairs / n / p)
+    if tree.state[0].entries == 1:
+        auc = 0.5
+    elif run.edge_count == 2:
+        low, high = tree.pool[at(run.edges)], tree.pool[at(run.edges + 1)]
+        if (low.mass[1] == 0.0) & (high.mass[0] == 0.0):
+            auc = 1.0
+    measures[_AUC] = auc
+    beyond_n, beyond_p = 2.0 * run.cross[0] / run.squares[0], 2.0 * run.cross[1] / run.squares[1]
+    beyond = min(beyond_n, beyond_p)
+    doubt = abs(beyond - ONE_EVENT) < 1e-6 * ONE_EVENT
+    if beyond <= ONE_EVENT:
+        reasons[_AUC_LOW] = TOO_FEW
+        reasons[_AUC_HIGH] = TOO_FEW
+        return doubt
+    share_p = run.spread[1] / p / n / n
+    share_n = run.spread[0] / n / p / p
+    for share in (share_p, share_n):
+        doubt |= (share > STEADY / 16.0) & (share < STEADY * 16.0)
+    variance = 0.0
+    if share_p > STEADY:
+        variance += share_p / beyond_p
+    if share_n > STEADY:
+        variance += share_n / beyond_n
+    half_width = z * math.sqrt(variance)
+    measures[_AUC_LOW] = max(0.0, auc - half_width)
+    measures[_AUC_HIGH] = min(1.0, auc + half_width)
+    if variance == 0.0:
+        reasons[_AUC_LOW] = DEGENERATE
+    return doubt
+
+
+@kernel
+def write_hull_measures(tree: Forest, ask: RowAsk, scale_n: float, scale_p: float, measures: Any) -> None:
+    """Write H and the area under the cost curve, O(hull)."""
+    run = root_run(tree)
+    n, p = run.mass[0], run.mass[1]
+    if ask.prior >= 0.0:
+        scale_n, scale_p = (1.0 - ask.prior) / n, ask.prior / p
+    loss = area = 0.0
+    begin = run.edges
+    for i in range(begin, begin + run.edge_count):
+        edge = tree.pool[at(i)]
+        loss += edge_loss(edge.mass[0] * scale_n, edge.mass[1] * scale_p, ask.curvature)
+        if ask.area != 0:
+            area += edge_loss(edge.mass[0] / n, edge.mass[1] / p, 0.0)
+    if ask.h != 0:
+        measures[_H] = 1.0 - loss / edge_loss(n * scale_n, p * scale_p, ask.curvature)
+    if ask.area != 0:
+        measures[_COST_CURVE_AREA] = area
+
+
+@kernel
+def has_lost(tree: Forest) -> bool:
+    """Whether tied entries have lost so much that effective sizes near 1 are not known. Fresh sums."""
+    state, run = tree.state[0], root_run(tree)
+    for c in range(2):
+        lost = state.lost_squares[c] + 2.0 * run.mass[c] * state.lost[c]
+        if lost > LOSS_ALLOWED * max(2.0 * run.cross[c], 0.1 * ONE_EVENT * run.squares[c]):
+            return state.events[c] > 1
+    return False
+
+
+@kernel
+def is_faint(tree: Forest) -> bool:
+    """Whether a mass is so small that its digits are not known; O(k), of a tree without a history."""
+    for leaf in range(len(tree.leaves)):
+        for slot in range(tree.leaves[leaf].count):
+            for c in range(2):
+                mass = tree.leaves[leaf].mass[c, slot]
+                if (mass > 0.0) & (mass < FAINT):
+                    return True
+    return False
+
+
+@inlined
+def is_at_the_end(value: float, exponent: int) -> bool:
+    """Whether value * 2^exponent is so near the largest float that rounding decides on which side it lies."""
+    return np.isfinite(times_power(value * (1.0 - END), exponent)) & np.isinf(
+        times_power(value * (1.0 + END), exponent)
+    )
+
+
+@kernel
+def write_row(tree: Forest, ask: RowAsk, scale: float, exponent: int, numbers: Any, reasons: Any) -> int:
+    """Write masses and ranking measures; DONE, or what is needed first.
+
+    Where rounding may have decided what is null, or which score is a threshold, the tree is built from the
+    events anew (NEEDS_REBUILD) and decides again: it is then a function of the window alone.
+    Not written: what needs scores one by one, and H of other costs (`WeightedRanking`).
+    """
+    code = refresh(tree, FRESH)
+    if code != DONE:
+        return code
+    if wants_rebuild(tree) or has_lost(tree):
+        return NEEDS_REBUILD
+    measures = numbers[_MEASURE:]
+    if write_measures(tree, ask, scale, exponent, numbers, reasons) and tree.state[0].changes != 0:
+        numbers[:_MEASURE] = np.nan
+        measures[:_RANKING_MEASURES] = np.nan
+        reasons[:_RANKING_MEASURES] = 0
+        return NEEDS_REBUILD
+    return DONE
+
+
+@kernel
+def write_measures(
+    tree: Forest, ask: RowAsk, scale: float, exponent: int, numbers: Any, reasons: Any
+) -> bool:
+    """Write masses and ranking measures of fresh sums; return whether rounding may have decided any."""
+    state = tree.state[0]
+    run = root_run(tree)
+    top = common_exponent(tree)
+    scale_n = times_power(1.0, state.exponent[0] - top) if state.events[0] > 0 else 0.0
+    scale_p = times_power(1.0, state.exponent[1] - top) if state.events[1] > 0 else 0.0
+    n, p = run.mass[0] * scale_n, run.mass[1] * scale_p
+    numbers[_WEIGHT] = times_power((n + p) * scale, top + exponent)
+    numbers[_POSITIVES] = times_power(run.mass[1] * scale, state.exponent[1] + exponent)
+    numbers[_NEGATIVES] = times_power(run.mass[0] * scale, state.exponent[0] + exponent)
+    doubt = False
+    if not numbers[_WEIGHT] < 1e308:
+        doubt |= is_at_the_end((n + p) * scale, top + exponent)
+        doubt |= is_at_the_end(run.mass[1] * scale, state.exponent[1] + exponent)
+        doubt |= is_at_the_end(run.mass[0] * scale, state.exponent[0] + exponent)
+    for i in range(_PREVALENCE):
+        if np.isinf(numbers[i]):
+            numbers[i] = np.nan
+    if state.entries == 0:
+        return doubt
+    numbers[_PREVALENCE] = p / (n + p)
+    if (state.events[0] == 0) | (state.events[1] == 0):
+        for measure in range(_RANKING_MEASURES):
+            if measure not in (_BRIER, _LOG_LOSS):
+                reasons[measure] = ONE_CLASS
+        return doubt
+    measures = numbers[_MEASURE:]
+    doubt |= write_interval(tree, ask.z, measures, reasons)
+    write_hull_measures(tree, ask, scale_n, scale_p, measures)
+    ks, threshold, in_doubt = kolmogorov_smirnov(tree)
+    doubt |= in_doubt
+    measures[_KS] = ks
+    measures[_KS_THRESHOLD] = threshold
+    measures[_TPR_AT_FPR], in_doubt = point_of_roc(tree, ask.fpr, 0)
+    doubt |= in_doubt
+    doubt |= abs(min(n, p) - RAREST) < 1e-6 * RAREST
+    if min(n, p) < RAREST:
+        if ask.prior < 0.0:
+            measures[_H] = np.nan
+            reasons[_H] = OUT_OF_RANGE
+        reasons[_COST_THRESHOLD] = OUT_OF_RANGE
+        reasons[_AUM] = OUT_OF_RANGE
+        return doubt
+    doubt |= run.faint != 0
+    if (run.faint != 0) and is_faint(tree):  # nobody knows the share of positives among what has no mass left
+        reasons[_COST_THRESHOLD] = OUT_OF_RANGE
+    else:
+        measures[_COST_THRESHOLD], in_doubt = cost_threshold(tree, ask.cost, scale_n, scale_p)
+        doubt |= in_doubt
+    area, power = area_under_min(tree, scale_n, scale_p)
+    aum = times_power(area * scale, top + exponent + power)
+    if not aum < 1e308:
+        doubt |= is_at_the_end(area * scale, top + exponent + power)
+    if np.isfinite(aum):
+        measures[_AUM] = aum
+    else:
+        reasons[_AUM] = OUT_OF_RANGE
+    return doubt
+
+
+@entry
+def run_batch(tree: Forest, batch: Batch, ask: RowAsk, plan: RowPlan, placements: Any, course: Any) -> int:
+    """Apply a batch from where `course` (next event, next row) stands; DONE, or why it stopped there.
+
+    placements: float64, one an event, or empty: where an event enters, its placement among those before it.
+    """
+    while True:
+        while course[1] < len(plan.ends) and plan.ends[at(course[1])] == course[0]:
+            row = course[1]
+            code = write_row(
+                tree, ask, plan.scales[at(row)], plan.exponents[at(row)], plan.numbers[at(row)],
+                plan.reasons[at(row)],
+            )  # fmt: skip
+            if code != DONE:
+                return code
+            course[1] = row + 1
+        event = course[0]
+        if event == len(batch.scores):
+            return DONE
+        label = whole(batch.labels[at(event)])
+        score = batch.scores[at(event)] + 0.0  # -0.0 is 0.0
+        weight = batch.weights[at(event)]
+        if batch.signs[at(event)] > 0:
+            if len(placements) > 0:
+                refresh(tree, MASSES)
+                placements[at(event)] = placement(tree, label, score)
+            code = insert(tree, label, score, weight)
+        else:
+            code = remove(tree, label, score, weight)
+        if code != DONE:
+            return code
+        course[0] = event + 1
+
+
+ASK_AUC, ASK_TPR, ASK_FPR, ASK_COST, ASK_AUM, ASK_KS, ASK_REBUILD = range(7)
+
+
+@entry
+def answer(tree: Forest, question: int, values: Any, out: Any) -> int:
+    """Answer one question for each value; DONE, or what is needed first."""
+    code = refresh(tree, MASSES if question == ASK_REBUILD else FRESH)
+    if code != DONE:
+        return code
+    state = tree.state[0]
+    run = root_run(tree)
+    if question == ASK_REBUILD:
+        out[0] = 1.0 if wants_rebuild(tree) else 0.0
+        return DONE
+    top = common_exponent(tree)
+    scale_n = times_power(1.0, state.exponent[0] - top)
+    scale_p = times_power(1.0, state.exponent[1] - top)
+    if question == ASK_AUC:
+        out[0] = min(1.0, run.pairs / run.mass[0] / run.mass[1])
+    elif question == ASK_KS:
+        out[0], out[1], _ = kolmogorov_smirnov(tree)
+    elif question == ASK_AUM:
+        area, power = area_under_min(tree, scale_n, scale_p)
+        out[0] = times_power(area, top + power)
+    else:
+        for i in range(len(values)):
+            if question == ASK_COST:
+                out[i], _ = cost_threshold(tree, values[i], scale_n, scale_p)
+            else:
+                out[i], _ = point_of_roc(tree, values[i], whole(1) if question == ASK_FPR else whole(0))
+    return DONE
+
+
+@entry
+def place_scores(tree: Forest, labels: Any, scores: Any, out: Any) -> int:
+    """Fill the placement of each event among those held; DONE."""
+    refresh(tree, MASSES)
+    for i in range(len(scores)):
+        out[i] = placement(tree, whole(labels[i]), scores[i] + 0.0)
+    return DONE
+
+
+@entry
+def sum_below(tree: Forest, scores: Any, out: Any) -> int:
+    """Fill the masses held of negatives and positives strictly below each score; DONE."""
+    refresh(tree, MASSES)
+    for i in range(len(scores)):
+        below_n, below_p, _, _, _ = masses_around(tree, scores[i] + 0.0)
+        out[i, 0] = below_n
+        out[i, 1] = below_p
+    return DONE
+
+
+@entry
+def reach_positives(tree: Forest, masses: Any, from_above: bool, strictly: bool, out: Any) -> int:
+    """Fill the first score at which the positives reach each mass held; DONE."""
+    refresh(tree, MASSES)
+    for i in range(len(masses)):
+        out[i] = score_at_positives(tree, masses[i], from_above, strictly)
+    return DONE
+
+
+@entry
+def find_mass_crossing(tree: Forest, label: int, mass: float, out: Any) -> int:
+    """Write a MassCrossing of masses held (see `crossing_of_class`); DONE."""
+    refresh(tree, MASSES)
+    crossing_of_class(tree, label, mass, out)
+    return DONE
+
+
+@entry
+def sum_all(tree: Forest) -> int:
+    """Bring everything up to date; DONE, or what is needed first."""
+    return refresh(tree, FRESH)

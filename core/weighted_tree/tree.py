@@ -1,0 +1,534 @@
+"""The window in score order with real weights: user weights, and events that fade.
+
+A `WeightedTree` is the multiset of (label, score, weight) of a window. `ScoreTree` counts events, in whole
+numbers; here masses are sums of floats, so everything about a run of entries is summed anew from below
+when it is asked for, and never added to and subtracted from: nothing drifts, whatever came and went.
+With weights of 1 both say the same.
+
+Invariants, each recomputed by `check_invariants()`:
+
+1. Entries ascend by score; equal scores are one entry; an entry has an event, and a class without events
+   there has a mass of exactly 0.
+2. It is a B+-tree: all leaves at one depth, none empty; every leaf, node and tie is in it or free.
+3. What a fresh leaf or node says of its run is what its entries say: masses, pairs, spreads, squares,
+   reaches, hull. A node is never fresher than its children.
+4. The mass of a tied entry lies within `lost` of the sum of its weights; `needs_rebuild` says when
+   that is no longer nothing.
+
+Worst case: an update is O(log k). What is asked after u updates sums u leaves and the nodes above them,
+O(u (32 + log k) + edges of their hulls); a hull of k real weights can have k edges, where unit weights
+allow k^(2/3): no more than a scan, and 1.3 k^(1/3) on smooth curves.
+
+The parts, in the order in which to read them: weighted_tree_layout (the records), _update, _sums, _query,
+_rows, _build. Sources: MATH of the aggregate: DeLong, DeLong & Clarke-Pearson 1988; Chan, Golub & LeVeque
+1983 (sums of squares that merge); Tatti 2021, section 5 (the hull in a tree).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import FloatArray, Int64Array
+from ..errors import InputError
+from ..kernels.records import empty_records, for_kernels
+from ..rows.columns import NUMBER_COLUMNS
+from ..score_tree.inputs import MassCrossing, MissingEventError, as_labels, as_scores
+from ..score_tree.tree import KolmogorovSmirnov
+from ..settings.settings import MEASURES
+from .build import build, group_events, leaves_needed, list_entries, nodes_needed, ties_of
+from .check import check
+from .inputs import as_finite_scores, as_signs, as_weights
+from .layout import ENTRY, ROOM_AHEAD, SLOTS, Forest, empty_forest
+from .room import with_larger_pool, with_more_nodes, with_more_ties
+from .rows import (
+    ASK_AUC,
+    ASK_AUM,
+    ASK_COST,
+    ASK_FPR,
+    ASK_KS,
+    ASK_REBUILD,
+    ASK_TPR,
+    Batch,
+    RowAsk,
+    RowPlan,
+    answer,
+    find_mass_crossing,
+    place_scores,
+    reach_positives,
+    run_batch,
+    sum_all,
+    sum_below,
+)
+from .update import DONE, MISSING, NEEDS_POOL, NEEDS_REBUILD, NEEDS_ROOM, NEEDS_SCALE, NEEDS_TIED, exponent_of
+
+_AUC = MEASURES.index("auc")
+NOTHING = RowAsk(0.0, 0.0, 0.5, 0, 0.0, -1.0, 0)
+_NO_FLOATS: FloatArray = np.empty(0)
+_NO_ROWS = RowPlan(
+    np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64), np.empty((0, 0)), np.empty((0, 0), np.int8)
+)
+
+
+class WeightedEntries(NamedTuple):
+    """Distinct scores, ascending: mass, events and sum of squared weights of each class."""
+
+    scores: FloatArray
+    negatives: FloatArray
+    positives: FloatArray
+    negative_events: Int64Array
+    positive_events: Int64Array
+    negative_squares: FloatArray
+    positive_squares: FloatArray
+
+
+class WeightedHull(NamedTuple):
+    """Edges of the ROC convex hull, lowest scores first: the blocks of the isotonic calibration (PAV).
+
+    An edge begins in the vertex at which `scores` is the threshold (positive means score >= threshold).
+    """
+
+    scores: FloatArray
+    negatives: FloatArray
+    positives: FloatArray
+
+
+class WeightedTree:
+    """The multiset of (label, score, weight) of a window, in score order.
+
+    Weights are finite and above 0, from 1e-300 to 1e300 in one window: each class has a scale of its own.
+
+    >>> tree = WeightedTree([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8], [1.0, 2.0, 1.0, 2.0])
+    >>> tree.auc(), len(tree)
+    (0.875, 4)
+    >>> tree.apply([0], [0.1], [1.0], [-1])
+    >>> tree.auc()
+    0.75
+    """
+
+    def __init__(
+        self,
+        labels: npt.ArrayLike = (),
+        scores: npt.ArrayLike = (),
+        weights: npt.ArrayLike = (),
+    ) -> None:
+        self._forest: Forest
+        self.rebuild(labels, scores, weights)
+
+    @classmethod
+    def from_sorted(cls, entries: WeightedEntries) -> Self:
+        """Build from what `to_sorted` returned. O(k), some 30 ns an entry."""
+        scores = as_finite_scores(entries.scores, len(entries.scores))
+        if (scores[1:] <= scores[:-1]).any():
+            raise InputError("from_sorted: scores are not ascending and distinct; sort and group")
+        columns = [np.asarray(column, np.float64) for column in entries[1:]]
+        if any(column.shape != scores.shape or (column < 0).any() for column in columns):
+            raise InputError(f"from_sorted: give {len(scores)} masses, counts and squares, none below 0")
+        masses, events, squares = columns[:2], columns[2:4], columns[4:]
+        if any(((m > 0) != (e > 0)).any() for m, e in zip(masses, events, strict=True)) or (
+            len(scores) and (events[0] + events[1]).min() < 1
+        ):
+            raise InputError("from_sorted: a mass without events, or events without mass")
+        tree = cls()
+        records = np.zeros(len(scores), ENTRY)
+        records["key"] = scores + 0.0
+        exponents = []
+        for label in (0, 1):
+            exponent = _even_exponent(masses[label])
+            factor = math.ldexp(1.0, -(exponent >> 1))
+            records["mass"][:, label] = masses[label] * factor * factor
+            # twice the factor at a time: squares of weights beyond 1e154 have lost themselves already
+            records["squares"][:, label] = squares[label] * (factor * factor) * (factor * factor)
+            records["events"][:, label] = events[label]
+            exponents.append(exponent)
+        tree._load(for_kernels(records), exponents)
+        return tree
+
+    def to_sorted(self) -> WeightedEntries:
+        """Return the distinct scores, ascending, with masses, events and squares of each class. O(k).
+
+        >>> WeightedTree([1, 1], [0.5, 0.5], [2.0, 1.0]).to_sorted().positives.tolist()
+        [3.0]
+        """
+        records = self.held_entries()
+        columns: list[Any] = []
+        with np.errstate(over="ignore", under="ignore"):
+            for name, power in (("mass", 1), ("events", 0), ("squares", 2)):
+                columns += [
+                    np.ldexp(records[name][:, label], power * self._exponents[label])
+                    if power
+                    else records[name][:, label].copy()
+                    for label in (0, 1)
+                ]
+        return WeightedEntries(records["key"].copy(), *columns)
+
+    def rebuild(self, labels: npt.ArrayLike, scores: npt.ArrayLike, weights: npt.ArrayLike) -> None:
+        """Replace everything by these events, in a scale that suits their weights. O(k log k) to sort."""
+        y = as_labels(labels)
+        s = as_finite_scores(scores, len(y)) + 0.0
+        w = as_weights(weights, len(y))
+        order = np.argsort(s, kind="stable")
+        y, s, w = y[order], s[order], w[order]
+        exponents = [_even_exponent(w[y == label]) for label in (0, 1)]
+        entries = empty_records(max(1, len(y)), ENTRY)
+        factors = [math.ldexp(1.0, -(exponent >> 1)) for exponent in exponents]
+        units = np.zeros(2)
+        count = group_events(y, s, w, factors[0], factors[1], entries, units)
+        self._load(entries[:count], exponents, units)
+
+    def apply(
+        self,
+        labels: npt.ArrayLike,
+        scores: npt.ArrayLike,
+        weights: npt.ArrayLike,
+        signs: npt.ArrayLike,
+        placements: FloatArray | None = None,
+    ) -> None:
+        """Let events enter (sign 1) and leave (-1), in order. O(log k) each, in one compiled call.
+
+        An event leaves with the weight it came with. placements: float64, one an event, filled where one
+        enters with its placement (`placement`) among those before it.
+
+        Raises MissingEventError if one that leaves is not there; the tree then holds what it held.
+        """
+        y = as_labels(labels)
+        s, w = as_finite_scores(scores, len(y)), as_weights(weights, len(y))
+        sign = as_signs(signs, len(y))
+        values = _NO_FLOATS if placements is None else placements
+        if placements is not None and not (
+            placements.shape == y.shape and placements.dtype == np.float64 and placements.flags.writeable
+        ):
+            raise InputError(f"placements: give a float64 array of {len(y)} that can be written")
+        batch = Batch(y, s, w, sign)
+        course = np.zeros(2, np.int64)
+        if self.run(batch, NOTHING, _NO_ROWS, values, course) == MISSING:
+            done = int(course[0])
+            back = Batch(*(np.ascontiguousarray(column[:done][::-1]) for column in batch))
+            self.run(back._replace(signs=-back.signs), NOTHING, _NO_ROWS, _NO_FLOATS, np.zeros(2, np.int64))
+            raise MissingEventError(
+                f"apply: no event of label {y[done]} and score {s[done]} is there to leave (position {done} "
+                "of the batch); nothing was changed"
+            )
+
+    def run(
+        self, batch: Batch, ask: RowAsk, plan: RowPlan, placements: FloatArray, course: Int64Array
+    ) -> int:
+        """Run the batch kernel from where `course` stands, for `WeightedRanking`: arrays are checked.
+
+        Makes room and scale where it is asked to; returns DONE, MISSING or NEEDS_REBUILD.
+        """
+        tries = 0
+        while True:
+            code = run_batch(self._forest, batch, ask, plan, placements, course)
+            if code in (DONE, MISSING, NEEDS_REBUILD):
+                return code
+            tries = tries + 1 if code == NEEDS_POOL else 0
+            if code == NEEDS_SCALE:
+                event = int(course[0])
+                self._rescale(int(batch.labels[event]), int(exponent_of(float(batch.weights[event]))))
+            elif code == NEEDS_ROOM:
+                self._forest = with_more_nodes(self._forest)
+            elif code == NEEDS_TIED:
+                self._forest = with_more_ties(self._forest)
+            elif code == NEEDS_POOL:
+                self._forest = with_larger_pool(self._forest, tries)
+            else:
+                raise RuntimeError(f"run_batch: stopped by {code}; this is a defect of ours")
+
+    def __len__(self) -> int:
+        return int(self._state["events"].sum())
+
+    @property
+    def positives(self) -> float:
+        """Mass of the positives."""
+        return self._mass(1)
+
+    @property
+    def negatives(self) -> float:
+        """Mass of the negatives."""
+        return self._mass(0)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(int(array.nbytes) for array in self._forest)
+
+    @property
+    def needs_rebuild(self) -> bool:
+        """Whether the owner should call `rebuild` with the events it holds.
+
+        True where rounding at a tied entry may have taken more than 1e-13 of its mass, as after a weight
+        1e20 times the others came to the score of others and left; and where the weights that set the scale
+        have gone, so that what remains may have been rounded away.
+        """
+        return bool(self._answers(ASK_REBUILD, [0.0])[0])
+
+    def shift(self, exponent: int) -> None:
+        """Take all weights, those held and those to come, 2^exponent times as large. O(1), exact.
+
+        For inflated weights of fading events, before they overflow: the owner scales its own alike.
+        """
+        for label in (0, 1):
+            if self._state["events"][label]:
+                self._set_exponent(label, self._exponents[label] + exponent)
+
+    def auc(self) -> float | None:
+        """Area under the ROC curve, ties half; None without both classes."""
+        return float(self._answers(ASK_AUC, [0.0])[0]) if self._has_both_classes() else None
+
+    def interval(self, z: float = 1.959963984540054) -> tuple[float, float] | None:
+        """Return DeLong's interval, z standard errors to both sides, by effective sample sizes.
+
+        None without both classes, or where a class has the effective size of one event.
+        """
+        row = self._row(NOTHING._replace(z=z))
+        low, high = float(row[_AUC + 1]), float(row[_AUC + 2])
+        return None if math.isnan(low) else (low, high)
+
+    def hull(self) -> WeightedHull:
+        """Edges of the ROC convex hull, whose slopes are the PAV calibration. O(edges) when fresh.
+
+        >>> WeightedTree([0, 0, 1, 1], [1.0, 1.0, 2.0, 3.0], [1.0, 1.0, 0.5, 2.0]).hull().positives.tolist()
+        [0.0, 2.5]
+        """
+        scores, negatives, positives = self.held_hull()
+        n, p = (np.ldexp(mass, self._exponents[label]) for label, mass in ((0, negatives), (1, positives)))
+        return WeightedHull(scores, n, p)
+
+    def held_hull(self) -> WeightedHull:
+        """Return the same with each class in a scale of its own, which cannot overflow."""
+        self._refresh()
+        run = self._root
+        begin, count = int(run["edges"]), int(run["edge_count"])
+        edges = self._forest.pool[begin : begin + count] if len(self) else self._forest.pool[:0]
+        return WeightedHull(edges["key"].copy(), edges["mass"][:, 0].copy(), edges["mass"][:, 1].copy())
+
+    def in_one_scale(self, negatives: FloatArray, positives: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return masses as they are held, each class in its scale, in the larger of the two scales."""
+        top = max(self._exponents)
+        n, p = (max(exponent - top, -2000) for exponent in self._exponents)
+        with np.errstate(under="ignore"):
+            return np.ldexp(negatives, n), np.ldexp(positives, p)
+
+    def ks(self) -> KolmogorovSmirnov | None:
+        """Return the greatest TPR - FPR and its threshold; None without both classes.
+
+        >>> WeightedTree([0, 0, 1, 1], [1.0, 1.0, 2.0, 3.0], [1.0, 1.0, 0.5, 2.0]).ks()
+        KolmogorovSmirnov(value=1.0, threshold=2.0)
+        """
+        if not self._has_both_classes():
+            return None
+        value, threshold = self._answers(ASK_KS, [0.0, 0.0])
+        return KolmogorovSmirnov(float(value), float(threshold))
+
+    def tpr_at_fpr(self, fpr: float) -> float | None:
+        """TPR at a FPR: linear between ROC points, upper end of a vertical step. O(log k)."""
+        return self._share(ASK_TPR, "fpr", fpr)
+
+    def fpr_at_tpr(self, tpr: float) -> float | None:
+        """FPR at a TPR: linear between ROC points, left end of a horizontal step. O(log k)."""
+        return self._share(ASK_FPR, "tpr", tpr)
+
+    def cost_threshold(self, cost: float) -> float | None:
+        """Return the smallest score whose PAV value is at least the cost of a false positive, else +inf."""
+        if not 0.0 < cost < 1.0:
+            raise InputError(f"cost: {cost}; give a cost of a false positive between 0 and 1")
+        return float(self._answers(ASK_COST, [cost])[0]) if self._has_both_classes() else None
+
+    def calibrated(self, scores: npt.ArrayLike) -> FloatArray:
+        """Calibrated probability of each score: the PAV value of the largest held score not above it.
+
+        Below the smallest: the first block's; NaN in an empty tree.
+
+        >>> WeightedTree([0, 1], [1.0, 1.0], [3.0, 1.0]).calibrated([0.0, 2.0]).tolist()
+        [0.25, 0.25]
+        """
+        s = as_scores(scores)
+        hull = self.held_hull()
+        if not len(hull.scores):
+            return np.full(len(s), np.nan)
+        n, p = self.in_one_scale(hull.negatives, hull.positives)
+        block = np.maximum(np.searchsorted(hull.scores, s, "right") - 1, 0)
+        values: FloatArray = (p / (n + p))[block]
+        return values
+
+    def placement(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> FloatArray:
+        """Share of the other class that each event is on the right side of, ties half.
+
+        For a positive the negatives below it, for a negative the positives above it; NaN where the
+        other class is empty. Its weighted mean is the AUC. O(log k) each.
+        """
+        y = as_labels(labels)
+        s = as_finite_scores(scores, len(y))
+        out = np.empty(len(y))
+        place_scores(self._forest, y, s, out)
+        return out
+
+    def aum(self) -> float | None:
+        """Area under min(FP, FN) over thresholds, in mass times score; None without both classes."""
+        return float(self._answers(ASK_AUM, [0.0])[0]) if self._has_both_classes() else None
+
+    def masses_below(self, score: float) -> tuple[float, float]:
+        """Return the masses of (negatives, positives) strictly below a score. O(log k)."""
+        out = np.empty((1, 2))
+        sum_below(self._forest, as_finite_scores([score], 1), out)
+        n, p = (float(np.ldexp(out[0, label], self._exponents[label])) for label in (0, 1))
+        return n, p
+
+    def score_at_positive_mass(
+        self, mass: float, *, from_above: bool = False, strictly: bool = False
+    ) -> float | None:
+        """Return the smallest score of a positive with positives of at least this mass at or below it.
+
+        from_above: the largest, with as much at or above it. strictly: more than this mass. None where
+        there is not as much. O(log k).
+
+        >>> tree = WeightedTree([1, 1, 1], [1.0, 2.0, 3.0], [1.0, 2.0, 4.0])
+        >>> tree.score_at_positive_mass(3.0), tree.score_at_positive_mass(3.0, strictly=True)
+        (2.0, 3.0)
+        >>> tree.score_at_positive_mass(5.0, from_above=True)
+        2.0
+        """
+        held = np.ldexp(np.array([mass], np.float64), -self._exponents[1])
+        out = np.empty(1)
+        reach_positives(self._forest, held, from_above, strictly, out)
+        return None if math.isnan(out[0]) else float(out[0])
+
+    def make_room(self) -> None:
+        """Bring the hulls close together, with room to grow: what is done when they have none."""
+        self._forest = with_larger_pool(self._forest, 1)
+
+    def crossing(self, label: int, mass: float) -> MassCrossing | None:
+        """Find the highest score s such that events of `label` with a score >= s have more than `mass`.
+
+        None if all have no more. O(log k). See `threshold_queries`.
+
+        >>> WeightedTree([1, 0, 1], [1.0, 2.0, 3.0], [1.0, 2.0, 4.0]).crossing(1, 4.0)
+        MassCrossing(score=1.0, own_above=4.0, other_above=2.0, own=1.0, other=0.0)
+        """
+        exponents = np.array([self._exponents[label], self._exponents[1 - label]] * 2)
+        out = np.empty(5)
+        find_mass_crossing(self._forest, int(label), float(np.ldexp(mass, -self._exponents[label])), out)
+        if math.isnan(out[0]):
+            return None
+        own_above, other_above, own, other = np.ldexp(out[1:], exponents).tolist()
+        return MassCrossing(float(out[0]), own_above, other_above, own, other)
+
+    def check_invariants(self) -> None:
+        """Recompute everything slowly; an AssertionError names the first claim that fails."""
+        check(self._forest)
+
+    @property
+    def _state(self) -> Any:
+        return self._forest.state[0]
+
+    @property
+    def _exponents(self) -> tuple[int, int]:
+        negative, positive = self._state["exponent"]
+        return int(negative), int(positive)
+
+    @property
+    def is_built(self) -> bool:
+        """Whether no event came or went since the tree was built of its events: it has no history."""
+        return int(self._state["changes"]) == 0
+
+    @property
+    def _root(self) -> Any:
+        runs = self._forest.node_runs if self._state["height"] else self._forest.leaf_runs
+        return runs[int(self._state["root"])]
+
+    @property
+    def exponents(self) -> tuple[int, int]:
+        """Powers of two by which the masses held of negatives and of positives are smaller."""
+        return self._exponents
+
+    def _has_both_classes(self) -> bool:
+        return bool((self._state["events"] > 0).all())
+
+    def _mass(self, label: int) -> float:
+        self._refresh()
+        return float(np.ldexp(self._root["mass"][label], self._exponents[label]))
+
+    def _refresh(self) -> None:
+        tries = 0
+        while sum_all(self._forest) != DONE:
+            tries += 1
+            self._forest = with_larger_pool(self._forest, tries)
+
+    def _answers(self, question: int, values: list[float]) -> FloatArray:
+        given = np.array(values, np.float64)
+        out = np.empty(len(given))
+        tries = 0
+        while answer(self._forest, question, given, out) != DONE:
+            tries += 1
+            self._forest = with_larger_pool(self._forest, tries)
+        return out
+
+    def _share(self, question: int, name: str, share: float) -> float | None:
+        if not 0.0 <= share <= 1.0:
+            raise InputError(f"{name}: {share}; give a share from 0 to 1")
+        return float(self._answers(question, [share])[0]) if self._has_both_classes() else None
+
+    def _row(self, ask: RowAsk) -> FloatArray:
+        """Return the measures of one row, as far as they are not null for want of a rebuild."""
+        numbers = np.full((1, len(NUMBER_COLUMNS)), np.nan)
+        plan = RowPlan(
+            np.zeros(1, np.int64), np.ones(1), np.zeros(1, np.int64), numbers,
+            np.zeros((1, len(MEASURES)), np.int8),
+        )  # fmt: skip
+        nothing = Batch(np.empty(0, np.int8), np.empty(0), np.empty(0), np.empty(0, np.int8))
+        changes = int(self._state["changes"])
+        self._state["changes"] = 0  # nobody has the events: what rounding may have decided, it does
+        self.run(nothing, ask, plan, _NO_FLOATS, np.zeros(2, np.int64))
+        self._state["changes"] = changes
+        measures: FloatArray = numbers[0, len(NUMBER_COLUMNS) - len(MEASURES) :]
+        return measures
+
+    def held_entries(self) -> Any:
+        """Return all entries as records of ENTRY, masses in the scale they are held in. O(k)."""
+        entries = empty_records(max(1, int(self._state["entries"])), ENTRY)
+        return entries[: list_entries(self._forest, entries)]
+
+    def _set_exponent(self, label: int, exponent: int) -> None:
+        self._state["exponent"][label] = exponent
+        self._state["factor"][label] = math.ldexp(1.0, -(exponent >> 1))
+
+    def _load(self, entries: Any, exponents: list[int], units: FloatArray | None = None) -> None:
+        """Make all arrays anew and fill them; units as `group_events` finds them."""
+        count = len(entries)
+        leaves = leaves_needed(count) * 5 // 4 + 4
+        nodes = nodes_needed(leaves) + ROOM_AHEAD
+        forest = empty_forest(leaves, nodes, ties_of(entries) * 5 // 4 + 8, 8 * leaves, 4 * SLOTS)
+        build(forest, entries, np.empty(leaves, np.int64), np.empty(leaves))
+        self._forest = forest
+        for label in (0, 1):
+            self._set_exponent(label, exponents[label])
+            self._state["unit"][label] = 0.0 if units is None else units[label]
+
+    def _rescale(self, label: int, exponent: int) -> None:
+        """Hold one class in another scale, for a weight beyond the present one. O(k)."""
+        entries = self.held_entries()
+        down = max(self._exponents[label] - exponent, -2000)
+        with np.errstate(under="ignore"):
+            for name, power in (
+                ("mass", 1), ("rest", 1), ("lost", 1), ("squares", 2), ("squares_rest", 2)
+            ):  # fmt: skip
+                entries[name][:, label] = np.ldexp(entries[name][:, label], power * down)
+        held = entries["events"][:, label] > 0
+        entries["mass"][held, label] = np.maximum(entries["mass"][held, label], 5e-324)
+        exponents, old = list(self._exponents), self._state
+        exponents[label] = exponent
+        self._load(entries, exponents)
+        self._state["changes"], self._state["spoiled"] = old["changes"], old["spoiled"]
+        for name, power in (("lost", 1), ("lost_squares", 2), ("unit", 1)):
+            for c in (0, 1):
+                lost = float(old[name][c])
+                self._state[name][c] = math.ldexp(lost, power * down) if c == label else lost
+
+
+def _even_exponent(weights: FloatArray) -> int:
+    """Return the exponent that brings the largest of these weights into [1, 4); 0 if there is none."""
+    return int(exponent_of(float(weights.max()))) if len(weights) and weights.max() > 0.0 else 0

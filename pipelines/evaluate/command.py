@@ -1,0 +1,217 @@
+"""`rocsteady evaluate`: options in, a job that can run, and its run, on Beam or as it comes.
+
+Everything that can be found wrong is found before the job starts (exit status 2).
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from apache_beam.options.pipeline_options import StandardOptions
+
+from ...core.errors import ConfigError
+from ...core.process.console import ConsoleFormatter
+from ...core.settings.settings import TableSettings
+from ...core.shard.protocol import DEFAULT_CACHE_BYTES
+from ...runners.preflight import problem
+from ...runners.presets import Runner
+from ...transforms.events.fields import EventFields
+from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
+from ...transforms.sources.files.listing import check_columns
+from ..outputs import check_csv_safe, check_outputs, is_text
+from .alerts import alerts_of
+from .exit_status import parse_fail_rule, status_of
+from .job import Evaluation, Output, Streams
+from .live import (
+    LiveSource,
+    evaluate_live,
+    in_order_of_a_stream,
+    live_source,
+    on_a_stream,
+    refuse_outputs_in,
+)
+from .on_beam import evaluate_and_report
+from .options import fields_of, join_of, runner_of, sources_of, table_of, timing_of, whole_number
+from .prometheus import served
+from .runner_log import RunnerLog
+from .savepoint import check_savepoint
+from .streams import Topics, followed_on, refuse_outputs_to, streams_of, topics_of
+from .summary import goes_on
+from .take_up import state_taken_up
+
+
+def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+    """Run the command with parsed options; the rest of the words are Beam's."""
+    job, live = _planned(options, beam_flags)
+    with (
+        served(options.prometheus, whole_number("--prometheus-models", options.prometheus_models, 0)),
+        state_taken_up(job, options) as whole,
+    ):
+        if live is not None:
+            return evaluate_live(whole, live)
+        return _evaluate_on_beam(whole)
+
+
+def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> tuple[Evaluation, LiveSource | None]:
+    """Return the job that is asked for, and what it reads if it runs without Beam; all of it checked."""
+    for option, text in (("--model-name", options.model_name), ("--title", options.title)):
+        if not is_text(text or ""):
+            raise ConfigError(f"{option} {text!a} is not UTF-8; give another")
+    fields = fields_of(options)
+    settings = table_of(options, fields)
+    cache_bytes = DEFAULT_CACHE_BYTES
+    if options.cache_bytes is not None:
+        cache_bytes = whole_number("--cache-bytes", options.cache_bytes, 0)
+    runner = runner_of(options, beam_flags)
+    _refuse_report(options, runner)
+    topics = topics_of(options)
+    live = live_source(options, beam_flags) if topics is None else None
+    of_files = topics is None and live is None
+    followed = None
+    if live is not None and options.runner != "local":
+        followed, live = live, None
+    job = _asked(options, fields, settings, cache_bytes, runner, of_files=of_files)
+    if live is None:
+        _refuse_report_of_stream(job)
+    if topics is not None:
+        refuse_outputs_to(topics, job.outputs())
+    _check_files(job)
+    job = replace(job, timing=timing_of(options, job.settings.evaluator))
+    if options.prometheus is not None and live is None and not runner.in_process:
+        raise ConfigError(
+            f"--prometheus {options.prometheus} shows the counters of this process, and runner "
+            f"{options.runner!r} works in others; fetch Beam's metrics from it, or leave it out"
+        )
+    if topics is not None:
+        return _on_topics(job, topics, options)
+    if followed is not None:
+        job = in_order_of_a_stream(job)
+        refuse_outputs_in(followed.folder or "", job)
+        streams = followed_on(runner, followed.folder or "", job.fields, job.settings, job.timing)
+        return _on_streams(job, streams.asked_by(options.control), options), None
+    return (job if live is None else on_a_stream(job)), live
+
+
+def _refuse_report(options: argparse.Namespace, runner: Runner) -> None:
+    """Raise ConfigError for a title without a report, or a report without the files that it is made of."""
+    if options.title is not None and options.report is None:
+        raise ConfigError(
+            f"--title {options.title!r} stands above a report; name its file with --report PATH"
+        )
+    if options.report is not None and not runner.here:
+        raise ConfigError(
+            f"--report {options.report}: runner {options.runner!r} writes its files elsewhere; make the page "
+            "from the rows, with rocsteady report"
+        )
+
+
+def _asked(
+    options: argparse.Namespace,
+    fields: EventFields,
+    settings: TableSettings,
+    cache_bytes: int,
+    runner: Runner,
+    *,
+    of_files: bool,
+) -> Evaluation:
+    """Return the job without its timing, and without its streams if it is not of files."""
+    alerts = alerts_of(options, settings.evaluator, fields, runner.here)
+    sources = sources_of(options.sources) if of_files else ()
+    join = join_of(options, fields, settings)
+    if join is not None:  # which tells predictions that came again by their own times
+        settings = replace(settings, deduplicate=None)
+    sinks = SinkOptions(tuple(options.kafka_option), options.parts, options.csv_safe)
+    fail_if = tuple(map(parse_fail_rule, options.fail_if))
+    return Evaluation(
+        sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
+        options.report, options.title, join=join, alerts=alerts, sinks=sinks, fail_if=fail_if,
+    )  # fmt: skip
+
+
+def _refuse_report_of_stream(job: Evaluation) -> None:
+    """Raise ConfigError for a report about rows that the job cannot read again."""
+    if job.report is not None and is_streamed(job.output):
+        raise ConfigError(
+            f"--report {job.report}: the rows go to {job.output}, where they cannot be read again by "
+            "this job; make the page from them, with rocsteady rows and rocsteady report"
+        )
+
+
+def _check_files(job: Evaluation) -> None:
+    """See that outputs can be written and are no inputs, and that inputs have the columns."""
+    labels = () if job.join is None else job.join.labels
+    check_csv_safe(job.sinks.csv_safe, [output.path for output in job.outputs()])
+    check_outputs(
+        [(*output, _check_of(output, job.sinks)) for output in job.outputs()], (*job.sources, *labels)
+    )
+    check_columns(job.sources, job.fields, "event" if job.join is None else "prediction")
+    if job.join is not None:
+        check_columns(labels, replace(job.fields, time=job.join.label_time), "label")
+
+
+def _check_of(output: Output, sinks: SinkOptions) -> Callable[[str], None]:
+    """Return what sees whether an output can be written."""
+    if output.content == "report":
+        from ..report.report import check_report_path
+
+        return check_report_path
+    return lambda path: check_sink(path, sinks, f"{output.option} {path}")
+
+
+def _on_topics(
+    job: Evaluation, topics: Topics, options: argparse.Namespace
+) -> tuple[Evaluation, LiveSource | None]:
+    """Return the job with the topics that it reads, and a source of nothing else if it runs without Beam."""
+    if topics.until is None:
+        job = in_order_of_a_stream(job)
+    streams = streams_of(topics, job.runner, job.fields, job.settings, job.timing, job.join)
+    streams = streams.asked_by(options.control)
+    if streams.way == "live":
+        return on_a_stream(replace(job, streams=streams)), LiveSource()
+    return _on_streams(job, streams, options), None
+
+
+def _on_streams(job: Evaluation, streams: Streams, options: argparse.Namespace) -> Evaluation:
+    """Return the job with streams that its runner reads."""
+    _refuse_states(options, streams)
+    job = replace(job, streams=streams)
+    if not streams.is_bounded:
+        _refuse_files(job)
+        job.runner.options.view_as(StandardOptions).streaming = True
+    return job
+
+
+def _refuse_states(options: argparse.Namespace, streams: Streams) -> None:
+    """Raise ConfigError for a state that is wanted at an end that never comes."""
+    if options.export_state is not None and not streams.is_bounded:
+        raise ConfigError(
+            f"--export-state {options.export_state}: on runner {options.runner} the job goes on for ever; "
+            "give it --control FILE, and ask with rocsteady state export"
+        )
+
+
+def _refuse_files(job: Evaluation) -> None:
+    """Raise ConfigError where a job that never ends would write a file that is there at its end."""
+    for option, path, _ in job.outputs():
+        if not is_streamed(path):
+            raise ConfigError(
+                f"{option} {path}: it would be there at the end of a stream, which has none; write to a "
+                "folder, such as rows/, or to a topic, or read a topic up to --until latest"
+            )
+
+
+def _evaluate_on_beam(job: Evaluation) -> int:
+    """Run a job on its runner, if that has what it needs."""
+    if (missing := problem(job.runner)) is not None:
+        raise ConfigError(f"runner {job.runner.name}: {missing}")
+    check_savepoint(job)
+    if not job.runner.here:  # its runner's words, all of them, but the same ones rarely
+        handler = logging.StreamHandler()
+        handler.setFormatter(ConsoleFormatter())
+        handler.addFilter(RunnerLog())
+        logging.getLogger().handlers[:] = [handler]
+    outcome = evaluate_and_report(job)
+    return status_of(outcome.counts, job.fail_if, goes_on=goes_on(job))

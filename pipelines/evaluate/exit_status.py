@@ -1,0 +1,134 @@
+"""The exit status of a job that ran to its end: 0, or 3 where nothing was evaluated, or 4 by `--fail-if`.
+
+A script sees from the status alone whether rows can be trusted:
+0  events were applied, or the input has no records
+3  records came, and none of them was applied
+4  events were applied, and a rule of `--fail-if` holds for the counters of the job
+
+Outputs are written in all three cases.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from ...core.errors import ConfigError
+from ...core.process.console import say
+from ...core.process.near_names import near_names
+from ...transforms.beam.metrics import COUNTERS
+
+NOTHING_APPLIED = 3
+RULE_HOLDS = 4
+
+_COMPARES: dict[str, Callable[[Decimal, Decimal], bool]] = {
+    ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le,
+}  # fmt: skip
+
+_RULE = re.compile(r"\s*([a-z_ ]*[a-z_])\s*(>=|<=|>|<)\s*(\d+(?:\.\d+)?)\s*(%?)\s*", re.IGNORECASE)
+
+_WORDS = {
+    "read": "events_read",
+    "applied": "events_applied",
+    "invalid": "dead_letters",
+    "duplicates": "duplicate",
+    "rows": "rows_written",
+}
+"""Words of the summary line, or of dead letters, for counters with other names."""
+
+_SHARES = frozenset(
+    (
+        "events_applied", "dead_letters", "late", "duplicate", "unmatched", "events_tied", "labels_used",
+        "labels_invalid", "labels_late", "labels_duplicate", "labels_second", "labels_unmatched",
+    )
+)  # fmt: skip
+"""Counters that can be a percentage: each counts a record at most once."""
+
+
+class FailRule(NamedTuple):
+    """A comparison of a counter with a number; the job fails where it holds.
+
+    percent  the number is of 100 events that were read, or of 100 labels for the counters of labels
+    """
+
+    text: str
+    counter: str
+    compare: str
+    number: Decimal
+    percent: bool
+
+    @property
+    def _whole(self) -> str:
+        return "labels_read" if self.counter.startswith("labels") else "events_read"
+
+    def holds(self, counts: Mapping[str, int]) -> bool:
+        """Tell whether the rule holds, exactly. A percentage of no records does not."""
+        count, limit = Decimal(counts.get(self.counter, 0)), self.number
+        if self.percent:
+            whole = counts.get(self._whole, 0)
+            if not whole:
+                return False
+            count, limit = count * 100, limit * whole
+        return _COMPARES[self.compare](count, limit)
+
+    def said(self, counts: Mapping[str, int]) -> str:
+        """Say what the rule compared."""
+        count, whole = counts.get(self.counter, 0), counts.get(self._whole, 0)
+        told = f"{self.counter} is {count:,}"
+        if self.percent:
+            told += f" of {whole:,} {self._whole.replace('_', ' ')}, which is {100 * count / whole:.3g}%"
+        return f"--fail-if {self.text!r}: {told}"
+
+
+def parse_fail_rule(text: str) -> FailRule:
+    """Read a rule, such as "dead_letters > 1%". Raises ConfigError.
+
+    >>> rule = parse_fail_rule("dead letters > 1%")
+    >>> rule.counter, rule.holds({"events_read": 200, "dead_letters": 2}), rule.holds({"dead_letters": 3})
+    ('dead_letters', False, False)
+    """
+    found = _RULE.fullmatch(text)
+    if found is None:
+        raise ConfigError(
+            f"--fail-if {text!r}: give COUNTER > NUMBER, or >=, < or <=, or a percentage, such as "
+            f"'dead_letters > 1%'; there are the counters {', '.join(COUNTERS)}"
+        )
+    word = "_".join(found[1].lower().split())
+    counter = _WORDS.get(word, word)
+    if counter not in COUNTERS:
+        near = near_names(word, [*COUNTERS, *_WORDS])
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ConfigError(f"--fail-if {text!r}: {hint}There are the counters {', '.join(COUNTERS)}")
+    if found[4] and counter not in _SHARES:
+        raise ConfigError(
+            f"--fail-if {text!r}: {counter} is no share of the records that are read; give a number without %"
+        )
+    return FailRule(text, counter, found[2], Decimal(found[3]), bool(found[4]))
+
+
+def status_of(
+    counts: Mapping[str, int],
+    rules: Sequence[FailRule],
+    applied: str = "events_applied",
+    *,
+    goes_on: bool = False,
+) -> int:
+    """Return the exit status of a job by its counters, and say on stderr why it is not 0.
+
+    applied  the counter of what the job does with an event: "events_applied", "instances_tested"
+    goes_on  the job was stopped, not ended: records may wait in its state
+    Records that are kept in an export (`events_kept`, `labels_kept`) are neither applied nor lost.
+    """
+    came = counts.get("events_read", 0) + counts.get("labels_read", 0)
+    waits = counts.get("events_kept", 0) + counts.get("labels_kept", 0)
+    if came and not waits and not goes_on and not counts.get(applied, 0):
+        status, why = NOTHING_APPLIED, [f"nothing was evaluated, as of {came:,} records none was applied"]
+    else:
+        status, why = RULE_HOLDS, []
+    why = [*(rule.said(counts) for rule in rules if rule.holds(counts)), *why]
+    for reason in why:
+        say(f"{reason}; the exit status is {status}")
+    return status if why else 0

@@ -1,0 +1,109 @@
+"""`--prometheus`: the counters of this process for a monitoring server to fetch, while a job runs.
+
+They are made when they are fetched, and cost the job nothing between. docs/metrics.md is their list.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...core.errors import ConfigError, InputError, MissingPackageError
+from ...core.version import __version__
+from ...transforms.beam import metrics
+
+PREFIX = "rocsteady_"
+
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*):(\d{1,5})")
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Read host:port, or :port for this machine alone. Raises ConfigError.
+
+    >>> parse_address(":9100"), parse_address("0.0.0.0:9100")
+    (('127.0.0.1', 9100), ('0.0.0.0', 9100))
+    """
+    found = _ADDRESS.fullmatch(text)
+    if found is None or int(found[2]) > 65_535:
+        raise ConfigError(
+            f"--prometheus {text!r}: give :port or host:port, such as :9100 for this machine alone"
+        )
+    return found[1].strip("[]") or "127.0.0.1", int(found[2])
+
+
+@contextmanager
+def served(address: str | None, models: int) -> Iterator[int | None]:
+    """Let the counters be fetched from an address while the block runs; yield the port.
+
+    models  of so many models the newest row is shown, those that came first
+    Raises ConfigError, InputError where the address cannot be had, MissingPackageError without
+    prometheus-client. Without an address nothing is served.
+    """
+    if address is None:
+        yield None
+        return
+    try:
+        from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+    except ImportError:
+        raise MissingPackageError(
+            "--prometheus needs the package prometheus-client, which is not installed here; run: "
+            "pip install 'rocsteady[prometheus]'"
+        ) from None
+    host, port = parse_address(address)
+    registry = CollectorRegistry()
+    registry.register(_Collected())
+    ProcessCollector(registry=registry)
+    metrics.reset(models)
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except OSError as error:
+        raise InputError(
+            f"--prometheus {address}: nothing can listen there ({error.strerror or error}); name another "
+            "port, or end what has it"
+        ) from None
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+        metrics.reset()
+
+
+class _Collected:
+    """What is fetched, as prometheus-client takes it."""
+
+    def collect(self) -> Iterator[Any]:
+        """Yield every metric with its help."""
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
+
+        info = InfoMetricFamily(PREFIX + "build", "The version of rocsteady.")
+        info.add_metric([], {"version": __version__})
+        yield info
+        totals = metrics.totals()
+        for name, told in metrics.COUNTERS.items():
+            yield CounterMetricFamily(PREFIX + name, told, totals[name])
+        held = metrics.gauges()
+        for name, told in metrics.GAUGES.items():
+            yield GaugeMetricFamily(PREFIX + name, told, held[name])
+        newest, beyond = metrics.newest()
+        for name, told in metrics.NEWEST_COLUMNS.items():
+            family = GaugeMetricFamily(PREFIX + "model_" + name, told, labels=["model"])
+            for model, numbers in newest.items():
+                family.add_metric([model], numbers[name])
+            yield family
+        yield CounterMetricFamily(
+            PREFIX + "rows_of_models_not_shown",
+            "Rows of models that are not among the model_ gauges: there are more than --prometheus-models.",
+            beyond,
+        )
+        moment = metrics.newest_event()
+        lag = GaugeMetricFamily(
+            PREFIX + "event_lag_seconds", "The clock on the wall minus the greatest event time read."
+        )
+        if moment is not None:
+            lag.add_metric([], time.time() - moment)
+        yield lag

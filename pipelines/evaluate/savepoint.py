@@ -1,0 +1,96 @@
+"""What a savepoint of Flink says of the settings of the job that made it, before another job resumes from it.
+
+A worker refuses a state of other settings, but only when the first event comes to a shard: minutes after the
+start. The settings stand at the head of every stored snapshot, and Flink writes the values of its state as
+they are, in its own ("canonical") format. So the files of a savepoint are searched for such a head, which a
+hash in it confirms. Where none is found (RocksDB's "native" format is compressed; the storage cannot be read
+from here; too little had come for a snapshot), the worker still refuses.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+from ...core.encoding.frames import HEAD_BYTES
+from ...core.errors import InputError, OtherConfigurationError, check_settings
+from ...core.evaluator import snapshot
+from ...core.join import state as label_join_state
+from ...core.settings.settings import ADDED_SINCE, TableSettings
+from .job import Evaluation
+
+_MOST_BYTES = 256 << 20
+"""Read of a savepoint, at the most; each shard has the settings, so they come early."""
+
+_CHUNK = 4 << 20
+_HEAD = re.compile(re.escape(snapshot.MAGIC) + b"|" + re.escape(label_join_state.MAGIC))
+_LONGEST = 1 << 16
+"""Bytes of settings in words, at the most."""
+
+
+def check_savepoint(job: Evaluation) -> None:
+    """Raise InputError where a job is to resume from a savepoint of a job with other settings."""
+    path = job.runner.options.get_all_options(retain_unknown_options=True).get("savepoint_path")
+    if not path:
+        return
+    wanted: dict[str, dict[str, Any]] = {"evaluators": ADDED_SINCE | job.settings.meaning()}
+    if job.join is not None:
+        wanted["join"] = job.join.settings.meaning()
+    for step, there in _settings_in(str(path)):
+        here = wanted.pop(step, None)
+        if here is None:
+            continue
+        try:
+            check_settings(here, there)
+        except OtherConfigurationError as other:
+            raise InputError(
+                f"--savepoint_path {path}: {other}. With --control on the old job, rocsteady state export "
+                "and then --import-state take the state to settings that may change (docs/state.md)"
+            ) from None
+        if not wanted:
+            return
+
+
+def _settings_in(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (step, settings) of the stored states that are found in the files of a savepoint."""
+    folder = urlsplit(path).path if urlsplit(path).scheme == "file" else path
+    left = _MOST_BYTES
+    with suppress(Exception):  # each file system of Beam has its own errors
+        files = FileSystems.match([f"{folder.rstrip('/')}/*"])[0].metadata_list
+        for file in sorted(files, key=lambda file: int(file.size_in_bytes)):
+            with FileSystems.open(file.path, compression_type=CompressionTypes.UNCOMPRESSED) as content:
+                before = b""
+                while left > 0 and (chunk := content.read(_CHUNK)):
+                    left -= len(chunk)
+                    data = before + chunk
+                    yield from _heads(data)
+                    before = data[-_LONGEST:]
+
+
+def _heads(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+    for found in _HEAD.finditer(data):
+        with suppress(ValueError, KeyError, TypeError, struct.error):
+            if found[0] == snapshot.MAGIC:
+                _, version, reserved, fingerprint, _, _ = snapshot._HEAD.unpack_from(data, found.start())
+                settings = TableSettings.from_json(_text(data, found.start() + snapshot._HEAD.size))
+                if not reserved and version <= snapshot.VERSION and settings.fingerprint() == fingerprint:
+                    yield "evaluators", ADDED_SINCE | settings.meaning()
+            else:
+                said = json.loads(_text(data, found.start() + HEAD_BYTES))
+                if isinstance(said, dict) and "evaluator_shards" in said:
+                    yield "join", said
+
+
+def _text(data: bytes, at: int) -> str:
+    (length,) = struct.unpack_from("<I", data, at)
+    if length > _LONGEST or at + 4 + length > len(data):
+        raise ValueError("no settings stand here")
+    return data[at + 4 : at + 4 + length].decode()

@@ -1,0 +1,396 @@
+"""What a person sees while a job runs, and what it came to: both on stderr, so that stdout stays data."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from numba.core import event
+
+from ...core.events.reasons import Reason
+from ...core.events.times import PER_SECOND, SMALL
+from ...core.process.console import redraw, say, say_below
+from ...core.settings.windows import duration_text
+from ...transforms.beam import progress
+from ...transforms.events import time_doubts
+from .alerts import said as alerts_said
+
+if TYPE_CHECKING:
+    from ...transforms.events.fields import EventFields
+    from .job import Evaluation, Outcome
+
+_SECONDS_BETWEEN = {True: 0.2, False: 10.0}
+"""A terminal's line is redrawn; in a log every line stays, so there are few of them."""
+
+_REASONS_SHOWN = 10
+_FEW_EVENTS = 100
+"""With fewer it is no wonder that all scores are on one side of the threshold."""
+_DAY = 86_400
+_COMPILING = (
+    "compiling the kernels for this machine, which takes some 20 seconds; they are kept for the next time"
+)
+_COMPILING_UNSAID_SECONDS = 2.0
+"""A small function or two is compiled on many a run; only all the kernels take so long."""
+
+
+class OnCompilation(event.Listener):
+    """Says once that numba compiles, when it has spent `after` seconds on that.
+
+    Compilations nest, and come one after another: what counts is the time in the outermost of them, summed.
+    """
+
+    def __init__(self, after: float = _COMPILING_UNSAID_SECONDS) -> None:
+        self._left = after
+        self._depth = 0
+        self._started = 0.0
+        self._said = False
+        self._alarm: threading.Timer | None = None
+        self._lock = threading.Lock()
+
+    def on_start(self, event: Any) -> None:  # noqa: ARG002
+        """Begin to count."""
+        with self._lock:
+            self._depth += 1
+            if self._depth > 1 or self._said:
+                return
+            self._started = time.monotonic()
+            self._alarm = threading.Timer(max(self._left, 0.0), self._say)
+            self._alarm.daemon = True
+            self._alarm.start()
+
+    def on_end(self, event: Any) -> None:  # noqa: ARG002
+        """Cease to count."""
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._left -= time.monotonic() - self._started
+                self._silence()
+            due = self._depth == 0 and self._left <= 0
+        if due:
+            self._say()
+
+    def close(self) -> None:
+        """Say nothing from now on."""
+        with self._lock:
+            self._said = True
+            self._silence()
+
+    def _silence(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _say(self) -> None:
+        with self._lock:
+            if self._said:
+                return
+            self._said = True
+            say(_COMPILING)
+
+
+class ProgressLine:
+    """Tells every now and then how far a job is; enabled where its files are read in this process.
+
+    total_bytes, total_files   of the input, to tell the share that was read and that all of it was
+    reports   of so many records, how many reports there will be of folds of learners, if any are trained
+    """
+
+    def __init__(
+        self,
+        enabled: bool,
+        total_bytes: int = 0,
+        total_files: int = 0,
+        reports: Callable[[int], int] | None = None,
+    ) -> None:
+        self._reports = reports
+        self._enabled = enabled
+        self._total_bytes = total_bytes
+        self._total_files = total_files
+        self._terminal = sys.stderr.isatty()
+        self._stop = threading.Event()
+        self._started = time.monotonic()
+        self._thread = threading.Thread(target=self._tell, daemon=True)
+        self._listener = OnCompilation()
+
+    def __enter__(self) -> ProgressLine:
+        progress.reset()
+        time_doubts.reset()
+        event.register("numba:compile", self._listener)  # type: ignore[no-untyped-call]
+        if self._enabled:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        event.unregister("numba:compile", self._listener)  # type: ignore[no-untyped-call]
+        self._listener.close()
+        if self._enabled:
+            self._thread.join()
+        if self._terminal:
+            redraw("")
+
+    def _tell(self) -> None:
+        while not self._stop.wait(_SECONDS_BETWEEN[self._terminal]):
+            line = self._line(progress.read(), time.monotonic() - self._started)
+            if self._terminal:
+                redraw(line)
+            else:
+                say(line)
+
+    def _line(self, read: progress.Progress, seconds: float) -> str:
+        line = f"{_number(read.records, 'event' if self._reports is None else 'instance')} read"
+        if read.files < self._total_files and self._total_bytes:
+            line += f" ({min(read.bytes / self._total_bytes, 1):.0%})"
+        if read.dead_letters:
+            line += f", {_number(read.dead_letters, 'dead letter')}"
+        evaluating = self._total_files and read.files >= self._total_files
+        if self._reports is not None:  # they are made while the last records are handed on
+            evaluating = read.bytes >= self._total_bytes
+        if self._reports is None:
+            return f"{line}{', evaluating' if evaluating else ''}; {seconds:.0f} s"
+        if evaluating and (reports := self._reports(read.records)):
+            line += f", training and testing ({min(read.reports / reports, 1):.0%})"
+        return f"{line}; {seconds:.0f} s"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+_KINDS = (
+    ("dead letter", "dead letters", "dead_letters"),
+    ("late", "late", "late"),
+    ("unmatched", "unmatched", "unmatched"),
+    ("duplicate", "duplicates", "duplicate"),
+    ("kept in the state", "kept in the state", "events_kept"),
+)
+"""What an event can be that was not applied: one, many, and its counter. The first is always said."""
+
+_LABEL_KINDS = (
+    ("unmatched", "unmatched", "labels_unmatched"),
+    ("duplicate", "duplicates", "labels_duplicate"),
+    ("second label", "second labels", "labels_second"),
+    ("dead letter", "dead letters", "labels_invalid"),
+    ("late", "late", "labels_late"),
+    ("kept in the state", "kept in the state", "labels_kept"),
+)
+
+
+def summarise(outcome: Outcome, job: Evaluation) -> None:
+    """Print what became of every event, the counters add up to the input; and what looks like a mistake."""
+    counts, output = outcome.counts, job.output
+    where = "on stdout" if output == "-" else f"in {output}"
+    curves = f", {_number(counts['curves_written'], 'curve')} in {job.curves}" if job.curves else ""
+    report = f", all of it in {job.report}" if job.report else ""
+    say(
+        f"{sum_of_events(counts, 'event' if job.join is None else 'prediction')}; "
+        f"{_number(counts['rows_written'], 'row')} {where}{curves}{report} ({outcome.seconds:.1f} s)"
+    )
+    if job.join is not None:
+        say(sum_of_labels(counts))
+    if job.export is not None:
+        say(
+            f"the state is in {job.export}; the last rows come where a job goes on from it with "
+            f"--import-state {job.export}, and its input ends"
+        )
+    if left := counts["evaluators_retired"]:
+        say(
+            f"silent for longer than --idle-ttl {duration_text(job.settings.idle_ttl or 1)}: "
+            f"{_number(left, 'time')} a model or a slice of one gave a last row and left"
+        )
+    if job.alerts is not None:
+        for line in alerts_said(job.alerts, counts, outcome.messages):
+            (say_below if line.startswith(" ") else say)(line.lstrip(" "))
+    if outcome.letters:
+        _list_letters(outcome, job.dead_letters)
+    if not outcome.restarted and (waits := _waiting(counts, job)):
+        say(f"{_number(waits, 'record')} wait for their turn in the state of the job: a savepoint has them")
+    for warning in warnings_of(outcome, job):
+        say(warning)
+
+
+def sum_of_events(counts: Mapping[str, int], noun: str) -> str:
+    """Say what became of the events (or predictions): a sum that adds up to those that were read."""
+    kinds = [each for place, each in enumerate(_KINDS) if not place or counts.get(each[2], 0)]
+    return _sum(_number(counts.get("events_read", 0), noun), counts, "events_applied", "applied", kinds)
+
+
+def sum_of_labels(counts: Mapping[str, int]) -> str:
+    """Say what became of the labels."""
+    kinds = [each for each in _LABEL_KINDS if counts.get(each[2], 0)]
+    return _sum(_number(counts.get("labels_read", 0), "label"), counts, "labels_used", "used", kinds)
+
+
+def _sum(
+    read: str, counts: Mapping[str, int], first: str, done: str, kinds: Sequence[tuple[str, str, str]]
+) -> str:
+    terms = [f"{counts.get(first, 0):,} {done}"]
+    terms += [f"{(n := counts.get(name, 0)):,} {one if n == 1 else many}" for one, many, name in kinds]
+    before = counts.get(_TAKEN_UP[first], 0)
+    source = f"{read} read" + (f" + {before:,} of the state" if before else "")
+    return f"{source} = {' + '.join(terms)}"
+
+
+_TAKEN_UP = {"events_applied": "events_taken_up", "labels_used": "labels_taken_up"}
+"""The counter of what was read before, and comes with the state."""
+
+
+def _missing(counts: Mapping[str, int], read: str, first: str, kinds: Sequence[tuple[str, str, str]]) -> int:
+    """Return how many of those that were read no counter has."""
+    came = counts.get(read, 0) + counts.get(_TAKEN_UP[first], 0)
+    return came - sum(counts.get(name, 0) for name in (first, *(name for *_, name in kinds)))
+
+
+_SUMS = (
+    ("events_read", "events_applied", _KINDS, "events"),
+    ("labels_read", "labels_used", _LABEL_KINDS, "labels"),
+)
+
+
+def goes_on(job: Evaluation) -> bool:
+    """Tell whether the job was stopped while its streams go on.
+
+    Then counters have gaps: what waits in its state was read, and what a savepoint held was read before.
+    """
+    return job.streams is not None and job.streams.way != "live" and not job.streams.is_bounded
+
+
+def _waiting(counts: Mapping[str, int], job: Evaluation) -> int:
+    """Return how many events and labels wait in the state of a job that was stopped, not ended."""
+    if not goes_on(job):
+        return 0
+    return sum(max(_missing(counts, read, first, kinds), 0) for read, first, kinds, _ in _SUMS)
+
+
+def _gaps(counts: Mapping[str, int], job: Evaluation) -> Iterator[str]:
+    """Yield a sentence for counters that do not add up."""
+    for read, first, kinds, what in _SUMS:
+        missing = _missing(counts, read, first, kinds)
+        if missing and not goes_on(job):
+            yield (
+                f"the counters of {what} do not add up: {missing:+,} of those that were read. A runner that "
+                "tries a bundle again may count it twice; otherwise this is a defect of rocsteady: please "
+                "report it"
+            )
+
+
+def _list_letters(outcome: Outcome, path: str | None) -> None:
+    where = f"in {path}" if path else "kept with --dead-letters PATH"
+    say(f"dead letters, {where}:")
+    for kind, reason, number, position in outcome.letters[:_REASONS_SHOWN]:
+        said = reason if kind == "invalid" else f"{kind}: {reason}"
+        first = f" (the first at position {position:,})" if position >= 0 else ""
+        say_below(f"{number:,} x {said}{first}")
+    if len(outcome.letters) > _REASONS_SHOWN:
+        say_below(f"and {len(outcome.letters) - _REASONS_SHOWN} more reasons")
+
+
+_MANY = 10
+"""Of so many events one that is late, or three that are unmatched, are worth a sentence."""
+
+
+def _losses(outcome: Outcome, job: Evaluation) -> Iterator[str]:
+    """Yield a sentence where so many events are late or unmatched that an option looks wrong."""
+    counts = outcome.counts
+    read, late, unmatched = (counts.get(name, 0) for name in ("events_read", "late", "unmatched"))
+    if read < _FEW_EVENTS:
+        return
+    if late * _MANY > read:
+        why = f"--order {job.settings.evaluator.order} allows too little, if not meant"
+        letters = outcome.letters
+        behind = sum(number for _, reason, number, _ in letters if reason == Reason.BEHIND_THE_CLOCK)
+        if job.begins_with and 2 * behind > late:
+            why = "they are earlier than the cut of the imported state; give each job whole spans of time"
+        yield f"{late / read:.0%} of the events were late: {why}"
+    if job.join is not None and unmatched * _MANY > 3 * read:
+        ttl = duration_text(job.join.settings.ttl)
+        yield (
+            f"{unmatched / read:.0%} of the predictions got no label within --ttl {ttl}: give more, if "
+            "labels may take longer"
+        )
+
+
+def _nothing_applied(outcome: Outcome, fields: EventFields) -> Iterator[str]:
+    """Yield why no event was applied. Late ones and duplicates have one before them, which tells why."""
+    counts = outcome.counts
+    if counts["events_kept"]:
+        return
+    invalid = [reason for kind, reason, *_ in outcome.letters if kind == "invalid"]
+    of_labels = counts["labels_invalid"] and not counts["labels_used"]
+    if invalid and (of_labels or counts["dead_letters"] >= counts["unmatched"]):
+        yield f"no event was applied: {remedy_of(invalid[0], fields)}"
+    elif counts["unmatched"]:
+        yield (
+            "no event was applied: no label came for any prediction; check --id, which both must have, "
+            "--label-time and --ttl"
+        )
+
+
+def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
+    """Yield a sentence for every result that is rather a mistake in the options than one of the models."""
+    counts, fields, settings = outcome.counts, job.fields, job.settings.evaluator
+    if outcome.restarted:
+        yield (
+            f"the job was begun again after a failure, last at {outcome.restarted}: its runner's counters "
+            "lose what was counted between the checkpoint and the failure, or have it twice, and need not "
+            "add up; rows and dead letters are not affected"
+        )
+    else:
+        yield from _gaps(counts, job)
+    applied = counts["events_applied"]
+    if not applied:
+        yield from _nothing_applied(outcome, fields)
+        return
+    yield from _losses(outcome, job)
+    if fields.positive is not None and not counts["rows_with_a_positive"]:
+        yield (
+            f"no event in the rows is positive: no label in {fields.label!r} equals --positive "
+            f"{fields.positive}; check its spelling, its case, and the column"
+        )
+    if counts["events_tied"]:
+        remedy = "tell them apart with --id"
+        if fields.id is not None:
+            remedy = (
+                f"--id {fields.id} does not tell them apart; if they were delivered twice, --deduplicate 1d "
+                "drops the second"
+            )
+        yield (
+            f"{_number(counts['events_tied'], 'event')} share their time with others of their model, in an "
+            f"order that is the same in every run but arbitrary: {remedy}"
+        )
+    if beyond := counts["events_in_other"]:
+        yield (
+            f"{_number(beyond, 'event')} of slices are in their slice of others: a model has more than "
+            f"{job.settings.slice_cap:,} values of one; raise --slice-cap, or slice by what has fewer"
+        )
+    small = SMALL / PER_SECOND[fields.time_unit]  # of larger numbers time_doubts tells at once
+    if outcome.times is not None and outcome.times[0] >= 0 and outcome.times[1] < min(_DAY, small):
+        yield (
+            f"every time lies on 1 January 1970: --time-unit {fields.time_unit} says that the numbers in "
+            f"{fields.time!r} are that long after it; give dates, another unit, or --time-format"
+        )
+    if fields.predicted is not None or applied < _FEW_EVENTS or not counts["rows_with_counts"]:
+        return
+    for side, other in (("positive", "negative"), ("negative", "positive")):
+        if not counts[f"rows_with_a_predicted_{other}"]:
+            yield (
+                f"every event in the rows is predicted {side} at threshold {settings.threshold:g}: "
+                "set --threshold if that is not meant"
+            )
+
+
+def remedy_of(reason: str, fields: EventFields) -> str:
+    """Say what would do about the most frequent reason of invalid records."""
+    known = {each.value: each for each in Reason}[reason]
+    column = getattr(fields, known.option, None) or known.option
+    where = f" (in the column {column!r})" if column else ""
+    return f"most often {reason}{where}; {known.remedy}"

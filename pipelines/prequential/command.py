@@ -1,0 +1,273 @@
+"""`rocsteady prequential`: learners trained and tested over folds of a stream, measured, and compared."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
+
+from ...core.compare.comparisons import ComparisonRow
+from ...core.errors import ConfigError, InputError
+from ...core.prequential.settings import PrequentialSettings
+from ...core.process.console import say
+from ...core.rows.rows import Rows
+from ...core.settings.windows import EveryEvents
+from ...core.shard.protocol import DEFAULT_CACHE_BYTES
+from ...runners.preflight import problem
+from ...runners.presets import Runner
+from ...transforms.events.fields import EventFields
+from ...transforms.events.validate import Timing
+from ...transforms.files.formats import SourceFile, has_scheme
+from ...transforms.kafka.topic import is_kafka
+from ...transforms.prequential.compare import CompareFolds
+from ...transforms.prequential.folds import EvaluateFolds
+from ...transforms.prequential.prequential import reports_alone, rows_alone
+from ...transforms.sinks.comparisons import comparisons_to_arrow, means_to_arrow
+from ...transforms.sinks.kinds import COMPARISONS, DEAD_LETTERS, MEANS, TableKind
+from ...transforms.sinks.open import PLAIN_SINKS, write_batches
+from ...transforms.sources.files.listing import check_columns
+from ...transforms.sources.files.partition import FilePartition
+from ...transforms.sources.files.read import ReadFiles
+from ...transforms.tables.read import read_tables
+from ..compare import summary
+from ..evaluate.exit_status import FailRule, parse_fail_rule, status_of
+from ..evaluate.job import Outcome
+from ..evaluate.options import runner_of, sources_of, timing_of, whole_number
+from ..evaluate.row_columns import InColumns, rows_of
+from ..evaluate.run import run_pipeline
+from ..evaluate.summary import ProgressLine
+from ..outputs import is_text, staged
+from ..words import counted
+from .columns import instance_columns
+from .options import instance_fields, prequential_settings
+
+ROWS_FILE, COMPARISONS_FILE, MEANS_FILE = "rows.parquet", "comparisons.parquet", "means.parquet"
+LETTERS_FILE, REPORT_FILE = "dead_letters.parquet", "report.html"
+_TITLE = "How well learners rank and decide on a stream"
+FILES = (ROWS_FILE, COMPARISONS_FILE, MEANS_FILE, LETTERS_FILE, REPORT_FILE)
+
+
+@dataclass(frozen=True)
+class PrequentialJob:
+    """A run, as it was asked for; all of it checked.
+
+    output  the folder of FILES
+    """
+
+    sources: Sequence[SourceFile]
+    fields: EventFields
+    settings: PrequentialSettings
+    timing: Timing
+    output: Path
+    runner: Runner
+    cache_bytes: int = DEFAULT_CACHE_BYTES
+    title: str | None = None
+    fail_if: Sequence[FailRule] = ()
+
+
+def prequential_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
+    """Run the command with parsed options; the rest of the words are Beam's."""
+    started = time.monotonic()
+    sys.path.insert(0, "")  # a learner may be a module of the folder we are in, as it is for python -m
+    job = _planned(options, beam_flags)
+    if (missing := problem(job.runner)) is not None:
+        raise ConfigError(f"runner {job.runner.name}: {missing}")
+    size = sum(source.size for source in job.sources)
+    with ProgressLine(job.runner.in_process, size, len(job.sources), partial(_reports_of, job.settings)):
+        outcome = run_prequential(job)
+    for line in _said(job, outcome):
+        say(line)
+    say(f"{job.output}/ ({time.monotonic() - started:.1f} s)")
+    return status_of(outcome.counts, job.fail_if, "instances_tested")
+
+
+def _reports_of(settings: PrequentialSettings, instances: int) -> int:
+    """Return how many reports there will be of so many instances; 0 = not known."""
+    every = settings.evaluator.every
+    if not isinstance(every, EveryEvents):
+        return 0
+    return len(settings.learners) * settings.folds.count * -(-instances // every.n)
+
+
+def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> PrequentialJob:
+    for option, text in (("--title", options.title), ("--output", options.output)):
+        if not is_text(text or ""):
+            raise ConfigError(f"{option} {text!a} is not UTF-8; give another")
+    runner = runner_of(options, beam_flags)
+    if stream := next((path for path in options.sources if path == "-" or is_kafka(path)), None):
+        raise ConfigError(
+            f"SOURCE {stream}: learners are trained here on files and made-up streams; on a stream that goes "
+            "on, apply rs.Prequential to it in a pipeline of your own"
+        )
+    sources = sources_of(options.sources)
+    columns = instance_columns(sources[0], instance_fields(options), options.feature, options.category)
+    for doubt in columns.doubts:
+        say(doubt)
+    settings = prequential_settings(options, columns)
+    cache_bytes = DEFAULT_CACHE_BYTES
+    if options.cache_bytes is not None:
+        cache_bytes = whole_number("--cache-bytes", options.cache_bytes, 0)
+    settings.try_learners(columns.fields.features, columns.fields.slice_columns)
+    check_columns(sources, columns.fields, "instance")
+    return PrequentialJob(
+        sources, columns.fields, settings,
+        timing_of(options, settings.evaluator), _folder(options.output, sources), runner, cache_bytes,
+        options.title, tuple(map(parse_fail_rule, options.fail_if)),
+    )  # fmt: skip
+
+
+def _folder(path: str, sources: Sequence[SourceFile]) -> Path:
+    """Return the folder of the output, made if it is not there. Raises InputError."""
+    if has_scheme(path) or not path:
+        raise InputError(f"--output {path!r}: name a folder of this machine")
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--output {path} cannot be a folder: {error.strerror}; name another") from None
+    for source in sources:
+        if Path(source.path).resolve() in {(folder / name).resolve() for name in FILES}:
+            raise InputError(f"--output {path}: {source.path} there is also an input; name another folder")
+    return folder
+
+
+def run_prequential(job: PrequentialJob) -> Outcome:
+    """Build the pipeline, run it, wait for its end, and write the page.
+
+    Raises RocsteadyError, with the reason in a sentence, where the job fails; then no file is left.
+    """
+    with staged([str(job.output / name) for name in FILES], job.runner.here) as places:
+        *tables, report = places
+        outcome = run_pipeline(_pipeline(job, tables), job.runner)
+        if job.runner.here:
+            _report_on(job, tables, report)
+    return outcome
+
+
+def _pipeline(job: PrequentialJob, places: Sequence[str]) -> beam.Pipeline:
+    settings = job.settings
+    files = [
+        FilePartition(source, number, "instance", job.fields, job.timing, True)
+        for number, source in enumerate(job.sources)
+    ]
+    pipeline = beam.Pipeline(runner=job.runner.engine, options=job.runner.options)
+    read = pipeline | "Read" >> ReadFiles(files, 1, merged=settings.evaluator.by_time)
+    folds = read.packets | "Folds" >> EvaluateFolds(settings, job.fields, job.cache_bytes)
+    rows = folds.outputs | "Rows of folds" >> beam.Map(rows_alone).with_output_types(Rows)
+    reports = folds.outputs | "Reports" >> beam.FlatMap(reports_alone).with_output_types(bytes)
+    compared = reports | "Compare" >> CompareFolds(settings.comparison, job.cache_bytes)
+    letters = [read.dead_letters, folds.letters] | "All letters" >> beam.Flatten()
+    comparisons = compared.comparisons | "Comparisons in columns" >> beam.ParDo(
+        _Gathered(comparisons_to_arrow)
+    )
+    means = compared.means | "Means in columns" >> beam.ParDo(_Gathered(means_to_arrow))
+    written: list[tuple[str, beam.PCollection[pa.RecordBatch], TableKind]] = [
+        ("rows", rows | "In columns" >> beam.ParDo(InColumns()), rows_of(settings.evaluator)),
+        ("comparisons", comparisons, COMPARISONS),
+        ("means", means, MEANS),
+        ("dead letters", letters, DEAD_LETTERS),
+    ]
+    for (name, batches, kind), place in zip(written, places, strict=True):
+        _ = batches | f"Write {name}" >> write_batches(place, kind, PLAIN_SINKS)
+    return pipeline
+
+
+class _Gathered(beam.DoFn):
+    """Records of one kind -> record batches, one a bundle."""
+
+    def __init__(self, in_columns: Callable[[Sequence[Any]], pa.Table]) -> None:
+        self._in_columns = in_columns
+
+    def start_bundle(self) -> None:
+        self._held: list[Any] = []
+
+    def process(self, record: Any) -> None:
+        self._held.append(record)
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        for batch in self._in_columns(self._held).to_batches():
+            yield GlobalWindows.windowed_value(batch)
+
+
+def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
+    """Write the page about a job whose tables are written."""
+    from ...transforms.tables.read import rows_settings
+    from ..report.report import write_report
+    from ..report.rows import count_dead_letters
+
+    rows_path, comparisons_path, means_path, letters_path = tables
+    rows, oddities = read_tables([rows_path], "rows")
+    comparisons, _ = read_tables([comparisons_path], "comparisons")
+    means, _ = read_tables([means_path], "means")
+    write_report(
+        rows,
+        path,
+        counters=count_dead_letters(read_tables([letters_path], "dead letters")[0]),
+        title=job.title or _TITLE,
+        confidence=job.settings.evaluator.confidence,
+        settings=rows_settings([rows_path]),
+        notes=[_about(job), *oddities],
+        comparisons=comparisons,
+        means=means,
+    )
+
+
+def _about(job: PrequentialJob) -> str:
+    """Say in a sentence how instances were dealt."""
+    folds = job.settings.folds
+    how = {
+        "bootstrap": "each fold trains on an instance Poisson(1) times",
+        "cv": "all folds but one train on an instance",
+        "split": "one fold trains on an instance",
+    }[folds.method]
+    tests = (
+        "a fold tests exactly what it trains on, just before" if folds.prequential
+        else "a fold tests what it does not train on"
+    )  # fmt: skip
+    noise = max(spec.noise for spec in job.settings.learners)
+    flipped = f" Predictions are flipped with probability {noise:g}." if noise else ""
+    evaluator = job.settings.evaluator
+    unit = " instances" if isinstance(evaluator.every, EveryEvents) else ""
+    names = [source.name.rpartition("/")[2] for source in job.sources]
+    sources = ", ".join(names[:5]) + ", ..." * (len(names) > 5)
+    return (
+        f"{counted(folds.count, 'fold')} of every learner, by {folds.method}: {how}; {tests}.{flipped} "
+        f"Window {evaluator.window} of what a fold tested, a checkpoint every {evaluator.every}{unit}, seed "
+        f"{folds.seed}. Source: {sources}."
+    )
+
+
+def _said(job: PrequentialJob, outcome: Outcome) -> Iterator[str]:
+    """Yield what became of the instances, and who is better than whom at the end."""
+    counts = outcome.counts
+    settings = job.settings
+    yield (
+        f"{counted(counts['events_read'], 'instance')}, {counted(len(settings.learners), 'learner')} of "
+        f"{counted(settings.folds.count, 'fold')}: tested {counts['instances_tested']:,} times, learnt "
+        f"{counts['instances_learnt']:,} times"
+    )
+    for kind, reason, count, _ in outcome.letters:
+        yield f"{count:,} {kind}: {reason}; see {job.output / LETTERS_FILE}"
+    if job.runner.here:
+        yield from _who_is_better(job.output / COMPARISONS_FILE)
+
+
+def _who_is_better(path: Path) -> Iterator[str]:
+    """Yield what Wilcoxon's test says at the last checkpoint that has enough folds."""
+    table = pa.parquet.read_table(path)
+    by_wilcoxon = table.filter(pc.equal(table.column("test"), "wilcoxon"))
+    rows = [ComparisonRow(**row) for row in by_wilcoxon.to_pylist()]
+    if rows:
+        yield from summary(rows)

@@ -1,0 +1,172 @@
+"""The critical-difference diagram of Demsar 2006 (section 3.2.4) as SVG: who differs by average rank.
+
+The axis holds average ranks, the best (1) to the right as in the paper. Every learner hangs on the axis at
+its rank; thick bars join learners that do not differ, and above the axis lies the critical difference.
+All is drawn in `currentColor` on no ground: in a page the diagram has the colour of its text, and as a file
+of its own, in a paper, it is black.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from html import escape
+from unicodedata import east_asian_width
+
+from ...core.errors import InputError
+
+_LABEL = 30
+"""Letters of a name that are drawn; the whole name is in the label's own title."""
+
+_LETTER, _ROW, _BAR = 7.2, 22, 9
+"""Pixels: the width of a letter at most, mostly; between two names; between two bars."""
+
+_EDGE, _AXIS = 12, 64
+"""Pixels: around the drawing; from its top to the axis."""
+
+_ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What may stand in no XML file, however it is written."""
+
+
+def cd_diagram(
+    ranks: Sequence[float],
+    names: Sequence[str],
+    critical_difference: float,
+    groups: Sequence[Sequence[int]],
+    title: str = "Critical difference diagram",
+) -> str:
+    """Return the diagram of k learners as the text of an SVG element, which is a file as well.
+
+    ranks   average ranks, from 1 (best) to k
+    groups  places of learners that do not differ, as `FriedmanTest.groups`
+
+    O(k log k). Raises InputError for fewer than two learners, or ranks that are not within 1 and k.
+
+    >>> cd_diagram([1.2, 2.1, 2.7], ["tree", "bayes", "majority"], 1.05, [(0, 1), (1, 2)])[:44]
+    '<svg xmlns="http://www.w3.org/2000/svg" role'
+    """
+    k = len(ranks)
+    if k < 2 or len(names) != k:
+        raise InputError(
+            f"{k} ranks and {len(names)} names: a diagram needs two learners and a name for each"
+        )
+    if bad := [rank for rank in (*ranks, critical_difference) if not math.isfinite(rank)]:
+        raise InputError(f"a rank or critical difference is {bad[0]}: leave out learners without a rank")
+    if not 1 - 1e-9 <= min(ranks) <= max(ranks) <= k + 1e-9:
+        raise InputError(
+            f"average ranks from {min(ranks)} to {max(ranks)} of {k} learners: they are 1 to {k}"
+        )
+    order = sorted(range(k), key=lambda place: ranks[place])
+    right, left = order[: (k + 1) // 2], order[: (k - 1) // 2 : -1]
+    labels = [_shortened(_legal(name)) for name in names]
+    sides = [
+        max((_width(labels[place]) for place in side), default=0.0) + 58 + _EDGE for side in (left, right)
+    ]
+    span = max(320.0, 30.0 * (k - 1))
+    begin, unit = sides[0], span / (k - 1)
+    bar = critical_difference * unit
+    width = max(begin + span + sides[1], begin + bar + _EDGE)
+
+    def across(rank: float) -> float:
+        return begin + (k - rank) * unit
+
+    bars, tiers = _bars(ranks, groups)
+    first = _AXIS + 14 + _BAR * tiers + 14
+    height = first + _ROW * (len(right) - 1) + 16
+    parts = [
+        f"<title>{_text(title)}</title>",
+        f"<desc>{_text(_described(ranks, names, critical_difference, groups, order))}</desc>",
+        _line(begin, 26, begin + bar, 26, 1.5),
+        *(_line(x, 21, x, 31, 1.5) for x in (begin, begin + bar)),
+        f'<text x="{begin:.1f}" y="15">CD = {critical_difference:.2f}</text>',
+        _line(begin, _AXIS, begin + span, _AXIS, 1.5),
+    ]
+    for tick in range(1, k + 1):
+        x = across(tick)
+        parts.append(_line(x, _AXIS - 6, x, _AXIS, 1.5))
+        parts.append(f'<text x="{x:.1f}" y="{_AXIS - 11}" text-anchor="middle">{tick}</text>')
+    for worst, best, tier in bars:
+        y = _AXIS + 16 + _BAR * tier
+        parts.append(_line(across(worst) - 4, y, across(best) + 4, y, 5))
+    for side, edge, anchor in ((left, begin - 8, "end"), (right, begin + span + 8, "start")):
+        for row, place in enumerate(side):
+            x, y = across(ranks[place]), first + _ROW * row
+            parts.append(f'<path d="M{x:.1f} {_AXIS}V{y:.1f}H{edge:.1f}" fill="none" stroke="currentColor"/>')
+            at = edge + (-4 if anchor == "end" else 4)
+            parts.append(
+                f'<text x="{at:.1f}" y="{y + 4.5:.1f}" text-anchor="{anchor}"><title>{_text(names[place])}'
+                f'</title>{_text(labels[place])} <tspan font-size="11.5">({ranks[place]:.2f})</tspan></text>'
+            )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" font-family="Helvetica, Arial, sans-serif" '
+        f'font-size="13" fill="currentColor">{"".join(parts)}</svg>'
+    )
+
+
+def _bars(
+    ranks: Sequence[float], groups: Sequence[Sequence[int]]
+) -> tuple[list[tuple[float, float, int]], int]:
+    """Return of every group its worst and best rank and its tier, and how many tiers there are.
+
+    A bar lies in the first tier in which it touches none.
+    """
+    ends: list[float] = []
+    bars = []
+    for best, worst in sorted((min(held), max(held)) for held in _ranks_of(ranks, groups)):
+        tier = next((place for place, end in enumerate(ends) if end < best), len(ends))
+        ends[tier : tier + 1] = [worst]
+        bars.append((worst, best, tier))
+    return bars, len(ends)
+
+
+def _ranks_of(ranks: Sequence[float], groups: Sequence[Sequence[int]]) -> list[list[float]]:
+    return [[ranks[place] for place in group] for group in groups if len(group) > 1]
+
+
+def _described(
+    ranks: Sequence[float], names: Sequence[str], critical_difference: float,
+    groups: Sequence[Sequence[int]], order: Sequence[int],
+) -> str:  # fmt: skip
+    """Say what the diagram shows, to those who do not see it."""
+    ranked = ", ".join(f"{names[place]} {ranks[place]:.2f}" for place in order)
+    alike = "; ".join(", ".join(names[place] for place in group) for group in groups if len(group) > 1)
+    return f"Average ranks, the best first: {ranked}. Critical difference {critical_difference:.2f}. " + (
+        f"Groups that do not differ: {alike}." if alike else "All pairs differ."
+    )
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, width: float) -> str:
+    return (
+        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="currentColor" '
+        f'stroke-width="{width}"/>'
+    )
+
+
+def _text(text: str) -> str:
+    return escape(_legal(text))
+
+
+def _legal(text: str) -> str:
+    return _ILLEGAL.sub("\ufffd", text)
+
+
+def _shortened(name: str) -> str:
+    """Return as much of a name as there is room for.
+
+    >>> _shortened("x" * 40)
+    'xxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'
+    """
+    while _letters(name) > _LABEL:
+        name = name[: min(len(name) - 2, _LABEL - 1)] + "…"
+    return name
+
+
+def _letters(text: str) -> int:
+    """Count letters; wide ones, as Chinese ones are, count two."""
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _width(text: str) -> float:
+    return _LETTER * _letters(text)

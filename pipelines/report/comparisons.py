@@ -1,0 +1,358 @@
+"""What tests and means over folds say in the end, and since when: the facts that the page shows.
+
+The end is the last checkpoint with enough folds (`last_usable`).
+
+Tables may come in any order and hold a comparison twice (files that were given twice, a job that was
+restarted): the first one counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...core.arrays import FloatArray, Int64Array
+from ...core.compare.comparisons import (
+    COMPARED,
+    DESCRIPTIVE,
+    LOWER_IS_BETTER,
+    Checkpoint,
+    found_since,
+    last_usable,
+)
+from ...core.compare.significance import alike
+from .rows import floats
+
+OVER_FOLDS = ("wilcoxon", "sign", "nemenyi")
+"""Tests of a pair over folds, those first by which the page names a leader."""
+
+CHECKPOINTS_DRAWN = 500
+"""Checkpoints whose means a page holds at the most."""
+
+STATISTICS = ("mean", "standard_deviation", "least", "greatest")
+"""What is known over the folds of a learner."""
+
+
+class Finding(NamedTuple):
+    """A test of a pair over folds; `since` is the first checkpoint of those that found the same."""
+
+    p_value: float | None
+    p_holm: float | None
+    better: str
+    since: Checkpoint
+
+
+class FoldFindings(NamedTuple):
+    """A test that was made in every fold.
+
+    folds, tested       how many there are, and in how many it could be made
+    better_a, better_b  in how many a (b) was better
+    p_values, p_holm, p_anytime  least and greatest of them; None where there is none
+    anytime             folds whose anytime-valid p-value is at most alpha
+    """
+
+    folds: int
+    tested: int
+    better_a: int
+    better_b: int
+    p_values: tuple[float, float] | None
+    p_holm: tuple[float, float] | None
+    p_anytime: tuple[float, float] | None
+    anytime: int
+
+
+@dataclass
+class Pair:
+    """Two learners: by test what it found over the folds, and what it found in them."""
+
+    learner_a: str
+    learner_b: str
+    wins: tuple[int, int] | None = None
+    rank_difference: float | None = None
+    over: dict[str, Finding] = field(default_factory=dict)
+    within: dict[str, FoldFindings] = field(default_factory=dict)
+
+    def turned(self) -> Pair:
+        """Return the same with the other learner first."""
+        return Pair(
+            self.learner_b,
+            self.learner_a,
+            self.wins and self.wins[::-1],
+            None if self.rank_difference is None else -self.rank_difference,
+            self.over,
+            {
+                test: found._replace(better_a=found.better_b, better_b=found.better_a)
+                for test, found in self.within.items()
+            },
+        )
+
+
+class Friedman(NamedTuple):
+    """All learners of a measure together: average ranks by learner, and which do not differ."""
+
+    folds: int
+    statistic: float | None
+    p_value: float | None
+    ranks: dict[str, float]
+    critical_difference: float | None
+
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """Return places, in `ranks`, of learners that do not differ."""
+        if self.critical_difference is None:
+            return ()
+        return alike(np.array(list(self.ranks.values())), self.critical_difference)
+
+
+class Leader(NamedTuple):
+    """A learner that a test found better than every other, at every checkpoint from `since` on."""
+
+    learner: str
+    test: str
+    since: Checkpoint
+
+
+@dataclass
+class Compared:
+    """One measure at the last checkpoint that has enough folds.
+
+    at, folds         that checkpoint, and how many folds it has
+    last, last_folds  the last checkpoint of all, which may have fewer
+    reasons           what to know of its tests, and of how many of them
+    """
+
+    measure: str
+    at: Checkpoint
+    alpha: float
+    folds: int
+    pairs: list[Pair]
+    friedman: Friedman | None
+    leader: Leader | None
+    reasons: list[tuple[str, int]]
+    last: Checkpoint
+    last_folds: int
+
+    @property
+    def tests(self) -> list[str]:
+        """The tests over folds that were made, in the page's order."""
+        return [test for test in OVER_FOLDS if any(test in pair.over for pair in self.pairs)]
+
+
+def comparisons_of(table: pa.Table) -> list[Compared]:
+    """Return what is known of every measure, by name. O(n log n) in rows of COMPARISON_SCHEMA."""
+    if not table.num_rows:
+        return []
+    texts = ("slice", "measure", "learner_a", "learner_b", "test", "better")
+    for name in texts:
+        filled = pc.fill_null(table.column(name), "")
+        table = table.set_column(table.schema.get_field_index(name), name, filled)
+    table = table.sort_by("checkpoint")
+    moments = _moments(table)
+    names = ("measure", "slice", "test", "learner_a", "learner_b")
+    keys = list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
+    checkpoints = table.column("checkpoint").to_pylist()
+    folds: dict[str, list[tuple[int, int]]] = {}
+    for key, checkpoint, number in zip(keys, checkpoints, table.column("folds").to_pylist(), strict=True):
+        folds.setdefault(key[0], []).append((checkpoint, 0 if key[1] else number or 0))
+    ends = {measure: last_usable(each) or max(each) for measure, each in folds.items()}
+    found = zip(keys, checkpoints, table.column("better").to_pylist(), strict=True)
+    since = found_since(each for each in found if each[1] <= ends[each[0][0]][0])
+    compared = []
+    for measure, (checkpoint, _) in sorted(ends.items()):
+        here = pc.and_(
+            pc.equal(table.column("measure"), measure), pc.equal(table.column("checkpoint"), checkpoint)
+        )
+        wanted = table.filter(here).drop_columns(["time", "seq"])
+        rows = {tuple(row[name] for name in names): row for row in reversed(wanted.to_pylist())}
+        last, last_folds = max(folds[measure])
+        one = _compared(measure, moments[checkpoint], list(rows.values())[::-1], since, moments)
+        compared.append(
+            one if last == checkpoint else replace(one, last=moments[last], last_folds=last_folds)
+        )
+    return compared
+
+
+def _moments(table: pa.Table) -> dict[int, Checkpoint]:
+    """Return checkpoints with the greatest time and seq of each."""
+    times = table.column("time").cast(pa.int64())
+    part = pa.table({"checkpoint": table.column("checkpoint"), "time": times, "seq": table.column("seq")})
+    greatest = part.group_by("checkpoint").aggregate([("time", "max"), ("seq", "max")])
+    columns = (greatest.column(name).to_pylist() for name in ("checkpoint", "time_max", "seq_max"))
+    return {moment[0]: Checkpoint(*moment) for moment in zip(*columns, strict=True)}
+
+
+def _compared(
+    measure: str,
+    at: Checkpoint,
+    rows: Sequence[dict[str, Any]],
+    since: dict[tuple[str, ...], int],
+    moments: dict[int, Checkpoint],
+) -> Compared:
+    pairs: dict[tuple[str, str], Pair] = {}
+    within: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        names = row["learner_a"], row["learner_b"]
+        if row["test"] == "friedman":
+            continue
+        pair = pairs.setdefault(names, Pair(*names))
+        if row["slice"]:
+            within.setdefault((*names, row["test"]), []).append(row)
+        elif row["test"] in OVER_FOLDS:
+            first = moments[since[measure, "", row["test"], *names]]
+            p_value, p_holm = _known(row["p_value"]), _known(row["p_holm"])
+            pair.over[row["test"]] = Finding(p_value, p_holm, row["better"], first)
+            if row["test"] == "nemenyi":
+                pair.rank_difference = _difference(row)
+            elif row["wins_a"] is not None and row["wins_b"] is not None:
+                pair.wins = row["wins_a"], row["wins_b"]
+    for (one, other, test), of_folds in within.items():
+        pairs[one, other].within[test] = _fold_findings(of_folds)
+    found = list(pairs.values())
+    over = [row for row in rows if not row["slice"]]
+    said = ((row["reason"] or "").removeprefix(DESCRIPTIVE).removeprefix("; ") for row in rows)
+    reasons = Counter(reason for reason in said if reason)
+    folds = max((row["folds"] for row in over), default=len({row["slice"] for row in rows}))
+    return Compared(
+        measure,
+        at,
+        next((row["alpha"] for row in rows if _known(row["alpha"]) is not None), 0.05),
+        folds,
+        found,
+        _friedman(over),
+        _leader(found),
+        reasons.most_common(),
+        at,
+        folds,
+    )
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _difference(row: dict[str, Any]) -> float | None:
+    ranks = _known(row["rank_a"]), _known(row["rank_b"])
+    return None if ranks[0] is None or ranks[1] is None else ranks[1] - ranks[0]
+
+
+def _fold_findings(rows: Sequence[dict[str, Any]]) -> FoldFindings:
+    a, b = rows[0]["learner_a"], rows[0]["learner_b"]
+    anytime = [p for row in rows if (p := _known(row["p_anytime"])) is not None]
+
+    def ends(name: str) -> tuple[float, float] | None:
+        values = [value for row in rows if (value := _known(row[name])) is not None]
+        return (min(values), max(values)) if values else None
+
+    return FoldFindings(
+        len(rows),
+        sum(_known(row["p_value"]) is not None for row in rows),
+        sum(row["better"] == a for row in rows),
+        sum(row["better"] == b for row in rows),
+        ends("p_value"),
+        ends("p_holm"),
+        ends("p_anytime"),
+        sum(p <= (rows[0]["alpha"] or 0.05) for p in anytime),
+    )
+
+
+def _friedman(rows: Sequence[dict[str, Any]]) -> Friedman | None:
+    """Return Friedman's test, with the ranks that Nemenyi's rows hold."""
+    whole = next((row for row in rows if row["test"] == "friedman"), None)
+    ranks: dict[str, float] = {}
+    difference = None
+    for row in rows:
+        if row["test"] != "nemenyi" or _difference(row) is None:
+            continue
+        ranks |= {row["learner_a"]: row["rank_a"], row["learner_b"]: row["rank_b"]}
+        difference = _known(row["critical_difference"])
+    if whole is None and not ranks:
+        return None
+    statistic, p_value = (None, None) if whole is None else (whole["statistic"], whole["p_value"])
+    folds = max(row["folds"] for row in rows if row["test"] in ("friedman", "nemenyi"))
+    return Friedman(folds, _known(statistic), _known(p_value), ranks, difference)
+
+
+def _leader(pairs: Sequence[Pair]) -> Leader | None:
+    """Return who is better than every other by one test; that of the first such test."""
+    for test in OVER_FOLDS:
+        of: dict[str, list[Finding]] = {}
+        for pair in pairs:
+            for name in (pair.learner_a, pair.learner_b):
+                of.setdefault(name, []).extend([pair.over[test]] if test in pair.over else [])
+        for name, findings in of.items():
+            if len(findings) == len(of) - 1 and all(finding.better == name for finding in findings):
+                return Leader(name, test, max(finding.since for finding in findings))
+    return None
+
+
+@dataclass(frozen=True)
+class FoldMeans:
+    """Means over folds of L learners, by M measures, at C checkpoints.
+
+    learners, measures  their names, L and M of them, sorted
+    moments             C: those that are kept; all of `total` unless there were too many
+    values              float64[M, L, 4, C]: STATISTICS, NaN where there is none
+    folds               int64[M, L, C]: with a value
+    """
+
+    learners: list[str]
+    measures: list[str]
+    moments: list[Checkpoint]
+    total: int
+    values: FloatArray
+    folds: Int64Array
+
+    def end(self, measure: int) -> int:
+        """Return the place of the last checkpoint at which every learner has enough folds (`last_usable`)."""
+        usable = last_usable(enumerate(self.folds[measure].min(axis=0).tolist()))
+        return len(self.moments) - 1 if usable is None else usable[0]
+
+    def latest(self, measure: int, learner: int) -> tuple[float, float, int]:
+        """Return mean, standard deviation and folds at the end."""
+        end = self.end(measure)
+        mean, deviation, _, _ = self.values[measure, learner, :, end].tolist()
+        return mean, deviation, int(self.folds[measure, learner, end])
+
+    def best(self, measure: int) -> list[int]:
+        """Return who has the best mean at the end; nobody where no value is the better one."""
+        name = self.measures[measure]
+        means = self.values[measure, :, 0, self.end(measure)]
+        if name not in COMPARED or np.isnan(means).all():
+            return []
+        best = np.nanmin(means) if name in LOWER_IS_BETTER else np.nanmax(means)
+        return np.flatnonzero(means == best).tolist()
+
+
+def means_of(table: pa.Table, limit: int = CHECKPOINTS_DRAWN) -> FoldMeans | None:
+    """Return means (MEAN_SCHEMA) at `limit` checkpoints at the most; None where there are none. O(n).
+
+    Of more checkpoints every k-th is kept, and the last.
+    """
+    if not table.num_rows:
+        return None
+    moments = sorted(_moments(table).values())
+    step = -(-len(moments) // limit)
+    kept = moments[::-1][::step][::-1]
+    place_of = {moment.checkpoint: place for place, moment in enumerate(kept)}
+    names = [pc.fill_null(table.column(name), "") for name in ("measure", "model")]
+    measures, learners = (sorted(column.unique().to_pylist()) for column in names)
+    rows = pc.is_in(table.column("checkpoint"), pa.array(list(place_of), pa.int64()))
+    there = np.flatnonzero(rows.to_numpy())[::-1]  # of the same twice the first one is written last
+    codes = [
+        pc.index_in(column, pa.array(known, pa.string())).to_numpy()[there]
+        for column, known in zip(names, (measures, learners), strict=True)
+    ]
+    checkpoints = [place_of[one] for one in table.column("checkpoint").take(pa.array(there)).to_pylist()]
+    values = np.full((len(measures), len(learners), len(STATISTICS), len(kept)), np.nan)
+    folds = np.zeros((len(measures), len(learners), len(kept)), np.int64)
+    for place, name in enumerate(STATISTICS):
+        column = floats(table.column(name))[there]
+        values[codes[0], codes[1], place, checkpoints] = np.where(np.isfinite(column), column, np.nan)
+    folds[codes[0], codes[1], checkpoints] = floats(table.column("folds"))[there].astype(np.int64)
+    return FoldMeans(learners, measures, kept, len(moments), values, folds)

@@ -1,0 +1,283 @@
+"""Rows and dead letters as a report takes them: put in order, each once, and counted.
+
+Invariant
+    `ReportRows` holds every row once, sorted by model, slice, pane and row, every number as the float64 it
+    was (NaN = null, times in microseconds), and says in `notes` whatever a reader of it must know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ...core.arrays import FloatArray, Int64Array
+from ...core.rows.arrow import ROW_SCHEMA
+from ..words import counted
+
+_TEXT = ("model", "slice", "reason", "config")
+_NUMBERS = tuple(name for name in ROW_SCHEMA.names if name not in _TEXT)
+
+
+@dataclass(frozen=True)
+class EventCounters:
+    """What became of the events of a job.
+
+    read, applied  how many; None = not known
+    lost           per (kind, reason), most frequent first: kind is invalid, late, unmatched or duplicate
+    """
+
+    read: int | None = None
+    applied: int | None = None
+    lost: Sequence[tuple[str, str, int]] = ()
+
+    def total(self, kind: str) -> int:
+        """Return how many events of one kind did not count."""
+        return sum(count for of, _, count in self.lost if of == kind)
+
+
+@dataclass
+class ReportRows:
+    """n rows in order, in columns.
+
+    models, slices  texts; `series` refers to them by place
+    series          int64[s, 4]: model, slice, first row and the row after the last
+    columns         by name, float64[n]
+    reasons         texts, and int64[n] which of them (-1 = null)
+    configs         the hashes that occur
+    total           rows that there were before any were left out
+    ways            settings, in words, under which models were evaluated: where one came under several, its
+                    name in `models` has them behind it. Empty where none did
+    shown           by (model, config): its place in `models`, and the place of its settings in `ways` (or 0)
+    """
+
+    models: list[str]
+    slices: list[str]
+    series: Int64Array
+    columns: dict[str, FloatArray]
+    reason_codes: Int64Array
+    reasons: list[str]
+    configs: list[str]
+    total: int
+    notes: list[str] = field(default_factory=list)
+    ways: list[str] = field(default_factory=list)
+    shown: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.reason_codes)
+
+    def bases(self) -> list[tuple[str, int]]:
+        """Return for every one of `models` its own name, and the place of its settings in `ways`."""
+        named = {place: (name, way) for (name, _), (place, way) in self.shown.items()}
+        return [named[place] for place in range(len(self.models))]
+
+    def whole_models(self) -> Int64Array:
+        """Return the series of whole models, a row of `series` each, in the order of the models."""
+        if "" not in self.slices:
+            return self.series[:0]
+        whole: Int64Array = self.series[self.series[:, 1] == self.slices.index("")]
+        return whole
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[Int64Array, list[str]]:
+    """Return texts as places in their sorted list; -1 = null."""
+    dictionary = column.combine_chunks().dictionary_encode()
+    if isinstance(dictionary, pa.ChunkedArray):
+        dictionary = dictionary.combine_chunks()
+    texts = dictionary.dictionary.to_pylist()
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    place = np.empty(len(texts) + 1, np.int64)
+    place[order] = np.arange(len(texts))
+    place[-1] = -1
+    codes = dictionary.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
+    return place[codes.astype(np.int64)], [texts[at] for at in order]
+
+
+def floats(column: pa.ChunkedArray) -> FloatArray:
+    """Return a column as the page has it: times in microseconds, NaN for null."""
+    if pa.types.is_timestamp(column.type) or pa.types.is_boolean(column.type):
+        column = column.cast(pa.int64() if pa.types.is_timestamp(column.type) else pa.int8())
+    values: FloatArray = column.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy().astype(np.float64)
+    return values
+
+
+def report_rows(
+    table: pa.Table, notes: Iterable[str] = (), settings: Mapping[str, Mapping[str, Any]] | None = None
+) -> ReportRows:
+    """Put rows in order, each once; O(n log n). `table` has the columns of ROW_SCHEMA, any may be null.
+
+    settings  by `config`, as far as they are known (`rows_settings`)
+    """
+    told = list(notes)
+    model, ways, shown = _shown_names(table, told, settings or {})
+    model_codes, models = _coded(model)
+    place_of = {name: place for place, name in enumerate(models)}
+    slice_codes, slices = _coded(pc.fill_null(table.column("slice"), ""))
+    reason_codes, reasons = _coded(table.column("reason"))
+    _, configs = _coded(table.column("config"))
+    columns = {name: floats(table.column(name)) for name in _NUMBERS}
+    for name in ("auc", "auc_low", "auc_high"):  # an infinite one is none of ours
+        columns[name] = np.where(np.isfinite(columns[name]), columns[name], np.nan)
+    columns["time"] = np.where(np.isnan(columns["time"]), columns["pane_end"], columns["time"])
+    # a row on a grid of times is about its grid point, however long ago its last event was
+    columns["time"] = np.where(np.isnan(columns["due"]), columns["time"], columns["due"])
+    row = np.where(np.isnan(columns["row"]), columns["seq"], columns["row"])
+    panes = [np.nan_to_num(columns[name], nan=-np.inf) for name in ("pane_start", "pane_end")]
+    keys = (row, panes[1], panes[0], slice_codes, model_codes)
+    order = np.lexsort(keys)
+    kept = _once(order, keys, columns, told)
+    bounds = np.flatnonzero(
+        np.concatenate(
+            ([True], (np.diff(model_codes[kept]) != 0) | (np.diff(slice_codes[kept]) != 0), [True])
+        )
+    ) if len(kept) else np.zeros(1, np.int64)  # fmt: skip
+    first = kept[bounds[:-1]]
+    series = np.stack([model_codes[first], slice_codes[first], bounds[:-1], bounds[1:]], axis=1)
+    return ReportRows(
+        models,
+        slices,
+        series,
+        {name: values[kept] for name, values in columns.items()},
+        reason_codes[kept],
+        reasons,
+        configs,
+        len(kept),
+        told,
+        ways,
+        {key: (place_of[name], way) for key, (name, way) in shown.items()},
+    )
+
+
+_Shown = dict[tuple[str, str], tuple[str, int]]
+
+
+def _shown_names(
+    table: pa.Table, notes: list[str], settings: Mapping[str, Mapping[str, Any]]
+) -> tuple[pa.ChunkedArray, list[str], _Shown]:
+    """Return the models' names, the ways they were evaluated in, and by (model, config) its name and way.
+
+    Where a model was evaluated in several ways, the way stands behind its name.
+    """
+    model = pc.fill_null(table.column("model"), "")
+    config = pc.fill_null(table.column("config"), "")
+    pairs = pa.table({"model": model, "config": config}).group_by(["model", "config"]).aggregate([])
+    found = list(zip(pairs.column("model").to_pylist(), pairs.column("config").to_pylist(), strict=True))
+    several = {name for name, number in Counter(name for name, _ in found).items() if number > 1}
+    there = {one for _, one in found}
+    configs = [*(one for one in settings if one in there), *sorted(there - settings.keys())]
+    words = _in_words(configs, settings)
+    if len(configs) > 1:
+        notes.append(
+            f"The rows were made with {len(configs)} different settings ("
+            f"{', '.join(words[:6])}{', ...' if len(configs) > 6 else ''}): compare with care."
+        )
+    if not several:
+        return model, [], {key: (key[0], 0) for key in found}
+    places = {one: place for place, one in enumerate(configs)}
+    shown = {
+        (name, one): (f"{name} ({words[places[one]]})" if name in several else name, places[one])
+        for name, one in found
+    }
+    told = pa.array([f" ({word})" for word in words])
+    behind = told.take(pc.index_in(config, pa.array(configs, pa.string())).combine_chunks())
+    names = pc.binary_join_element_wise(model, behind, "")
+    return pc.if_else(pc.is_in(model, pa.array(sorted(several), pa.string())), names, model), words, shown
+
+
+def _in_words(configs: Sequence[str], settings: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Say in what settings differ, as the command line spells it: the window, and what else does.
+
+    >>> _in_words(["a", "b"], {"a": {"window": "last:5", "every": "1"}, "b": {"window": "all", "every": "1"}})
+    ['last:5', 'all']
+    >>> _in_words(["a", "b"], {"a": {"window": "last:5"}})
+    ['last:5', 'config b']
+    """
+    held = [settings[config] for config in configs if config in settings]
+    differ = sorted(
+        name
+        for name in {name for one in held for name in one}
+        if len({str(one.get(name)) for one in held}) > 1
+    )
+    words = [
+        ", ".join(
+            [str(settings[config].get("window", f"config {config}"))]
+            + [f"{name} {settings[config].get(name)}" for name in differ if name != "window"]
+        )
+        if config in settings
+        else f"config {config}"
+        for config in configs
+    ]
+    return words if len(set(words)) == len(words) else [f"config {config}" for config in configs]
+
+
+def _once(
+    order: Int64Array, keys: Sequence[np.ndarray], columns: dict[str, FloatArray], notes: list[str]
+) -> Int64Array:
+    """Leave the last of the rows that have the same identity."""
+    if len(order) < 2:
+        return order
+    same = np.ones(len(order) - 1, np.bool_)
+    for key in keys:
+        same &= key[order[1:]] == key[order[:-1]]
+    if not same.any():
+        return order
+    doubles = int(same.sum())
+    one, other = order[:-1][same], order[1:][same]
+    differ = int(
+        np.count_nonzero(
+            np.any(
+                [~_equal(columns[name][one], columns[name][other]) for name in ("seq", "time", "auc", "tp")],
+                axis=0,
+            )
+        )
+    )
+    note = f"{counted(doubles, 'row')} came twice (the same model, slice and row) and counted once"
+    if differ:
+        note += (
+            f"; of {differ:,} of them the values differed and the later one was kept: are these files of "
+            "different runs? Make a report of each"
+        )
+    notes.append(note + ".")
+    kept: Int64Array = order[np.append(~same, True)]
+    return kept
+
+
+def _equal(one: FloatArray, other: FloatArray) -> NDArray[np.bool_]:
+    equal: NDArray[np.bool_] = (one == other) | (np.isnan(one) & np.isnan(other))
+    return equal
+
+
+_VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<![\w.])[-+]?\d[\d.,eE+-]*\d(?![\w])")
+
+
+def count_dead_letters(table: pa.Table) -> EventCounters:
+    """Count dead letters by kind and reason, where "..." stands for a value, as older versions wrote them."""
+    counts: Counter[tuple[str, str]] = Counter()
+    grouped = table.select(["kind", "reason"]).group_by(["kind", "reason"]).aggregate([([], "count_all")])
+    for line in grouped.to_pylist():
+        reason = _VALUE.sub("...", line["reason"] or "no reason given")
+        counts[line["kind"] or "invalid", reason] += line["count_all"]
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return EventCounters(lost=tuple((kind, reason, count) for (kind, reason), count in ranked))
+
+
+def applied_events(rows: ReportRows) -> int | None:
+    """Return the events applied, by the last rows of whole models; None where panes or gaps hide it.
+
+    A model that was evaluated in several ways counts once; None where these saw different numbers of events.
+    """
+    whole = rows.whole_models()
+    if not len(whole) or not np.isnan(rows.columns["pane_start"]).all():
+        return None
+    bases = rows.bases()
+    seen: dict[str, set[float]] = {}
+    for model, _, _, stop in whole.tolist():
+        seen.setdefault(bases[model][0], set()).add(float(rows.columns["seq"][stop - 1]))
+    return None if any(len(of) > 1 for of in seen.values()) else int(sum(sum(of) for of in seen.values()))

@@ -1,0 +1,142 @@
+"""Moments and numbers as the report writes them, the same in the page and in its sentences."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from ..core.arrays import FloatArray
+
+_DAY = 86_400_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+NONE = "\u2013"
+"""Stands for null in a table."""
+
+
+def _at(micros: float) -> datetime:
+    """Return the moment; beyond the years that a calendar here has, its first or its last one."""
+    try:
+        return _EPOCH + timedelta(microseconds=int(micros))
+    except OverflowError:
+        return (datetime.max if micros > 0 else datetime.min).replace(tzinfo=UTC)
+
+
+def moment(micros: float) -> str:
+    """Write microseconds UTC to the minute.
+
+    >>> moment(1380153600_000000.0)
+    '26 Sep 2013, 00:00'
+    """
+    return f"{day(micros)}, {_at(micros):%H:%M}"
+
+
+def day(micros: float) -> str:
+    """Write the day of microseconds UTC.
+
+    >>> day(1380153600_000000.0)
+    '26 Sep 2013'
+    """
+    at = _at(micros)
+    return f"{at.day} {_MONTHS[at.month - 1]} {at.year}"
+
+
+def stamp(micros: float, *, dates: bool = False) -> str:
+    """Write microseconds UTC as a table does.
+
+    >>> stamp(1380153600_000000.0), stamp(1380153600_000000.0, dates=True)
+    ('2013-09-26 00:00', '2013-09-26')
+    """
+    return _at(micros).strftime("%Y-%m-%d" if dates else "%Y-%m-%d %H:%M")
+
+
+def exactly(micros: float) -> str:
+    """Write microseconds UTC to the second.
+
+    >>> exactly(1380153601_000000.0)
+    '2013-09-26 00:00:01'
+    """
+    return f"{_at(micros):%Y-%m-%d %H:%M:%S}"
+
+
+def all_dates(*times: FloatArray) -> bool:
+    """Whether all moments (microseconds UTC, NaN = none) are midnights, so that hours say nothing.
+
+    >>> all_dates(np.array([1380153600_000000.0, np.nan])), all_dates(np.array([1.0]))
+    (True, False)
+    """
+    return not any((values[np.isfinite(values)] % _DAY).any() for values in times)
+
+
+def span(first: float, last: float, *, dates: bool = False) -> str:
+    """Write from when to when, by days; by minutes within one day, unless times are dates.
+
+    >>> span(1379203200_000000.0, 1380153600_000000.0)
+    'from 15 to 26 Sep 2013'
+    >>> span(1380153600_000000.0, 1380157200_000000.0)
+    'on 26 Sep 2013 from 00:00 to 01:00'
+    """
+    one, other = _at(first), _at(last)
+    if one.date() == other.date():
+        if dates:
+            return f"on {day(last)}"
+        clock = [f"{at:%H:%M}" for at in (one, other)]
+        return f"on {day(last)} " + (
+            f"at {clock[0]}" if clock[0] == clock[1] else f"from {clock[0]} to {clock[1]}"
+        )
+    begun = day(first)
+    if one.year == other.year:
+        begun = str(one.day) if one.month == other.month else f"{one.day} {_MONTHS[one.month - 1]}"
+    return f"from {begun} to {day(last)}"
+
+
+def share(value: float) -> str:
+    """Write a level in percent.
+
+    >>> share(0.95), share(0.999)
+    ('95%', '99.9%')
+    """
+    return f"{100 * value:.6g}%"
+
+
+def number(value: float | None, digits: str) -> str:
+    """Write a measure; `digits` is "share", "score" or "count". None and NaN are a dash.
+
+    >>> number(0.71154, "share"), number(1234.0, "count"), number(25.131177, "score")
+    ('0.7115', '1,234', '25.131')
+    """
+    if value is None or math.isnan(value):
+        return NONE
+    if math.isinf(value):
+        return "\u221e" if value > 0 else "\u2212\u221e"
+    if digits == "count":
+        text = f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
+    elif digits == "share":
+        text = f"{value:.4f}"
+        text = "0.0000" if text == "-0.0000" else text
+    else:
+        text = f"{value:.5g}"
+    return text.replace("-", "\u2212") if value < 0 else text
+
+
+def with_interval(value: float, low: float, high: float) -> str:
+    """Write an AUC with its interval, as far as they are known.
+
+    >>> with_interval(0.71154, 0.7, 0.72263), with_interval(0.7, np.nan, np.nan)
+    ('0.712 [0.700, 0.723]', '0.700')
+    """
+    if math.isnan(value):
+        return NONE
+    return f"{value:.3f}" + ("" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]")
+
+
+def counted(count: int, noun: str) -> str:
+    """Write a number of things.
+
+    >>> counted(1, "row"), counted(1995, "row")
+    ('1 row', '1,995 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

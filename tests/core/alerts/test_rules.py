@@ -1,0 +1,173 @@
+"""A rule is read from text in one way, written in one spelling, and refused by a sentence that helps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rocsteady.core.alerts.rules import RULE_COLUMNS, AlertRule, Change, Limit, Period, Span, parse_alert
+from rocsteady.core.errors import ConfigError
+
+DAY = 86_400_000_000
+
+RULES = {
+    "auc_high < 0.8": AlertRule(Limit("auc_high", "<", 0.8)),
+    "auc_high<.80 for 3 rows": AlertRule(Limit("auc_high", "<", 0.8), Span(3)),
+    "  kappa_m >=\t-1e-3 for 90m ": AlertRule(Limit("kappa_m", ">=", -0.001), Span(5_400_000_000, "time")),
+    "h < 0.2 until h > 0.3": AlertRule(Limit("h", "<", 0.2), until=Limit("h", ">", 0.3)),
+    "h < 0.2 for 1 row until auc >= 1 for 2h": AlertRule(
+        Limit("h", "<", 0.2), Span(1), Limit("auc", ">=", 1.0), Span(7_200_000_000, "time")
+    ),
+    "drift >= 1": AlertRule(Limit("drift", ">=", 1.0)),
+    "auc drops against 7d": AlertRule(Change("auc", "drops", 0.0, Span(7 * DAY, "time"))),
+    "auc drops by .02 against 1 row for 2 rows until auc > .7": AlertRule(
+        Change("auc", "drops", 0.02, Span(1)), Span(2), Limit("auc", ">", 0.7)
+    ),
+    "prevalence rises by 0 against 1970-01-02..1970-01-03T01:30Z": AlertRule(
+        Change("prevalence", "rises", 0.0, Period(DAY, 2 * DAY + 5_400_000_000))
+    ),
+    "brier rises by 1e-2 against 1970-01-01T02:00:00+02:00..1970-01-02": AlertRule(
+        Change("brier", "rises", 0.01, Period(0, DAY))
+    ),
+}
+
+
+@pytest.mark.parametrize("text", RULES)
+def test_a_rule_is_read(text: str) -> None:
+    assert parse_alert(text) == RULES[text]
+
+
+SPELLINGS = {
+    "auc<0.80 for 01 rows": "auc < 0.8",
+    "auc < 5.0 for 120m": "auc < 5 for 2h",
+    "auc > -0.0": "auc > 0",
+    "auc drops by 0 against 24h": "auc drops against 1d",
+    "h drops by 0 against 1 rows": "h drops by 0 against 1 row",
+    "auc drops against 2013-01-01T00:00Z..2013-02-01T00:00:00.5": (
+        "auc drops against 2013-01-01..2013-02-01T00:00:00.500000Z"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", SPELLINGS)
+def test_a_rule_has_one_spelling(text: str) -> None:
+    assert str(parse_alert(text)) == SPELLINGS[text]
+
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+spans = st.builds(Span, st.integers(1, 2**61 - 1), st.sampled_from(["rows", "time"]))
+columns = st.sampled_from(RULE_COLUMNS)
+limits = st.builds(Limit, columns, st.sampled_from(["<", "<=", ">", ">="]), numbers)
+instants = st.integers(-62_135_596_800_000_000, 253_402_300_799_999_999)
+periods = st.lists(instants, min_size=2, max_size=2, unique=True).map(lambda ends: Period(*sorted(ends)))
+changes = st.builds(
+    Change, columns, st.sampled_from(["drops", "rises"]), numbers.map(abs), st.one_of(spans, periods)
+)
+
+
+@given(opens=st.one_of(limits, changes), held=spans, until=limits, until_held=spans)
+def test_any_rule_is_read_back_from_its_text(
+    opens: Limit | Change, held: Span, until: Limit, until_held: Span
+) -> None:
+    rules = [AlertRule(opens, held)]
+    if not (isinstance(opens, Limit) and opens.meets(until)):
+        rules.append(AlertRule(opens, held, until, until_held))
+    for rule in rules:
+        assert parse_alert(str(rule)) == rule
+
+
+few = st.builds(Limit, st.just("auc"), st.sampled_from(["<", "<=", ">", ">="]), st.integers(0, 3))
+
+
+@given(one=few, other=few)
+def test_two_limits_meet_if_one_value_is_on_the_side_of_both(one: Limit, other: Limit) -> None:
+    assert one.meets(other) == any(one.holds(x / 2) and other.holds(x / 2) for x in range(-1, 8))
+    assert not one.meets(Limit("h", other.comparison, other.number))
+
+
+MISTAKES = {
+    "": "alert '' ends where it needs a column of a row 'auc_high < 0.8 for 3 rows'",
+    "auc": "'auc' ends <, <=, >, >=, drops or rises",
+    "acu_high < 0.8": "'acu_high' did you mean 'auc_high'",
+    "zz < 1": "'zz' no number of a row there are row, seq,",
+    "time < 4": "'time' is a time a rule speaks of numbers",
+    "model < 4": "'model' is no number of a row",
+    "auc <": "ends where it needs a number behind 'auc <'",
+    "auc < 80%": "'80%' behind 'auc <' is not a number",
+    "auc < nan": "nan finite number",
+    "auc < inf": "inf finite number",
+    "auc == 1": "'==' is not a comparison",
+    "auc =< 1": "'=<' is not a comparison did you mean '<",
+    "auc drop against 7d": "'drop' did you mean 'drops'",
+    "auc drops": "needs 'against'",
+    "auc drops against": "ends how long 7d",
+    "auc drops 0.02 against 7d": "'0.02' is not what auc is held against",
+    "auc drops by 0.02 agianst 7d": "'agianst' did you mean 'against'",
+    "auc drops against 7": "against 7: 7 of what? Say 7 rows 7h",
+    "auc drops against 7x": "'7x' is no duration '12h'",
+    "auc drops by -1 against 7d": "-1 0 or more",
+    "kappa drops against 7d": "kappa has no interval kappa drops by NUMBER against 7d",
+    "auc drops against 2013-02-01..2013-01-01": "ends before it starts 2013-01-01..2013-02-01",
+    "auc drops against 2013-02-01..2013-02-01": "nothing is in the period",
+    "auc drops against 2013-02-01..soon": "'soon' is no time",
+    "auc drops against ..": "'' is no time",
+    "auc < .8 for": "ends how long behind 'for'",
+    "auc < .8 for 0 rows": "for 0: a span is 1 or more",
+    "auc < .8 for -3 rows": "for -3: a span is 1 or more",
+    "auc < .8 for 1.5 rows": "for 1.5: whole",
+    "auc < .8 for 3": "3 of what? Say 3 rows 3h",
+    "auc < .8 for 99999999999999999999 rows": "1 or more",
+    "auc < .8 fr 3 rows": "'fr' 'for' or 'until' did you mean 'for'",
+    "auc < .8 for 3 rows untl auc > .9": "'untl' did you mean 'until'",
+    "auc < .8 until auc > .9 for 3 rows for 2 rows": "'for' the end of the rule",
+    "auc < .8 until": "ends where it needs a column",
+    "auc < .8 until auc > .7": "one value of auc opens (auc < 0.8) closes (auc > 0.7)",
+    "auc < .8 until auc < .9": "one value of auc opens",
+    "auc <= .8 until auc >= .8": "one value of auc opens",
+    "auc < .8 until auc drops against 7d": "until auc drops against 7d closes on a limit",
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_a_mistake_is_named_with_its_text_and_a_remedy(text: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        parse_alert(text)
+    said = str(raised.value)
+    assert said.startswith(f"alert {text!r}: ")
+    assert "\n" not in said
+    at = 0
+    for word in MISTAKES[text].split():
+        at = said.find(word, at)
+        assert at >= 0, (word, said)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: parse_alert(3),
+        lambda: Span(0),
+        lambda: Span(3, "events"),
+        lambda: Limit("auc", "!=", 0.5),
+        lambda: Limit("auc", "<", "high"),
+        lambda: Limit("auc", "<", True),
+        lambda: Change("auc", "falls", 0.0, Span(1)),
+        lambda: Change("auc", "drops", 0.0, "7d"),
+        lambda: Period(0, 2**62),
+        lambda: AlertRule(Limit("auc", "<", 0.8), until_held=Span(3)),
+    ],
+)
+def test_a_rule_made_by_hand_is_checked_too(make: Any) -> None:
+    with pytest.raises(ConfigError):
+        make()
+
+
+def test_a_rule_says_what_it_reads_and_whether_it_goes_by_time() -> None:
+    assert parse_alert("auc < 0.5 until h > 0.1").columns == ("auc", "h")
+    assert parse_alert("auc < 0.5 until auc > 0.6").columns == ("auc",)
+    assert parse_alert("auc < 0.5 for 3 rows").needs_times is None
+    assert parse_alert("auc < 0.5 for 3 rows until h > 0.1 for 2h").needs_times == "for 2h"
+    assert parse_alert("auc drops against 3 rows").needs_times is None
+    assert parse_alert("auc drops against 7d").needs_times == "against 7d"
+    assert parse_alert("auc drops against 2013-01-01..2013-01-02").needs_times is not None

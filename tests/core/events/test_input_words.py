@@ -1,0 +1,202 @@
+"""What partitions say of themselves: contradictions are sentences, snapshots go on, sizes are known."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import rocsteady as rs
+from old_snapshots import ENDED, OLD_EVENTS, WAITING
+from rocsteady.core.events.batch import EventBatch
+from rocsteady.core.events.records import Clock, EndOfInput, EndOfPartition, Heartbeat, Record
+from rocsteady.core.events.times import NO_TIME
+from rocsteady.core.settings.settings import TableSettings
+from rocsteady.core.shard.order import TimeOrder
+from rocsteady.core.table.table import EvaluatorTable
+from streams import SECOND, Event, dealt, event_batch, mixed, play, records_of, rows_in_time, some_events
+
+END = EndOfInput().pack()
+LATER = 1_600_000_000 * SECOND
+EVENT = Event(5, "a", "m", 0.5, 1)
+
+
+def packet(number: int, sequence: int, *events: Event, **more: Any) -> EventBatch:
+    where = {"source": f"file {number}", "partition": number, "sequence": sequence}
+    return event_batch(events, **{**where, **more})
+
+
+BEAT = Heartbeat("file 0", 0, 2, 1, 7)
+ENDS = EndOfPartition("file 0", 0, 2, 1, 9)
+CONTRADICTIONS: dict[str, tuple[list[Any], str]] = {
+    "another number of partitions": ([BEAT, replace(BEAT, partitions=3)], "heartbeat .* number 0 of 3"),
+    "a partition that there is not": ([replace(BEAT, partition=2)], "heartbeat .* number 2 of 2"),
+    "of an end, too": ([replace(ENDS, partition=2)], "the end of partition 'file 0' .* number 2 of 2"),
+    "more packets than at its end": ([ENDS, replace(BEAT, packets=2)], "heartbeat of partition 'file 0'"),
+    "less packets than came": ([packet(0, 1, EVENT), ENDS], "end of partition .* 1 packets; end each once"),
+    "less packets than came before a restart": (
+        [packet(0, 0), packet(0, 1), packet(0, 2), ENDS], "end of partition .* 1 packets; end each once",
+    ),
+    "two ends": ([ENDS, replace(ENDS, packets=2)], "end of partition .* 2 packets; end each once"),
+    "another source": ([ENDS, replace(ENDS, source="file 9")], "end of partition 'file 9'"),
+    "a packet behind the end": ([ENDS, packet(0, 1)], "packet 1 of 'file 0' comes although"),
+    "a packet of no partition": ([BEAT, packet(2, 0)], "is of partition 2, and the input has 2"),
+    "a packet without a number": ([BEAT, packet(0, -1)], "a packet of 'file 0' has no number"),
+    "an end before all is here": (
+        [packet(1, 0), replace(ENDS, partition=1, source="file 1"), ENDS, EndOfInput()],
+        r"events of partition 'file 0' \(0 of 1 packets\) were missing",
+    ),
+    "an end that nobody told": (
+        [packet(0, 0), BEAT, EndOfInput()], r"partition 'file 0' \(1 of an unknown number of packets\)",
+    ),
+    "a partition of which nothing came": ([packet(0, 0), ENDS, EndOfInput()], "number 1 were missing"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("restarts", [0.0, 1.0], ids=["", "over restarts"])
+@pytest.mark.parametrize("kind", CONTRADICTIONS)
+def test_words_that_contradict_what_came_before_are_refused(kind: str, restarts: float) -> None:
+    records, sentence = CONTRADICTIONS[kind]
+    table = TableSettings(rs.EvaluatorSettings(order="time"))
+    *before, last = [record.pack() for record in records]
+    play(table, before, random.Random(1), restarts)
+    with pytest.raises(rs.InputError, match=sentence) as refused:
+        play(table, [*before, last], random.Random(1), restarts)
+    assert "\n" not in str(refused.value)
+
+
+def test_words_may_come_again_and_in_any_order() -> None:
+    """An older heartbeat, one that says less, and all of it behind the end, change nothing."""
+    words: list[Any] = [BEAT, ENDS, replace(BEAT, settled=6), BEAT, replace(BEAT, packets=0, settled=2), ENDS]
+    records = [packet(0, 0, EVENT), *words, replace(ENDS, source="file 1", partition=1, packets=0), ENDS]
+    for order in (records, records[::-1], [*records[1:], records[0]]):
+        played = play(
+            TableSettings(rs.EvaluatorSettings(order="time")), [each.pack() for each in order] + [END]
+        )
+        assert [row.seq for row in played.rows] == [1]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_snapshot_of_the_total_sort_of_old_goes_on(version: int) -> None:
+    every: Any = rs.EveryEvents(2) if version == 1 else rs.EverySeconds("3s")
+    settings = rs.EvaluatorSettings(window=rs.LastEvents(4), every=every, order="time", measures=("auc",))
+    table = TableSettings(settings)
+    assert WAITING[version][4] == ENDED[version][4] == version
+    old = EvaluatorTable.from_bytes(WAITING[version], table)
+    end = EndOfPartition("f", 0, 2, 2, 14 * SECOND)
+    rest = [event_batch(OLD_EVENTS[5:], source="f", partition=0, sequence=0).pack(), end.pack(), END]
+    at_once = play(
+        table, [event_batch(OLD_EVENTS, sequence=0).pack(), EndOfPartition("f", 0, 1, 1, 14 * SECOND).pack()]
+    )
+    rows = rows_in_time(settings, OLD_EVENTS)
+    assert at_once.rows[: len(rows)] == rows or version == 2
+    for reload in (False, True):
+        if reload:
+            old = EvaluatorTable.from_bytes(
+                EvaluatorTable.from_bytes(WAITING[version], table).to_bytes(), table
+            )
+        got = [row for record in rest for part in old.apply(record) for row in part]  # type: ignore[union-attr]
+        assert sorted(got, key=lambda row: (row.model, row.row)) == at_once.rows
+
+
+@pytest.mark.parametrize("reloads", [1, 2])
+@pytest.mark.parametrize("version", [1, 2])
+def test_one_that_had_ended_gives_nothing_more(version: int, reloads: int) -> None:
+    """Neither an error, nor rows or late events again: its packets may all come once more."""
+    every: Any = rs.EveryEvents(2) if version == 1 else rs.EverySeconds("3s")
+    settings = rs.EvaluatorSettings(window=rs.LastEvents(4), every=every, order="time", measures=("auc",))
+    table, data = TableSettings(settings), ENDED[version]
+    for _ in range(reloads):
+        old = EvaluatorTable.from_bytes(data, table)
+        data = old.to_bytes()
+    again = event_batch(OLD_EVENTS[:3], source="f", partition=0, sequence=1)
+    for record in (again, EndOfPartition("f", 0, 2, 2, 14 * SECOND), EndOfInput(), EndOfInput()):
+        assert old.apply(record.pack()) == []
+
+
+def order_after(records: Sequence[Record]) -> TimeOrder:
+    order = TimeOrder()
+    for content in records:
+        for _ in order.take(content, content.pack()):
+            pass
+    return order
+
+
+def test_the_size_of_what_waits_is_known_beforehand() -> None:
+    """Rule 4 of the shard's protocol rests on it."""
+    table = TableSettings(rs.EvaluatorSettings(order="time"))
+    rng = random.Random(3)
+    kinds: dict[str, list[bytes]] = {
+        "waits for other partitions": records_of(dealt(some_events(3_000, rng), 4, rng), rng, most=60)[0],
+        "waits for its first packet": [
+            record.pack()
+            for number in range(1, 400)
+            for record in (packet(0, number, EVENT), replace(BEAT, packets=number, settled=LATER + number))
+        ],
+        "half released": [
+            *mixed(records_of([some_events(2_000, rng)], rng, most=99, heartbeats=0)[:1], rng)[:-1],
+            Heartbeat("file 0", 0, 1, 20, 60 * SECOND).pack(),
+        ],
+        "of many partitions": [
+            record.pack()
+            for number in range(500)
+            for record in (
+                packet(number, 0, EVENT, source=f"a/ü/{number}"),
+                Heartbeat(f"a/ü/{number}", number, 501, 1, -(10**15)),
+            )
+        ],
+        "waits for the runner's clock": [
+            *(event_batch(some_events(50, rng)).pack() for _ in range(30)), Clock(30 * SECOND).pack(),
+        ],
+    }  # fmt: skip
+    for kind, records in kinds.items():
+        machine = EvaluatorTable(table)
+        for record in records:
+            machine.apply(record)
+        size = len(machine.to_bytes())
+        assert machine.snapshot_bytes() == pytest.approx(size, rel=0.05), kind
+        again = EvaluatorTable.from_bytes(machine.to_bytes(), table)
+        assert again.snapshot_bytes() == pytest.approx(size, rel=0.05), kind
+        assert machine.live_bytes() > 0.5 * size, kind
+
+
+def test_a_clock_that_is_asked_for_lets_most_of_what_waits_go() -> None:
+    rng = random.Random(8)
+    events = some_events(400, rng)
+    order = order_after([event_batch(events[start : start + 20]) for start in range(0, 400, 20)])
+    asked = 0
+    while (moment := order.wakes_at()) is not None:
+        before = order.clock
+        order = order_after_clock(order, moment)
+        assert order.clock == moment > before
+        asked += 1
+    assert asked < 10
+    assert order_after([]).wakes_at() is None
+
+
+def order_after_clock(order: TimeOrder, moment: int) -> TimeOrder:
+    for _ in order.take(Clock(moment), b""):
+        pass
+    return order
+
+
+def test_a_gap_of_many_packets_takes_no_more_than_their_number() -> None:
+    """Each packet and each word looked at all that wait: twice as many took four times as long."""
+
+    def seconds(packets: int) -> float:
+        order, start = TimeOrder(), time.process_time()
+        for number in range(1, packets):
+            for content in (
+                packet(0, number),
+                replace(BEAT, partitions=1, packets=number + 1, settled=number),
+            ):
+                assert list(order.take(content, b"")) == []
+        assert order.clock == NO_TIME
+        list(order.take(packet(0, 0), b""))
+        assert order.clock == packets - 1
+        return time.process_time() - start
+
+    assert any(seconds(20_000) < 40 * seconds(2_000) for _ in range(3))  # 10 where it is linear, 100 else

@@ -1,0 +1,102 @@
+"""A savepoint is searched for the settings of the job that made it; what is no such thing says nothing."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+
+import pytest
+import rocsteady as rs
+from rocsteady.core.errors import InputError
+from rocsteady.core.evaluator.snapshot import Snapshot
+from rocsteady.core.join.join import JoinSettings, LabelJoin
+from rocsteady.core.settings.settings import TableSettings
+from rocsteady.pipelines.cli import _parsers
+from rocsteady.pipelines.evaluate import savepoint
+from rocsteady.pipelines.evaluate.command import _planned
+from rocsteady.pipelines.evaluate.savepoint import check_savepoint
+
+WORDS = [
+    "p.csv",
+    "--output",
+    "rows.csv",
+    "--window",
+    "last:500",
+    "--shards",
+    "4",
+    "--id",
+    "id",
+    "--time",
+    "t",
+]
+LABELS = ["--labels", "l.csv", "--label-time", "known", "--ttl", "1d"]
+
+
+@pytest.fixture(autouse=True)
+def _inputs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.csv").write_text("score,label,id,t\n.5,1,a,1700000000\n")
+    (tmp_path / "l.csv").write_text("label,id,known\n1,a,1700000001\n")
+
+
+def planned(*words):
+    """A job that is to resume from the savepoint in the folder `sp`."""
+    flags = ["--savepoint_path=file:sp"]
+    options, _ = _parsers()[0].parse_known_args(["evaluate", *WORDS, *words, "--runner", "flink"])
+    return _planned(options, flags)[0]
+
+
+def stored(folder, *states):
+    """A savepoint as Flink writes it: values between bytes of its own, in several files."""
+    folder.mkdir()
+    noise = random.Random(1)
+    (folder / "_metadata").write_bytes(noise.randbytes(2_000) + b"RSST" + b"RSJN" + noise.randbytes(2_000))
+    for number, state in enumerate(states):
+        (folder / f"file-{number}").write_bytes(noise.randbytes(5_000) + state + noise.randbytes(50))
+
+
+def table(settings):
+    return Snapshot(settings, {}, (), ()).pack()
+
+
+@pytest.mark.parametrize("chunk", [64, 1 << 20])
+def test_another_window_is_named_before_the_job_starts(tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr(savepoint, "_CHUNK", chunk)
+    job = planned()
+    evaluator = replace(job.settings.evaluator, window=rs.LastEvents(700))
+    stored(tmp_path / "sp", table(replace(job.settings, evaluator=evaluator)))
+    with pytest.raises(InputError, match=r"sp: .*window was 'last:700' and is now 'last:500'.*export"):
+        check_savepoint(job)
+
+
+def test_another_ttl_of_labels_is_named(tmp_path):
+    job = planned(*LABELS)
+    settings: JoinSettings = job.join.settings
+    joined = LabelJoin(replace(settings, ttl=settings.ttl * 2), 0).to_bytes()
+    stored(tmp_path / "sp", table(job.settings), joined)
+    with pytest.raises(InputError, match="ttl was '2d' and is now '1d'"):
+        check_savepoint(job)
+
+
+def test_another_number_of_shards_is_named(tmp_path):
+    job = planned()
+    stored(tmp_path / "sp", table(job.settings))
+    with pytest.raises(InputError, match="shards was 4 and is now 5"):
+        check_savepoint(replace(job, settings=replace(job.settings, shards=5)))
+
+
+@pytest.mark.parametrize("names", [[], ["evaluators"], ["evaluators", "join"], None])
+def test_a_savepoint_of_the_same_settings_or_of_none_is_taken(tmp_path, names):
+    job = planned(*LABELS)
+    states = {"evaluators": table(job.settings), "join": LabelJoin(job.join.settings, 0).to_bytes()}
+    if names is not None:
+        stored(tmp_path / "sp", *(states[name] for name in names))
+    check_savepoint(job)
+
+
+def test_storage_that_nobody_here_knows_says_nothing():
+    job = planned()
+    flags = job.runner.options.from_dictionary({"savepoint_path": "nowhere://x/sp"})
+    check_savepoint(replace(job, runner=replace(job.runner, options=flags)))
+    assert json.loads(TableSettings.from_json(job.settings.to_json()).to_json())["shards"] == 4

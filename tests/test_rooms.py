@@ -1,0 +1,61 @@
+"""The rooms of the package stay small: so many modules in a folder, so many lines in a module."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = sorted(
+    folder
+    for top in ("core", "transforms", "pipelines", "runners")
+    for folder in (ROOT / top, *(ROOT / top).rglob("*"))
+    if folder.is_dir() and any(folder.glob("*.py"))
+)
+MOST_MODULES, MOST_LINES = 16, 400
+TO_BE_SPLIT = {
+    "core/alerts/rules.py",
+    "core/evaluator/evaluator.py",
+    "core/evaluator/ranking.py",
+    "core/evaluator/weighted_decisions.py",
+    "core/evaluator/weighted_window.py",
+    "core/join/join.py",
+    "core/measures/polynomial_auc.py",
+    "core/measures/scan.py",
+    "core/prequential/fold.py",
+    "core/river/metrics.py",
+    "core/score_tree/bridge.py",
+    "core/score_tree/tree.py",
+    "core/settings/settings.py",
+    "core/shard/order.py",
+    "core/state/export.py",
+    "core/weighted_tree/query.py",
+    "core/weighted_tree/rows.py",
+    "core/weighted_tree/sums.py",
+    "core/weighted_tree/tree.py",
+    "core/weighted_tree/update.py",
+    "pipelines/cli.py",
+    "pipelines/evaluate/live.py",
+    "pipelines/report/comparisons_html.py",
+    "transforms/events/validate.py",
+    "transforms/files/formats.py",
+}
+
+
+def of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=of)
+def test_a_room_has_few_modules_and_says_what_it_is_for(folder: Path) -> None:
+    modules = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
+    assert len(modules) <= MOST_MODULES
+    assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8")))
+
+
+def test_a_module_is_short() -> None:
+    modules = (path for folder in FOLDERS for path in folder.glob("*.py"))
+    long = {of(path) for path in modules if path.read_text("utf-8").count("\n") > MOST_LINES}
+    assert long == TO_BE_SPLIT

@@ -1,0 +1,363 @@
+"""The one stateful DoFn of rocsteady: it hosts any state machine, one per (key, Beam window).
+
+What it does with state is `core.shard_protocol`; here are the cells, the timers and the metrics. The names
+of the cells are part of every stored state and never change; those of the timers follow from the step's
+label, as the whole of its state does on a runner.
+
+Input is (key, record), output what the machine puts out, in the window of the input; records that it refuses
+(`Rejected`) leave as dead letters, in columns, by an output of their own, and its state, where an export asks
+for it (`ShardState`), by another. An event-time timer at the end of
+the window feeds the machine an `EndOfInput`: bounded input ends with its last rows on every runner, a fixed
+or sliding pane with those at its end. Where the runner's watermark is to be the machines' clock, another
+timer tells them what it has passed, when most of what they hold can go. Merging windows are refused: their
+state would have to be merged, and an exact sliding window cannot be.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterator
+from threading import Lock
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.coders import BytesCoder
+from apache_beam.options.pipeline_options import DebugOptions
+from apache_beam.pvalue import TaggedOutput
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.userstate import (
+    BagStateSpec,
+    ReadModifyWriteStateSpec,
+    TimerSpec,
+    on_timer,
+)
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
+
+from ...core.errors import ConfigError
+from ...core.events.records import Clock, EndOfInput, brings_state
+from ...core.events.rejected import Rejected
+from ...core.shard.machine import MachineFactory, Pane
+from ...core.shard.protocol import DEFAULT_CACHE_BYTES, MachineCache, ShardCells, ShardProtocol, ValueCell
+from ...core.state.export import ShardState
+from ..events.batches import from_ipc  # noqa: F401  registers the coder of the letters
+from ..events.dead_letters import DeadLetters
+from .cells import NumberedCellsDeclared, numbered_cells
+from .metrics import count, count_letters, hold
+from .state_sizes import measure_bytes
+
+_caches: dict[int, MachineCache] = {}
+_caches_lock = Lock()
+
+
+def process_cache(max_bytes: int) -> MachineCache:
+    """Return the cache of this process with a bound; steps with the same bound share it. Thread-safe."""
+    with _caches_lock:
+        cache = _caches.get(max_bytes)
+        if cache is None:
+            cache = _caches[max_bytes] = MachineCache(max_bytes)
+        return cache
+
+
+def pane_of(window: Any) -> Pane | None:
+    """Return start and end of a Beam window in microseconds, None for the global one."""
+    if isinstance(window, GlobalWindow):
+        return None
+    return window.start.micros, window.end.micros
+
+
+_LAST = GlobalWindow().max_timestamp()
+
+
+def timestamp(micros: int) -> Timestamp:
+    """Return a Beam timestamp; Beam ends a little before int64 does."""
+    return min(max(Timestamp(micros=micros), MIN_TIMESTAMP), _LAST)
+
+
+def refuse_merging_windows(events: beam.PCollection[Any], whose: str) -> None:
+    """Raise a `ConfigError` if a PCollection is in windows that merge, such as sessions."""
+    windowfn = events.windowing.windowfn
+    if windowfn.is_merging():
+        raise ConfigError(
+            f"{whose}: the input is in {type(windowfn).__name__}, windows that merge, and an exact "
+            "evaluation of two panes cannot be merged into one; use FixedWindows or SlidingWindows, or "
+            "put the session into the model's name, or combine each session's (label, score) pairs with "
+            "beam.CombinePerKey(rocsteady.AucCombineFn()), which gives its AUC and H"
+        )
+
+
+class ReadOnce:
+    """A value cell that remembers what it read; the runner's own asks again every time."""
+
+    def __init__(self, cell: ValueCell) -> None:
+        self._cell = cell
+        self._value: bytes | None = None
+        self._known = False
+
+    def read(self) -> bytes | None:
+        """Return the value."""
+        if not self._known:
+            self._value, self._known = self._cell.read(), True
+        return self._value
+
+    def write(self, value: bytes) -> None:
+        """Replace the value."""
+        self._cell.write(value)
+        self._value, self._known = value, True
+
+
+SNAPSHOT = ReadModifyWriteStateSpec("snapshot", BytesCoder())
+LOG = BagStateSpec("log", BytesCoder())
+TOKEN = ReadModifyWriteStateSpec("token", BytesCoder())
+END = TimerSpec("end", TimeDomain.WATERMARK)
+CLOCK = TimerSpec("clock", TimeDomain.WATERMARK)
+
+LETTERS, STATES = "letters", "states"
+
+_WHOLE_BUNDLES = "prism_disable_sdf_split"
+"""Prism (2.77) splits a bundle in which nothing is done for 0.1 s, also between elements of one key. Both
+parts then run side by side, each with the state of before, and what one of them wrote is lost. This keeps it
+from that; other runners do not know the word."""
+
+Letters = Callable[[Rejected], DeadLetters]
+"""Makes dead letters of what a machine refuses; travels to the workers."""
+
+Brings = Callable[[str], bytes]
+"""Returns the packed `StateImport` of a key, with its snapshot; travels to the workers."""
+
+_SNAPSHOT, _LOG, _TOKEN = map(beam.DoFn.StateParam, (SNAPSHOT, LOG, TOKEN))
+_END, _CLOCK = map(beam.DoFn.TimerParam, (END, CLOCK))
+
+
+def _cells(snapshot: Any, log: Any, token: Any) -> ShardCells:
+    return ShardCells(snapshot, log, token, numbered_cells(log))
+
+
+class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
+    """Hosts the machines of one step. `step` tells its machines from those of other steps."""
+
+    def __init__(
+        self,
+        factory: MachineFactory[Any],
+        step: str,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+        letters: Letters | None = None,
+        lateness: int | None = None,
+        brings: Brings | None = None,
+    ) -> None:
+        self._factory = factory
+        self._step = step
+        self._brings = brings
+        self._cache_bytes = cache_bytes
+        self._letters = letters
+        self._lateness = lateness
+
+    def setup(self) -> None:
+        """Join the users of the process's cache; compile before there are bundles."""
+        measure_bytes()
+        self._factory.warm_up()
+        self._cache = process_cache(self._cache_bytes)
+        self._cache.open(self._step)
+        self._protocol = ShardProtocol(self._factory, self._cache, self._step, count)
+
+    def teardown(self) -> None:
+        """Leave the cache, and take the machines along if nobody else uses them."""
+        self._cache.close(self._step)
+
+    def process(
+        self,
+        element: tuple[str, bytes],
+        window: Any = beam.DoFn.WindowParam,
+        snapshot: Any = _SNAPSHOT,
+        log: Any = _LOG,
+        token: Any = _TOKEN,
+        end: Any = _END,
+        clock: Any = _CLOCK,
+    ) -> Iterator[Any]:
+        """Apply one record, with a timer set for the end of its window.
+
+        In the global window the first record of a key sets it. In a pane every record does, because the
+        timer may have fired and this record be late: it fires again, and the pane has a newer last row.
+        """
+        key, record = element
+        if self._brings is not None and brings_state(record):
+            record = self._brings(key)
+        pane = pane_of(window)
+        committed = ReadOnce(token)
+        if committed.read() is None or pane is not None:
+            end.set(window.max_timestamp())
+        outputs = self._protocol.apply(key, pane, _cells(snapshot, log, committed), record)
+        hold((self._step, pane, key), self._protocol.held)
+        self._wake(clock, window)
+        return self._tagged(outputs)
+
+    def _wake(self, clock: Any, window: Any) -> None:
+        """Set the timer of the clock, where the runner's watermark is the clock."""
+        if self._lateness is not None and (moment := self._protocol.wakes_at()) is not None:
+            clock.set(min(timestamp(moment + self._lateness), window.max_timestamp()))
+
+    def _tagged(self, outputs: list[Any]) -> Iterator[Any]:
+        for output in outputs:
+            if isinstance(output, Rejected) and self._letters is not None:
+                letters = self._letters(output)
+                count_letters(letters)
+                yield TaggedOutput(LETTERS, letters.batch)
+            elif isinstance(output, ShardState):
+                yield TaggedOutput(STATES, output.pack())
+            else:
+                yield output
+
+    @on_timer(CLOCK)
+    def at_clock(
+        self,
+        key: Any = beam.DoFn.KeyParam,
+        window: Any = beam.DoFn.WindowParam,
+        time: Any = beam.DoFn.TimestampParam,
+        snapshot: Any = _SNAPSHOT,
+        log: Any = _LOG,
+        token: Any = _TOKEN,
+        clock: Any = _CLOCK,
+    ) -> Iterator[Any]:
+        """Tell the machine what the watermark has passed."""
+        cells = _cells(snapshot, log, token)
+        record = Clock(time.micros - (self._lateness or 0)).pack()
+        outputs = self._protocol.apply(key, pane_of(window), cells, record)
+        self._wake(clock, window)
+        yield from self._tagged(outputs)
+
+    @on_timer(END)
+    def at_end(
+        self,
+        key: Any = beam.DoFn.KeyParam,
+        window: Any = beam.DoFn.WindowParam,
+        snapshot: Any = _SNAPSHOT,
+        log: Any = _LOG,
+        token: Any = _TOKEN,
+    ) -> Iterator[Any]:
+        """Tell the machine that its input has ended."""
+        cells = _cells(snapshot, log, token)
+        pane = pane_of(window)
+        outputs = self._protocol.apply(key, pane, cells, EndOfInput().pack(), keep=pane is None)
+        yield from self._tagged(outputs)
+
+
+def dofn_of_step(label: str) -> type[StateMachineDoFn]:
+    """Return the DoFn with timers that no other step has.
+
+    Beam's in-process runner keeps the timers of a stage by their names alone (2.77, `timer_buffers`): of two
+    steps in one stage, such as two evaluations of one PCollection, one got the timers of both.
+    """
+    name = hashlib.blake2b(label.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    end_spec = TimerSpec(f"end-{name}", TimeDomain.WATERMARK)
+    clock_spec = TimerSpec(f"clock-{name}", TimeDomain.WATERMARK)
+
+    class OfStep(StateMachineDoFn):
+        def process(
+            self,
+            element: tuple[str, bytes],
+            window: Any = beam.DoFn.WindowParam,
+            snapshot: Any = _SNAPSHOT,
+            log: Any = _LOG,
+            token: Any = _TOKEN,
+            end: Any = beam.DoFn.TimerParam(end_spec),  # noqa: B008 - Beam's way
+            clock: Any = beam.DoFn.TimerParam(clock_spec),  # noqa: B008
+        ) -> Iterator[Any]:
+            return super().process(element, window, snapshot, log, token, end, clock)
+
+        @on_timer(end_spec)
+        def at_end(
+            self,
+            key: Any = beam.DoFn.KeyParam,
+            window: Any = beam.DoFn.WindowParam,
+            snapshot: Any = _SNAPSHOT,
+            log: Any = _LOG,
+            token: Any = _TOKEN,
+        ) -> Iterator[Any]:
+            return super().at_end(key, window, snapshot, log, token)
+
+        @on_timer(clock_spec)
+        def at_clock(
+            self,
+            key: Any = beam.DoFn.KeyParam,
+            window: Any = beam.DoFn.WindowParam,
+            time: Any = beam.DoFn.TimestampParam,
+            snapshot: Any = _SNAPSHOT,
+            log: Any = _LOG,
+            token: Any = _TOKEN,
+            clock: Any = beam.DoFn.TimerParam(clock_spec),  # noqa: B008
+        ) -> Iterator[Any]:
+            return super().at_clock(key, window, time, snapshot, log, token, clock)
+
+    return OfStep
+
+
+class MachineOutputs(NamedTuple):
+    """What the machines of a step put out, what they refused as dead letters, in columns, and their states.
+
+    states  of packed `ShardState`, one a shard for each export that was asked for
+    """
+
+    outputs: beam.PCollection[Any]
+    letters: beam.PCollection[pa.RecordBatch]
+    states: beam.PCollection[bytes]
+
+
+class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
+    """Feeds (key, record) to one machine per key and window, and gives what the machines put out.
+
+    factory      makes the machines
+    output_type  of what they put out; Beam chooses the coder by it
+    cache_bytes  live machines that a process keeps between bundles, over all steps of this bound
+    letters      makes dead letters of what the machines refuse, if they refuse anything
+    lateness     microseconds: the runner's watermark is the clock of the machines, and this far behind it
+                 everything is settled. None: it is not their clock
+    brings       reads the state of a key, where a `StateImport` without one comes: a state of 153 MB that
+                 travelled as an element hung a job on Flink
+
+    The number of keys should be fixed and small: a key costs 20 microseconds to 1 ms a bundle.
+    """
+
+    def __init__(
+        self,
+        factory: MachineFactory[Any],
+        output_type: Any,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+        letters: Letters | None = None,
+        lateness: int | None = None,
+        brings: Brings | None = None,
+    ) -> None:
+        super().__init__()
+        if isinstance(cache_bytes, bool) or not isinstance(cache_bytes, int) or cache_bytes < 0:
+            raise ConfigError(
+                f"cache_bytes={cache_bytes!r}: give the bytes of live state that a process may keep "
+                f"between bundles, a whole number from 0 ({DEFAULT_CACHE_BYTES} by default)"
+            )
+        self._factory = factory
+        self._output_type = output_type
+        self._cache_bytes = cache_bytes
+        self._letters = letters
+        self._lateness = lateness
+        self._brings = brings
+
+    def expand(self, records: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
+        """Host the machines; raises ConfigError for windows that merge."""
+        refuse_merging_windows(records, self.label)
+        records.pipeline.options.view_as(DebugOptions).add_experiment(_WHOLE_BUNDLES)
+        step = secrets.token_hex(8)
+        # An untyped keyed PCollection gets another key coder in the timer than in the state on some
+        # runners, and the timer then sees empty state without a word.
+        typed = records | "Type" >> beam.Map(_unchanged).with_output_types(tuple[str, bytes])
+        of_step = dofn_of_step(records.pipeline._current_transform().full_label)
+        dofn = of_step(self._factory, step, self._cache_bytes, self._letters, self._lateness, self._brings)
+        outputs = typed | "Apply" >> beam.ParDo(dofn).with_outputs(LETTERS, STATES, main="outputs")
+        return MachineOutputs(
+            outputs["outputs"] | "Outputs" >> beam.Map(_unchanged).with_output_types(self._output_type),
+            outputs[LETTERS] | "Letters" >> beam.Map(_unchanged).with_output_types(pa.RecordBatch),
+            outputs[STATES] | "States" >> beam.Map(_unchanged).with_output_types(bytes),
+        )
+
+
+def _unchanged(element: Any) -> Any:
+    return element

@@ -1,0 +1,232 @@
+"""Metrics: Beam's, by their names here, and the same numbers as they stand in this process.
+
+Beam's counters are what must add up, and each runner shows them in its own way, often when a job is done. The
+process's own are for eyes while it runs (`--prometheus`): a bundle that is tried again counts twice there.
+docs/metrics.md is the list for people.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+from apache_beam.metrics import Metrics
+
+from ...core.rows.rows import Rows
+from ..events.dead_letters import DeadLetters
+from ..events.fields import Role
+
+METRICS_NAMESPACE = "rocsteady"
+
+RECORD_COUNTERS: dict[Role, dict[str, str]] = {
+    "event": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
+    "prediction": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
+    "instance": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
+    "label": {"read": "labels_read", "invalid": "labels_invalid", "late": "labels_late"},
+}
+"""Names of the counters of a source's records, by what they are."""
+
+COUNTERS = {
+    "events_read": "Records of events or predictions that were read.",
+    "events_applied": "Events that count in the rows.",
+    "dead_letters": "Records that are no event: see the dead letters for the reasons.",
+    "late": "Events that came further behind their source than --order allows.",
+    "duplicate": "Events that --deduplicate, or a join, left out because they came before.",
+    "unmatched": "Predictions for which no label came in time.",
+    "events_tied": "Events whose order among others of the same time nothing in them says.",
+    "events_in_other": "Events in a slice of others, beyond --slice-cap.",
+    "evaluators_retired": "Times that a model or slice left memory after --idle-ttl of silence.",
+    "labels_read": "Records of labels that were read.",
+    "labels_used": "Labels that served a prediction.",
+    "labels_invalid": "Records that are no label.",
+    "labels_late": "Labels that came further behind their source than --order allows.",
+    "labels_duplicate": "Labels that came before, or of whose id another one counts.",
+    "labels_second": "Labels of whose id another one counts, with --second-label dead-letter.",
+    "labels_unmatched": "Labels for which no prediction came in time.",
+    "rows_written": "Rows of measures that were written.",
+    "curves_written": "ROC curves that were written.",
+    "alerts_opened": "Alerts that opened.",
+    "alerts_closed": "Alerts that closed.",
+    "snapshots_written": "Times that the state of a shard was written as a whole.",
+    "snapshot_bytes": "Bytes of the states that were written as a whole.",
+    "log_bytes": "Bytes of records that were logged beside a state.",
+    "rebuilds": "Times that a shard was rebuilt from its state: starts, failed bundles, a cache too small.",
+    "instances_tested": "Times that a fold of a learner predicted an instance.",
+    "instances_learnt": "Times that a fold of a learner learnt an instance, whatever its weight.",
+    "learner_failures": "Times that a learner failed at an instance in a fold.",
+    "unread_partitions": "Partitions that a topic got while the job ran: they are not read.",
+}
+"""Names of counters of both kinds, and what they say."""
+
+GAUGES = {
+    "evaluators": "Models and slices in memory.",
+    "state_bytes": "Bytes of the state of all shards, if they were written as a whole now.",
+    "predictions_waiting": "Predictions that wait for their labels.",
+    "folds": "Folds of learners in memory.",
+    "reports_waiting": "Reports of folds that wait for those of other learners or folds.",
+    "alert_series": "Models, slices and panes that rules watch.",
+}
+"""What machines hold now: in Beam a distribution over shards, here the sum over them."""
+
+_lock = threading.Lock()
+_totals: Counter[str] = Counter()
+_held: dict[Hashable, Mapping[str, int]] = {}
+_newest: NewestRows | None = None
+_newest_event: float | None = None
+
+
+def letter_metrics(kind: str) -> str:
+    """Return the namespace of Beam distributions over positions, one for every reason.
+
+    >>> letter_metrics("late"), letter_metrics("invalid")
+    ('rocsteady.late', 'rocsteady.dead_letters')
+    """
+    return f"{METRICS_NAMESPACE}.{'dead_letters' if kind == 'invalid' else kind}"
+
+
+def count_letters(letters: DeadLetters) -> None:
+    """Count dead letters by kind and reason, with their positions."""
+    metrics: dict[tuple[str, str], Any] = {}
+    for kind, reason, position in letters.whys():
+        metric = metrics.get((kind, reason))
+        if metric is None:
+            metric = metrics[kind, reason] = Metrics.distribution(letter_metrics(kind), reason)
+        metric.update(position)
+
+
+@cache
+def _beam_counter(name: str) -> Any:
+    return Metrics.counter(METRICS_NAMESPACE, name)
+
+
+@cache
+def _beam_distribution(name: str) -> Any:
+    return Metrics.distribution(METRICS_NAMESPACE, name)
+
+
+def count(name: str, number: int) -> None:
+    """Add to a counter of the job, and to that of this process."""
+    if number:
+        _beam_counter(name).inc(number)
+        with _lock:
+            _totals[name] += number
+
+
+def set_totals(counts: Mapping[str, int]) -> None:
+    """Say what a job without Beam has counted so far."""
+    with _lock:
+        _totals.update({name: number - _totals[name] for name, number in counts.items()})
+
+
+def hold(place: Hashable, held: Mapping[str, int]) -> None:
+    """Say what the machine at a place holds now (GAUGES), to Beam and to this process."""
+    for name, number in held.items():
+        _beam_distribution(name).update(number)
+    with _lock:
+        _held[place] = held
+
+
+def see(rows: Rows) -> None:
+    """Look at rows that were just made, if somebody wants to see the newest."""
+    if _newest is not None and len(rows):
+        with _lock:
+            _newest.see(rows)
+
+
+def reset(models: int | None = None) -> None:
+    """Begin anew, before a job starts; keep the newest rows of so many models, None: of none."""
+    global _newest, _newest_event
+    with _lock:
+        _newest_event = None
+        _totals.clear()
+        _held.clear()
+        _newest = None if models is None else NewestRows(models)
+
+
+def note_times(least: int, greatest: int) -> None:
+    """Note between which moments events lie, microseconds: in Beam as `event_seconds`."""
+    global _newest_event
+    for micros in (least, greatest):
+        _beam_distribution("event_seconds").update(micros // 1_000_000)
+    with _lock:
+        _newest_event = max(greatest / 1e6, -float("inf") if _newest_event is None else _newest_event)
+
+
+def newest_event() -> float | None:
+    """Return the greatest event time that was read, seconds since 1970; None without times."""
+    return _newest_event
+
+
+def totals() -> Counter[str]:
+    """Return the counters of this process."""
+    with _lock:
+        return Counter(_totals)
+
+
+def gauges() -> Counter[str]:
+    """Return what the machines of this process hold, by name, over all of them."""
+    with _lock:
+        found: Counter[str] = Counter()
+        for held in _held.values():
+            found.update(held)
+        return found
+
+
+def newest() -> tuple[dict[str, dict[str, float]], int]:
+    """Return the numbers of each model's newest row, and how many rows were of models beyond the bound."""
+    with _lock:
+        return ({}, 0) if _newest is None else (dict(_newest.by_model), _newest.beyond)
+
+
+class NewestRows:
+    """The newest row of each of the first `models` models: NEWEST_COLUMNS. O(keys) a batch of rows."""
+
+    def __init__(self, models: int) -> None:
+        self._models = models
+        self.by_model: dict[str, dict[str, float]] = {}
+        self.beyond = 0
+
+    def see(self, rows: Rows) -> None:
+        """Take in rows, which come in order for each model; those of slices are left out."""
+        codes, behind = np.unique(rows.key_codes[::-1], return_index=True)
+        columns = [
+            rows.integer(name) if name == "window_events" else rows.number(name) for name in NEWEST_COLUMNS
+        ]
+        for code, back in zip(codes.tolist(), behind.tolist(), strict=True):
+            model, of_slice = rows.keys[code]
+            if of_slice:
+                continue
+            if model not in self.by_model and len(self.by_model) >= self._models:
+                self.beyond += int(np.count_nonzero(rows.key_codes == code))
+                continue
+            row = len(rows) - 1 - back
+            self.by_model[model] = {
+                name: float(column[row]) for name, column in zip(NEWEST_COLUMNS, columns, strict=True)
+            }
+
+
+NEWEST_COLUMNS = {
+    "auc": "Area under the ROC curve, of the model's newest row; NaN where undefined.",
+    "auc_low": "Lower end of the AUC's interval.",
+    "auc_high": "Upper end of the AUC's interval.",
+    "h": "H-measure, of the model's newest row; NaN where undefined.",
+    "window_events": "Events in the window of the model's newest row.",
+}
+"""Of a model's newest row, and what they say."""
+
+
+def count_records(role: Role, records: int, letters: DeadLetters, times: tuple[int, int] | None) -> None:
+    """Count records that were read, dead letters among them, and the least and greatest event time."""
+    names = RECORD_COUNTERS[role]
+    count(names["read"], records)
+    if len(letters):
+        kinds = letters.batch.column("kind").to_pylist()
+        for kind in sorted({*kinds}):
+            count(names[kind], kinds.count(kind))
+        count_letters(letters)
+    if times is not None:
+        note_times(*times)

@@ -1,0 +1,112 @@
+"""AucCombineFn: AUC and H-measure of any grouping in a Beam pipeline, merging windows (sessions) included."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from apache_beam.coders import RowCoder, registry
+
+from ...core.arrays import FloatArray, Int8Array
+from ...core.events.inputs import checked_events
+from ...core.rows.columns import ONE_CLASS, OUT_OF_RANGE, REASONS
+from ...core.rows.reasons import reason_clauses
+from ...core.settings.settings import PRIORS_OF_WINDOW, BetaCost, Cost, EvaluatorSettings
+from ...core.sketches.auc_sketch import DEFAULT_MAX_BYTES, AucSketch
+from ...core.sketches.wire import packed_size
+from .events import CombineEvents
+
+_LARGEST = 1.7976931348623157e308
+
+
+class CombinedAuc(NamedTuple):
+    """What the events of a group say.
+
+    events, positives, negatives   how many
+    auc_low, auc, auc_high         AUC, ties one half, with certified bounds; null where a class is missing
+    h_low, h, h_high               H-measure, in the same way
+    exact                          whether bounds and values coincide
+    reason                         why values are null, else null
+    """
+
+    events: int
+    positives: int
+    negatives: int
+    auc_low: float | None
+    auc: float | None
+    auc_high: float | None
+    h_low: float | None
+    h: float | None
+    h_high: float | None
+    exact: bool
+    reason: str | None
+
+
+class AucCombineFn(CombineEvents[AucSketch]):
+    """Combines (label, score) into a `CombinedAuc`: `AucSketch` for CombinePerKey and CombineGlobally.
+
+    An element is (label, score), or (labels, scores) as arrays or lists of one length: a batch, which is many
+    times faster per event. Labels are 1/0, 1/-1 or booleans, scores finite numbers, higher for more likely
+    positive; every event counts once. Any windows and triggers, sessions included; neither the order of
+    events nor that of merges matters.
+
+    max_bytes  of the sketch of one group (64 KB: exact up to some 7,700 distinct scores)
+    cost       of the H-measure; BetaCost(2, 2) if None
+    priors     "window" (the group's), or the share of positives
+
+    Raises ConfigError for a setting that cannot be, and InputError for what is no event: nothing is dropped.
+    A CombineFn has no second output; where events may be malformed, filter them before.
+
+        events | beam.WindowInto(beam.window.Sessions(600)) | beam.CombinePerKey(rs.AucCombineFn())
+
+    >>> result = AucCombineFn().apply([(0, 0.1), (1, 0.9), ([0, 1], [0.4, 0.3])])
+    >>> result.auc, result.positives, result.exact
+    (0.75, 2, True)
+    """
+
+    result = CombinedAuc
+
+    def __init__(
+        self,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        *,
+        cost: Cost | None = None,
+        priors: float | Literal["window"] = PRIORS_OF_WINDOW,
+    ) -> None:
+        self._settings = EvaluatorSettings(cost=BetaCost() if cost is None else cost, priors=priors)
+        super().__init__(AucSketch(max_bytes).to_bytes(), (-_LARGEST, _LARGEST))
+
+    def setup(self) -> None:
+        """Compile kernels before the first bundle, where they are not on disk yet."""
+        sketch = AucSketch(1024)
+        sketch.add(np.arange(1_000) % 2, np.arange(1_000.0))
+        AucSketch.from_bytes(sketch.to_bytes()).merge(sketch).h_bounds()
+
+    def read(self, data: bytes) -> AucSketch:
+        """See `CombineEvents`."""
+        return AucSketch.from_bytes(data)
+
+    def packed_size(self, data: bytes) -> int:
+        """See `CombineEvents`."""
+        return packed_size(data)
+
+    def checked(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Array, FloatArray]:
+        """See `CombineEvents`."""
+        return checked_events(labels, scores)
+
+    def extract_output(self, accumulator: bytes) -> CombinedAuc:
+        """Return what the events say."""
+        sketch = self.settled(accumulator)
+        auc, h = sketch.bounds(), sketch.h_bounds_by(self._settings)
+        reason = None
+        if auc.auc is None:
+            reason = reason_clauses(dict.fromkeys(("auc", "h"), REASONS[ONE_CLASS]))
+        elif h.h is None:
+            reason = f"h: {REASONS[OUT_OF_RANGE]}"
+        return CombinedAuc(
+            sketch.events, sketch.positives, sketch.negatives, *auc, *h, sketch.is_exact, reason
+        )
+
+
+registry.register_coder(CombinedAuc, RowCoder)

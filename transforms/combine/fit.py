@@ -1,0 +1,198 @@
+"""FitPolynomialAuc: a linear model fitted to AUC over a PCollection; every scan is one CombineGlobally."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import numpy.typing as npt
+from apache_beam.pvalue import AsSingleton
+from apache_beam.transforms.window import GlobalWindows
+
+from ...core.arrays import FloatArray
+from ...core.errors import ConfigError, InputError
+from ...core.events.inputs import as_array, as_numbers
+from ...core.learning.polynomial.fit import Direction, FitSettings, FitState, PolynomialAucModel, begin
+from ...core.learning.polynomial.objectives import Objective, PairFit
+from ...core.learning.polynomial.passes import Sums, checked_rows
+from ...core.learning.polynomial.standardised_rows import is_sparse
+from .events import shown
+
+DEFAULT_MAX_ITER = 15
+"""Iterations: each is six steps of the pipeline, whether it is needed or not."""
+
+_ROWS = 1024
+"""Single rows that are added at a time."""
+
+
+class FitPolynomialAuc(beam.PTransform[beam.PCollection[Any], beam.PCollection[PolynomialAucModel]]):
+    """Fits a linear model that maximises AUC, as `PolynomialAucClassifier` does, where the rows are.
+
+    An element is (features, label) or (features, label, weight): features are m numbers, or an array (n, m),
+    dense or sparse, with n labels and n weights, which is many times faster. Two classes; the greater label
+    is the positive one. Bounded input in the global window.
+
+    max_iter    iterations at the most: scans are unrolled into 2 + 2 max_iter steps, of which those behind
+                the end of the fit only pass the rows by. Each reads the PCollection again
+    start       coefficients of an earlier model, to go on from
+    the others  see `PolynomialAucClassifier`
+
+    Gives one `PolynomialAucModel`: that of a fit to all rows at hand but for rounding, 1e-9, whatever bundles
+    they come in. `PolynomialAucClassifier.of` makes an estimator of it. Sums and the model alone travel, some
+    8 (5 m + 2 (d + 1)^2) bytes a bundle.
+
+    Raises ConfigError. The pipeline fails with an InputError that says why: one class or three, a feature
+    that is no finite number, no rows, only constant features.
+
+        model = rows | rs.FitPolynomialAuc(degree=30)
+        scored = events | beam.Map(lambda x, model: model.scores(x), model=beam.pvalue.AsSingleton(model))
+    """
+
+    def __init__(
+        self,
+        degree: int = 30,
+        *,
+        objective: Objective = "polynomial",
+        step_fit: PairFit = "damped",
+        steepness: float | None = None,
+        max_iter: int = DEFAULT_MAX_ITER,
+        tol: float = 1e-6,
+        direction: Direction = "conjugate",
+        reach: float | None = 1.0,
+        start: FloatArray | None = None,
+    ) -> None:
+        super().__init__()
+        self._settings = FitSettings(
+            degree=degree,
+            objective=objective,
+            fit=step_fit,
+            steepness=steepness,
+            max_iter=max_iter,
+            tol=tol,
+            direction=direction,
+            reach=reach,
+        )
+        self._start = None if start is None else _checked_start(start)
+
+    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[PolynomialAucModel]:
+        """Unroll the scans."""
+        if not isinstance(rows.windowing.windowfn, GlobalWindows):
+            raise ConfigError(
+                f"{self.label}: its input is in windows of Beam, {rows.windowing.windowfn}, and a fit reads "
+                "all of it many times; put beam.WindowInto(beam.window.GlobalWindows()) before it"
+            )
+        if not rows.is_bounded:
+            raise ConfigError(
+                f"{self.label}: its input never ends, and a fit reads all of it many times; fit to what a "
+                "bounded source has, or learn online with PolynomialAucLearner"
+            )
+        state: Any = rows.pipeline | "Begin" >> beam.Create([begin(self._settings, self._start)])
+        for scan in range(1, 3 + 2 * self._settings.max_iter):
+            sums = (
+                rows
+                | f"Scan {scan}" >> beam.ParDo(_ScanDoFn(), state=AsSingleton(state))
+                | f"Merge {scan}" >> beam.CombineGlobally(_MergeFn())  # type: ignore[no-untyped-call]
+            )
+            state = state | f"Go on {scan}" >> beam.Map(_gone_on, sums=AsSingleton(sums))
+        model: beam.PCollection[PolynomialAucModel] = state | "Model" >> beam.Map(_model)
+        return model
+
+
+class _ScanDoFn(beam.DoFn):
+    """Adds the rows of a bundle to sums of the scan that a fit wants next."""
+
+    def __init__(self) -> None:
+        self.start_bundle()
+
+    def start_bundle(self) -> None:
+        self._sums: Sums | None = None
+        self._held: list[tuple[Any, Any, Any]] = []
+
+    def process(self, element: Any, state: FitState) -> None:
+        if not state.is_running:
+            return
+        if self._sums is None:
+            self._sums = state.new_sums()
+        if not isinstance(element, tuple | list) or len(element) not in (2, 3):
+            raise InputError(
+                f"FitPolynomialAuc: {shown(element)} is no (features, label) and no (features, label, "
+                "weight); map rows to such before"
+            )
+        features, labels, weights = (*element, None)[:3]
+        if not is_sparse(features):
+            features = as_array("features", features)
+        if is_sparse(features) or features.ndim == 2:
+            self._add(features, labels, weights)
+            return
+        self._held.append((features, labels, 1.0 if weights is None else weights))
+        if len(self._held) >= _ROWS:
+            self._flush()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        if self._held:
+            self._flush()
+        if self._sums is not None:
+            yield GlobalWindows.windowed_value(self._sums)
+        self._sums = None
+
+    def _flush(self) -> None:
+        features, labels, weights = zip(*self._held, strict=True)
+        self._held = []
+        lengths = {np.size(row) for row in features}
+        if len(lengths) > 1:
+            few, many = min(lengths), max(lengths)
+            raise InputError(
+                f"FitPolynomialAuc: rows of {few} features, and of {many}: give all of them the same"
+            )
+        self._add(np.array(features), np.array(labels), np.array(weights))
+
+    def _add(self, features: Any, labels: Any, weights: Any) -> None:
+        assert self._sums is not None
+        self._sums.add(*checked_rows(features, labels, weights))
+
+
+class _MergeFn(beam.CombineFn):
+    """Merges the sums of bundles; of none, None."""
+
+    def create_accumulator(self) -> Sums | None:
+        """Return no sums."""
+        return None
+
+    def add_input(self, mutable_accumulator: Sums | None, element: Sums) -> Sums:
+        """Merge the sums of a bundle; they stay what they are."""
+        if mutable_accumulator is None:
+            return copy.deepcopy(element)
+        mutable_accumulator.merge(element)  # type: ignore[arg-type]  # sums of one scan are of one kind
+        return mutable_accumulator
+
+    def merge_accumulators(self, accumulators: Iterable[Sums | None]) -> Sums | None:
+        """Merge; what is merged stays what it is."""
+        total: Sums | None = None
+        for sums in accumulators:
+            if sums is not None:
+                total = self.add_input(total, sums)
+        return total
+
+    def extract_output(self, accumulator: Sums | None) -> Sums | None:
+        """Return the sums."""
+        return accumulator
+
+
+def _gone_on(state: FitState, sums: Sums | None) -> FitState:
+    if not state.is_running:
+        return state
+    return state.after(state.new_sums() if sums is None else sums)
+
+
+def _model(state: FitState) -> PolynomialAucModel:
+    return state.model()
+
+
+def _checked_start(start: npt.ArrayLike) -> FloatArray:
+    found = as_numbers("start", start)
+    if found.ndim != 1 or not np.isfinite(found).all():
+        raise ConfigError(f"start={start!r}: give the coefficients of a model, (m,), finite numbers")
+    return found.copy()

@@ -1,0 +1,1 @@
+"""The evaluation of models: `models` (`EvaluateModels`), `join_labels` and `alert`; `shards` is beneath."""

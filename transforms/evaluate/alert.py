@@ -1,0 +1,193 @@
+"""Alert: rows of measures in, a record when an alert opens and one when it closes.
+
+Rows are packed before they travel, those of a bundle by shard and Beam window, with nothing but what the
+rules read. A shard is an `AlertTable`, which puts them in order by their identity: what comes out depends
+neither on the order in which rows arrive, nor on whether some come twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from apache_beam.coders import RowCoder, registry
+from apache_beam.utils.timestamp import Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
+
+from ...core.alerts.rows import AlertRow, WatchedRows, numbers_of, watched_columns
+from ...core.alerts.rules import AlertRule, parse_alert
+from ...core.alerts.table import AlertTable, checked_rules
+from ...core.arrays import FloatArray, Int64Array
+from ...core.errors import ConfigError, InputError
+from ...core.events.times import NO_TIME
+from ...core.ids.sharding import shard_key, shard_of
+from ...core.rows.columns import INTEGER_COLUMNS, TIME_COLUMNS
+from ...core.rows.rows import Rows
+from ...core.shard.machine import Pane
+from ...core.shard.protocol import DEFAULT_CACHE_BYTES
+from ..beam.machine import RunStateMachine, refuse_merging_windows, timestamp
+
+_PACKED_ROWS = 10_000
+"""Single rows that are buffered, of all windows together, at the most."""
+
+_HOW = "apply it to .rows or .batches of EvaluateModels"
+
+
+@dataclass(frozen=True)
+class AlertFactory:
+    """Makes the alert tables of a job."""
+
+    rules: tuple[AlertRule, ...]
+
+    def warm_up(self) -> None:
+        """Do nothing: there is nothing to compile."""
+
+    def new(self, pane: Pane | None, key: str) -> AlertTable:  # noqa: ARG002  rows know their panes
+        """Return an empty table."""
+        return AlertTable(self.rules)
+
+    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> AlertTable:  # noqa: ARG002
+        """Return the table of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+        return AlertTable.from_bytes(snapshot, self.rules)
+
+
+class Alert(beam.PTransform[beam.PCollection[Any], beam.PCollection[AlertRow]]):
+    """Watches rows of measures: an `AlertRow` when an alert of a rule opens, and one when it closes.
+
+    rules        texts such as "auc_high < 0.8 for 3 rows" (see `rocsteady.parse_alert`), or AlertRules
+    shards       state is kept under so many keys, fixed for the life of the job
+    cache_bytes  live state that a worker process keeps between bundles (1 GiB)
+
+    Rows are MeasureRows, or pyarrow RecordBatches of them: `.rows` or `.batches` of `EvaluateModels`, all of
+    a model's, since they apply in the order of their ordinals, and one that is missing holds up those behind
+    it until the input ends. Every (model, slice, pane) has its own alerts. The Beam timestamp of an alert is
+    its time, or else that of its rows; it stays in their window. State: see `AlertTable`.
+
+    Raises ConfigError for a rule that cannot be, and for windows that merge. A column that a rule speaks of
+    and the rows do not have fails the job, in a sentence.
+
+        alerts = result.rows | rs.Alert("auc_high < 0.8 for 3 rows", "auc drops against 7d")
+    """
+
+    def __init__(
+        self, *rules: str | AlertRule, shards: int = 64, cache_bytes: int = DEFAULT_CACHE_BYTES
+    ) -> None:
+        super().__init__()
+        self._rules = checked_rules([parse_alert(rule) if isinstance(rule, str) else rule for rule in rules])
+        shard_of((), shards)
+        self._shards = shards
+        self._machines = RunStateMachine(AlertFactory(self._rules), AlertRow, cache_bytes)
+
+    def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[AlertRow]:
+        """Pack the rows, watch them, and give the alerts at their own times."""
+        if not isinstance(rows, beam.PCollection):
+            raise ConfigError(f"{self.label}: it is applied to a {type(rows).__name__}; {_HOW}")
+        refuse_merging_windows(rows, self.label)
+        packed = rows | "Pack rows" >> beam.ParDo(
+            _PackRowsDoFn(watched_columns(self._rules), self._shards)
+        ).with_output_types(tuple[str, bytes])
+        watched = packed | "Watch" >> self._machines
+        alerts: beam.PCollection[AlertRow] = watched.outputs | "At their times" >> beam.FlatMap(
+            _at_its_time
+        ).with_output_types(AlertRow)
+        return alerts
+
+
+class _PackRowsDoFn(beam.DoFn):
+    """Rows to packets (shard, packed `WatchedRows`), each in the window of its rows."""
+
+    def __init__(self, columns: tuple[str, ...], shards: int) -> None:
+        self._columns = columns
+        self._shards = shards
+
+    def start_bundle(self) -> None:
+        """Hold no rows."""
+        self._open: dict[Any, tuple[list[Any], Timestamp]] = {}
+        self._held = 0
+
+    def process(
+        self,
+        element: Any,
+        time: Any = beam.DoFn.TimestampParam,
+        window: Any = beam.DoFn.WindowParam,
+    ) -> Iterator[WindowedValue]:
+        """Hold a single row; pack those that come in columns."""
+        if isinstance(element, pa.RecordBatch):
+            yield from self._packets(watched_batch(element, self._columns), time, window)
+        elif isinstance(element, Rows):
+            yield from self._packets(WatchedRows.of_rows(element, self._columns), time, window)
+        else:
+            rows, newest = self._open.get(window, ([], time))
+            rows.append(element)
+            self._open[window] = rows, max(newest, time)
+            self._held += 1
+            if self._held == _PACKED_ROWS:
+                yield from self._flush()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        """Give what is held."""
+        return self._flush()
+
+    def _flush(self) -> Iterator[WindowedValue]:
+        held, self._open, self._held = self._open, {}, 0
+        for window, (rows, time) in held.items():
+            try:
+                watched = WatchedRows.of_records(rows, self._columns)
+            except AttributeError as missing:
+                raise InputError(
+                    f"a {type(missing.obj).__name__!r} without {missing.name!r} is no row of measures; {_HOW}"
+                ) from None
+            yield from self._packets(watched, time, window)
+
+    def _packets(self, rows: WatchedRows, time: Any, window: Any) -> Iterator[WindowedValue]:
+        of_row = shard_of([model for model, _ in rows.keys], self._shards)[rows.key_codes]
+        for shard in np.unique(of_row).tolist():
+            part = rows.take(np.flatnonzero(of_row == shard))
+            yield WindowedValue((shard_key(shard), part.pack()), time, (window,))
+
+
+def watched_batch(batch: pa.RecordBatch, columns: Sequence[str]) -> WatchedRows:
+    """Take of a record batch of rows (ROW_SCHEMA) what rules read. O(cells).
+
+    Columns of times may be missing: they are null. Raises InputError, which names it, for any other.
+    """
+
+    def column(name: str) -> pa.Array:
+        if name not in batch.schema.names:
+            raise InputError(f"rows have no column {name!r}, which an alert needs; {_HOW}")
+        return batch.column(name)
+
+    def number(name: str) -> FloatArray:
+        values = column(name).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return np.asarray(values, np.float64)
+
+    def integer(name: str) -> Int64Array:
+        if name in TIME_COLUMNS and name not in batch.schema.names:
+            return np.full(batch.num_rows, NO_TIME)
+        values = column(name)
+        if pa.types.is_timestamp(values.type):
+            values = values.cast(pa.timestamp("us", values.type.tz))
+        return np.asarray(pc.fill_null(values.cast(pa.int64()), NO_TIME))
+
+    keys: dict[tuple[str, str], int] = {}
+    named = zip(column("model").to_pylist(), column("slice").to_pylist(), strict=True)
+    codes = np.array([keys.setdefault(key, len(keys)) for key in named], np.int32)
+    integers = np.stack([integer(name) for name in INTEGER_COLUMNS], axis=1)
+    return WatchedRows(
+        tuple(columns), tuple(keys), codes, integers, numbers_of(columns, number, batch.num_rows)
+    )
+
+
+def _at_its_time(
+    alert: AlertRow, time: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
+) -> Iterator[WindowedValue]:
+    """Give an alert at its own time, in exactly the window that it was made for."""
+    yield WindowedValue(alert, time if alert.time is None else timestamp(alert.time), (window,))
+
+
+registry.register_coder(AlertRow, RowCoder)

@@ -1,0 +1,276 @@
+"""JoinLabels: predictions and the labels that come later, from two PCollections or one, joined by id.
+
+A prediction is made now and its label arrives later, out of order, sometimes twice, sometimes never. What
+matches is decided by event time alone (`core.label_join`): a label counts for every prediction of its id that
+was made at most a time to live before it. What is left over leaves too, with its reason: nothing is lost
+silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import apache_beam as beam
+
+from ...core.errors import ConfigError
+from ...core.events.batch import MAGIC
+from ...core.events.rejected import Rejected
+from ...core.ids.sharding import number_of
+from ...core.join.join import JoinSettings, LabelJoin, Packet
+from ...core.join.join import warm_up as join_warm_up
+from ...core.settings.windows import Duration, duration_text, microseconds, parse_lateness
+from ...core.shard.machine import Pane
+from ...core.shard.protocol import DEFAULT_CACHE_BYTES
+from ...core.state.export import ExportingMachine
+from ..beam.machine import Brings, MachineOutputs, RunStateMachine
+from ..events.dead_letters import DeadLetter
+from ..events.fields import EventFields
+from ..events.rejected import RejectedLetters
+from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
+
+
+@dataclass(frozen=True)
+class JoinFactory:
+    """Makes the label joins of a job; where it is said so, they await the state of another job."""
+
+    settings: JoinSettings
+    awaits: bool = False
+
+    def warm_up(self) -> None:
+        """Compile the kernels, or load them from their folder."""
+        join_warm_up(self.settings)
+
+    def new(self, pane: Pane | None, key: str) -> ExportingMachine[Packet | Rejected]:  # noqa: ARG002
+        """Return a join that has seen nothing."""
+        number = number_of(key)
+        return ExportingMachine(
+            LabelJoin(self.settings, number),
+            partial(self._loaded, number),
+            partial(self._shard, number),
+            awaits=self.awaits,
+        )
+
+    def load(
+        self,
+        snapshot: bytes,
+        pane: Pane | None,  # noqa: ARG002
+        key: str,
+    ) -> ExportingMachine[Packet | Rejected]:
+        """Return the join of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+        number = number_of(key)
+        return ExportingMachine.from_bytes(
+            snapshot,
+            partial(LabelJoin, self.settings, number),
+            partial(self._loaded, number),
+            partial(self._shard, number),
+        )
+
+    def _loaded(self, number: int, snapshot: bytes) -> LabelJoin:
+        return LabelJoin.from_bytes(snapshot, self.settings, number)
+
+    def _shard(self, number: int) -> tuple[int, int]:
+        return number, self.settings.shards
+
+
+class JoinShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
+    """Joins packets (shard of the join, record): outputs are packets (shard of the evaluators, record).
+
+    fields, label_time  how the user calls the columns of a prediction, and a label's time
+    lateness            see `RunStateMachine`
+    awaits              every shard begins with the state that a `StateImport` brings
+    brings              see `RunStateMachine`
+    """
+
+    def __init__(
+        self,
+        settings: JoinSettings,
+        fields: EventFields,
+        label_time: str | None,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+        lateness: int | None = None,
+        *,
+        awaits: bool = False,
+        brings: Brings | None = None,
+    ) -> None:
+        super().__init__()
+        letters = RejectedLetters(fields, label_time)
+        factory = JoinFactory(settings, awaits)
+        self._machines = RunStateMachine(factory, tuple[str, bytes], cache_bytes, letters, lateness, brings)
+
+    def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
+        """Join; raises ConfigError for windows that merge."""
+        outputs: MachineOutputs = packets | "Machines" >> self._machines
+        return outputs
+
+
+class JoinedLabels(NamedTuple):
+    """What `JoinLabels` gives, as PCollections.
+
+    events        packed batches of events, for `EvaluateModels`; the time of each is its label's
+    unmatched     of DeadLetter: predictions whose label never came and labels without a prediction, each with
+                  how long it waited
+    duplicates    of DeadLetter: second labels of an id
+    late          of DeadLetter: what came behind the clock
+    dead_letters  of DeadLetter: what is no prediction or label, and second labels where they are mistakes
+    """
+
+    events: beam.PCollection[bytes]
+    unmatched: beam.PCollection[DeadLetter]
+    duplicates: beam.PCollection[DeadLetter]
+    late: beam.PCollection[DeadLetter]
+    dead_letters: beam.PCollection[DeadLetter]
+
+
+class JoinLabels(beam.PTransform[Any, JoinedLabels]):
+    """Joins predictions with their labels by id.
+
+    It is applied to a pair (predictions, labels), or to one PCollection of both: a record of it that has a
+    score is a prediction, one that has a label a label, and it may be both. Records are dicts, NamedTuples or
+    beam.Rows; a label needs id, label and label_time and nothing else, and serves every model that predicted
+    its id.
+
+    id, time, label_time  names of fields; label_time is time unless it is given
+    ttl           a label counts that comes at most so long after its prediction ("7d", a number of seconds,
+                  a timedelta), or
+    label_lead    so long before it; as long unless it is given. Joined events wait for it, because one of
+                  them may be so much earlier than what is known. Where labels never precede predictions: 0
+    second_label  of two labels of an id within ttl the "first" or the "last" counts; "dead-letter": the
+                  first, and the others are dead letters
+    lateness      how far records come behind Beam's watermark
+    shards        state is kept under so many keys, fixed for the life of the job
+    The other arguments are those of `EvaluateModels`; time_unit and time_format are for label_time, too.
+
+    Both inputs must be in the global window, with event times as Beam timestamps: the clock is Beam's
+    watermark, of both inputs. `order` is the order in which evaluators must then apply the events:
+
+        join = rs.JoinLabels(id="flight", time="t", label_time="landed", ttl="3d", label_lead=0)
+        joined = (predictions, labels) | join
+        result = joined.events | rs.EvaluateModels(
+            order=join.order, clock="runner", time="t", id="flight"
+        )
+
+    Raises ConfigError for a setting that cannot be.
+    """
+
+    def __init__(
+        self,
+        *,
+        id: str,  # noqa: A002 - the word of the command line
+        time: str,
+        ttl: Duration,
+        label_time: str | None = None,
+        label_lead: Duration | None = None,
+        second_label: Literal["first", "last", "dead-letter"] = "first",
+        lateness: Duration = "0s",
+        score: str = "score",
+        label: str = "label",
+        positive: object = None,
+        model: str | None = None,
+        model_name: str | None = None,
+        time_unit: Literal["s", "ms", "us", "ns"] = "s",
+        time_format: str | None = None,
+        weight: str | None = None,
+        predicted: str | None = None,
+        slices: Iterable[str | tuple[str, ...]] = (),
+        probabilities: bool = False,
+        shards: int = 16,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+    ) -> None:
+        super().__init__()
+        for name, value in (("id", id), ("time", time)):
+            if value is None:
+                raise ConfigError(f"{name}=None: labels are joined by id, in event time; name the field")
+        if label_time is not None and (not isinstance(label_time, str) or not label_time):
+            raise ConfigError(f"label_time={label_time!r}: give the name of a column, as text")
+        crosses = (slices,) if isinstance(slices, str) else slices
+        self._fields = EventFields(
+            score=score,
+            label=label,
+            positive=positive,  # type: ignore[arg-type]  # any value that a label can have
+            model=model,
+            model_name=model_name,
+            time=time,
+            time_unit=time_unit,
+            time_format=time_format,
+            id=id,
+            weight=weight,
+            predicted=predicted,
+            slices=crosses,  # type: ignore[arg-type]  # one column may stand without a tuple
+            probabilities=probabilities,
+        )
+        self._label_time = time if label_time is None else label_time
+        self._settings = JoinSettings.of(
+            ttl, label_lead, second=second_label, shards=shards, evaluator_shards=1
+        )
+        if isinstance(lateness, str):
+            self._lateness = parse_lateness(lateness)
+        else:
+            self._lateness = 0 if lateness == 0 else microseconds(lateness, "lateness")
+        self._cache_bytes = cache_bytes
+
+    @property
+    def order(self) -> str:
+        """The order of `EvaluateModels` in which no joined event is late."""
+        return f"time:{duration_text(self._settings.runner_delay + self._lateness)}"
+
+    def expand(self, inputs: Any) -> JoinedLabels:
+        """Pack, join, and part what is left over by its kind."""
+        one = isinstance(inputs, beam.PCollection)
+        pair = (inputs,) if one else tuple(inputs) if isinstance(inputs, tuple | list) else ()
+        if not pair or len(pair) > 2 or not all(isinstance(each, beam.PCollection) for each in pair):
+            raise ConfigError(
+                f"{self.label}: it is applied to {type(inputs).__name__}; apply it to a pair of PCollections "
+                "(predictions, labels), or to one PCollection of both"
+            )
+        for each in pair:
+            if not each.windowing.is_default():
+                raise ConfigError(
+                    f"{self.label}: the input is in {type(each.windowing.windowfn).__name__}, and a label "
+                    "comes in another window than its prediction; join first, and put the events into windows"
+                )
+        roles: tuple[Any, ...] = (None,) if one else ("prediction", "label")
+        packed = [
+            each
+            | f"Pack {role or 'both'}"
+            >> beam.ParDo(
+                PackRecords(
+                    self._fields,
+                    self._settings.shards,
+                    self.label,
+                    role,
+                    self._label_time,
+                    waited_for=True,
+                )
+            ).with_outputs(DEAD_LETTERS, main="packets")
+            for each, role in zip(pair, roles, strict=True)
+        ]
+        packets = [part.packets for part in packed] | "Both" >> beam.Flatten()
+        joined, refused, _ = packets | "Join" >> JoinShards(
+            self._settings, self._fields, self._label_time, self._cache_bytes, self._lateness
+        )
+        kinds = {
+            kind: refused
+            | f"Of kind {kind}" >> beam.FlatMap(single_letters, kind).with_output_types(DeadLetter)
+            for kind in ("unmatched", "duplicate", "late", "invalid")
+        }
+        invalid = [*(part[DEAD_LETTERS] for part in packed), kinds["invalid"]] | "Invalid" >> beam.Flatten()
+        return JoinedLabels(
+            events=joined | "Events" >> beam.FlatMap(_events).with_output_types(bytes),
+            unmatched=kinds["unmatched"],
+            duplicates=kinds["duplicate"],
+            late=kinds["late"],
+            dead_letters=invalid | "Dead letters" >> beam.Map(_unchanged).with_output_types(DeadLetter),
+        )
+
+
+def _unchanged(element: Any) -> Any:
+    return element
+
+
+def _events(packet: tuple[str, bytes]) -> Iterator[bytes]:
+    """Give the joined events, and not the words on how far they are settled."""
+    if packet[1][: len(MAGIC)] == MAGIC:
+        yield packet[1]

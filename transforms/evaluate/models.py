@@ -1,0 +1,277 @@
+"""EvaluateModels: a PCollection of events in, rows of measures out, exact, for any number of models.
+
+Events are packed before they travel: a DoFn buffers those of a bundle per Beam window, validates them in
+columns and splits them by shard. So windows are assigned to single events, and state is reached once per
+shard and bundle. Events apply in the order in which they arrive (`order="arrival"`), which no runner
+promises across runs, or in order of time as far as the runner's watermark has come (`clock="runner"`). What
+is read from files goes through the file pipeline, over the same `EvaluateShards`; its readers are the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NamedTuple
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.utils.windowed_value import WindowedValue
+
+from ...core.errors import ConfigError
+from ...core.rows.arrow import rows_to_arrow
+from ...core.rows.records import MeasureRow
+from ...core.rows.rows import Rows
+from ...core.settings.settings import (
+    PARTIAL_FPR,
+    SLICE_CAP,
+    BetaCost,
+    Cost,
+    EvaluatorSettings,
+    TableSettings,
+    check_signal,
+    checked_order,
+)
+from ...core.settings.windows import Duration, Emission, EveryEvents, LastEvents, Window, microseconds
+from ...core.shard.protocol import DEFAULT_CACHE_BYTES
+from ..beam.machine import refuse_merging_windows, timestamp
+from ..events.dead_letters import DeadLetter
+from ..events.fields import EventFields
+from ..sinks.curves import curve_batches
+from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
+from .shards import EvaluateShards
+
+
+class Evaluation(NamedTuple):
+    """What `EvaluateModels` gives, as PCollections.
+
+    rows          of MeasureRow. The Beam timestamp is the row's due or else its time. Without time= it is
+                  that of the newest event of the bundle, and that of the last rows of a model the end of
+                  their window (of all time, where the input is not windowed). In windowed input a row stays
+                  in its window. A worker that never imported rocsteady sees a NamedTuple of Beam's with the
+                  same fields.
+    batches       the same rows as pyarrow RecordBatches: many rows to an element
+    dead_letters  of DeadLetter: what is no event, and why
+    late          of DeadLetter: events that came behind what was applied, each with how late it was. Empty
+                  while events apply as they arrive
+    curves        the ROC curves that curves= asked for, as pyarrow RecordBatches (CURVE_SCHEMA of
+                  sinks/curves.py: a row a point), each in the window that it was made for; else empty
+    duplicates    of DeadLetter: events that deduplicate= leaves out; else empty
+    """
+
+    rows: beam.PCollection[MeasureRow]
+    batches: beam.PCollection[pa.RecordBatch]
+    dead_letters: beam.PCollection[DeadLetter]
+    late: beam.PCollection[DeadLetter]
+    curves: beam.PCollection[pa.RecordBatch]
+    duplicates: beam.PCollection[DeadLetter]
+
+
+class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
+    """Evaluates every model over a window of its own events.
+
+    An event is a dict, a NamedTuple, a beam.Row, or bytes: many events, packed by `EventBatch.pack()`.
+    Column arguments (score, label, model, time, id, weight, predicted, slices) are names in it. What is
+    no event becomes a dead letter, and the rest goes on; packed events that do not fit the settings are
+    one dead letter. weight= names what an event counts; every event counts 1 without it.
+
+    order        "arrival": events apply as they come, whatever time= says, and rows depend on the runner.
+                 "time": in order of time=, each when Beam's watermark has passed it; "time:10m" when it has
+                 passed it by 10 minutes. Events of one time apply by id=, then by a hash of their content.
+                 What comes behind what was applied is late. On a runner whose watermark knows its sources the
+                 rows do not depend on the order in which events arrive
+    clock        "runner", with order="time": Beam's watermark tells what is complete. Rows on a grid of times
+                 are made by a model's own events alone, as how often a watermark is seen is chance
+    positive     the label of positive events; without it 1/0, 1/-1 and true/false are understood
+    model_name   the one model that all events are of, instead of a column
+    time_unit    "s", "ms", "us" or "ns", for times that are numbers; the log warns where another looks right
+    time_format  the format, as of `datetime.strptime`, of times that are texts or numbers such as 20240102;
+                 without it texts are RFC 3339, dates, or numbers
+    slices       columns, and tuples of columns (crosses), by whose values each model is evaluated besides
+    shards       state is kept under so many keys, fixed for the life of the job: 64, or some 32 per worker
+                 on a cluster; `Shards(64, own=["fraud"])` gives a model with most of the events its own.
+                 None: each model is its own key
+    cache_bytes  live state that a worker process keeps between bundles (1 GiB)
+    curves       EveryEvents(n): the ROC curve of each window after every n-th event and at the end; "end": at
+                 the end alone
+    deduplicate  "7d", a number of seconds or a timedelta: a second event of a model with the same id=, and
+                 a time= within so long of the first one's, does not count. What was kept is remembered until
+                 the greatest time of its shard has gone on by as long: 40 bytes an event
+    slice_cap    so many values of a model and a slice have a slice of their own; all that come later, and
+                 the value "other" itself, are "country=other"
+    idle_ttl     a duration: a (model, slice) without an event for longer gives a last row and leaves memory;
+                 if it returns, its window begins empty and its rows are numbered on. By the watermark where
+                 order="time", else by the greatest time= of its shard (with shards=None, of its model)
+    The other arguments are those of `EvaluatorSettings`.
+
+    If the input is windowed, every pane is evaluated by itself. Raises ConfigError for a setting that
+    cannot be, and for windows that merge (sessions).
+
+        result = events | rs.EvaluateModels(window=rs.LastEvents(10_000), every=rs.EveryEvents(100))
+        result.rows | beam.Map(print)
+    """
+
+    def __init__(
+        self,
+        *,
+        window: Window | None = None,
+        every: Emission | None = None,
+        measures: tuple[str, ...] | None = None,
+        cost: Cost | None = None,
+        priors: float | Literal["window"] = "window",
+        threshold: float = 0.5,
+        confidence: float = 0.95,
+        probabilities: bool = False,
+        at_fpr: float = 0.01,
+        false_positive_cost: float = 0.2,
+        partial_fpr: tuple[float, float] = PARTIAL_FPR,
+        flip_if_below_half: bool = False,
+        score: str = "score",
+        label: str = "label",
+        positive: object = None,
+        model: str | None = None,
+        model_name: str | None = None,
+        time: str | None = None,
+        time_unit: Literal["s", "ms", "us", "ns"] = "s",
+        time_format: str | None = None,
+        id: str | None = None,  # noqa: A002 - the word of the command line
+        weight: str | None = None,
+        predicted: str | None = None,
+        slices: Iterable[str | tuple[str, ...]] = (),
+        shards: int | None = 64,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+        curves: EveryEvents | Literal["end"] | None = None,
+        order: str = "arrival",
+        clock: Literal["runner"] | None = None,
+        deduplicate: Duration | None = None,
+        slice_cap: int = SLICE_CAP,
+        idle_ttl: Duration | None = None,
+    ) -> None:
+        super().__init__()
+        crosses = (slices,) if isinstance(slices, str) else slices
+        self._fields = EventFields(
+            score=score,
+            label=label,
+            positive=positive,  # type: ignore[arg-type]  # any value that a label can have
+            model=model,
+            model_name=model_name,
+            time=time,
+            time_unit=time_unit,
+            time_format=time_format,
+            id=id,
+            weight=weight,
+            predicted=predicted,
+            slices=crosses,  # type: ignore[arg-type]  # one column may stand without a tuple
+            probabilities=probabilities,
+        )
+        if curves is not None and predicted is not None and positive is None:
+            raise ConfigError(
+                f"curves={curves!r}: with predicted={predicted!r} labels are classes, and a curve needs "
+                "the one that is positive; name it with positive=, or leave curves= out"
+            )
+        self._settings = TableSettings(
+            EvaluatorSettings(
+                window=LastEvents() if window is None else window,
+                every=EveryEvents() if every is None else every,
+                measures=measures,
+                cost=BetaCost() if cost is None else cost,
+                priors=priors,
+                threshold=threshold,
+                confidence=confidence,
+                probabilities=probabilities,
+                at_fpr=at_fpr,
+                false_positive_cost=false_positive_cost,
+                partial_fpr=partial_fpr,
+                flip_if_below_half=flip_if_below_half,
+                positive=self._fields.positive,
+                order=order_of_events(order, clock, time),
+                curves=curves,
+            ),
+            self._fields.slices,
+            shards,
+            None if deduplicate is None else microseconds(deduplicate, "deduplicate"),
+            slice_cap,
+            None if idle_ttl is None else microseconds(idle_ttl, "idle_ttl"),
+        )
+        for name, value, column, given in (
+            ("deduplicate", deduplicate, "time", time),
+            ("deduplicate", deduplicate, "id", id),
+            ("idle_ttl", idle_ttl, "time", time),
+        ):
+            if value is not None and given is None:
+                raise ConfigError(f"{name}={value!r} needs {column}s; name their field with {column}=")
+        settings = self._settings.evaluator
+        if time is None and (needs := settings.needs_times) is not None:
+            raise ConfigError(f"{needs} goes by event time; name the field of times with time=")
+        check_signal(settings, predicted is not None, "predicted=", "positive=")
+        lateness = (settings.lateness or 0) if settings.by_time else None
+        self._shards = EvaluateShards(self._settings, self._fields, cache_bytes, lateness)
+
+    def expand(self, events: beam.PCollection[Any]) -> Evaluation:
+        """Pack, evaluate, and unpack the rows."""
+        if not isinstance(events, beam.PCollection):
+            raise ConfigError(
+                f"{self.label}: it is applied to a {type(events).__name__}; apply it to one PCollection "
+                "of dicts, NamedTuples, beam.Rows or packed batches of events"
+            )
+        refuse_merging_windows(events, self.label)
+        packed = events | "Pack" >> beam.ParDo(
+            PackRecords(
+                self._fields,
+                self._settings.shards,
+                self.label,
+                needs_ids=self._settings.deduplicate is not None,
+                waited_for=self._settings.evaluator.by_time,
+            )
+        ).with_outputs(DEAD_LETTERS, main="packets")
+        rows, refused, _ = packed.packets | "Evaluate" >> self._shards
+        return Evaluation(
+            rows=rows | "Rows" >> beam.FlatMap(single_rows).with_output_types(MeasureRow),
+            batches=rows | "Batches" >> beam.FlatMap(row_batches).with_output_types(pa.RecordBatch),
+            dead_letters=packed[DEAD_LETTERS]
+            | "Dead letters" >> beam.Map(_unchanged).with_output_types(DeadLetter),
+            late=refused | "Late" >> beam.FlatMap(single_letters, "late").with_output_types(DeadLetter),
+            curves=rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch),
+            duplicates=refused
+            | "Duplicates" >> beam.FlatMap(single_letters, "duplicate").with_output_types(DeadLetter),
+        )
+
+
+def _unchanged(element: Any) -> Any:
+    return element
+
+
+def row_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
+    """Give rows as a record batch, if there are any."""
+    if len(rows):  # curves may come without rows
+        yield rows_to_arrow(rows)
+
+
+def single_rows(
+    rows: Rows, time: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
+) -> Iterator[Any]:
+    """Give rows one by one, each at its own time and in exactly the window that it was made for.
+
+    A `TimestampedValue` would be put into windows anew, by a time that need not lie in its pane.
+    """
+    for row in rows:
+        micros = row.time if row.due is None else row.due
+        yield WindowedValue(row, time if micros is None else timestamp(micros), (window,))
+
+
+def order_of_events(order: str, clock: str | None, time: str | None) -> str:
+    """Return the order in which the events of a PCollection can apply. Raises ConfigError."""
+    order = checked_order(order)
+    if clock not in (None, "runner"):
+        raise ConfigError(f"clock={clock!r}: give 'runner', or leave it out")
+    if order == "position":
+        raise ConfigError(
+            "order='position': the elements of a PCollection have no positions; give 'arrival', or 'time' "
+            "with clock='runner'"
+        )
+    if (order != "arrival") != (clock is not None):
+        raise ConfigError(
+            f"order={order!r} with clock={clock!r}: order='time' goes with clock='runner', whose watermark "
+            "says what is complete, and order='arrival' without a clock"
+        )
+    if order != "arrival" and time is None:
+        raise ConfigError(f"order={order!r} needs times; name their field with time=")
+    return order

@@ -1,0 +1,205 @@
+"""Sharded packets in, rows out: the inner step that every evaluation of a stream goes through.
+
+Packets are records of `EvaluatorTable` (`core.records`): packed `EventBatch`es, and the words that end a
+partition or the input. The key is a shard; how many there are is fixed for the life of a state, because
+another number finds other keys, and so silently empty state: a snapshot's fingerprint refuses it.
+
+The coders of `Rows` and `MeasureRow` are registered here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import apache_beam as beam
+import numpy as np
+from apache_beam.coders import Coder, RowCoder, registry
+
+from ...core.encoding.json import read_json, reading
+from ...core.errors import ConfigError, CorruptBytesError
+from ...core.events.rejected import Rejected
+from ...core.ids.sharding import number_of
+from ...core.rows.columns import INTEGER_COLUMNS, NUMBER_COLUMNS
+from ...core.rows.curves import RocCurve, WindowCurve
+from ...core.rows.records import MeasureRow
+from ...core.rows.rows import Rows
+from ...core.settings.settings import MEASURES, TableSettings
+from ...core.shard.machine import Pane
+from ...core.shard.protocol import DEFAULT_CACHE_BYTES
+from ...core.state.export import ExportingMachine
+from ...core.table.table import EvaluatorTable, warm_up
+from ..beam.machine import Brings, MachineOutputs, RunStateMachine
+from ..events.fields import EventFields
+from ..events.rejected import RejectedLetters
+
+
+class RowsCoder(Coder):
+    """`Rows` between the stages of a pipeline: a JSON head, then the arrays as they are, curve by curve."""
+
+    _HEAD = struct.Struct("<II")
+    _CURVE = (
+        ("threshold", "<f8"), ("tp", "<f8"), ("fp", "<f8"), ("on_hull", "?"), ("block_score", "<f8"),
+    )  # fmt: skip
+
+    def encode(self, rows: Rows) -> bytes:
+        """Return the bytes of many rows."""
+        curves = [
+            [*curve[:-1], curve.curve.events, curve.curve.positives, curve.curve.negatives, len(curve.curve)]
+            for curve in rows.curves
+        ]
+        failures = None if rows.failures is None else rows.failures.tolist()
+        head = json.dumps([rows.keys, rows.config, curves, failures]).encode()
+        return b"".join(
+            (
+                self._HEAD.pack(len(head), len(rows)),
+                head,
+                np.ascontiguousarray(rows.integers, "<i8").tobytes(),
+                np.ascontiguousarray(rows.numbers, "<f8").tobytes(),
+                np.ascontiguousarray(rows.key_codes, "<i4").tobytes(),
+                np.ascontiguousarray(rows.reasons, "i1").tobytes(),
+                np.ascontiguousarray(rows.drift, "i1").tobytes(),
+                *(
+                    np.ascontiguousarray(getattr(curve.curve, name), dtype).tobytes()
+                    for curve in rows.curves
+                    for name, dtype in self._CURVE
+                ),
+            )
+        )
+
+    def decode(self, encoded: bytes) -> Rows:
+        """Return the rows that `encode` was given."""
+        with reading("rows between two stages"):
+            return self._decoded(encoded)
+
+    def _decoded(self, encoded: bytes) -> Rows:
+        length, n = self._HEAD.unpack_from(encoded)
+        at = self._HEAD.size + length
+        keys, config, heads, failures = read_json(encoded[self._HEAD.size : at], "rows between two stages")
+        arrays = []
+        for dtype, width in (
+            ("<i8", len(INTEGER_COLUMNS)),
+            ("<f8", len(NUMBER_COLUMNS)),
+            ("<i4", 1),
+            ("i1", len(MEASURES)),
+            ("i1", 1),
+        ):
+            arrays.append(np.frombuffer(encoded, dtype, n * width, at).copy())
+            at += arrays[-1].nbytes
+        curves = []
+        for *key, events, positives, negatives, points in heads:
+            columns: list[Any] = []
+            for _, dtype in self._CURVE:
+                columns.append(np.frombuffer(encoded, dtype, points, at).copy())
+                at += columns[-1].nbytes
+            model, slice_, pane, seq, time, config_ = key
+            threshold, tp, fp, on_hull, block_score = columns
+            curve = RocCurve(threshold, tp, fp, on_hull, block_score, events, positives, negatives)
+            curves.append(WindowCurve(model, slice_, pane and tuple(pane), seq, time, config_, curve))
+        if at != len(encoded):
+            raise CorruptBytesError(
+                f"{len(encoded)} bytes between two stages are not {n} rows; the workers of a job must "
+                "all run one version of rocsteady"
+            )
+        integers, numbers, key_codes, reasons, drift = arrays
+        return Rows(
+            [(model, slice_) for model, slice_ in keys],
+            key_codes,
+            integers.reshape(n, -1) if n else integers.reshape(0, len(INTEGER_COLUMNS)),
+            numbers.reshape(n, -1) if n else numbers.reshape(0, len(NUMBER_COLUMNS)),
+            reasons.reshape(n, -1) if n else reasons.reshape(0, len(MEASURES)),
+            drift,
+            config,
+            curves,
+            None if failures is None else np.array(failures, np.int64),
+        )
+
+    def is_deterministic(self) -> bool:
+        """Equal rows have equal bytes."""
+        return True
+
+    def to_type_hint(self) -> type[Rows]:
+        """Return what it encodes."""
+        return Rows
+
+
+registry.register_coder(Rows, RowsCoder)
+registry.register_coder(MeasureRow, RowCoder)
+
+
+@dataclass(frozen=True)
+class TableFactory:
+    """Makes the evaluator tables of a job; where it is said so, they await the state of another job."""
+
+    settings: TableSettings
+    awaits: bool = False
+
+    def warm_up(self) -> None:
+        """Compile the kernels that these settings lead to, or load them from their folder."""
+        warm_up(self.settings)
+
+    def new(self, pane: Pane | None, key: str) -> ExportingMachine[Rows | Rejected]:
+        """Return an empty table."""
+        return ExportingMachine(
+            EvaluatorTable(self.settings, pane),
+            partial(self._loaded, pane),
+            partial(self._shard, key),
+            awaits=self.awaits,
+        )
+
+    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> ExportingMachine[Rows | Rejected]:
+        """Return the table of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+        return ExportingMachine.from_bytes(
+            snapshot,
+            partial(EvaluatorTable, self.settings, pane),
+            partial(self._loaded, pane),
+            partial(self._shard, key),
+        )
+
+    def _loaded(self, pane: Pane | None, snapshot: bytes) -> EvaluatorTable:
+        return EvaluatorTable.from_bytes(snapshot, self.settings, pane)
+
+    def _shard(self, key: str) -> tuple[int, int]:
+        if self.settings.shards is None:
+            raise ConfigError(
+                "the state of models that are each their own shard cannot be exported; give a number of "
+                "shards"
+            )
+        return number_of(key), self.settings.shards
+
+
+class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
+    """Evaluates packets (shard, record) by a table of evaluators per shard and Beam window.
+
+    Outputs are `Rows`; letters the events that were late or duplicates.
+
+    settings     how to evaluate, the slices, and the number of shards that the packets were split into
+    fields       how the user calls the columns of an event
+    cache_bytes  live tables that a process keeps between bundles
+    lateness     see `RunStateMachine`
+    awaits       every shard begins with the state that a `StateImport` brings
+    brings       see `RunStateMachine`
+    """
+
+    def __init__(
+        self,
+        settings: TableSettings,
+        fields: EventFields,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+        lateness: int | None = None,
+        *,
+        awaits: bool = False,
+        brings: Brings | None = None,
+    ) -> None:
+        super().__init__()
+        letters = RejectedLetters(fields)
+        factory = TableFactory(settings, awaits)
+        self._machines = RunStateMachine(factory, Rows, cache_bytes, letters, lateness, brings)
+
+    def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
+        """Evaluate; raises ConfigError for windows that merge."""
+        outputs: MachineOutputs = packets | "Machines" >> self._machines
+        return outputs

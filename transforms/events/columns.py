@@ -1,0 +1,369 @@
+"""Arrow columns of any type as the columns of an `EventBatch`: numbers, times, text, classes, ids.
+
+A whole column is converted by arrow's kernels; where one value defeats a kernel, every value of that
+column and batch is read by the Python function of the same meaning (`number`, `instant`, `class_text`).
+
+Invariant
+    What a kernel accepts, the Python function accepts with the same result. So what becomes of an event
+    never depends on its neighbours in the batch: tests compare whole batches with single rows.
+
+None of these raises for a value: what cannot be read is NaN, NO_TIME or code -1. A missing value is a
+null, the empty text, and, except in a score, a NaN (which is how pandas writes a missing value).
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...core.arrays import FloatArray, Int32Array, Int64Array
+from ...core.events.columns import IdColumn, TextColumn
+from ...core.events.times import (
+    AFTER_LAST_TIME,
+    FIRST_TIME,
+    NO_TIME,
+    PER_SECOND,
+    from_float_ticks,
+    from_ticks,
+)
+from ...core.settings import settings
+from .time_formats import parse_moments
+
+EXACT = 1 << 53
+"""Whole numbers below this are exact in a float64."""
+
+_UNIX_EPOCH_DAY = 719_163
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf|infinity)", re.I)
+_INSTANT = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+    r"(?:[Tt ]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?)?"
+    r"(?:([Zz])|([+-])([0-9]{2})(?::?([0-9]{2}))?)?)?"
+)
+
+
+def number(value: object) -> float | None:
+    """Read one number; None where the value is none. Blanks around it are allowed, "_" in it is not.
+
+    >>> number(" 1e3 "), number("1_000"), number(True)
+    (1000.0, None, None)
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        return float(text) if _FLOAT.fullmatch(text) else None
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    except ValueError:  # a signalling NaN
+        return math.nan
+
+
+def instant(value: object, unit: str = "s") -> int | None:
+    """Read one moment as microseconds UTC; None where the value is none, or before year 1 or after 9999.
+
+    Text is RFC 3339 (no zone: UTC; seconds, or minutes and seconds, may be absent), a date, or a number;
+    a number counts `unit`s since 1970. What is finer than a microsecond is cut off.
+
+    >>> instant("1970-01-01T01:00:00.000001+01:00"), instant("2", "ms"), instant("soon")
+    (1, 2000, None)
+    """
+    moment: int | None = None
+    if isinstance(value, datetime.datetime):
+        return instant(value.isoformat(), unit)
+    if isinstance(value, datetime.date):
+        moment = (value.toordinal() - _UNIX_EPOCH_DAY) * 86_400_000_000
+    elif isinstance(value, str) and _INTEGER.fullmatch(text := value.strip()) and len(text) < 40:
+        moment = _scaled(int(text), unit)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        moment = _scaled(value, unit)
+    elif (ticks := number(value)) is not None:
+        if abs(ticks) < AFTER_LAST_TIME * 1_000.0:
+            moment = int(from_float_ticks(np.array([ticks]), unit)[0])
+    elif isinstance(value, str) and (match := _INSTANT.fullmatch(value.strip())):
+        moment = _from_parts(match)
+    return moment if moment is not None and FIRST_TIME <= moment < AFTER_LAST_TIME else None
+
+
+def _scaled(ticks: int, unit: str) -> int:
+    return ticks // 1_000 if unit == "ns" else ticks * (1_000_000 // PER_SECOND[unit])
+
+
+def _from_parts(match: re.Match[str]) -> int | None:
+    year, month, day, hour, minute, second, fraction, _, sign, ahead, ahead_minutes = match.groups()
+    try:
+        days = datetime.date(int(year), int(month), int(day)).toordinal() - _UNIX_EPOCH_DAY
+    except ValueError:
+        return None
+    h, m, s = int(hour or 0), int(minute or 0), int(second or 0)
+    zone_h, zone_m = int(ahead or 0), int(ahead_minutes or 0)
+    if h > 23 or m > 59 or s > 60 or zone_h > 23 or zone_m > 59:  # 60: a leap second
+        return None
+    zone = (zone_h * 3600 + zone_m * 60) * (-1 if sign == "-" else 1)
+    micros = int((fraction or "0")[:6].ljust(6, "0"))
+    return (days * 86_400 + h * 3600 + m * 60 + s - zone) * 1_000_000 + micros
+
+
+def text_of(value: object) -> str | None:
+    """Return the text of one value of any type; None where it is missing. Whole numbers without ".0".
+
+    >>> text_of(3.0), text_of(True), text_of(""), text_of(0.5)
+    ('3', 'true', None, '0.5')
+    """
+    if value is None or isinstance(value, str):
+        return value or None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return _digits(value)
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return str(int(value)) if value.is_integer() and abs(value) < EXACT else repr(value)
+    if isinstance(value, Decimal):
+        return None if value.is_nan() else class_text(str(value))
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace") or None
+    if isinstance(value, Mapping | list | tuple):
+        return json_text(value)
+    try:
+        return valid_text(str(value)) or None
+    except Exception:  # the class of a value is the user's
+        return f"<{type(value).__name__}>"
+
+
+def valid_text(text: str) -> str:
+    r"""Return text that UTF-8 can write; a lone surrogate is shown as "\ud800"."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _digits(value: int) -> str:
+    try:
+        return str(int(value))
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return hex(value)
+
+
+def json_text(value: object) -> str:
+    """Write any Python value as JSON: tuples as lists, what JSON does not have as text. Never raises.
+
+    A value that is nested deeper than Python's stack is "...".
+
+    >>> json_text({"p": 0.9, "at": (1, None), "x": math.nan})
+    '{"p": 0.9, "at": [1, null], "x": "nan"}'
+    """
+    try:
+        return json.dumps(_jsonable(value), ensure_ascii=False)
+    except RecursionError:
+        return '"..."'
+
+
+def json_record(record: Mapping[str, object]) -> str:
+    """Write a record as a JSON object; a field that is nested too deeply leaves the others as they are."""
+    pairs = (f"{json_text(str(key))}: {json_text(value)}" for key, value in record.items())
+    return f"{{{', '.join(pairs)}}}"
+
+
+def _jsonable(value: object) -> object:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, np.ndarray | np.generic) and not isinstance(value, np.datetime64 | np.timedelta64):
+        return _jsonable(value.tolist())
+    if isinstance(value, str):
+        return valid_text(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, int):
+        return int(value) if abs(value) < 1 << 10_000 else _digits(value)
+    if isinstance(value, Mapping):
+        return {valid_text(str(key)): _jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_jsonable(item) for item in value]
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return text_of(value)
+
+
+def class_text(value: object) -> str | None:
+    """Return the one spelling of a class, the same for 1, 1.0 and "1", for True and "TRUE"; None = missing.
+
+    >>> class_text("1.0"), class_text("01"), class_text("TRUE"), class_text("UA"), class_text("")
+    ('1', '1', 'true', 'UA', None)
+    """
+    text = text_of(value)
+    return None if text is None else settings.class_text(text)
+
+
+def plain(array: pa.Array, *, dictionary: bool = False) -> pa.Array:
+    r"""Return a column in one of few types; dictionaries are decoded unless they are asked for.
+
+    Text of every kind and bytes become `string` (bytes that are not UTF-8 show them as "\xff"),
+    extension types their storage, halves of floats whole ones, and zoned timestamps are zoned UTC (the same
+    moments). A duration, which is neither a number nor a moment, is text with its unit: "5 ms".
+    """
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if pa.types.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
+    if pa.types.is_dictionary(array.type) and not dictionary:
+        array = array.dictionary_decode()
+    kind = array.type
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return array.cast(pa.string())
+    if (
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+        or pa.types.is_binary_view(kind)
+    ):
+        return pa.array([text_of(value) for value in array.to_pylist()], pa.string())
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return array.cast(pa.timestamp(kind.unit, "UTC"))
+    if pa.types.is_float16(kind):  # few of arrow's kernels know it
+        values = array.to_numpy(zero_copy_only=False).astype(np.float32)
+        return pa.array(values, mask=~np.asarray(array.is_valid()))
+    if pa.types.is_duration(kind):
+        return pc.binary_join_element_wise(array.cast(pa.int64()).cast(pa.string()), kind.unit, " ")
+    if pa.types.is_interval(kind):
+        return pa.array([text_of(value) for value in array.to_pylist()], pa.string())
+    return array
+
+
+def numbers(array: pa.Array) -> FloatArray:
+    """Read a column of numbers, float64[n]; NaN where a value is missing or no number."""
+    array = plain(array)
+    kind = array.type
+    if pa.types.is_string(kind):
+        try:
+            array = array.cast(pa.float64())
+        except pa.ArrowInvalid:
+            return _each(array, number)
+    elif pa.types.is_decimal(kind):  # arrow's own conversion rounds twice, by the scale of the column
+        array = array.cast(pa.string()).cast(pa.float64())
+    elif pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        array = array.cast(pa.float64(), safe=False)
+    else:
+        return np.full(len(array), np.nan)
+    values: FloatArray = array.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _each(array: pa.Array, read: Callable[[object], float | None]) -> FloatArray:
+    found = (read(value) for value in array.to_pylist())
+    return np.fromiter((math.nan if x is None else x for x in found), np.float64, len(array))
+
+
+def instants(array: pa.Array, unit: str = "s", form: str | None = None) -> Int64Array:
+    """Read a column of moments, int64[n] microseconds UTC; NO_TIME where `instant` finds none.
+
+    form  the format of texts and of numbers, which are then read as texts; it is for no other type
+    """
+    array = plain(array)
+    kind = array.type
+    if form is not None and not (pa.types.is_temporal(kind) or pa.types.is_null(kind)):
+        if not pa.types.is_string(kind):
+            array = pa.array(texts(array).to_list(), pa.string())
+        return parse_moments(array, form)
+    if pa.types.is_timestamp(kind):
+        return _from_ticks(array.cast(pa.int64()), kind.unit)
+    if pa.types.is_date(kind):
+        return _from_ticks(array.cast(pa.date64()).cast(pa.int64()), "ms")
+    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
+        return _from_ticks(array.cast(pa.int64()), unit)
+    if pa.types.is_floating(kind):
+        return from_float_ticks(numbers(array), unit)
+    if pa.types.is_string(kind) and (found := _from_texts(array, unit)) is not None:
+        return found
+    if pa.types.is_time(kind):  # of a day that nobody names
+        return np.full(len(array), NO_TIME)
+    read = (instant(value, unit) for value in array.to_pylist())
+    return np.fromiter((NO_TIME if x is None else x for x in read), np.int64, len(array))
+
+
+def _from_ticks(array: pa.Array, unit: str) -> Int64Array:
+    ticks: Int64Array = np.asarray(array.fill_null(0)).astype(np.int64)
+    return from_ticks(ticks, unit, np.array(array.is_valid()))
+
+
+def _from_texts(array: pa.Array, unit: str) -> Int64Array | None:
+    """Read texts of one kind by kernels: all numbers, all without a zone, or all with one; else None."""
+    known = array.drop_null()
+    if not len(known):
+        return np.full(len(array), NO_TIME)
+    if number(known[0].as_py()) is not None:
+        try:
+            ticks = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        except pa.ArrowInvalid:
+            return None
+        return None if (np.abs(ticks) >= EXACT).any() else from_float_ticks(ticks, unit)
+    for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        try:
+            known[:1].cast(kind)  # arrow makes an error for every text that it refuses: 470 ns each, of 15
+            return _from_ticks(array.cast(kind).cast(pa.int64()), "us")
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def holds_numbers(array: pa.Array) -> bool:
+    """Tell whether a column of moments counts a unit: whether it, or its first text, is a number."""
+    array = plain(array)
+    if pa.types.is_string(array.type):
+        row = pc.index(array.is_valid(), True).as_py()
+        return row >= 0 and number(array[row].as_py()) is not None
+    return bool(pa.types.is_integer(array.type) or pa.types.is_floating(array.type))
+
+
+def texts(array: pa.Array, read: Callable[[object], str | None] = text_of) -> TextColumn:
+    """Read a column of text; `read` is asked once per distinct value. Missing values are code -1."""
+    array = plain(array, dictionary=True)
+    if pa.types.is_temporal(array.type):
+        array = array.cast(pa.string())
+    if not pa.types.is_dictionary(array.type):
+        if pa.types.is_nested(array.type):
+            return TextColumn.of([read(value) for value in array.to_pylist()])
+        array = array.dictionary_encode()
+    codes: Int32Array = np.asarray(array.indices.cast(pa.int32()).fill_null(-1))
+    dictionary = array.dictionary
+    if len(dictionary) > len(codes):  # a slice of a large dictionary: only what is used
+        used, places = np.unique(codes, return_inverse=True)
+        codes = places.astype(np.int32)
+        dictionary = dictionary.take(pa.array(used, mask=used < 0))
+    dictionary = plain(dictionary)
+    if pa.types.is_temporal(dictionary.type):
+        dictionary = dictionary.cast(pa.string())
+    words = [read(value) for value in dictionary.to_pylist()]
+    if len(set(words)) == len(words) and None not in words:
+        return TextColumn(codes, tuple(map(str, words)))
+    index: dict[str, int] = {}
+    entries = [-1 if word is None else index.setdefault(word, len(index)) for word in words]
+    return TextColumn(np.array([*entries, -1], np.int32)[codes], tuple(index))
+
+
+def ids(array: pa.Array) -> IdColumn:
+    """Read a column of ids as text; a missing one has the length -1."""
+    array = plain(array)
+    kind = array.type
+    if pa.types.is_integer(kind) or pa.types.is_temporal(kind):
+        array = array.cast(pa.string())
+    elif not pa.types.is_string(kind):
+        return IdColumn.of([text_of(value) for value in array.to_pylist()])
+    if not len(array):
+        return IdColumn.of([])
+    if array.null_count:
+        array = array.fill_null("")
+    _, offsets_buffer, data = array.buffers()
+    offsets = np.frombuffer(offsets_buffer, np.int32)[array.offset : array.offset + len(array) + 1]
+    lengths = np.diff(offsets)
+    start, end = int(offsets[0]), int(offsets[-1])
+    return IdColumn(np.where(lengths, lengths, -1), data[start:end].to_pybytes() if end > start else b"")

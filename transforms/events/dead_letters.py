@@ -1,0 +1,163 @@
+"""Dead letters: records that do not count, each with its reason, the values behind it, and the record itself.
+
+Invalid, late, unmatched and duplicate records share this one schema. They travel in columns, because
+one wrong column makes a dead letter of every event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ...core.arrays import Int64Array
+from ...core.events.reasons import Reason, RejectedKind
+
+DEAD_LETTER_SCHEMA = pa.schema(
+    [
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("source", pa.string(), nullable=False),
+        pa.field("position", pa.int64()),
+        pa.field("time", pa.timestamp("us", "UTC")),
+        pa.field("model", pa.string()),
+        pa.field("id", pa.string()),
+        pa.field("raw", pa.string()),
+        pa.field("field", pa.string()),
+        pa.field("value", pa.string()),
+        pa.field("detail", pa.string()),
+        pa.field("gap_seconds", pa.float64()),
+        pa.field("limit_seconds", pa.float64()),
+    ]
+)
+"""The columns of a dead letter, in every sink. Those after `raw` came later: older letters lack them."""
+
+KINDS: tuple[RejectedKind, ...] = get_args(RejectedKind)
+"""What a dead letter can be."""
+
+RawRecords = Callable[[Int64Array], pa.Array]
+"""Gives the records of chosen rows of a batch as JSON, string[number of rows]."""
+
+
+class DeadLetter(NamedTuple):
+    """One record that does not count.
+
+    kind      "invalid", "late", "unmatched" or "duplicate"
+    reason    why, one of the phrases of `Reason`: "score is not a number". Of several faults the first one's
+    source    where the record came from (a file, a topic's partition)
+    position  its 0-based ordinal among the records of its source; a header or a blank line is none.
+              None = unknown
+    time      microseconds UTC, or None
+    model, id text, or None where there is none
+    raw       the record's own fields as a JSON object, or its own text where it has no fields
+    field     the user's column that is at fault, or None where no column is
+    value     what that column holds, as text; a long one is cut, and says so. None: it holds nothing
+    detail    everything that is wrong with the record, in a sentence: "score: 'abc' is not a number; label:
+              missing"
+    gap_seconds    how late the record is, how long it waited for a partner, or how far in time it is from the
+                   event that counts; None where none of these is known
+    limit_seconds  what the gap was held against: the lateness, the time to live, the horizon
+    """
+
+    kind: str
+    reason: str
+    source: str
+    position: int | None = None
+    time: int | None = None
+    model: str | None = None
+    id: str | None = None
+    raw: str | None = None
+    field: str | None = None
+    value: str | None = None
+    detail: str | None = None
+    gap_seconds: float | None = None
+    limit_seconds: float | None = None
+
+    @classmethod
+    def invalid(
+        cls,
+        reason: Reason,
+        source: str,
+        detail: str,
+        position: int | None = None,
+        raw: str | None = None,
+        field: str | None = None,
+    ) -> DeadLetter:
+        """Return the letter of a record that is none."""
+        return cls("invalid", reason.value, source, position, raw=raw, field=field, detail=detail)
+
+
+@dataclass(frozen=True, eq=False)
+class DeadLetters(Sequence[DeadLetter]):
+    """n dead letters in columns; `batch` has DEAD_LETTER_SCHEMA."""
+
+    batch: pa.RecordBatch
+
+    @classmethod
+    def of(cls, letters: Iterable[DeadLetter]) -> DeadLetters:
+        """Put single letters into columns."""
+        columns = list(zip(*letters, strict=True)) or [()] * len(DEAD_LETTER_SCHEMA)
+        arrays = [
+            pa.array(values, field.type) for field, values in zip(DEAD_LETTER_SCHEMA, columns, strict=True)
+        ]
+        return cls(pa.RecordBatch.from_arrays(arrays, schema=DEAD_LETTER_SCHEMA))
+
+    @classmethod
+    def concat(cls, parts: Sequence[DeadLetters]) -> DeadLetters:
+        """Put several one after another."""
+        parts = [part for part in parts if len(part)]
+        if len(parts) < 2:
+            return parts[0] if parts else NO_LETTERS
+        (batch,) = pa.Table.from_batches([part.batch for part in parts]).combine_chunks().to_batches()
+        return cls(batch)
+
+    def whys(self) -> Iterator[tuple[str, str, int]]:
+        """Yield of every letter its kind, its reason and its position (-1 = unknown)."""
+        columns = (self.batch.column("kind"), self.batch.column("reason"))
+        positions = self.batch.column("position").fill_null(-1).to_pylist()
+        return zip(*(column.to_pylist() for column in columns), positions, strict=True)
+
+    def __len__(self) -> int:
+        count: int = self.batch.num_rows
+        return count
+
+    def __getitem__(self, index: int) -> DeadLetter:  # type: ignore[override]
+        place = range(len(self))[index]
+        return next(iter(DeadLetters(self.batch.slice(place, 1))))
+
+    def __iter__(self) -> Iterator[DeadLetter]:
+        times = DEAD_LETTER_SCHEMA.get_field_index("time")
+        columns = [
+            (column.cast(pa.int64()) if place == times else column).to_pylist()
+            for place, column in enumerate(self.batch.columns)
+        ]
+        return map(DeadLetter._make, zip(*columns, strict=True))
+
+
+def with_all_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return dead letters of older versions with the later columns, null; any other batch as it is.
+
+    A savepoint made before those columns may hold letters on their way to a sink.
+    """
+    old = DEAD_LETTER_SCHEMA.names.index("raw") + 1
+    if batch.schema.names != DEAD_LETTER_SCHEMA.names[:old]:
+        return batch
+    later = [pa.nulls(batch.num_rows, field.type) for field in list(DEAD_LETTER_SCHEMA)[old:]]
+    columns = [*batch.columns, *later]
+    return pa.RecordBatch.from_arrays(columns, schema=DEAD_LETTER_SCHEMA)
+
+
+NO_LETTERS = DeadLetters.of(())
+"""Made once: it costs as much as a small batch."""
+
+
+def seconds(micros: Int64Array | None, n: int) -> pa.Array:
+    """Return microseconds as seconds, float64[n], null where negative; None: all are null."""
+    if micros is None:
+        return pa.nulls(n, pa.float64())
+    known: npt.NDArray[np.bool_] = micros >= 0
+    return pa.array(micros / 1e6, mask=~known)

@@ -1,0 +1,180 @@
+"""What is wrong with the values of a record: the reason, the value, and a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ...core.arrays import BoolArray
+from ...core.events.reasons import Reason
+from ...core.events.times import likely_form
+from .columns import instant, number, plain, valid_text
+
+Verdict = Callable[[object], tuple[Reason, str] | None]
+"""Says what is wrong with one value, without the value: "is not a number"; None: it is missing."""
+
+
+class Fault(NamedTuple):
+    """What is wrong with a row.
+
+    reason   of the first column that is at fault, in the order in which columns are read
+    field    that column, by the user's name of it; None: the record is sound, but late
+    value    what it holds, as text; None: nothing
+    detail   all that is wrong with the row, in a sentence
+    """
+
+    reason: Reason
+    field: str | None
+    value: str | None
+    detail: str
+
+
+MISSING = {
+    "model": Reason.MODEL_MISSING,
+    "score": Reason.SCORE_MISSING,
+    "label": Reason.LABEL_MISSING,
+    "predicted": Reason.PREDICTED_MISSING,
+    "time": Reason.TIME_MISSING,
+    "id": Reason.ID_MISSING,
+    "weight": Reason.WEIGHT_MISSING,
+    "feature": Reason.FEATURE_MISSING,
+}
+"""The reason of a missing value, by what its column is."""
+
+
+class Faults:
+    """What is wrong with which rows. A row can have several faults: it has the first one's reason."""
+
+    def __init__(self) -> None:
+        self.by_row: dict[int, Fault] = {}
+
+    def add(
+        self, bad: BoolArray, role: str, field: str, column: pa.Array, verdict: Verdict, missing: str = ""
+    ) -> None:
+        """Note the rows where `bad` holds.
+
+        role     what the column is: a key of MISSING
+        field    the user's name of the column
+        missing  a remedy for a missing value
+        """
+        rows = np.flatnonzero(bad)
+        if not len(rows):
+            return
+        subject = f"feature {field}" if role == "feature" else role
+        words: dict[str, Fault] = {}
+        for row, value in zip(rows.tolist(), _values(column.take(pa.array(rows))), strict=True):
+            known = value if isinstance(value, str) else ""
+            said = words.get(known)
+            if said is None:
+                wrong = None if value is None or value == "" else verdict(value)
+                if wrong is None:
+                    said = Fault(MISSING[role], field, None, f"{subject}: missing{missing}")
+                else:
+                    reason, sentence = wrong
+                    said = Fault(reason, field, _text(value), f"{subject}: {_shown(value)} {sentence}")
+                if known and len(words) < 10_000:
+                    words[known] = said
+            before = self.by_row.get(row)
+            # A reason for every combination of faults would be too many to group by.
+            self.by_row[row] = (
+                said if before is None else before._replace(detail=f"{before.detail}; {said.detail}")
+            )
+
+
+def _values(column: pa.Array) -> list[object]:
+    column = plain(column)
+    if pa.types.is_temporal(column.type):
+        column = column.cast(pa.string())
+    values: list[object] = column.to_pylist()
+    return values
+
+
+def _shown(value: object) -> str:
+    """Return a value as a sentence shows it: text in quotes."""
+    return _cut(value, repr) if isinstance(value, str) else _text(value)
+
+
+def _text(value: object) -> str:
+    """Return a value as text, which is valid Unicode and not long."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)  # the same number in a block of whole ones
+    return _cut(valid_text(value) if isinstance(value, str) else repr(value))
+
+
+def _cut(text: str, written: Callable[[str], str] = str) -> str:
+    """Return a text, or the start of a long one and how many characters it has."""
+    return written(text) if len(text) <= 80 else f"{written(text[:60])}... ({len(text)} characters)"
+
+
+def _number_verdict(value: object, no_number: Reason, not_finite: Reason) -> tuple[Reason, str]:
+    if number(value) is None:
+        return no_number, "is not a number"
+    return not_finite, "is not finite"
+
+
+def feature_verdict(value: object) -> tuple[Reason, str]:
+    """Judge what is no feature that is a number."""
+    return _number_verdict(value, Reason.FEATURE_NOT_A_NUMBER, Reason.FEATURE_NOT_FINITE)
+
+
+def score_verdict(value: object) -> tuple[Reason, str]:
+    """Judge what is no score."""
+    found = number(value)
+    if found is not None and math.isfinite(found):
+        return Reason.SCORE_NOT_A_PROBABILITY, "is no probability, which lies between 0 and 1"
+    return _number_verdict(value, Reason.SCORE_NOT_A_NUMBER, Reason.SCORE_NOT_FINITE)
+
+
+def weight_verdict(value: object) -> tuple[Reason, str]:
+    """Judge what is no weight."""
+    found = number(value)
+    if found is not None and math.isfinite(found):
+        return Reason.WEIGHT_NOT_POSITIVE, "is not above 0"
+    return _number_verdict(value, Reason.WEIGHT_NOT_A_NUMBER, Reason.WEIGHT_NOT_FINITE)
+
+
+def label_verdict(value: object) -> tuple[Reason, str] | None:
+    """Judge what is no label where no positive class is named."""
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return (
+        Reason.LABEL_UNKNOWN,
+        "is none of 1, 0, -1, true, false; name the positive class with positive= (--positive)",
+    )
+
+
+def class_verdict(_: object) -> None:
+    """Judge what is no class or name: it can only be missing."""
+
+
+def time_verdict(unit: str, form: str | None = None) -> Verdict:
+    """Return the judge of times whose numbers count a unit, or of those of a format."""
+
+    def verdict(value: object) -> tuple[Reason, str]:
+        if form is not None:
+            return Reason.TIME_UNFIT, f"does not fit the format {form!r} of time_format= (--time-format)"
+        found = number(value)
+        if found is None or not math.isfinite(found):
+            likely = instant(str(value)[:10]) is not None
+            forms = f" (RFC 3339, a date, or a number in {unit}, others by time_format=, --time-format)"
+            return Reason.TIME_UNREADABLE, "is not a time" + ("" if likely else forms)
+        remedy = "set another unit of time with time_unit= (--time-unit)"
+        if form_of_digits := likely_form(int(found)):
+            remedy = f"set time_format= (--time-format), such as {form_of_digits}"
+        return Reason.TIME_OUT_OF_RANGE, f"in {unit} is not within the years 1 to 9999; {remedy}"
+
+    return verdict
+
+
+def ahead_verdict(_: object) -> tuple[Reason, str]:
+    """Judge a time that lies too far ahead of now."""
+    return (
+        Reason.TIME_TOO_FAR_AHEAD,
+        "is further ahead of the clock on the wall than max_ahead= (--max-ahead) allows",
+    )

@@ -1,0 +1,204 @@
+"""Which columns of the input are what: the settings that every reader and every validation shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+from ...core.errors import ConfigError
+from ...core.events.times import checked_unit
+from ...core.settings.settings import checked_slices
+from .columns import class_text
+from .time_formats import checked_format
+
+OPTIONS = {
+    "score": "--score", "label": "--label", "model": "--model", "time": "--time", "id": "--id",
+    "weight": "--weight", "predicted": "--predicted", "slices": "--slice", "features": "--feature",
+}  # fmt: skip
+"""The command line's word for each field that names columns."""
+
+ALIKE: dict[str | None, tuple[str, ...]] = {
+    "1": ("1", "true"), "true": ("1", "true"), "0": ("0", "false"), "false": ("0", "false"),
+}  # fmt: skip
+"""The classes that are the positive one, where it is one of these: booleans are written both ways."""
+
+Role = Literal["event", "prediction", "label", "instance"]
+"""What the records of a source are."""
+
+MAX_SLICE_NAME_BYTES = 255
+"""What the wire form of a batch holds."""
+
+
+def _valid(field: str, name: str) -> str:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ConfigError(f"{field}={name!r}: it is not UTF-8; give text that is") from None
+    return name
+
+
+@dataclass(frozen=True)
+class EventFields:
+    """Which columns of the input are what.
+
+    score, label   column names
+    positive       the label's value that is the positive class; every other one is then negative. None:
+                   1/0, 1/-1 and true/false are understood. Numbers compare as numbers, the rest as text,
+                   and 1 and true are one class, as are 0 and false, where either is the positive one
+    model          the column of the model's name, or else
+    model_name     the model of every event. Neither: the column "model" where there is one; if there
+                   is none, the reader's own name for the source (a file's stem)
+    time           column of event times; time_unit: what numbers in it count ("s", "ms", "us", "ns")
+    time_format    the format, as of `datetime.strptime`, of its texts and numbers. None: texts are RFC 3339,
+                   dates, or numbers
+    id, weight     columns, or None
+    predicted      column of predicted classes: labels are then classes too
+    slices         each slice is the columns that it crosses: (("carrier",), ("carrier", "origin"))
+    probabilities  scores are probabilities: outside [0, 1] they are dead letters
+    features       of instances, which learners predict: columns of numbers; those of text are slices
+    classes        of instances: labels are classes, none of which is the positive one
+
+    Raises ConfigError, which names the field, the value and the remedy.
+    """
+
+    score: str = "score"
+    label: str = "label"
+    positive: str | None = None
+    model: str | None = None
+    model_name: str | None = None
+    time: str | None = None
+    time_unit: str = "s"
+    time_format: str | None = None
+    id: str | None = None
+    weight: str | None = None
+    predicted: str | None = None
+    slices: tuple[tuple[str, ...], ...] = ()
+    probabilities: bool = False
+    features: tuple[str, ...] = ()
+    classes: bool = False
+
+    def __post_init__(self) -> None:
+        if self.positive is not None:
+            text = class_text(self.positive)
+            if text is None:
+                raise ConfigError(f"positive={self.positive!r}: give a value that the label can have")
+            object.__setattr__(self, "positive", _valid("positive", text))
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in ("slices", "probabilities", "positive", "features", "classes", "time_format"):
+                continue
+            if value is None and field.default is None:
+                continue
+            if not isinstance(value, str) or not value:
+                what = "a name" if field.name == "model_name" else "the name of a column"
+                raise ConfigError(f"{field.name}={value!r}: give {what}, as text")
+            _valid(field.name, value)
+        if self.model is not None and self.model_name is not None:
+            raise ConfigError(
+                f"model={self.model!r} and model_name={self.model_name!r}: give one of them, the column "
+                "with the models' names or the one name of them all"
+            )
+        checked_unit(self.time_unit)
+        if self.time_format is not None:
+            checked_format(self.time_format)
+            if self.time is None:
+                raise ConfigError(
+                    f"time_format={self.time_format!r} needs times; name their column with time= (--time)"
+                )
+            if self.time_unit != "s":
+                raise ConfigError(
+                    f"time_format={self.time_format!r} with time_unit={self.time_unit!r}: numbers are read "
+                    "in the format, as texts; leave one of them out"
+                )
+        if not isinstance(self.probabilities, bool):
+            raise ConfigError(f"probabilities={self.probabilities!r}: give True or False")
+        object.__setattr__(self, "slices", self._checked_slices())
+        object.__setattr__(self, "features", self._checked_features())
+
+    def _checked_slices(self) -> tuple[tuple[str, ...], ...]:
+        asked: object = self.slices
+        if isinstance(asked, str) or not isinstance(asked, Iterable):
+            raise ConfigError(
+                f"slices={asked!r}: give a tuple of slices, each a tuple of the columns that it crosses"
+            )
+        checked = checked_slices(asked)
+        for name in (name for columns in checked for name in columns):
+            if len(_valid("slices", name).encode()) > MAX_SLICE_NAME_BYTES:
+                raise ConfigError(
+                    f"the slice column {name[:40]!r}... has a name of {len(name.encode())} bytes; rename "
+                    f"it to {MAX_SLICE_NAME_BYTES} at the most"
+                )
+        return checked
+
+    def _checked_features(self) -> tuple[str, ...]:
+        features: object = self.features
+        if isinstance(features, str) or not isinstance(features, Iterable):
+            raise ConfigError(f"features={features!r}: give a tuple of the names of columns")
+        names = tuple(_valid("features", name) for name in features)
+        if twice := next(
+            (name for name in names if names.count(name) > 1 or name in self.slice_columns), None
+        ):
+            raise ConfigError(f"the feature {twice!r} is named twice; name each column once")
+        return names
+
+    @property
+    def slice_columns(self) -> tuple[str, ...]:
+        """Every column that a slice uses, once, in the order asked."""
+        return tuple(dict.fromkeys(name for one in self.slices for name in one))
+
+    @property
+    def roles(self) -> tuple[tuple[str, str], ...]:
+        """(field, column) of every column that is needed; a column may serve several fields."""
+        single = ("score", "label", "model", "time", "id", "weight", "predicted")
+        named = ((role, getattr(self, role)) for role in single)
+        return (
+            *((role, column) for role, column in named if column is not None),
+            *(("slices", column) for column in self.slice_columns),
+            *(("features", column) for column in self.features),
+        )
+
+    def needed(self, role: Role = "event") -> tuple[tuple[str, str], ...]:
+        """(field, column) of every column that such a record needs: no label, or no score, in some."""
+        if role == "label":
+            return tuple(each for each in self.roles if each[0] in ("label", "time", "id"))
+        if role == "instance":
+            return tuple(each for each in self.roles if each[0] not in ("score", "model", "predicted"))
+        return tuple(each for each in self.roles if role == "event" or each[0] != "label")
+
+    def columns_of(self, role: Role = "event") -> tuple[str, ...]:
+        """Every column that such a record needs, once; "model" too, where that is not settled."""
+        is_open = self.model is None and self.model_name is None and role not in ("label", "instance")
+        return tuple(dict.fromkeys((*(column for _, column in self.needed(role)), *("model",) * is_open)))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that an event needs, once; "model" too, where that is not settled."""
+        return self.columns_of("event")
+
+    @property
+    def number_columns(self) -> tuple[str, ...]:
+        """The columns that are read as numbers; every other one is text, a class or a time."""
+        weights = () if self.weight is None else (self.weight,)
+        return (self.score, *weights, *self.features)
+
+    def class_of(self, value: object) -> str | None:
+        """Return the spelling of a class, by which it is known; None where it is missing.
+
+        >>> EventFields(positive="1").class_of(True), EventFields(positive="yes").class_of(True)
+        ('1', 'true')
+        """
+        text = class_text(value)
+        return self.positive if text is not None and text in ALIKE.get(self.positive, ()) else text
+
+    def resolved(self, columns: Iterable[str], default_model: str | None = None) -> EventFields:
+        """Settle where the model comes from, for an input that has these columns.
+
+        >>> EventFields().resolved(["score", "label"], "churn").model_name
+        'churn'
+        """
+        if self.model is not None or self.model_name is not None:
+            return self
+        if "model" in columns or default_model is None:
+            return replace(self, model="model")
+        return replace(self, model_name=default_model)

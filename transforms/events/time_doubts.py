@@ -1,0 +1,113 @@
+"""What event times tell of a mistake while a job runs: a line in the log at once, not only a sum at the end.
+
+Two mistakes are looked for: numbers that look as if they counted another unit, and an event that is dated so
+far ahead of the wall clock that the events behind it come too late. Neither changes what a job does.
+
+A worker tells of each column once, whatever the number of files and batches: `reset` forgets what was told.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pyarrow as pa
+
+from ...core.arrays import Int64Array
+from ...core.events.batch import EventBatch
+from ...core.events.rejected import in_words
+from ...core.events.times import NO_TIME, date_text, doubt_in
+from ...core.events.unjoined import LabelBatch, PredictionBatch
+from ...core.process.console import logger
+from ...core.settings.windows import duration_text
+from .chunk import Chunk
+from .columns import holds_numbers, instants
+from .fields import EventFields
+
+_logger = logger("rocsteady.times")
+
+FAR_AHEAD = 86_400_000_000
+"""An event ahead of the wall clock by more than this is told of. A wrong zone is 14 hours off at most."""
+
+_lock = threading.Lock()
+_told: dict[tuple[str, str], str] = {}
+
+
+def reset() -> None:
+    """Forget what was told, before a job starts."""
+    with _lock:
+        _told.clear()
+
+
+def told() -> list[str]:
+    """Return what this process told of units since the last `reset`."""
+    with _lock:
+        return [*_told.values()]
+
+
+def tell_doubt(name: str, column: pa.Array, times: Int64Array, unit: str) -> None:
+    """Tell once if the numbers of a column look as if they counted another unit. O(n), until it is told.
+
+    times  what the column was read as, int64[n]; NO_TIME where it has no time
+    """
+    if (name, unit) in _told or not holds_numbers(column):
+        return
+    doubt = doubt_in(times[times != NO_TIME], unit)
+    if doubt is None:
+        return
+    remedy = "give another --time-unit (time_unit=) or another column, if that is not meant"
+    if doubt.other:
+        remedy = f'give --time-unit {doubt.other} (time_unit="{doubt.other}")'
+    elif doubt.form:
+        remedy = f'give --time-format {doubt.form} (time_format="{doubt.form}")'
+    with _lock:
+        if (name, unit) in _told:
+            return
+        _told[name, unit] = f"times in {name!r}: {doubt.finding}; {remedy}"
+    _logger.warning("times in %r: %s; %s", name, doubt.finding, remedy)
+
+
+def tell_ahead(
+    source: str,
+    chunk: Chunk,
+    batch: EventBatch | PredictionBatch | LabelBatch,
+    fields: EventFields,
+    high_water: int,
+    lateness: int | None,
+    now: int,
+) -> None:
+    """Tell of the latest record of a batch where it is dated far ahead of the wall clock.
+
+    So each partition tells once; it tells again when a record is twice as far ahead as the one before.
+
+    chunk       the records that became the batch
+    high_water  the greatest time in the partition before them, NO_TIME = none
+    lateness    how far behind the greatest time a record may be; None: however far
+    now         the wall clock, microseconds
+    """
+    times = batch.times
+    if times is None or not len(times):
+        return
+    greatest = int(times.max())
+    ahead, before = greatest - now, high_water - now
+    limit = max(FAR_AHEAD, lateness or 0)
+    if ahead <= limit or (before > limit and ahead < 2 * before):
+        return
+    if lateness is None:
+        effect = "windows and rows by time go on from that time"
+    else:
+        effect = f"records more than {duration_text(lateness)} before that time are late from here on"
+        effect = effect.replace("more than 0s before", "before")
+    _logger.warning(
+        "%s: the record at position %s is dated %s, %s ahead of the clock of this machine, and %s; with "
+        "--max-ahead 1d such a record is a dead letter",
+        source, _position_of(chunk, fields, greatest), date_text(greatest), in_words(ahead), effect,
+    )  # fmt: skip
+
+
+def _position_of(chunk: Chunk, fields: EventFields, time: int) -> str:
+    """Return the position of the first record of that time."""
+    column = chunk.batch.column(chunk.batch.schema.get_field_index(fields.time))
+    rows = np.flatnonzero(instants(column, fields.time_unit, fields.time_format) == time)
+    row = int(rows[0])
+    return f"{chunk.first_position + row if chunk.positions is None else int(chunk.positions[row]):,}"

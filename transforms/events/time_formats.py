@@ -1,0 +1,205 @@
+"""Texts of moments in a format of one's own, as Python's `strptime` reads them: `%d/%m/%Y %H:%M`.
+
+What a format means is what `datetime.strptime` does with it. A column is read by kernels where its texts are
+alike: as long as its first one, with digits in the same places (`_Layout`). Every other text, once for all
+that are equal, is read by `strptime` itself. The kernels accept nothing that `strptime` refuses, or reads as
+another moment: a test compares both. (pyarrow's own `strptime` is not used: it takes 30 February for 1 March,
+knows no %f, and differs between systems.)
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...core.arrays import Int64Array
+from ...core.errors import ConfigError
+from ...core.events.times import EPOCH, NO_TIME, in_range
+
+_MICROSECOND = timedelta(microseconds=1)
+_SAMPLE = datetime(2024, 11, 23, 16, 45, 37, 123_456, UTC)
+_PARTS = ("year", "month", "day", "hour", "minute", "second")
+_LEAST = datetime(1900, 1, 1)
+"""What `strptime` takes for each part that a format does not have."""
+
+_WIDTHS = {
+    "Y": "[0-9]{4}",
+    **dict.fromkeys("mdHMS", "[0-9]{2}"),
+    "f": "[0-9]{1,6}",
+    "z": "Z|[+-][0-9]{2}:?[0-9]{2}",
+}
+"""Directives that kernels read, and the texts of them that they read."""
+
+_DIGIT_BEHIND = re.compile(r"%[fz](%[^%z]|[0-9])")
+"""Where the digits of a fraction, or of a zone, may run into those behind them, `strptime` decides."""
+
+
+def checked_format(form: object, name: str = "time_format") -> str:
+    """Return a format of moments. Raises ConfigError, with the remedy, where it is none, or has no year."""
+    example = "such as %d/%m/%Y %H:%M"
+    if not isinstance(form, str) or not form:
+        raise ConfigError(f"{name}={form!r}: give a format of strptime, {example}")
+    if "%Z" in form.replace("%%", ""):
+        raise ConfigError(
+            f"{name}={form!r}: names of zones (%Z) mean different zones in different places; give %z for an "
+            "offset such as +01:00, or write UTC into the format as it stands"
+        )
+    try:
+        found = datetime.strptime(_SAMPLE.strftime(form), form)
+    except (ValueError, re.error) as problem:
+        raise ConfigError(f"{name}={form!r}: {_why(problem)}; give a format of strptime, {example}") from None
+    if found.year != _SAMPLE.year:
+        raise ConfigError(f"{name}={form!r} has no year, so that it names no moment; give one, {example}")
+    for part in _PARTS[1:]:
+        value = getattr(found, part)
+        if value not in (getattr(_SAMPLE, part), getattr(_LEAST, part)):
+            raise ConfigError(
+                f"{name}={form!r}: the {part} is ambiguous in it; give %p (AM or PM) beside %I, or %H"
+            )
+    return form
+
+
+def _why(problem: Exception) -> str:
+    text = str(problem)
+    if "bad directive" in text:
+        return text.partition(" in format")[0]
+    return "a directive stands twice" if isinstance(problem, re.error) else "strptime does not read it"
+
+
+def parse_moment(text: str, form: str) -> int | None:
+    """Return the moment of a text as microseconds UTC; None if the text does not fit the format.
+
+    No zone is UTC. Blanks around the text are allowed.
+
+    >>> parse_moment("02/01/2024 10:30", "%d/%m/%Y %H:%M"), parse_moment("2024-01-02", "%d/%m/%Y")
+    (1704191400000000, None)
+    """
+    try:
+        moment = datetime.strptime(text.strip(), form)
+        return (moment - EPOCH if moment.tzinfo else moment.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
+    except (ValueError, OverflowError):
+        return None
+
+
+def parse_moments(texts: pa.Array, form: str) -> Int64Array:
+    """Read a column of text, int64[n] microseconds UTC; NO_TIME where a text is missing or does not fit."""
+    known = np.asarray(texts.is_valid())
+    times = np.full(len(texts), NO_TIME)
+    rest = known.copy()
+    layout = _layout_of(form, texts)
+    if layout is not None:
+        alike = known & np.asarray(pc.fill_null(pc.equal(pc.binary_length(texts), layout.length), False))
+        rows = np.flatnonzero(alike)
+        chosen = texts if len(rows) == len(texts) else texts.take(pa.array(rows))
+        times[rows] = layout.read(_bytes_of(chosen, layout.length))
+        rest &= times == NO_TIME
+    if rest.any():
+        rows = np.flatnonzero(rest)
+        distinct = texts.take(pa.array(rows)).dictionary_encode()
+        read = [parse_moment(text, form) for text in distinct.dictionary.to_pylist()]
+        moments = np.array([NO_TIME if time is None else time for time in read], np.int64)
+        times[rows] = moments[np.asarray(distinct.indices)]
+    return in_range(times, times != NO_TIME)
+
+
+def _bytes_of(texts: pa.Array, length: int) -> npt.NDArray[np.uint8]:
+    """Return texts of one length, none of them null, as bytes: uint8[n, length]."""
+    _, offsets, data = texts.buffers()
+    if not len(texts) or data is None:
+        return np.empty((0, length), np.uint8)
+    start = int(np.frombuffer(offsets, np.int32)[texts.offset])
+    return np.frombuffer(data, np.uint8)[start : start + len(texts) * length].reshape(-1, length)
+
+
+class _Layout(NamedTuple):
+    """Where in texts of one length the parts of a moment stand: (directive, begin, end), and the rest."""
+
+    length: int
+    parts: tuple[tuple[str, int, int], ...]
+    literals: tuple[tuple[int, int], ...]
+
+    def read(self, texts: npt.NDArray[np.uint8]) -> Int64Array:
+        """Read texts, uint8[n, length]: microseconds UTC; NO_TIME where one is not laid out so. O(n)."""
+        sound = np.ones(len(texts), np.bool_)
+        for place, byte in self.literals:
+            sound &= texts[:, place] == byte
+        found = {"Y": np.full(len(texts), 1900), "m": np.ones(len(texts), np.int64)}
+        found |= {"d": found["m"], **dict.fromkeys("HMSfz", np.zeros(len(texts), np.int64))}
+        for directive, begin, end in self.parts:
+            columns = texts[:, begin:end]
+            if directive == "z":
+                found["z"] = _zone(columns, sound)
+                continue
+            digits = columns - np.uint8(48)
+            sound &= (digits <= 9).all(1)
+            value = digits @ (10 ** np.arange(end - begin)[::-1])
+            found[directive] = value * 10 ** (6 - (end - begin)) if directive == "f" else value
+        year, month, day = (np.where(sound, found[part], 1) for part in "Ymd")
+        sound &= (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
+        sound &= (found["H"] <= 23) & (found["M"] <= 59) & (found["S"] <= 59)
+        months = np.where(sound, (year - 1970) * 12 + month - 1, 0).astype("M8[M]")
+        first = months.astype("M8[D]")
+        sound &= day <= ((months + 1).astype("M8[D]") - first).astype(np.int64)
+        seconds = (first.astype(np.int64) + day - 1) * 86_400 + found["H"] * 3_600 + found["M"] * 60
+        moments: Int64Array = (seconds + found["S"] - found["z"]) * 1_000_000 + found["f"]
+        return np.where(sound, moments, NO_TIME)
+
+
+def _zone(columns: npt.NDArray[np.uint8], sound: npt.NDArray[np.bool_]) -> Int64Array:
+    """Return offsets from UTC, seconds; take what is none, of texts of one length, out of `sound`."""
+    if columns.shape[1] == 1:
+        sound &= columns[:, 0] == ord("Z")
+        return np.zeros(len(columns), np.int64)
+    sign = columns[:, 0]
+    sound &= (sign == ord("+")) | (sign == ord("-"))
+    if columns.shape[1] == 6:
+        sound &= columns[:, 3] == ord(":")
+    digits = columns[:, [1, 2, -2, -1]] - np.uint8(48)
+    sound &= (digits <= 9).all(1)
+    hours, minutes = (digits[:, at] * np.int64(10) + digits[:, at + 1] for at in (0, 2))
+    sound &= (hours <= 23) & (minutes <= 59)
+    ahead: Int64Array = hours * 3_600 + minutes * 60
+    return np.where(sign == ord("-"), -ahead, ahead)
+
+
+@functools.lru_cache(64)
+def _pattern_of(form: str) -> tuple[re.Pattern[str], tuple[str, ...]] | None:
+    """Return a pattern of texts that kernels read, and its directives; None: kernels read no such format."""
+    parts, directives = [], []
+    for piece in re.findall(r"%.|[^%]+", form, re.DOTALL):
+        if piece[0] != "%" or piece == "%%":
+            literal = piece.replace("%%", "%")
+            if not literal.isascii():
+                return None
+            parts.append(re.escape(literal))
+        elif (width := _WIDTHS.get(piece[1])) is not None:
+            parts.append(f"({width})")
+            directives.append(piece[1])
+        else:
+            return None
+    if "Y" not in directives or _DIGIT_BEHIND.search(form):
+        return None
+    return re.compile("".join(parts)), tuple(directives)
+
+
+def _layout_of(form: str, texts: pa.Array) -> _Layout | None:
+    """Return how the first text that is there is laid out; None where kernels do not read such texts."""
+    pattern = _pattern_of(form)
+    row = pc.index(texts.is_valid(), True).as_py()
+    if pattern is None or row < 0:
+        return None
+    text = texts[row].as_py()
+    match = pattern[0].fullmatch(text) if text.isascii() else None
+    if match is None:
+        return None
+    parts = tuple((part, *match.span(n + 1)) for n, part in enumerate(pattern[1]))
+    inside = {place for _, begin, end in parts for place in range(begin, end)}
+    literals = tuple((place, ord(text[place])) for place in range(len(text)) if place not in inside)
+    return _Layout(len(text), parts, literals)

@@ -1,0 +1,140 @@
+"""Clients of Kafka: asked before a job starts whether their topic can be had, and errors as sentences.
+
+librdkafka reports the same trouble many times a second while it tries again: its lines go to the logger
+"rocsteady.kafka", of each kind one a minute.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from typing import Any, NamedTuple
+
+from ...core.errors import ConfigError, InputError
+from ...core.process.console import logger
+from ...core.process.near_names import near_names
+from ...core.process.rare_log import RareLog
+from .topic import KafkaTopic, confluent_kafka, without_values
+
+CHECK_SECONDS = 10.0
+"""For an answer of the brokers, before a job starts."""
+
+_POLL_SECONDS = 0.1
+_REFUSALS = ("_AUTHENTICATION", "_SSL", "_RESOLVE", "_UNKNOWN_PROTOCOL")
+"""Errors that no waiting mends; others may be a broker that starts."""
+
+_PLACE = re.compile(
+    r"^(\[thrd:[^\]]*\]: )?(\w+://)?[^ ]*?:\d+/(bootstrap|\d+): | \(after \d+ms in state \w+.*?\)"
+)
+_NUMBERS = re.compile(r"\d+")
+
+_logger = logger("rocsteady.kafka")
+_logger.addFilter(RareLog(kind=lambda record: _NUMBERS.sub("", record.getMessage())[:80]))
+
+
+class _WithoutValues(logging.Filter):
+    """Takes values of options out of the client's own lines, whose arguments are texts of librdkafka."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(without_values(a) if isinstance(a, str) else a for a in record.args)
+        return True
+
+
+_logger.addFilter(_WithoutValues())
+
+_silent = logging.Logger("rocsteady.kafka.asking")
+_silent.addHandler(logging.NullHandler())
+
+
+def reason_of(error: Any) -> str:
+    """Return what a KafkaError says, without the client's own words about places and states."""
+    return without_values(_PLACE.sub("", str(error.str())).strip().rstrip("."))
+
+
+def client_settings(topic: KafkaTopic, **own: Any) -> dict[str, Any]:
+    """Return settings for any client, which logs to "rocsteady.kafka"; see `KafkaTopic.settings`."""
+    return {"logger": _logger, **topic.settings(**own)}
+
+
+def make_client(kind: Any, settings: dict[str, Any]) -> Any:
+    """Make a client of confluent-kafka. Raises ConfigError for a setting that librdkafka refuses."""
+    try:
+        return kind(settings)
+    except (confluent_kafka().KafkaException, TypeError, ValueError) as error:
+        said = without_values(error.args[0].str() if hasattr(error.args[0], "str") else str(error))
+        raise ConfigError(
+            f"--kafka-option: {said.rstrip('.')}; names and values are those of librdkafka (its "
+            "CONFIGURATION.md)"
+        ) from None
+
+
+class TopicFound(NamedTuple):
+    """What brokers say of a topic: how many partitions it has, and the id of their cluster, "" = none."""
+
+    partitions: int
+    cluster: str
+
+
+def check_topic(topic: KafkaTopic, what: str, seconds: float = CHECK_SECONDS) -> TopicFound:
+    """Return what the brokers say of a topic; it is never created by asking.
+
+    what  the option and its value, with which sentences begin
+    Raises InputError where no broker answers in time, refuses us, or knows no such topic; ConfigError for
+    an option that cannot be; MissingPackageError without confluent-kafka.
+    """
+    kafka = confluent_kafka()
+    from confluent_kafka.admin import AdminClient
+
+    errors: list[Any] = []
+    settings = topic.settings(reconnect_backoff_ms=500)
+    client = make_client(AdminClient, {**settings, "error_cb": errors.append, "logger": _silent})
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            there = client.list_topics(timeout=min(2.0, seconds))
+            break
+        except kafka.KafkaException as error:
+            client.poll(_POLL_SECONDS)  # serves error_cb
+            telling = [each for each in errors if each.name() != "_ALL_BROKERS_DOWN"]
+            final = [each for each in telling if each.name() in _REFUSALS]
+            if final or time.monotonic() >= end:
+                last = (final or telling or [error.args[0]])[-1]
+                raise InputError(
+                    f"{what}: {no_answer(topic, last, reason_of(last), connected=not telling)}"
+                ) from None
+    known = there.topics
+    found = known.get(topic.name)
+    if found is None or found.error is not None:
+        near = near_names(topic.name, known)
+        hint = f"did you mean {near[0]}?" if near else "create it, or name another"
+        raise InputError(f"{what}: {topic.brokers} has no topic {topic.name!r} that may be seen; {hint}")
+    return TopicFound(len(found.partitions), there.cluster_id or "")
+
+
+def no_answer(topic: KafkaTopic, error: Any, said: str, *, connected: bool = False) -> str:
+    """Say why no broker answers, and what would mend it.
+
+    said       the reason of the error
+    connected  something took the connection, and then said nothing
+    """
+    if error.name() == "_RESOLVE":
+        return f"no host of {topic.brokers} is known here ({said}); check its name"
+    if error.name() in _REFUSALS:
+        return (
+            f"{topic.brokers} does not let us in ({said}); check --kafka-option security.protocol, sasl.* "
+            "and ssl.*"
+        )
+    remedy = (
+        "start the broker, or name another, or say --kafka-option security.protocol=SSL, SASL_SSL or "
+        "SASL_PLAINTEXT if it asks for TLS or a password"
+    )
+    if "PLAINTEXT" in said:
+        remedy = "leave --kafka-option security.protocol out, or say SASL_PLAINTEXT, if it speaks no TLS"
+    elif connected:  # a listener of TLS hangs up without a word when none is spoken
+        remedy = (
+            "something takes connections there: say --kafka-option security.protocol=SSL, or SASL_SSL, if it "
+            "speaks TLS"
+        )
+    return f"no broker answers at {topic.brokers} ({said}); {remedy}"

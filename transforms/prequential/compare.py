@@ -1,0 +1,137 @@
+"""CompareFolds: reports of the folds of learners in, comparisons of the learners and means over folds out.
+
+Two steps of state machines: one machine for every fold, in which its learners meet (`FoldPairs`), then one in
+which all folds meet (`LearnerComparisons`). What they do is the same on every runner, in whatever order
+reports come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+from apache_beam.coders import RowCoder, registry
+from apache_beam.pvalue import TaggedOutput
+from apache_beam.utils.windowed_value import WindowedValue
+
+from ...core.compare.comparisons import ComparisonRow, FoldMean
+from ...core.compare.fold_pairs import FoldPairs
+from ...core.compare.fold_report import FoldReport
+from ...core.compare.learners import LearnerComparisons
+from ...core.compare.settings import ComparisonSettings
+from ...core.shard.machine import Pane
+from ...core.shard.protocol import DEFAULT_CACHE_BYTES
+from ..beam.machine import RunStateMachine, timestamp
+
+registry.register_coder(ComparisonRow, RowCoder)
+registry.register_coder(FoldMean, RowCoder)
+
+_COMPARISONS, _MEANS, _FOLDS = "comparisons", "means", "folds"
+_ALL = "all folds"
+"""The key of the one machine of the second step; it never changes, because state is found by it."""
+
+
+@dataclass(frozen=True)
+class FoldPairsFactory:
+    """Makes the machines of folds, whose keys are their numbers."""
+
+    settings: ComparisonSettings
+
+    def warm_up(self) -> None:
+        """Nothing is compiled."""
+
+    def new(self, pane: Pane | None, key: str) -> FoldPairs:  # noqa: ARG002
+        """Return the machine of a fold that has seen nothing."""
+        return FoldPairs(self.settings, int(key))
+
+    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> FoldPairs:  # noqa: ARG002
+        """Return the machine of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+        return FoldPairs.from_bytes(snapshot, self.settings, int(key))
+
+
+@dataclass(frozen=True)
+class LearnerComparisonsFactory:
+    """Makes the machine in which all folds meet."""
+
+    settings: ComparisonSettings
+
+    def warm_up(self) -> None:
+        """Nothing is compiled."""
+
+    def new(self, pane: Pane | None, key: str) -> LearnerComparisons:  # noqa: ARG002
+        """Return a machine that has seen nothing."""
+        return LearnerComparisons(self.settings)
+
+    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> LearnerComparisons:  # noqa: ARG002
+        """Return the machine of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+        return LearnerComparisons.from_bytes(snapshot, self.settings)
+
+
+class FoldComparisons(NamedTuple):
+    """What comes out of `CompareFolds`.
+
+    comparisons  of `ComparisonRow`, each at its own time, as means of `FoldMean` are
+    """
+
+    comparisons: beam.PCollection[ComparisonRow]
+    means: beam.PCollection[FoldMean]
+
+
+class CompareFolds(beam.PTransform[beam.PCollection[bytes], FoldComparisons]):
+    """Compares learners by packed `FoldReport`s, each once or again, in any order.
+
+    cache_bytes  live machines that a process keeps between bundles
+    """
+
+    def __init__(self, settings: ComparisonSettings, cache_bytes: int = DEFAULT_CACHE_BYTES) -> None:
+        super().__init__()
+        self._pairs = RunStateMachine(FoldPairsFactory(settings), Any, cache_bytes)
+        self._learners = RunStateMachine(LearnerComparisonsFactory(settings), Any, cache_bytes)
+
+    def expand(self, reports: beam.PCollection[bytes]) -> FoldComparisons:
+        """Compare in each fold, then over all."""
+        pairs, _, _ = (
+            reports
+            | "By fold" >> beam.Map(_by_fold).with_output_types(tuple[str, bytes])
+            | "Pairs" >> self._pairs
+        )
+        in_folds = pairs | "Parts of folds" >> beam.ParDo(_parted).with_outputs()
+        outputs, _, _ = (
+            in_folds[_FOLDS]
+            | "All folds" >> beam.Map(_to_all).with_output_types(tuple[str, bytes])
+            | "Learners" >> self._learners
+        )
+        over_folds = outputs | "Parts" >> beam.ParDo(_parted).with_outputs()
+        comparisons = (in_folds[_COMPARISONS], over_folds[_COMPARISONS]) | "Comparisons" >> beam.Flatten()
+        return FoldComparisons(
+            comparisons | "Rows" >> beam.Map(_unchanged).with_output_types(ComparisonRow),
+            over_folds[_MEANS] | "Means" >> beam.Map(_unchanged).with_output_types(FoldMean),
+        )
+
+
+def _by_fold(report: bytes) -> tuple[str, bytes]:
+    return str(FoldReport.unpack(report).fold), report
+
+
+def _to_all(paired: bytes) -> tuple[str, bytes]:
+    return _ALL, paired
+
+
+def _parted(
+    output: bytes | ComparisonRow | FoldMean,
+    time: Any = beam.DoFn.TimestampParam,
+    window: Any = beam.DoFn.WindowParam,
+) -> Iterator[Any]:
+    """Part records and rows of both kinds, rows each at its own time and in its window."""
+    if isinstance(output, bytes):
+        yield TaggedOutput(_FOLDS, output)
+        return
+    moment = time if output.time is None else timestamp(output.time)
+    tag = _MEANS if isinstance(output, FoldMean) else _COMPARISONS
+    yield TaggedOutput(tag, WindowedValue(output, moment, (window,)))
+
+
+def _unchanged(element: Any) -> Any:
+    return element

@@ -1,0 +1,127 @@
+"""Packets of instances in, rows and reports of all folds of all learners out: the core of `Prequential`.
+
+Packets are those of one shard, as the stream has one order; each goes to all folds of all learners, whose
+machines (`core.prequential`) are keys of their own and run side by side.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import apache_beam as beam
+from apache_beam.coders import Coder, registry
+
+from ...core.encoding.json import read_json, reading, whole
+from ...core.evaluator.evaluator import warm_up
+from ...core.prequential.fold import FoldOutput, PrequentialFold, shared_record
+from ...core.prequential.settings import PrequentialSettings, all_keys, place_of
+from ...core.shard.machine import Pane
+from ...core.shard.protocol import DEFAULT_CACHE_BYTES
+from ..beam.machine import MachineOutputs, RunStateMachine
+from ..evaluate.shards import RowsCoder
+from ..events.fields import EventFields
+from ..events.rejected import RejectedLetters
+
+
+class FoldOutputCoder(Coder):
+    """`FoldOutput` between the stages of a pipeline: the lengths, the rows, the reports."""
+
+    _LENGTH = struct.Struct("<I")
+
+    def encode(self, output: FoldOutput) -> bytes:
+        """Return the bytes of rows and reports."""
+        rows = RowsCoder().encode(output.rows)
+        head = json.dumps([len(rows), *map(len, output.reports)]).encode()
+        return b"".join((self._LENGTH.pack(len(head)), head, rows, *output.reports))
+
+    def decode(self, encoded: bytes) -> FoldOutput:
+        """Return what `encode` was given."""
+        what = "reports between two stages"
+        with reading(what):
+            (length,) = self._LENGTH.unpack_from(encoded)
+            at = self._LENGTH.size + length
+            parts = []
+            for size in read_json(encoded[self._LENGTH.size : at], what):
+                parts.append(encoded[at : at + whole(size, 0)])
+                at += size
+            return FoldOutput(RowsCoder().decode(parts[0]), tuple(parts[1:]))
+
+    def is_deterministic(self) -> bool:
+        """Equal outputs have equal bytes."""
+        return True
+
+    def to_type_hint(self) -> type[FoldOutput]:
+        """Return what it encodes."""
+        return FoldOutput
+
+
+registry.register_coder(FoldOutput, FoldOutputCoder)
+
+
+@dataclass(frozen=True)
+class FoldFactory:
+    """Makes the machines of all folds of all learners, for features that are numbers and that are text."""
+
+    settings: PrequentialSettings
+    numbers: tuple[str, ...]
+    categories: tuple[str, ...]
+
+    def warm_up(self) -> None:
+        """Compile what evaluators need, and make every learner once: one that cannot be made says so here."""
+        warm_up(self.settings.of_folds)
+        self.settings.try_learners(self.numbers, self.categories)
+
+    def new(self, pane: Pane | None, key: str) -> PrequentialFold:  # noqa: ARG002
+        """Return the machine of a fold that has seen nothing."""
+        return PrequentialFold(self.settings, *place_of(key))
+
+    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> PrequentialFold:  # noqa: ARG002
+        """Return the machine of a snapshot, its learner with it."""
+        return PrequentialFold.from_bytes(snapshot, self.settings, *place_of(key))
+
+
+class _ToEveryFold(beam.DoFn):
+    """A record for the stream -> the same for every fold of every learner."""
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self._keys = keys
+
+    def process(self, element: tuple[str, bytes]) -> Iterator[tuple[str, bytes]]:
+        shared = shared_record(element[1])
+        return ((key, shared) for key in self._keys)
+
+
+class EvaluateFolds(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
+    """Trains, tests and measures all folds of all learners on packets (shard, record) of one shard.
+
+    Outputs are `FoldOutput`s; letters the instances that came late, and those at which a learner failed.
+
+    settings     which learners, folds, windows and rows
+    fields       how the user calls the columns of an instance
+    cache_bytes  live machines that a process keeps between bundles
+    lateness     see `RunStateMachine`
+    """
+
+    def __init__(
+        self,
+        settings: PrequentialSettings,
+        fields: EventFields,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+        lateness: int | None = None,
+    ) -> None:
+        super().__init__()
+        self._keys = all_keys(settings.learners, settings.folds)
+        letters = RejectedLetters(fields, instances=True)
+        factory = FoldFactory(settings, fields.features, fields.slice_columns)
+        self._machines = RunStateMachine(factory, FoldOutput, cache_bytes, letters, lateness)
+
+    def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
+        """Apply to packets; raises ConfigError for windows that merge."""
+        spread = packets | "To every fold" >> beam.ParDo(_ToEveryFold(self._keys)).with_output_types(
+            tuple[str, bytes]
+        )
+        outputs: MachineOutputs = spread | "Machines" >> self._machines
+        return outputs

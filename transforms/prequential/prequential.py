@@ -1,0 +1,224 @@
+"""Prequential: learners trained and tested over folds of a PCollection of instances, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.transforms.window import GlobalWindows
+
+from ...core.compare.comparisons import ComparisonRow, FoldMean
+from ...core.errors import ConfigError
+from ...core.prequential.fold import FoldOutput
+from ...core.prequential.folds import Folds, Method
+from ...core.prequential.instances import Task
+from ...core.prequential.learners import LearnerSpec
+from ...core.prequential.settings import PrequentialSettings
+from ...core.rows.records import MeasureRow
+from ...core.rows.rows import Rows
+from ...core.settings.settings import EvaluatorSettings
+from ...core.settings.windows import Emission, EveryEvents, LastEvents, Window
+from ...core.shard.protocol import DEFAULT_CACHE_BYTES
+from ..beam import progress
+from ..evaluate.models import order_of_events, row_batches, single_rows
+from ..events.dead_letters import DeadLetter
+from ..events.fields import EventFields
+from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
+from .compare import CompareFolds
+from .folds import EvaluateFolds
+
+Factory = str | Callable[..., Any]
+"""A learner: a name that `rocsteady prequential --learner` knows, module:factory, or that factory itself."""
+
+
+@dataclass(frozen=True)
+class Prequentials:
+    """What `Prequential` gives.
+
+    rows          MeasureRows: model = the learner, slice = "fold=3"
+    batches       the same as Arrow record batches
+    comparisons   ComparisonRows, for every pair of learners and for all of them, at every checkpoint
+    means         FoldMeans: of every learner and measure, over its folds
+    dead_letters  instances that are none, and those at which a learner failed, under its name
+    late          instances that came too late
+    """
+
+    rows: beam.PCollection[MeasureRow]
+    batches: beam.PCollection[pa.RecordBatch]
+    comparisons: beam.PCollection[ComparisonRow]
+    means: beam.PCollection[FoldMean]
+    dead_letters: beam.PCollection[DeadLetter]
+    late: beam.PCollection[DeadLetter]
+
+
+class Prequential(beam.PTransform[beam.PCollection[Any], Prequentials]):
+    """Trains and tests k copies of every learner on a stream, measures them in a window, and compares them.
+
+    Instances are dicts, NamedTuples or beam.Rows with features, a label, an id and, if they are to apply in
+    order of time, a time. Every (learner, fold) is a key: they run side by side.
+
+    learners      by the name that each is to have: a name that `rocsteady prequential --help` lists,
+                  "module:factory", or that function or class itself, which makes a river-style or
+                  scikit-learn (partial_fit) classifier and is imported on the workers; or a list of names
+    features      the fields to learn from that are numbers, and
+    categories    those that are text
+    label, positive, multiclass  the field of labels, the one of them that is positive; or labels are classes
+    id            the field by which instances are dealt to folds
+    method, folds, prequential, seed  see `Folds`
+    noise, batch  see `LearnerSpec`
+    window, every, measures, threshold  see `EvaluateModels`; `every` counts instances of the stream
+    compare, alpha  measures by which learners are compared, and the level of the tests
+    time, time_unit, time_format  see `EvaluateModels`
+    order, clock  see `EvaluateModels`: by "arrival", all folds see instances as they come, which a runner may
+                  deliver to each in another order; by "time" with clock="runner" not
+
+    Raises ConfigError, which names the field, the value and the remedy. Source: Bifet et al. 2015, section 3.
+
+    >>> import apache_beam as beam
+    >>> import rocsteady as rs
+    >>> made = [{"id": i, "x": i % 7, "label": int(i % 7 > 3)} for i in range(300)]
+    >>> with beam.Pipeline(runner="FnApiRunner") as pipeline:
+    ...     run = pipeline | beam.Create(made) | rs.Prequential(
+    ...         ["majority", "persistent"], features=["x"], id="id", folds=2, every=rs.EveryEvents(100))
+    ...     of_accuracy = run.means | beam.Filter(lambda mean: mean.measure == "accuracy")
+    ...     _ = of_accuracy | beam.combiners.Count.Globally() | beam.Map(print)
+    8
+    """
+
+    def __init__(
+        self,
+        learners: Mapping[str, Factory] | Iterable[str],
+        *,
+        features: Iterable[str] = (),
+        categories: Iterable[str] = (),
+        label: str = "label",
+        positive: object = None,
+        multiclass: bool = False,
+        classes: Iterable[str] = (),
+        id: str | None = None,  # noqa: A002 - the word of the command line
+        method: Method = "bootstrap",
+        folds: int = 10,
+        prequential: bool = True,
+        seed: int = 1,
+        noise: float = 0.0,
+        batch: int = 1,
+        window: Window | None = None,
+        every: Emission | None = None,
+        measures: tuple[str, ...] | None = None,
+        threshold: float = 0.5,
+        compare: Iterable[str] = (),
+        alpha: float = 0.05,
+        time: str | None = None,
+        time_unit: Literal["s", "ms", "us", "ns"] = "s",
+        time_format: str | None = None,
+        order: str = "arrival",
+        clock: Literal["runner"] | None = None,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+    ) -> None:
+        super().__init__()
+        if id is None:
+            raise ConfigError("id=None: instances are dealt to folds by their ids; name their field with id=")
+        self._fields = EventFields(
+            label=label,
+            positive=positive,  # type: ignore[arg-type]  # any value that a label can have
+            model_name="instances",
+            time=time,
+            time_unit=time_unit,
+            time_format=time_format,
+            id=id,
+            features=tuple(features),
+            slices=tuple((name,) for name in categories),
+            classes=multiclass,
+        )
+        if not self._fields.features and not self._fields.slices:
+            raise ConfigError("features=(): name the fields to learn from with features= or categories=")
+        evaluator = EvaluatorSettings(
+            window=LastEvents(1_000) if window is None else window,
+            every=EveryEvents(1_000) if every is None else every,
+            measures=measures,
+            threshold=threshold,
+            order=order_of_events(order, clock, time),
+        )
+        if time is None and (needs := evaluator.needs_times) is not None:
+            raise ConfigError(f"{needs} goes by event time; name the field of times with time=")
+        self._settings = PrequentialSettings(
+            tuple(_specs(learners, noise, batch)),
+            Folds(method, folds, seed, prequential),
+            evaluator,
+            Task(not multiclass, evaluator.threshold, tuple(classes)),
+            tuple(compare),
+            alpha,
+        )
+        self._settings.try_learners(self._fields.features, self._fields.slice_columns)
+        lateness = (evaluator.lateness or 0) if evaluator.by_time else None
+        self._cache_bytes = cache_bytes
+        self._folds = EvaluateFolds(self._settings, self._fields, cache_bytes, lateness)
+
+    def expand(self, instances: beam.PCollection[Any]) -> Prequentials:
+        """Pack, train and test, compare."""
+        if not isinstance(instances, beam.PCollection):
+            raise ConfigError(
+                f"{self.label}: it is applied to a {type(instances).__name__}; apply it to one PCollection "
+                "of dicts, NamedTuples or beam.Rows"
+            )
+        if not isinstance(instances.windowing.windowfn, GlobalWindows):
+            raise ConfigError(
+                f"{self.label}: its input is in windows of Beam, {instances.windowing.windowfn}, and "
+                "learners go through a stream as a whole; leave these out, and name one for rows with window="
+            )
+        by_time = self._settings.evaluator.by_time
+        packed = instances | "Pack" >> beam.ParDo(
+            PackRecords(self._fields, 1, self.label, "instance", needs_ids=True, waited_for=by_time)
+        ).with_outputs(DEAD_LETTERS, main="packets")
+        folds = packed.packets | "Folds" >> self._folds
+        rows = folds.outputs | "Rows of folds" >> beam.Map(rows_alone).with_output_types(Rows)
+        reports = folds.outputs | "Reports" >> beam.FlatMap(reports_alone).with_output_types(bytes)
+        compared = reports | "Compare" >> CompareFolds(self._settings.comparison, self._cache_bytes)
+        failed = folds.letters | "Failed" >> beam.FlatMap(single_letters, "invalid").with_output_types(
+            DeadLetter
+        )
+        return Prequentials(
+            rows=rows | "Rows" >> beam.FlatMap(single_rows).with_output_types(MeasureRow),
+            batches=rows | "Batches" >> beam.FlatMap(row_batches).with_output_types(pa.RecordBatch),
+            comparisons=compared.comparisons,
+            means=compared.means,
+            dead_letters=(packed[DEAD_LETTERS], failed) | "Dead letters" >> beam.Flatten(),
+            late=folds.letters | "Late" >> beam.FlatMap(single_letters, "late").with_output_types(DeadLetter),
+        )
+
+
+def _specs(
+    learners: Mapping[str, Factory] | Iterable[str], noise: float, batch: int
+) -> Iterable[LearnerSpec]:
+    if isinstance(learners, str):
+        raise ConfigError(f"learners={learners!r}: give a list of names, or a dict of factories by name")
+    if isinstance(learners, Mapping):
+        return [LearnerSpec(str(name), _named(factory), noise, batch) for name, factory in learners.items()]
+    return [LearnerSpec.parse(text, noise, batch) for text in learners]
+
+
+def _named(factory: Factory) -> str:
+    """Return the words by which a worker finds a factory. Raises ConfigError."""
+    if isinstance(factory, str):
+        return factory
+    module, name = getattr(factory, "__module__", None), getattr(factory, "__qualname__", "")
+    if module in (None, "__main__") or not name or "<" in name:
+        raise ConfigError(
+            f"the learner {factory!r} cannot be imported on a worker; put a function or class that makes it "
+            "into a module, and give that, or module:factory"
+        )
+    return f"{module}:{name}"
+
+
+def rows_alone(output: FoldOutput) -> Rows:
+    """Return the rows of an output."""
+    return output.rows
+
+
+def reports_alone(output: FoldOutput) -> tuple[bytes, ...]:
+    """Return the packed reports of an output."""
+    progress.add(reports=len(output.reports))
+    return output.reports

@@ -1,0 +1,276 @@
+"""Rows, alerts, dead letters and curves as messages of a Kafka topic.
+
+A message is one record: its key is the model (none where a dead letter has no model), its value the JSON
+object that a .jsonl file has as a line, its headers the kind and the identity of the record as text. All
+messages of a model are in one partition, in the order in which they were written; a bundle that a runner
+repeats repeats its messages, which a reader knows by their identity (`tables.rows`).
+
+Invariant
+    `settle` returns only when the brokers have every message that was sent before (acks=all), and raises
+    when one could not be delivered. The producer is idempotent: its own retries neither repeat a message
+    nor change the order. One producer serves all writers of a process to the same brokers.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import apache_beam as beam
+import pyarrow as pa
+import pyarrow.compute as pc
+from apache_beam.pvalue import PCollection
+
+from ...core.errors import InputError, RocsteadyError
+from ..beam.metrics import count
+from ..events.text import json_objects, rfc3339
+from ..kafka.client import client_settings, make_client, reason_of
+from ..kafka.topic import KafkaTopic, confluent_kafka
+from .kinds import TableKind, kind_of
+
+Headers = list[tuple[str, bytes]]
+
+DELIVERY_SECONDS = 120
+"""That a message may take, whatever the brokers do meanwhile: one may be away for a while and come back."""
+
+_WORDS_SECONDS = 5
+"""Over the time of a message: librdkafka gives it up in its own rounds."""
+
+_SETTINGS = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "delivery.timeout.ms": DELIVERY_SECONDS * 1_000,
+    "queue.buffering.max.kbytes": 64 << 10,
+    "compression.type": "lz4",
+    "partitioner": "murmur2_random",  # as producers in Java do it
+}
+"""All but the first two may be set otherwise by options."""
+
+_FIXED = ("acks", "enable.idempotence")
+_POLL_SECONDS = 0.2
+
+_producers: dict[tuple[int, str, tuple[tuple[str, str], ...]], Any] = {}
+_producers_lock = threading.Lock()
+
+
+def messages(batch: pa.RecordBatch, kind: TableKind) -> Iterator[tuple[bytes | None, bytes, Headers]]:
+    """Yield key, value and headers of every record. O(cells), in columns; Python for each record."""
+    values = json_objects(batch, "number").to_pylist()
+    models = batch.column("model").to_pylist()
+    names, columns = ["kind"], [[kind.name.encode()] * batch.num_rows]
+    for column in kind.identity:
+        names.append("pane" if column == "pane_start" else column)
+        columns.append([text.encode() for text in _header_texts(batch, column)])
+    for model, value, headers in zip(models, values, zip(*columns, strict=True), strict=True):
+        key = None if model is None else model.encode()
+        yield key, value.encode(), list(zip(names, headers, strict=True))
+
+
+def _header_texts(batch: pa.RecordBatch, column: str) -> list[str]:
+    """Return a column of the identity as text; no pane, and what is not known, is the empty text."""
+    if column == "pane_start":
+        texts_of = pc.binary_join_element_wise(
+            rfc3339(batch.column("pane_start")), rfc3339(batch.column("pane_end")), "/"
+        )
+    else:
+        texts_of = batch.column(column).cast(pa.string())
+    texts: list[str] = texts_of.fill_null("").to_pylist()
+    return texts
+
+
+def checked_topic(topic: KafkaTopic) -> KafkaTopic:
+    """Return a topic that may be written to. Raises InputError for an option that would break the sink."""
+    for name, value in topic.options:
+        if name in _FIXED or (name == "request.required.acks"):
+            raise InputError(
+                f"--kafka-option {name}={value}: rows are written with acks=all and enable.idempotence=true, "
+                "so that none is lost; leave it out"
+            )
+    return topic
+
+
+def _producer(topic: KafkaTopic) -> Any:
+    """Return the producer of this process for some brokers; made when it is first asked for."""
+    place = (os.getpid(), topic.brokers, topic.options)
+    with _producers_lock:
+        producer = _producers.get(place)
+        if producer is None:
+            given = {name.replace(".", "_"): value for name, value in _SETTINGS.items()}
+            settings = client_settings(topic, **given)
+            producer = _producers[place] = make_client(confluent_kafka().Producer, settings)
+        return producer
+
+
+def _forget(producer: Any) -> None:
+    """Let the next writer have another producer: this one will never send again."""
+    with _producers_lock:
+        for place in [place for place, each in _producers.items() if each is producer]:
+            del _producers[place]
+
+
+class KafkaWriter:
+    """Sends record batches of a kind to a topic; for one thread. A `TableSink`.
+
+    Raises RocsteadyError, once, for messages that could not be delivered: how many, and why the first.
+    """
+
+    def __init__(self, topic: KafkaTopic, kind: TableKind) -> None:
+        self._topic = topic
+        self._kind = kind
+        self._producer = _producer(topic)
+        self._sent = self._delivered = 0
+        self._failed = 0
+        self._first: tuple[Any, Headers] | None = None
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Hand the records to the producer, which sends them soon; waits while its queue is full."""
+        for key, value, headers in messages(batch, self._kind):
+            self._send(key, value, headers)
+        self.tend()
+
+    def tend(self) -> None:
+        """Hear what became of messages, without waiting."""
+        self._producer.poll(0)
+        self._raise_failures()
+
+    def settle(self) -> None:
+        """Wait until every message is delivered, or given up."""
+        given = dict(self._topic.options)
+        limit = given.get("delivery.timeout.ms") or given.get("message.timeout.ms")
+        patience = (float(limit) / 1_000 if limit else DELIVERY_SECONDS) + _WORDS_SECONDS
+        end = time.monotonic() + patience
+        while self._delivered + self._failed < self._sent and time.monotonic() < end:
+            self._producer.poll(_POLL_SECONDS)
+        self._raise_failures()
+        if waiting := self._sent - self._delivered:
+            raise RocsteadyError(
+                f"{self._topic.url}: {waiting:,} messages were not delivered within {patience:.0f} s, and "
+                "nothing says why; see whether its brokers answer"
+            )
+
+    def finish(self) -> None:
+        """Wait until every message is delivered."""
+        self.settle()
+
+    def close(self) -> None:
+        """Nothing is open: the producer is the process's."""
+
+    def _send(self, key: bytes | None, value: bytes, headers: Headers) -> None:
+        heard = partial(self._heard, headers)
+        while True:
+            try:
+                self._producer.produce(self._topic.name, value, key, headers=headers, on_delivery=heard)
+            except BufferError:  # the queue is full
+                self._producer.poll(_POLL_SECONDS)
+                self._raise_failures()
+            except confluent_kafka().KafkaException as error:
+                self._failed += 1
+                self._sent += 1
+                self._note(error.args[0], headers)
+                return
+            else:
+                self._sent += 1
+                return
+
+    def _heard(self, headers: Headers, error: Any, _: Any) -> None:
+        """Note what became of a message, which by itself no longer knows its headers when it failed."""
+        if error is None:
+            self._delivered += 1
+        else:
+            self._failed += 1
+            self._note(error, headers)
+
+    def _note(self, error: Any, headers: Headers) -> None:
+        if self._first is None:
+            self._first = error, headers
+        if error.fatal():
+            _forget(self._producer)
+
+    def _raise_failures(self) -> None:
+        if self._first is None:
+            return
+        (error, headers), failed = self._first, self._failed
+        self._first, self._failed, self._sent = None, 0, self._sent - failed
+        others = f", and {failed - 1:,} more" if failed > 1 else ""
+        why = f"{reason_of(error)}); {_remedy(error)}"
+        raise RocsteadyError(f"{self._topic.url}: {_named(headers)} was not delivered{others} ({why}")
+
+
+def _named(headers: Sequence[tuple[str, bytes]]) -> str:
+    """Say which record a message is: its kind, and what identifies it."""
+    (_, kind), *identity = headers
+    words = ", ".join(f"{name} {value.decode()!r}" for name, value in identity if value)
+    return f"the {kind.decode().replace('-', ' ')} of {words or 'an unknown place'}"
+
+
+def _remedy(error: Any) -> str:
+    name = error.name()
+    if name in ("MSG_SIZE_TOO_LARGE", "INVALID_MSG_SIZE", "RECORD_LIST_TOO_LARGE"):
+        return "raise max.message.bytes of the topic, and --kafka-option message.max.bytes=N"
+    if name in ("_UNKNOWN_TOPIC", "UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION"):
+        return "create the topic again"
+    if "AUTHORIZATION" in name:
+        return "let its user write to the topic"
+    if name in ("_MSG_TIMED_OUT", "_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN"):
+        return (
+            "see whether its brokers answer; a message may take --kafka-option delivery.timeout.ms="
+            f"{DELIVERY_SECONDS * 1_000}"
+        )
+    return "see the brokers' log"
+
+
+class WriteKafka(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]]):
+    """Writes record batches of rows, alerts, dead letters or curves to a topic; their columns say which.
+
+    url      kafka://host:port[,host:port]/topic
+    options  of librdkafka, each "key=value" or "@FILE"
+
+    Every bundle waits until its messages are delivered, so that none is lost when a bundle is committed.
+    Gives nothing. Raises ConfigError, InputError or MissingPackageError for what cannot be; a message that
+    cannot be delivered fails its bundle.
+
+        result.batches | rs.WriteKafka("kafka://localhost:9092/rows")
+    """
+
+    def __init__(self, url: str, options: Sequence[str] = ()) -> None:
+        super().__init__()
+        self._topic = checked_topic(KafkaTopic.parse(url, options))
+        confluent_kafka()
+
+    def expand(self, batches: PCollection[pa.RecordBatch]) -> PCollection[str]:
+        """Apply to record batches of any kind."""
+        nothing: PCollection[str] = batches | "Send" >> beam.ParDo(_Send(self._topic)).with_output_types(str)
+        return nothing
+
+
+class _Send(beam.DoFn):
+    def __init__(self, topic: KafkaTopic) -> None:
+        self._topic = topic
+
+    def start_bundle(self) -> None:
+        """Begin anew: what an earlier bundle sent is no matter of this one."""
+        self._writers: dict[str, KafkaWriter] = {}
+
+    def process(self, batch: pa.RecordBatch) -> None:
+        """Send the records of a batch."""
+        kind = kind_of(batch.schema)
+        if kind is None:
+            shown = ", ".join(batch.schema.names[:8])
+            raise InputError(
+                f"{self._topic.url}: a record batch with the columns {shown} is none of rows, alerts, dead "
+                "letters or curves; give .batches or .curves of EvaluateModels"
+            )
+        if kind.name not in self._writers:
+            self._writers[kind.name] = KafkaWriter(self._topic, kind)
+        self._writers[kind.name].write(batch)
+        if kind.counter is not None:
+            count(kind.counter, kind.number(batch))
+
+    def finish_bundle(self) -> None:
+        """Wait until all of it is delivered."""
+        for writer in self._writers.values():
+            writer.settle()

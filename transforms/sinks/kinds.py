@@ -1,0 +1,60 @@
+"""What a job writes: rows, alerts, dead letters and curves, each with its columns and its identity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...core.rows.arrow import ROW_SCHEMA
+from ..events.dead_letters import DEAD_LETTER_SCHEMA
+from .alerts import ALERT_ORDER, ALERT_SCHEMA
+from .comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
+from .curves import CURVE_ORDER, CURVE_SCHEMA
+from .sorted import DEAD_LETTER_ORDER, ROW_ORDER
+
+
+class TableKind(NamedTuple):
+    """A kind of table.
+
+    name      of one record
+    schema    its columns
+    order     the columns by which a file of them is sorted
+    identity  those by which a record that was written twice is known; "pane_start" stands for the pane
+    counter   of the job: how many were written, if that is counted
+    number    how many of them a table holds: a curve has a record for every point
+    """
+
+    name: str
+    schema: pa.Schema
+    order: tuple[str, ...]
+    identity: tuple[str, ...]
+    counter: str | None = None
+    number: Callable[[pa.RecordBatch | pa.Table], int] = lambda table: int(table.num_rows)
+
+
+def _number_of_curves(table: pa.RecordBatch | pa.Table) -> int:
+    return int(pc.sum(pc.equal(table.column("point"), 0)).as_py() or 0)
+
+
+ROWS = TableKind("row", ROW_SCHEMA, ROW_ORDER, ROW_ORDER, "rows_written")
+ALERTS = TableKind("alert", ALERT_SCHEMA, ALERT_ORDER, ALERT_ORDER)
+DEAD_LETTERS = TableKind("dead-letter", DEAD_LETTER_SCHEMA, DEAD_LETTER_ORDER, ("source", "position"))
+CURVES = TableKind("curve-point", CURVE_SCHEMA, CURVE_ORDER, CURVE_ORDER, "curves_written", _number_of_curves)
+COMPARISON_ORDER = ("checkpoint", "measure", "test", "slice", "learner_a", "learner_b")
+COMPARISONS = TableKind("comparison", COMPARISON_SCHEMA, COMPARISON_ORDER, COMPARISON_ORDER)
+MEAN_ORDER = ("checkpoint", "measure", "model")
+MEANS = TableKind("mean", MEAN_SCHEMA, MEAN_ORDER, MEAN_ORDER)
+
+_KINDS = {tuple(kind.schema.names): kind for kind in (ROWS, ALERTS, DEAD_LETTERS, CURVES, COMPARISONS, MEANS)}
+
+
+def kind_of(schema: pa.Schema) -> TableKind | None:
+    """Return the kind that has these columns, None where none has.
+
+    >>> kind_of(ROW_SCHEMA).name
+    'row'
+    """
+    return _KINDS.get(tuple(schema.names))

@@ -1,0 +1,261 @@
+"""Tables as files, by the ending of their name: .parquet, .csv, .jsonl, and .csv.gz, .jsonl.gz.
+
+Invariant
+    A file under its final name is whole: it is written under a temporary name beside it, flushed to the
+    disk and renamed. On any failure the temporary file is removed, and what was there before stays.
+    The same table gives the same bytes.
+
+CSV for a spreadsheet (`csv_safe`): text that a spreadsheet would run as a formula gets an apostrophe.
+
+CSV: null is the empty field and the empty text is `""`; booleans are true and false; times are RFC 3339
+with Z. JSON lines: null is null. Infinity is `inf` in CSV and `1e999` in JSON; NaN is written as null.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import secrets
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+from ...core.errors import InputError
+from ..events.text import json_objects, rfc3339
+from ..files.formats import has_scheme
+from ..kafka.topic import is_kafka
+
+_ROWS_AT_ONCE = 65_536
+_CSV = pa.csv.WriteOptions(include_header=False, quoting_style="needed")
+
+_FORMULA = r"\A([=+\-@\t\r\n\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
+"""The start of a text that a spreadsheet may run: OWASP, "CSV Injection", with the wide forms of = + - @."""
+
+
+def without_nan(table: pa.Table) -> pa.Table:
+    """Return the table with null where a number is NaN: no sink writes NaN."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            column = table.column(place)
+            if pc.any(pc.is_nan(column)).as_py():
+                clean = pc.if_else(pc.is_nan(column), pa.scalar(None, field.type), column)
+                table = table.set_column(place, field, clean)
+    return table
+
+
+def _write_parquet(table: pa.Table, file: BinaryIO) -> None:
+    pa.parquet.write_table(table, file, compression="zstd")
+
+
+def _write_csv(table: pa.Table, file: BinaryIO) -> None:
+    file.write(csv_head(table.column_names))
+    _write_csv_rows(table, file)
+
+
+def is_csv(path: str) -> bool:
+    """Tell whether a file holds CSV, by the ending of its name.
+
+    >>> is_csv("rows.csv"), is_csv("rows.CSV.gz"), is_csv("rows.jsonl")
+    (True, True, False)
+    """
+    return path.lower().removesuffix(".gz").endswith(".csv")
+
+
+def without_formulas(table: pa.Table) -> pa.Table:
+    r"""Return the table with an apostrophe before each text that a spreadsheet may run as a formula.
+
+    Only columns of text change, so a negative number stays a number. O(cells of text).
+
+    >>> without_formulas(pa.table({"model": ["=1+1", "m-1"], "auc": [-0.5, 0.5]})).to_pylist()
+    [{'model': "'=1+1", 'auc': -0.5}, {'model': 'm-1', 'auc': 0.5}]
+    """
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            text = pc.replace_substring_regex(table.column(place), _FORMULA, r"'\1")
+            table = table.set_column(place, field, text)
+    return table
+
+
+def csv_head(names: Sequence[str]) -> bytes:
+    r"""Return the line of CSV that names the columns.
+
+    >>> csv_head(["model", "auc"])
+    b'model,auc\n'
+    """
+    if all(name.isidentifier() for name in names):
+        return f"{','.join(names)}\n".encode()
+    head = io.BytesIO()
+    pa.csv.write_csv(pa.table([pa.array([name]) for name in names], names=names), head, _CSV)
+    return head.getvalue()
+
+
+def csv_lines(table: pa.Table) -> bytes:
+    r"""Return the rows as lines of CSV, without the names of the columns.
+
+    >>> csv_lines(pa.table({"model": ["a,b", ""], "auc": [0.5, None]}))
+    b'"a,b",0.5\n"",\n'
+    """
+    lines = io.BytesIO()
+    _write_csv_rows(table, lines)
+    return lines.getvalue()
+
+
+def _write_csv_rows(table: pa.Table, file: BinaryIO) -> None:
+    for place, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            text = [rfc3339(chunk) for chunk in table.column(place).chunks]
+            table = table.set_column(place, field.name, pa.chunked_array(text, pa.string()))
+    pa.csv.write_csv(table, file, _CSV)
+
+
+def _write_json(table: pa.Table, file: BinaryIO) -> None:
+    file.writelines(json_lines(table))
+
+
+def json_lines(table: pa.Table) -> Iterator[bytes]:
+    r"""Yield the rows as lines of JSON, many lines to a piece; for a file or for stdout.
+
+    >>> list(json_lines(pa.table({"auc": [0.5, None]})))
+    [b'{"auc": 0.5}\n{"auc": null}\n']
+    """
+    for batch in table.to_batches(_ROWS_AT_ONCE):
+        if batch.num_rows:
+            yield "\n".join([*json_objects(batch, "number").to_pylist(), ""]).encode()
+
+
+_WRITERS: dict[str, Callable[[pa.Table, BinaryIO], None]] = {
+    ".parquet": _write_parquet,
+    ".csv": _write_csv,
+    ".jsonl": _write_json,
+}
+
+
+def _ending(path: str) -> tuple[str, bool]:
+    bare = path.lower().removesuffix(".gz")
+    ending = Path(bare).suffix
+    if ending not in _WRITERS or (ending == ".parquet" and bare != path.lower()):
+        raise InputError(
+            f"output {path!r} has an ending that is not known; use .parquet, .csv, .csv.gz, .jsonl "
+            "or .jsonl.gz"
+        )
+    return ending, bare != path.lower()
+
+
+def check_output(path: str | os.PathLike[str]) -> None:
+    """See, before a job starts, that `path` can be written.
+
+    Raises InputError where its ending is not known, it is there and no regular file, or its folder is
+    missing or cannot be written to. A file that is there already will be replaced.
+    """
+    _ending(os.fspath(path))
+    check_file(path)
+
+
+def check_file(path: str | os.PathLike[str]) -> None:
+    """See that a file of any ending can be written, as `check_output` does."""
+    text = os.fspath(path)
+    if is_kafka(text):
+        raise InputError(f"output {text!r} is a topic, where no file can be; name a file")
+    if has_scheme(text):
+        check_url(text)
+        return
+    file = Path(text)
+    folder = file.parent
+    if file.is_dir():
+        raise InputError(f"output {text!r} is a folder; name a file in it, such as {file / 'rows.parquet'}")
+    if file.exists() and not file.is_file():
+        raise InputError(f"output {text!r} is a pipe or a device; name a regular file, or one to be made")
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise InputError(f"output {text!r}: the folder {folder} {what}; create it, or write elsewhere")
+    try:
+        try_folder(folder)
+    except OSError as error:
+        raise InputError(
+            f"output {text!r}: the folder {folder} cannot be written to ({error.strerror}); write elsewhere"
+        ) from None
+
+
+def check_url(url: str) -> None:
+    """See that there is a file system for a URL; whether it takes a file, only a job learns."""
+    try:
+        FileSystems.get_filesystem(url)
+    except ValueError as error:
+        raise InputError(f"output {url!r} cannot be written: {error}") from None
+
+
+def try_folder(folder: Path) -> None:
+    """Make a file without a name in a folder. Raises OSError where that cannot be."""
+    with tempfile.TemporaryFile(dir=folder):
+        pass
+
+
+def write_table(table: pa.Table, path: str | os.PathLike[str], *, csv_safe: bool = False) -> None:
+    """Write a table to a file, in the format of its ending; see the head of this module.
+
+    csv_safe  of CSV alone: see `without_formulas`
+
+    Raises InputError for an unknown ending, OSError where the file cannot be written.
+    """
+    text = os.fspath(path)
+    ending, gzipped = _ending(text)
+    table = without_nan(table)
+    if csv_safe and ending == ".csv":
+        table = without_formulas(table)
+    with replaced(text) as file:
+        if gzipped:
+            with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
+                _WRITERS[ending](table, cast(BinaryIO, packed))
+        else:
+            _WRITERS[ending](table, file)
+
+
+@contextmanager
+def replaced(path: str) -> Iterator[BinaryIO]:
+    """Open a file that takes the name `path` when all is written, and leaves nothing when it is not."""
+    if has_scheme(path):
+        temporary = f"{path}.{secrets.token_hex(6)}.tmp"
+        try:
+            with FileSystems.create(temporary, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+                yield file
+            FileSystems.rename([temporary], [path])
+        except BaseException:
+            with suppress(Exception):
+                FileSystems.delete([temporary])
+            raise
+        return
+    final = Path(path)
+    hidden = final.with_name(f".{final.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with hidden.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if final.exists():
+            hidden.chmod(stat.S_IMODE(final.stat().st_mode))
+        hidden.replace(final)
+    except BaseException:
+        hidden.unlink(missing_ok=True)
+        raise
+    _sync_folder(final.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename last; not every system lets a folder be opened for that."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,98 @@
+"""Made-up streams (`core.generators`) as a source of instances, and as record batches like those of files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.pvalue import PBegin, PCollection
+
+from ....core.errors import ConfigError
+from ....core.prequential.generators import SCHEME, GeneratedStream, Instance
+from ...events.chunk import Chunk
+from ...events.dead_letters import NO_LETTERS
+
+CHUNK_ROWS = 8_192
+
+GENERATED = "generated"
+"""The format of a source that is no file: its path is the URL of a stream."""
+
+
+def is_generated(path: str) -> bool:
+    """Tell whether a source of the command line is a made-up stream.
+
+    >>> is_generated("generate://sea?count=100"), is_generated("sea.csv")
+    (True, False)
+    """
+    return path.startswith(f"{SCHEME}://")
+
+
+def generated_schema(stream: GeneratedStream) -> pa.Schema:
+    """Return the columns of a stream: features, `label`, `id` and `time` (seconds)."""
+    features = [*stream.numbers, *stream.texts]
+    types = {name: pa.float64() for name in stream.numbers} | {name: pa.string() for name in stream.texts}
+    label = pa.int64() if len(stream.classes) == 2 else pa.string()
+    fields = [(name, types[name]) for name in features]
+    return pa.schema([*fields, ("label", label), ("id", pa.string()), ("time", pa.int64())])
+
+
+def generated_batches(stream: GeneratedStream, rows: int = CHUNK_ROWS) -> Iterator[pa.RecordBatch]:
+    """Yield a stream in record batches of so many rows, the last with what is left.
+
+    For a URL of the command line: `generated_batches(GeneratedStream.of_url(url))`.
+    """
+    schema, instances = generated_schema(stream), stream.instances()
+    while chunk := list(islice(instances, rows)):
+        yield pa.RecordBatch.from_pylist(chunk, schema)
+
+
+def generated_chunks(url: str) -> Iterator[Chunk]:
+    """Read a stream as if it were a file, some 8,000 records at a time; a file's bytes are its records."""
+    position = 0
+    for batch in generated_batches(GeneratedStream.of_url(url)):
+        yield Chunk(position, batch, None, NO_LETTERS, position + batch.num_rows)
+        position += batch.num_rows
+
+
+class GenerateInstances(beam.PTransform[PBegin, PCollection[Instance]]):
+    """Makes up a stream of instances: dicts of features, `label`, `id` and `time`.
+
+    name    as `GeneratedStream.parse` reads it: `sea:50000`, `rbf:50:0.001`, ...
+    count   instances
+    seed    of the stream
+    drifts  where concepts change; None: at each quarter, where the name has a width
+    shards  workers that share the work downstream; the instances are the same for any number
+
+    Raises ConfigError when it is made.
+
+        instances = pipeline | GenerateInstances("sea:50", count=100_000, seed=1)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        count: int,
+        seed: int = 1,
+        *,
+        drifts: Sequence[int] | None = None,
+        shards: int = 1,
+    ) -> None:
+        super().__init__()
+        self._stream = GeneratedStream.parse(name, count, seed, drifts)
+        if isinstance(shards, bool) or not isinstance(shards, int) or shards < 1:
+            raise ConfigError(f"shards={shards!r}; give a whole number from 1")
+        self._shards = shards
+
+    def expand(self, begin: PBegin) -> PCollection[Instance]:
+        """Apply to the beginning of a pipeline."""
+        stream, shards = self._stream, self._shards
+        made: PCollection[Instance] = (
+            begin
+            | "Shards" >> beam.Create(range(shards))
+            | "Spread" >> beam.Reshuffle()
+            | "Generate"
+            >> beam.FlatMap(lambda shard: stream.instances(shard, shards)).with_output_types(dict)
+        )
+        return made

@@ -1,0 +1,298 @@
+"""JSON lines as a stream of record batches: flat blocks by pyarrow, all others line by line.
+
+Only the columns that are asked for are built: records may have any number of other keys, each its own.
+
+Invariant
+    Every line that is not blank is in exactly one chunk, at its position: a row where it is an object,
+    otherwise a dead letter. No line ends the process, or the reading of the others. Memory is bounded,
+    however long a line is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
+
+from ....core.arrays import Int64Array
+from ....core.errors import InputError
+from ....core.events.reasons import Reason
+from ...events.batches import records_to_batch
+from ...events.chunk import Chunk
+from ...events.columns import EXACT, json_record
+from ...events.dead_letters import NO_LETTERS, DeadLetter, DeadLetters
+from ...files.formats import HEAD_BYTES, SourceFile, arrow_buffer, unpacked
+from ...files.lines import MOST_LINE_BYTES, LongLine, line_blocks, without_blank_lines
+
+_BLOCK_BYTES = 8 << 20
+_HEAD_BYTES = 1 << 16
+
+# pyarrow's JSON reader ends the process, or makes invalid arrays, for some nested values ([null, [1]], or
+# lists some thousands deep) and for a document `null`. So it gets flat objects only, one to a line.
+_LONE_NULL = re.compile(rb"\}\s*null")
+
+
+def begun_lines(block: bytes) -> int | None:
+    r"""Return how many lines a block has; None where not each of them begins with "{".
+
+    >>> begun_lines(b'{"score": 1}\n{"score": 0}'), begun_lines(b'{"score": 1}\n[1]')
+    (2, None)
+    """
+    if not block.startswith(b"{"):
+        return None
+    lines = block.count(b"\n") + (not block.endswith(b"\n"))
+    return lines if block.count(b"\n{") == lines - 1 else None
+
+
+def _is_flat(block: bytes, lines: int) -> bool:
+    """Tell whether of lines that begin with "{" none has a list or object inside. Brackets in text say no."""
+    if block.count(b"{") != lines or b"[" in block:
+        return False
+    return b"null" not in block or not _LONE_NULL.search(block)
+
+
+def json_line_chunks(
+    stream: BinaryIO,
+    name: str,
+    text_columns: Sequence[str] = (),
+    block_bytes: int = _BLOCK_BYTES,
+    columns: Sequence[str] | None = None,
+) -> Iterator[Chunk]:
+    """Read JSON lines from any stream of bytes (a file, stdin); `name` is the source in dead letters.
+
+    text_columns are columns that may hold whole numbers of any length (ids, classes, times): where
+    pyarrow would round them, the block is read line by line. So is a block with nested values, and one
+    with any line that pyarrow does not understand: three times slower. Records may differ in their keys
+    and in the types of their values.
+
+    columns are those of the batches; None: every key that occurs in a block. A chunk's `raw` gives the
+    lines themselves.
+    """
+    position = 0
+    for long, block in line_blocks(stream, block_bytes):
+        for chunk in line_chunks(long, block, name, position, text_columns, columns):
+            yield chunk
+            position += chunk.records
+
+
+def line_chunks(
+    long: LongLine | None,
+    block: bytes,
+    name: str,
+    position: int,
+    text_columns: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+) -> Iterator[Chunk]:
+    """Read what `WholeLines.take` gave; no chunk is without a record. See `json_line_chunks`."""
+    if long is not None:
+        dead = DeadLetters.of([long_line_letter(long, name, position)])
+        yield Chunk(position, records_to_batch([], columns), None, dead)
+        position += 1
+    if block:
+        chunk = json_chunk(block, name, position, text_columns, columns)
+        if chunk.records:
+            yield chunk
+
+
+def long_line_letter(long: LongLine, name: str, position: int) -> DeadLetter:
+    """Return the dead letter of a line that is too long, as record number `position` of a source."""
+    raw = json.dumps(long.text(), ensure_ascii=False)
+    detail = f"a line that is too long: {long}; {MOST_LINE_BYTES:,} are the most"
+    return DeadLetter.invalid(Reason.LINE_TOO_LONG, name, detail, position, raw)
+
+
+def json_chunk(
+    block: bytes,
+    name: str,
+    position: int,
+    text_columns: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+    lines: int | None = None,
+) -> Chunk:
+    """Read whole lines, the first record at `position`; see `json_line_chunks`.
+
+    lines  what `begun_lines` said of the block, where the caller asked it
+    """
+    if lines is None and (lines := begun_lines(block)) is None:
+        block = without_blank_lines(block)
+        lines = begun_lines(block)
+    batch = None
+    if lines is not None and _is_flat(block, lines):
+        batch = _fast_json(block, lines, columns, text_columns)
+    if batch is not None:
+        return Chunk(position, batch, None, NO_LETTERS, raw=_Lines(block))
+    numbers = () if columns is None else set(columns) - set(text_columns)
+    return _slow_json(block, name, position, columns, numbers)
+
+
+def json_chunks(
+    source: SourceFile, text_columns: Sequence[str] = (), columns: Sequence[str] | None = None
+) -> Iterator[Chunk]:
+    """Read a file of JSON lines; see `json_line_chunks`."""
+    with unpacked(source) as (stream, raw):
+        for chunk in json_line_chunks(stream, source.name, text_columns, columns=columns):
+            yield chunk._replace(bytes_read=raw.tell())
+
+
+class _Lines:
+    """The lines of a block as the records of its rows; they are split when a row is asked for."""
+
+    def __init__(self, lines: bytes | Sequence[bytes]) -> None:
+        self._lines = lines
+
+    def __call__(self, rows: Int64Array) -> pa.Array:
+        """Return the lines of rows."""
+        lines = self._lines.split(b"\n") if isinstance(self._lines, bytes) else self._lines
+        return pa.array([_own_text(lines[row]) for row in rows.tolist()], pa.string())
+
+
+def _own_text(line: bytes) -> str:
+    text = line.strip().decode()
+    if "NaN" in text or "Infinity" in text:  # Python and arrow read them; JSON does not have them
+        return json_record(json.loads(text))
+    return text
+
+
+def _fast_json(
+    block: bytes, lines: int, columns: Sequence[str] | None, text_columns: Sequence[str]
+) -> pa.RecordBatch | None:
+    """Read a block by pyarrow; None where that fails, or where it might not read what Python reads."""
+    try:
+        if not block.isascii():
+            block.decode()
+        if columns is None:
+            table = _read_flat(block, pa.schema([]))
+            dates = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
+            if dates:
+                table = _read_flat(block, pa.schema([(name, pa.string()) for name in dates]))
+        else:
+            # All keys of its head say of what types a block is; then only what is asked for is read.
+            head = block[: block.find(b"\n", _HEAD_BYTES) + 1] or block
+            found = _read_flat(head, pa.schema([]))
+            schema = _schema_of(found.schema, columns, text_columns)
+            if schema is None:
+                return None
+            if len(head) == len(block) and not any(map(pa.types.is_temporal, found.schema.types)):
+                table = found.select(schema.names).cast(schema, safe=False)  # as it would be read: .3 ms
+            else:
+                table = _read_flat(block, schema, only=True)
+    except (pa.ArrowException, ValueError):
+        return None
+    if table.num_rows != lines:
+        return None
+    for column in text_columns:
+        if column in table.column_names and pa.types.is_floating(table[column].type):
+            largest = pc.max(pc.abs(table[column])).as_py()
+            if largest is not None and largest >= EXACT:
+                return None
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else None
+
+
+def _schema_of(found: pa.Schema, columns: Sequence[str], text_columns: Sequence[str]) -> pa.Schema | None:
+    """Return the types of columns for a whole block; None where its head does not tell one.
+
+    Text that looks like a date stays text, and a number that is 1 here may be 0.5 there.
+    """
+    typed: list[tuple[str, pa.DataType]] = []
+    for name in dict.fromkeys(columns):
+        place = found.get_field_index(name)
+        if place < 0 or pa.types.is_null(kind := found.field(place).type):
+            return None
+        if pa.types.is_temporal(kind):
+            kind = pa.string()
+        elif pa.types.is_integer(kind) and name not in text_columns:
+            kind = pa.float64()
+        typed.append((name, kind))
+    return pa.schema(typed)
+
+
+def _read_flat(block: bytes, schema: pa.Schema, *, only: bool = False) -> pa.Table:
+    return pa.json.read_json(
+        pa.BufferReader(arrow_buffer(block)),
+        pa.json.ReadOptions(use_threads=False, block_size=len(block) + 1),
+        pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore" if only else "infer"),
+    )
+
+
+def _slow_json(
+    block: bytes, name: str, position: int, columns: Sequence[str] | None, numbers: Collection[str]
+) -> Chunk:
+    records: list[dict[str, object]] = []
+    positions: list[int] = []
+    sound: list[bytes] = []
+    dead: list[DeadLetter] = []
+    lines = (line for line in block.split(b"\n") if line.strip())
+    for ordinal, line in enumerate(lines, position):
+        try:
+            record, reason, why = json.loads(line.decode()), Reason.NOT_A_JSON_OBJECT, ""
+        except UnicodeDecodeError:
+            record, reason, why = None, Reason.NOT_UTF8, ""
+        except (ValueError, RecursionError) as error:
+            record, reason, why = None, Reason.NOT_A_JSON_OBJECT, f": {error}"
+        if isinstance(record, dict):
+            records.append(record)
+            positions.append(ordinal)
+            sound.append(line)
+        else:
+            text = line.decode("utf-8", "replace").rstrip("\r")
+            raw = json.dumps(text, ensure_ascii=False)
+            dead.append(DeadLetter.invalid(reason, name, f"{reason}{why}", ordinal, raw))
+    numbered = np.array(positions, np.int64) if dead else None
+    batch = records_to_batch(records, columns, numbers)
+    return Chunk(position, batch, numbered, DeadLetters.of(dead), raw=_Lines(sound))
+
+
+def json_columns(source: SourceFile, most: int = MOST_LINE_BYTES) -> list[str] | None:
+    """Return the keys of the first lines; None where there is no line. Raises InputError for no object.
+
+    These are the lines of about a MiB, behind blank lines and lines of more than `most` bytes.
+    """
+    head, too_long = b"", False
+    with unpacked(source) as (stream, _):
+        for long, block in line_blocks(stream, HEAD_BYTES, most):
+            too_long = too_long or long is not None
+            if head := without_blank_lines(block):
+                break
+    lines = [line for line in head.split(b"\n") if line.strip()]
+    keys: dict[str, None] = {}
+    objects = 0
+    for line in lines:
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(record, dict):
+            objects += 1
+            keys.update(dict.fromkeys(record))
+    if (lines or too_long) and not objects:
+        hint = "no line is an object"
+        if too_long:
+            hint = f"a line is longer than {most:,} bytes, and no other one is an object"
+        elif lines[0].lstrip().startswith(b"["):
+            hint = "it is one JSON array"
+        raise InputError(f"{source.name} is not JSON lines: {hint}; write one JSON object on each line")
+    return list(keys) if lines else None
+
+
+def keys_of_first(lines: Iterable[bytes | None], *, in_arrays: bool = False) -> list[str] | None:
+    """Return the keys of the first line that is an object, or an array that begins with one; None: none is.
+
+    in_arrays  whether an array of objects is one, as in messages of a stream
+    """
+    for line in lines:
+        try:
+            record = json.loads(line or b"")
+        except (ValueError, RecursionError):
+            continue
+        if in_arrays and isinstance(record, list) and record:
+            record = record[0]
+        if isinstance(record, dict):
+            return list(record)
+    return None

@@ -1,0 +1,164 @@
+"""One file of events, predictions or labels as a partition: read in order, validated, chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....core.arrays import Int64Array
+from ....core.events.batch import EventBatch
+from ....core.events.times import END_OF_TIME, NO_TIME
+from ....core.events.unjoined import LabelBatch, PredictionBatch
+from ...events.chunk import Chunk
+from ...events.columns import instants
+from ...events.dead_letters import DeadLetters
+from ...events.fields import EventFields, Role
+from ...events.validate import ANY_TIME, Timing, validate_as
+from ...files.formats import CHUNK_ROWS, DAMAGE, SourceFile, csv_chunks, parquet_chunks
+from .generated import GENERATED, generated_chunks
+from .json_lines import json_chunks
+from .listing import column_names
+
+
+class Piece(NamedTuple):
+    """What a chunk of a file became.
+
+    batch       the sound records, as a packet without a number; its high_water is the partition's so far
+    letters     the others
+    records     how many there were
+    end         the ordinal of the record behind them
+    bytes_read  how far into the file the reader is, about
+    """
+
+    batch: EventBatch | PredictionBatch | LabelBatch
+    letters: DeadLetters
+    records: int
+    end: int
+    bytes_read: int
+
+
+def read_batches(
+    source: SourceFile,
+    fields: EventFields | None = None,
+    parquet_rows: int = CHUNK_ROWS,
+    role: Role = "event",
+) -> Iterator[Chunk]:
+    """Read a file in chunks of about 100,000 records, of Parquet `parquet_rows`, in order, in bounded memory.
+
+    `fields` says which columns matter: of a Parquet file only those are read (so dead letters from it
+    show only those; of other formats they show whole records). Raises RocsteadyError, which names the file
+    and about where, for a damaged file.
+    """
+    columns = None if fields is None else fields.columns_of(role)
+    if source.format == GENERATED:
+        chunks = generated_chunks(source.path)
+    elif source.format == "parquet":
+        chunks = parquet_chunks(source, columns, parquet_rows)
+    elif source.format == "jsonl":
+        numbers = () if fields is None else fields.number_columns
+        text_columns = [column for column in columns or () if column not in numbers]
+        chunks = json_chunks(source, text_columns, columns)
+    else:
+        chunks = csv_chunks(source)
+    return _undamaged(source, chunks)
+
+
+def _undamaged(source: SourceFile, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    position = 0
+    try:
+        for chunk in chunks:
+            yield chunk
+            position = chunk.first_position + chunk.records
+    except DAMAGE as error:
+        raise source.damaged(position, error) from None
+
+
+@dataclass(frozen=True)
+class FilePartition:
+    """A file as a partition of the input.
+
+    partition     its number, from 0
+    role          what its records are
+    fields        which columns are what; those of labels name their own time and label
+    timing        what times are judged by, before the first record
+    located       its records keep their positions
+    parquet_rows  of Parquet that are read at a time
+    """
+
+    source: SourceFile
+    partition: int
+    role: Role
+    fields: EventFields
+    timing: Timing = ANY_TIME
+    located: bool = False
+    parquet_rows: int = CHUNK_ROWS
+
+    def pieces(self) -> Iterator[Piece]:
+        """Read it. Raises RocsteadyError for a damaged file."""
+        source, timing = self.source, self.timing
+        fields = self.fields.resolved(column_names(source) or (), source.stem)
+        for chunk in read_batches(source, fields, self.parquet_rows, self.role):
+            batch, letters = validate_as(
+                self.role, chunk, fields, source.name, self.partition, timing, self.located
+            )
+            timing = timing.after(batch)
+            yield Piece(
+                with_packet(batch, high_water=timing.high_water),
+                DeadLetters.concat([chunk.dead, letters]),
+                chunk.records,
+                chunk.first_position + chunk.records,
+                chunk.bytes_read,
+            )
+
+    def least_times(self) -> LeastTimes:
+        """Read its times alone, and say from where on they are how late."""
+        column = self.fields.time or ""
+        ends, least = [0], []
+        for chunk in _time_chunks(self.source, column):
+            place = chunk.batch.schema.get_field_index(column)
+            times = _NONE
+            if place >= 0:
+                times = instants(chunk.batch.column(place), self.fields.time_unit, self.fields.time_format)
+            times = times[times != NO_TIME]
+            least.append(int(times.min()) if len(times) else END_OF_TIME)
+            ends.append(chunk.first_position + chunk.records)
+        until_end = np.minimum.accumulate(np.array([*least, END_OF_TIME])[::-1])[::-1]
+        return LeastTimes(np.array(ends), until_end)
+
+
+_NONE = np.empty(0, np.int64)
+
+
+class LeastTimes(NamedTuple):
+    """The least time of a file's records from record `starts[i]` on; behind the last it is `least[-1]`."""
+
+    starts: Int64Array
+    least: Int64Array
+
+    def settled(self, position: int) -> int:
+        """Return a time that no record from this ordinal on is earlier than."""
+        return int(self.least[np.searchsorted(self.starts, position, "right") - 1])
+
+
+def _time_chunks(source: SourceFile, column: str) -> Iterator[Chunk]:
+    if source.format == GENERATED:
+        chunks = generated_chunks(source.path)
+    elif source.format == "parquet":
+        chunks = parquet_chunks(source, (column,))
+    elif source.format == "jsonl":
+        chunks = json_chunks(source, (column,), (column,))
+    else:
+        chunks = csv_chunks(source, only=(column,))
+    return _undamaged(source, chunks)
+
+
+def with_packet(
+    batch: EventBatch | PredictionBatch | LabelBatch, **changes: Any
+) -> EventBatch | PredictionBatch | LabelBatch:
+    """Return a batch as another packet: with another partition, sequence or high water."""
+    if isinstance(batch, PredictionBatch):
+        return PredictionBatch(replace(batch.events, **changes))
+    return replace(batch, **changes)

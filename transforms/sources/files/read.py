@@ -1,0 +1,230 @@
+"""Files as packets of events: for order of position file by file, for order of time as one merged partition.
+
+Invariant
+    For every shard, the packets of a partition are numbered from 0 without a gap, and an `EndOfPartition`
+    says how many there were. So a machine can put them in order whatever a runner does on the way. Every
+    record of a file is in one packet or one dead letter.
+
+By position every file is a partition, read in order by one DoFn; files are read in parallel.
+
+By time one DoFn reads all files at once, always from the one that is least far, so that what a machine must
+hold is what is out of order, not the files. For that it reads the times of every file beforehand: so it
+knows from each record on how early a time may still come, and opens a file when its first time is due. A file
+in order of time costs the memory of a chunk; one in no order at all is held whole. How late a record is, is
+judged in its own file; the merged partition has no late ones.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.pvalue import PBegin, PCollection, TaggedOutput
+
+from ....core.events.times import END_OF_TIME, NO_TIME
+from ....core.ids.sharding import shard_of
+from ...beam import progress
+from ...beam.metrics import count_records
+from ...events.fields import EventFields
+from ...events.validate import ANY_TIME, Timing, time_span
+from ...files.formats import CHUNK_ROWS, SourceFile
+from .packets import Cut, Packets
+from .partition import FilePartition, LeastTimes, Piece
+
+DEAD_LETTERS = "dead_letters"
+_MERGED = "all files, merged by time"
+_BEHIND = "behind all files"
+
+
+class _Reader(beam.DoFn):
+    """What both ways of reading have in common: they count, and hand on dead letters."""
+
+    def __init__(self, shards: int, cut: Cut | None) -> None:
+        self._shards = shards
+        self._cut = cut
+
+    def _letters(self, piece: Piece, file: FilePartition, seen: int) -> Iterator[Any]:
+        """Count a piece; yield its dead letters."""
+        count_records(file.role, piece.records, piece.letters, time_span(piece.batch))
+        if len(piece.letters):
+            yield TaggedOutput(DEAD_LETTERS, piece.letters.batch)
+        progress.add(records=piece.records, dead_letters=len(piece.letters), bytes=piece.bytes_read - seen)
+
+
+class _ReadFile(_Reader):
+    """File -> (shard key, record of the shard), and dead letters as record batches.
+
+    Where the input is cut off, one partition more says so, the last: those before it have ended, so that all
+    of their events apply, and it never ends, so that there are no last rows.
+    """
+
+    def __init__(self, shards: int, files: int, cut: Cut | None) -> None:
+        super().__init__(shards, cut)
+        self._partitions = files + (cut is not None)
+
+    def process(self, file: FilePartition | None) -> Iterator[Any]:
+        """Read one file from its start to its end; None stands for the end of all files."""
+        if file is None:
+            if self._cut is not None:
+                last = Packets(_BEHIND, self._partitions - 1, self._partitions, self._shards)
+                yield from last.markers(self._cut, None)
+            return
+        packets = Packets(file.source.name, file.partition, self._partitions, self._shards)
+        high_water, seen = NO_TIME, 0
+        for piece in file.pieces():
+            yield from self._letters(piece, file, seen)
+            seen = piece.bytes_read
+            high_water = piece.batch.packet().high_water
+            yield from packets.split(piece.batch)
+        progress.add(bytes=file.source.size - seen, files=1)
+        yield from packets.ends(high_water)
+
+
+@dataclass
+class _OpenFile:
+    """A file that is being merged; `settled`: no later record of it is earlier."""
+
+    file: FilePartition
+    least: LeastTimes
+    pieces: Iterator[Piece]
+    settled: int
+    seen: int = 0
+
+
+class _MergeFiles(_Reader):
+    """All files -> one partition in order of time, as far as that can be had in bounded memory."""
+
+    def process(self, files: Sequence[FilePartition]) -> Iterator[Any]:
+        """Read all files at once, each as far as the others."""
+        packets = Packets(_MERGED, 0, 1, self._shards)
+        waiting: list[tuple[int, int]] = []
+        opened: dict[int, _OpenFile] = {}
+        for number, file in enumerate(files):
+            least = file.least_times()
+            opened[number] = _OpenFile(file, least, file.pieces(), least.settled(0))
+            heapq.heappush(waiting, (opened[number].settled, number))
+        high_water = told = NO_TIME
+        while waiting:
+            _, number = heapq.heappop(waiting)
+            current = opened[number]
+            piece = next(current.pieces, None)
+            if piece is None:
+                progress.add(bytes=current.file.source.size - current.seen, files=1)
+                del opened[number]
+            else:
+                yield from self._letters(piece, current.file, current.seen)
+                current.seen = piece.bytes_read
+                high_water = max(high_water, piece.batch.packet().high_water)
+                yield from packets.split(piece.batch)
+                current.settled = self._settled(current, piece)
+                heapq.heappush(waiting, (current.settled, number))
+            if waiting and told < waiting[0][0] < END_OF_TIME:  # the end tells that nothing more comes
+                told = waiting[0][0]
+                yield from packets.heartbeats(told, high_water)
+        if self._cut is None:
+            yield from packets.ends(high_water)
+            return
+        lateness = min((file.timing.lateness or 0 for file in files), default=0)
+        settled = told if high_water == NO_TIME else max(told, high_water - lateness)
+        yield from packets.markers(self._cut, [file.source.name for file in files], settled, high_water)
+
+    def _settled(self, current: _OpenFile, piece: Piece) -> int:
+        """Return the moment before which no more will come of a file that counts."""
+        settled = current.least.settled(piece.end)
+        lateness, high_water = current.file.timing.lateness, piece.batch.packet().high_water
+        if lateness is not None and high_water != NO_TIME:
+            settled = max(settled, high_water - lateness)
+        return settled
+
+
+class EventFiles(NamedTuple):
+    """What `ReadEventFiles` gives.
+
+    packets       of (shard key, packed batch, `Heartbeat` or `EndOfPartition`)
+    dead_letters  of record batches with DEAD_LETTER_SCHEMA
+    """
+
+    packets: PCollection[tuple[str, bytes]]
+    dead_letters: PCollection[pa.RecordBatch]
+
+
+class ReadEventFiles(beam.PTransform[PBegin, EventFiles]):
+    """Reads files into packets for `EvaluateShards`, in the order given or merged by time.
+
+    Counts in Beam's metrics, namespace "rocsteady": `events_read` (all records), and among them
+    `dead_letters` and `late`; `event_seconds` are the least and the greatest time, seconds since 1970. By
+    position files are read in parallel, each by one worker from its start to its end.
+
+    parquet_rows  of Parquet that are read at a time. The more events of a model come together, the less an
+                  event costs; but all that comes of them is in memory at once
+    merged        by time, as one partition
+    timing        what times are judged by
+    located       events keep their positions, so that a machine can name one that it refuses
+    cut           the input does not end, and the states of the shards are wanted
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[SourceFile],
+        fields: EventFields,
+        shards: int,
+        parquet_rows: int = CHUNK_ROWS,
+        *,
+        merged: bool = False,
+        timing: Timing = ANY_TIME,
+        located: bool = False,
+        cut: Cut | None = None,
+    ) -> None:
+        super().__init__()
+        shard_of((), shards)  # raises ConfigError
+        self._shards = shards
+        self._merged = merged
+        self._cut = cut
+        self._files = [
+            FilePartition(source, number, "event", fields, timing, located, parquet_rows)
+            for number, source in enumerate(sources)
+        ]
+
+    def expand(self, begin: PBegin) -> EventFiles:
+        """Apply to the beginning of a pipeline."""
+        read = ReadFiles(self._files, self._shards, merged=self._merged, cut=self._cut)
+        events: EventFiles = begin | "Read" >> read
+        return events
+
+
+class ReadFiles(beam.PTransform[PBegin, EventFiles]):
+    """Reads files of events, predictions and labels, each as a partition or all of them merged by time."""
+
+    def __init__(
+        self, files: Sequence[FilePartition], shards: int, *, merged: bool, cut: Cut | None = None
+    ) -> None:
+        super().__init__()
+        self._files = list(files)
+        self._shards = shards
+        self._merged = merged
+        self._cut = cut
+
+    def expand(self, begin: PBegin) -> EventFiles:
+        """Apply to the beginning of a pipeline."""
+        files, shards, cut = self._files, self._shards, self._cut
+        reader = _MergeFiles(shards, cut) if self._merged else _ReadFile(shards, len(files), cut)
+        parts: list[Any] = [tuple(files)] if self._merged else [*files, *([] if cut is None else [None])]
+        outputs = (
+            begin
+            | "Files" >> beam.Create(parts)
+            | "Spread" >> beam.Reshuffle()
+            | "Read"
+            >> beam.ParDo(reader)
+            .with_output_types(tuple[str, bytes])
+            .with_outputs(DEAD_LETTERS, main="packets")
+        )
+        letters = outputs[DEAD_LETTERS] | beam.Map(_same).with_output_types(pa.RecordBatch)
+        return EventFiles(outputs["packets"], letters)
+
+
+def _same(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch

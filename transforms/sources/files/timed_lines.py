@@ -1,0 +1,273 @@
+"""Files as JSON lines in order of their own event times, with the time of each.
+
+Invariant
+    Every record that is a row is in exactly one `TimedLines`; their times rise from one to the next. A record
+    whose time cannot be read goes with the one before it in its file.
+
+Files are read twice: `survey` looks at the times alone, and tells whether they rise. A file where they do
+is streamed, a block of it in memory, and only while its times are due; one where they do not is sorted in
+memory, as a whole.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ....core.arrays import Int64Array
+from ....core.errors import InputError
+from ....core.events.times import NO_TIME
+from ....core.process.near_names import near_names
+from ...events.chunk import Chunk
+from ...events.columns import EXACT, instants, plain, texts
+from ...events.text import json_objects, rfc3339
+from ...events.time_doubts import tell_doubt
+from ...files.formats import DAMAGE, SourceFile, csv_chunks, parquet_chunks
+from .json_lines import json_chunks
+from .listing import column_names
+
+_BLOCK_ROWS = 8_192
+"""Records that are put into words at once: few enough not to be late because of the last of them."""
+
+_NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
+_WHOLE = r"^-?(0|[1-9][0-9]{0,17})$"
+"""What JSON takes for a number, and such as int64 holds. 007 is none: it may be a code."""
+
+
+class TimedLines(NamedTuple):
+    """Records as JSON objects, a line each without its end, and their times, int64[n], which rise."""
+
+    times: Int64Array
+    lines: list[str]
+
+
+@dataclass(frozen=True)
+class TimedFile:
+    """What a look at the times of a file found.
+
+    records, untimed, no_rows  how many rows it has, how many of them have no time that can be read, and how
+                               many records are no rows
+    first, last                the least and the greatest time; NO_TIME: there is none
+    rises                      no time is less than the one before it
+    """
+
+    source: SourceFile
+    records: int
+    untimed: int
+    no_rows: int
+    first: int
+    last: int
+    rises: bool
+
+
+def survey(source: SourceFile, time: str, unit: str, form: str | None = None) -> TimedFile:
+    """Read the times of a file, numbers by a unit, or all by a format.
+
+    Raises InputError where it has no such column, or records and no time.
+    """
+    names = column_names(source)
+    if names is not None and time not in names:
+        near = near_names(time, names)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        raise InputError(
+            f"{source.name} has no column {time!r}{meant}; it has {', '.join(names[:30])}. Say which holds "
+            "the times with --time COL"
+        )
+    records = untimed = no_rows = 0
+    first, last, before, rises = -NO_TIME, NO_TIME, NO_TIME, True
+    for chunk in _chunks(source, time, [time]):
+        times = _times(chunk.batch, time, unit, form)
+        if form is None and time in chunk.batch.schema.names:
+            tell_doubt(time, chunk.batch.column(time), times, unit)
+        known = times[times != NO_TIME]
+        records += len(times)
+        untimed += len(times) - len(known)
+        no_rows += len(chunk.dead)
+        if len(known):
+            rises = rises and int(known[0]) >= before and bool((np.diff(known) >= 0).all())
+            before = int(known[-1])
+            first, last = min(first, int(known.min())), max(last, int(known.max()))
+    if records and last == NO_TIME:
+        raise InputError(
+            f"{source.name} has no time that can be read in its column {time!r}; name another with --time, "
+            "the unit of its numbers with --time-unit, or the format of its texts with --time-format"
+        )
+    return TimedFile(source, records, untimed, no_rows, NO_TIME if last == NO_TIME else first, last, rises)
+
+
+def _chunks(source: SourceFile, time: str, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
+    """Read a file: of Parquet these columns; of JSON lines the times, beside the lines themselves."""
+    position = 0
+    try:
+        if source.format == "parquet":
+            chunks = parquet_chunks(source, columns)
+        elif source.format == "jsonl":
+            chunks = json_chunks(source, [time], [time])
+        else:
+            chunks = csv_chunks(source, only=columns)
+        for chunk in chunks:
+            yield chunk
+            position = chunk.first_position + chunk.records
+    except DAMAGE as error:
+        raise source.damaged(position, error) from None
+
+
+def _times(batch: pa.RecordBatch, time: str, unit: str, form: str | None) -> Int64Array:
+    place = batch.schema.get_field_index(time)
+    return np.full(batch.num_rows, NO_TIME) if place < 0 else instants(batch.column(place), unit, form)
+
+
+def timed_lines(
+    files: Sequence[TimedFile],
+    time: str,
+    unit: str,
+    text: Sequence[str] = (),
+    start: int = NO_TIME,
+    form: str | None = None,
+) -> Iterator[TimedLines]:
+    """Yield the records of files from the time `start` on, in order of time.
+
+    Of records of one time those of a file stand in its order. JSON lines are as they are; in records of CSV
+    and Parquet the time is RFC 3339, and a column of CSV that holds numbers alone, as JSON writes them, is
+    one of numbers, unless it is among `text`, whose columns are text in any case.
+
+    Memory: some 8,192 records of each file whose times are about to come, and what arrow reads at once; all
+    records of a file whose times do not rise.
+    """
+    waiting = deque(sorted((file for file in files if file.last >= start), key=lambda file: file.first))
+    open_files: list[_Cursor] = []
+    while waiting or open_files:
+        horizon = min((cursor.last for cursor in open_files), default=NO_TIME)
+        while waiting and (not open_files or waiting[0].first <= horizon):
+            cursor = _Cursor(_blocks(waiting.popleft(), time, unit, text, start, form))
+            if cursor.times is not None:
+                open_files.append(cursor)
+                horizon = min(cursor.last for cursor in open_files)
+        parts = [cursor.take(horizon) for cursor in open_files]
+        open_files = [cursor for cursor in open_files if cursor.times is not None]
+        if len(parts) == 1:
+            yield parts[0]
+        elif parts:
+            times = np.concatenate([part.times for part in parts])
+            lines = [line for part in parts for line in part.lines]
+            order = np.argsort(times, kind="stable")
+            yield TimedLines(times[order], [lines[row] for row in order.tolist()])
+
+
+class _Cursor:
+    """A place in a file's blocks; `times` is None behind the last of them."""
+
+    def __init__(self, blocks: Iterator[TimedLines]) -> None:
+        self._blocks = blocks
+        self.times: Int64Array | None = None
+        self._lines: list[str] = []
+        self._advance()
+
+    @property
+    def last(self) -> int:
+        """The greatest time of the block that is here: what comes is not earlier."""
+        return NO_TIME if self.times is None else int(self.times[-1])
+
+    def take(self, horizon: int) -> TimedLines:
+        """Return what is here of no later time than `horizon`, and pass it."""
+        if self.times is None:
+            return TimedLines(np.zeros(0, np.int64), [])
+        end = int(np.searchsorted(self.times, horizon, "right"))
+        taken = TimedLines(self.times[:end], self._lines[:end])
+        self.times, self._lines = self.times[end:], self._lines[end:]
+        if not len(self.times):
+            self._advance()
+        return taken
+
+    def _advance(self) -> None:
+        block = next(self._blocks, None)
+        self.times, self._lines = (None, []) if block is None else block
+
+
+def _blocks(
+    file: TimedFile, time: str, unit: str, text: Sequence[str], start: int, form: str | None
+) -> Iterator[TimedLines]:
+    """Yield the records of a file in order of time, none of the blocks empty."""
+    before = file.first
+    all_times: list[Int64Array] = []
+    all_lines: list[str] = []
+    for chunk in _chunks(file.source, time):
+        times = _filled(_times(chunk.batch, time, unit, form), before)
+        if not len(times):
+            continue
+        before = int(times[-1])
+        kept = np.flatnonzero(times >= start)
+        for place in range(0, len(kept), _BLOCK_ROWS):
+            rows = kept[place : place + _BLOCK_ROWS]
+            block = TimedLines(times[rows], _words(chunk, rows, time, unit, text, form))
+            if file.rises:
+                yield block
+            else:
+                all_times.append(block.times)
+                all_lines += block.lines
+    if all_lines:
+        times = np.concatenate(all_times)
+        order = np.argsort(times, kind="stable")
+        for place in range(0, len(order), _BLOCK_ROWS):
+            rows = order[place : place + _BLOCK_ROWS]
+            yield TimedLines(times[rows], [all_lines[row] for row in rows.tolist()])
+
+
+def _filled(times: Int64Array, before: int) -> Int64Array:
+    """Return the times, each that is missing as the one before it."""
+    known = np.concatenate([[True], times != NO_TIME])
+    places = np.maximum.accumulate(np.where(known, np.arange(len(known)), 0))
+    return np.concatenate([[before], times])[places][1:]
+
+
+def _words(
+    chunk: Chunk, rows: Int64Array, time: str, unit: str, text: Sequence[str], form: str | None
+) -> list[str]:
+    """Return rows of a chunk as JSON objects."""
+    if chunk.raw is not None:
+        raw: list[str] = chunk.raw(rows).to_pylist()
+        return raw
+    batch = chunk.batch.slice(int(rows[0]), int(rows[-1]) - int(rows[0]) + 1)
+    if batch.num_rows != len(rows):
+        batch = chunk.batch.take(pa.array(rows))
+    columns = []
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        if name == time:
+            columns.append(_moments(column, unit, form))
+        elif name in text:
+            columns.append(pa.array(texts(column).to_list(), pa.string()))
+        else:
+            columns.append(_number_or_text(column))
+    words: list[str] = json_objects(pa.RecordBatch.from_arrays(columns, batch.schema.names)).to_pylist()
+    return words
+
+
+def _moments(column: pa.Array, unit: str, form: str | None) -> pa.Array:
+    """Return times in RFC 3339; what is none stays as it is, as text."""
+    micros = instants(column, unit, form)
+    known = micros != NO_TIME
+    moments = rfc3339(pa.array(micros, mask=~known).cast(pa.timestamp("us", "UTC")))
+    if known.all():
+        return moments
+    return pc.coalesce(moments, pa.array(texts(column).to_list(), pa.string()))
+
+
+def _number_or_text(column: pa.Array) -> pa.Array:
+    """Return a column of text that holds nothing but JSON's numbers as one of numbers."""
+    column = plain(column)
+    if not pa.types.is_string(column.type) or column.null_count == len(column):
+        return column
+    if pc.all(pc.match_substring_regex(column, _WHOLE)).as_py():
+        return column.cast(pa.int64())
+    if pc.all(pc.match_substring_regex(column, _NUMBER)).as_py():
+        numbers = column.cast(pa.float64())
+        largest = pc.max(pc.abs(numbers)).as_py()
+        if largest is not None and largest < EXACT:  # beyond it whole numbers would be others
+            return numbers
+    return column

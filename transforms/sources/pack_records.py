@@ -1,0 +1,212 @@
+"""Single records of a PCollection as packets: buffered per Beam window, validated in columns, split by shard.
+
+So windows are assigned to single records, and state is reached once per shard and bundle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import apache_beam as beam
+import numpy as np
+import pyarrow as pa
+from apache_beam.coders import RowCoder, registry
+from apache_beam.pvalue import TaggedOutput
+from apache_beam.utils.timestamp import Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
+
+from ...core.errors import InputError, WireError
+from ...core.events.batch import EventBatch
+from ...core.events.reasons import Reason
+from ...core.events.records import Batch
+from ...core.ids.sharding import shard_key, split_by_shard, split_records
+from ..events.batches import records_to_batch
+from ..events.chunk import Chunk
+from ..events.columns import json_record
+from ..events.dead_letters import NO_LETTERS, DeadLetter, DeadLetters
+from ..events.fields import EventFields, Role
+from ..events.validate import ANY_TIME, validate_as
+from .packed_events import fitting
+
+PACKET_EVENTS = 10_000
+"""Single records of one window that are buffered into one packet, at the most."""
+
+_ALL_WINDOWS_EVENTS = 100_000
+"""Single records of all windows that are buffered at a time, at the most."""
+
+DEAD_LETTERS = "dead_letters"
+_OR_PACKED = " or packed batches of events"
+
+
+class _Buffer(NamedTuple):
+    """Events of one Beam window; `times` are their Beam timestamps in microseconds."""
+
+    records: list[Mapping[str, object]]
+    times: list[int]
+
+
+class PackRecords(beam.DoFn):
+    """Single records to packets (shard, packed batch), each in the window of its records.
+
+    fields   which fields are what
+    shards   that the packets are for; None: each model is its own key
+    source   as which the records are known in dead letters
+    role     what the records are; None: predictions, and labels, which have no score
+    label_time  the field of a label's time, where it is another
+    waited_for  packets have the Beam time of their earliest record, so that a watermark which is somebody's
+                clock does not pass it on the way; else that of the newest, as what comes of them
+    """
+
+    def __init__(
+        self,
+        fields: EventFields,
+        shards: int | None,
+        source: str,
+        role: Role | None = "event",
+        label_time: str | None = None,
+        needs_ids: bool = False,
+        *,
+        waited_for: bool = False,
+    ) -> None:
+        self._fields_of: dict[Role, EventFields] = {
+            "event": fields,
+            "prediction": fields,
+            "instance": fields,
+            "label": replace(fields, time=label_time or fields.time),
+        }
+        self._fields = fields
+        self._shards = shards
+        self._source = source
+        self._role: Role | None = role
+        self._needs_ids = needs_ids
+        self._waited_for = waited_for
+
+    def start_bundle(self) -> None:
+        """Hold no records."""
+        self._open: dict[tuple[Any, Role], _Buffer] = {}
+        self._buffered = 0
+
+    def process(
+        self,
+        element: Any,
+        time: Any = beam.DoFn.TimestampParam,
+        window: Any = beam.DoFn.WindowParam,
+    ) -> Iterable[Any]:
+        """Hold a record until there are many of its window, or the bundle ends."""
+        record = element if isinstance(element, dict) else fields_of(element)
+        if record is None:
+            return self._not_single(element, time, window)
+        full = []
+        for role in self._roles(record):
+            place = (window, role)
+            buffer = self._open.get(place)
+            if buffer is None:
+                buffer = self._open[place] = _Buffer([], [])
+            buffer.records.append(record)
+            buffer.times.append(time.micros)
+            self._buffered += 1
+            if len(buffer.records) == PACKET_EVENTS:
+                full.append(place)
+        if self._buffered >= _ALL_WINDOWS_EVENTS:
+            return self._flush_all()
+        return (packet for place in full for packet in self._flush(place))
+
+    def _roles(self, record: Mapping[str, object]) -> tuple[Role, ...]:
+        """Say what a record is: of those that are mixed, one may be a prediction and a label at once."""
+        if self._role is not None:
+            return (self._role,)
+        if record.get(self._fields.label) is None:
+            return ("prediction",)
+        return ("label",) if record.get(self._fields.score) is None else ("prediction", "label")
+
+    def finish_bundle(self) -> Iterator[Any]:
+        """Give what is held."""
+        return self._flush_all()
+
+    def _flush_all(self) -> Iterator[Any]:
+        for place in list(self._open):
+            yield from self._flush(place)
+
+    def _flush(self, place: tuple[Any, Role]) -> Iterator[Any]:
+        buffer = self._open.pop(place)
+        window, role = place
+        self._buffered -= len(buffer.records)
+        time = Timestamp(micros=min(buffer.times) if self._waited_for else max(buffer.times))
+        records = buffer.records
+        fields = self._fields_of[role]
+        chunk = Chunk(
+            -1,
+            records_to_batch(records, fields.columns_of(role), fields.number_columns),
+            None,
+            NO_LETTERS,
+            raw=lambda rows: pa.array([json_record(records[row]) for row in rows.tolist()], pa.string()),
+        )
+        batch, letters = validate_as(role, chunk, fields, self._source, 0, ANY_TIME)
+        for letter in letters:
+            yield TaggedOutput(DEAD_LETTERS, WindowedValue(letter, time, (window,)))
+        for packet in self._packets(batch):
+            yield WindowedValue(packet, time, (window,))
+
+    def _packets(self, batch: Batch) -> Iterator[tuple[str, bytes]]:
+        if not len(batch):
+            return
+        if self._shards is not None:
+            for shard, part in split_records(batch, self._shards):
+                yield shard_key(shard), part.pack()
+        elif isinstance(batch, EventBatch):
+            for _, whole in split_by_shard(batch, 1):  # model after model
+                starts = np.flatnonzero(np.diff(whole.models.codes, prepend=-1))
+                for rows in np.split(np.arange(len(whole)), starts[1:]):
+                    yield str(whole.models[int(rows[0])]), whole.take(rows).pack()
+
+    def _not_single(self, element: Any, time: Any, window: Any) -> Iterator[Any]:
+        """Give the packets of a packed batch, or a dead letter for what is nothing that is known."""
+        if isinstance(element, bytes) and self._role == "event":
+            try:
+                batch = fitting(EventBatch.unpack(element), self._fields, needs_ids=self._needs_ids)
+            except (WireError, InputError) as error:
+                reason, detail = Reason.PACKED_BATCH_UNFIT, str(error)
+            else:
+                # What came singly before it goes first: the order of arrival.
+                if (window, "event") in self._open:
+                    yield from self._flush((window, "event"))
+                for packet in self._packets(batch):
+                    yield WindowedValue(packet, time, (window,))
+                return
+        else:
+            kind, packed = self._role or "record", _OR_PACKED * (self._role == "event")
+            reason, detail = (
+                Reason.NOT_A_RECORD,
+                (
+                    f"{type(element).__name__!r} is no kind of {kind}; give dicts, NamedTuples, beam.Rows"
+                    f"{packed} (of a keyed PCollection: its values alone)"
+                ),
+            )
+        letter = DeadLetter.invalid(reason, self._source, detail, raw=_shown(element))
+        yield TaggedOutput(DEAD_LETTERS, WindowedValue(letter, time, (window,)))
+
+
+def fields_of(element: Any) -> Mapping[str, object] | None:
+    """Return the fields of an event by name; None if it has none."""
+    if isinstance(element, beam.Row):
+        fields: dict[str, object] = element.as_dict()
+        return fields
+    if isinstance(element, tuple) and (names := getattr(element, "_fields", None)):
+        return dict(zip(names, element, strict=True))
+    return element if isinstance(element, Mapping) else None
+
+
+def _shown(element: Any) -> str:
+    text = element if isinstance(element, str) else repr(element)
+    text = text if len(text) <= 2_000 else f"{text[:2_000]}... ({len(text)} characters)"
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def single_letters(letters: pa.RecordBatch, kind: str) -> Iterator[DeadLetter]:
+    """Give the dead letters of one kind, one by one."""
+    return (letter for letter in DeadLetters(letters) if letter.kind == kind)
+
+
+registry.register_coder(DeadLetter, RowCoder)

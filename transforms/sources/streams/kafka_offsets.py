@@ -1,0 +1,139 @@
+"""Where a topic begins and ends when a job starts: its partitions, and the offsets to read of each.
+
+Everything here asks the brokers; what is wrong is said within half a minute, as an InputError.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ....core.errors import ConfigError, InputError
+from ....core.process.console import logger
+from ....core.process.rare_log import RareLog
+from ...kafka.client import check_topic, make_client, no_answer, reason_of
+from ...kafka.topic import KafkaTopic, confluent_kafka
+
+_logger = logger("rocsteady.kafka.reading")
+_logger.addFilter(RareLog())
+
+_PATIENCE = 15.0
+"""Seconds until a broker that answered once and does not any more is given up."""
+
+_ASK = 2.0
+
+OURS = (
+    "auto.offset.reset", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof",
+    "partition.assignment.strategy", "group.instance.id",
+)  # fmt: skip
+"""Settings that decide what is read: they are ours."""
+
+_Answer = TypeVar("_Answer")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Where to begin or to end: "earliest", "latest", or a time, milliseconds since 1970."""
+
+    word: str = ""
+    millis: int = 0
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """What is read of a partition: from `start` on, up to `end` and without it; None: for ever.
+
+    cluster  the id of the brokers' cluster, "" = they say none
+    """
+
+    partition: int
+    start: int
+    end: int | None = None
+    cluster: str = ""
+
+
+def consumer_of(topic: KafkaTopic, notice: Callable[[Any], bool] = lambda _: False, **own: Any) -> Any:
+    """Return a client that reads a topic; what it complains of is logged, a line a minute.
+
+    notice  sees every complaint first, and says whether it sees to it
+
+    Raises ConfigError for an option that it refuses.
+    """
+
+    def complain(error: Any) -> None:
+        if not notice(error) and error.name() != "_ALL_BROKERS_DOWN":
+            said = no_answer(topic, error, reason_of(error))
+            _logger.warning("%s: %s; it is tried again until one answers", topic.url, said)
+
+    settings = {
+        **topic.settings(group_id="rocsteady", **own),
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "error",
+        "error_cb": complain,
+        "log_level": 0,
+    }
+    return make_client(confluent_kafka().Consumer, settings)
+
+
+def offsets_of(
+    topic: KafkaTopic, start: Moment, until: Moment | None, what: str = "SOURCE"
+) -> tuple[Offsets, ...]:
+    """Return what to read of every partition, in their order, as the topic is now.
+
+    Raises InputError where no broker answers or the topic does not exist, ConfigError for a wrong option;
+    sentences begin with `what`, the option that names the topic.
+    """
+    for name, value in topic.options:
+        if name in OURS:
+            raise ConfigError(
+                f"--kafka-option {name}={value}: rocsteady keeps its offsets itself; leave it out"
+            )
+    there = check_topic(topic, f"{what} {topic.url}")
+    numbers = range(there.partitions)
+    client = consumer_of(topic)
+    try:
+        ranges = [_watermarks(topic, client, number) for number in numbers]
+        starts = _resolved(topic, client, start, ranges)
+        ends = [None] * len(ranges) if until is None else _resolved(topic, client, until, ranges)
+    finally:
+        client.close()
+    return tuple(
+        Offsets(number, first, None if end is None else max(first, end), there.cluster)
+        for number, first, end in zip(numbers, starts, ends, strict=True)
+    )
+
+
+def _asked(topic: KafkaTopic, ask: Callable[[], _Answer]) -> _Answer:
+    """Ask until there is an answer, or patience ends: the leader of a partition may be moving."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return ask()
+        except confluent_kafka().KafkaException as error:
+            if time.monotonic() > until or error.args[0].name().endswith("_AUTHORIZATION_FAILED"):
+                raise InputError(
+                    f"{topic.url} cannot be read: {reason_of(error.args[0])}; check the rights of its user, "
+                    "and that all brokers can be reached by the addresses that they give"
+                ) from None
+
+
+def _watermarks(topic: KafkaTopic, client: Any, number: int) -> tuple[int, int]:
+    """Return the first offset that there is, and the one behind the last."""
+    place = confluent_kafka().TopicPartition(topic.name, number)
+    low, high = _asked(topic, lambda: client.get_watermark_offsets(place, timeout=_ASK))
+    return int(low), int(high)
+
+
+def _resolved(topic: KafkaTopic, client: Any, moment: Moment, ranges: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the offset of a moment in every partition: of the first message that is not before it."""
+    if moment.word:
+        return [low if moment.word == "earliest" else high for low, high in ranges]
+    place = confluent_kafka().TopicPartition
+    asked = [place(topic.name, number, moment.millis) for number in range(len(ranges))]
+    found = _asked(topic, lambda: client.offsets_for_times(asked, timeout=_ASK))
+    offsets = {each.partition: int(each.offset) for each in found}
+    return [high if offsets[number] < 0 else offsets[number] for number, (_, high) in enumerate(ranges)]

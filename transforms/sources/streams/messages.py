@@ -1,0 +1,131 @@
+"""Messages of a stream as records: each is one JSON object, or a JSON array of them.
+
+Invariant
+    Every message, or every item of one that is an array, is a row of the chunk or a dead letter, at the
+    offset of its message. What is no JSON, or no object, harms no other message.
+
+They are read as JSON lines, by what reads files: so an event is the same whichever way it came.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from ....core.arrays import Int64Array
+from ....core.events.reasons import Reason
+from ...events.chunk import Chunk
+from ...events.dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters
+from ...files.lines import SHOWN_BYTES
+from ..files.json_lines import begun_lines, json_chunk, long_line_letter
+from .partition import Fetched
+
+
+def message_chunk(
+    fetched: Fetched, name: str, text_columns: Sequence[str] = (), columns: Sequence[str] | None = None
+) -> Chunk:
+    """Read messages; see `json_lines.json_line_chunks`. O(bytes).
+
+    `positions` are the offsets, so several records of one message share one.
+    """
+    plain = _plain_lines(fetched.values)
+    if plain is not None:
+        chunk = json_chunk(plain, name, 0, text_columns, columns, len(fetched.values))
+        size = len(plain) - len(fetched.values) + 1
+        return _at_offsets(chunk, _places(fetched.offsets), fetched, name, size)
+    lines: list[bytes] = []
+    offsets: list[int] = []
+    dead: list[DeadLetter] = []
+    long: list[DeadLetter] = []
+    for offset, value in zip(fetched.offsets, fetched.values, strict=True):
+        if offset in fetched.long:
+            long.append(long_line_letter(fetched.long[offset], name, offset))
+            continue
+        text = b"" if value is None else value.strip()
+        if not text:
+            dead.append(DeadLetter.invalid(Reason.EMPTY_MESSAGE, name, "an empty message", offset))
+            continue
+        if b"\n" in text:
+            text = text.replace(b"\n", b" ")  # JSON has none inside of text
+        items = _items(text) if text[0] == _BRACKET else None
+        if items is None:
+            lines.append(text)
+            offsets.append(offset)
+        else:
+            lines += items
+            offsets += [offset] * len(items)
+    chunk = json_chunk(b"\n".join(lines), name, 0, text_columns, columns) if lines else _NOTHING
+    size = sum(map(len, filter(None, fetched.values)))
+    chunk = _at_offsets(chunk, np.array(offsets, np.int64), fetched, name, size)
+    return chunk._replace(dead=DeadLetters.concat([DeadLetters.of([*dead, *long]), chunk.dead]))
+
+
+def _plain_lines(values: Sequence[bytes | None]) -> bytes | None:
+    """Return messages as lines, at no cost a message; None where one is none, or not one line "{..."."""
+    try:
+        block = b"\n".join(values)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+    return block if begun_lines(block) == len(values) else None
+
+
+_BRACKET = ord("[")
+_NOTHING = Chunk(0, pa.RecordBatch.from_pydict({}), None, NO_LETTERS)
+
+
+def _items(text: bytes) -> list[bytes] | None:
+    """Return the items of an array as lines; None where it is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return [json.dumps(item).encode() for item in found]
+
+
+def _deleted(fetched: Fetched, name: str) -> DeadLetters:
+    if not fetched.deleted:
+        return NO_LETTERS
+    first = fetched.next - fetched.deleted
+    detail = f"{fetched.deleted:,} messages from here on were deleted by retention before they were read"
+    return DeadLetters.of([DeadLetter.invalid(Reason.MESSAGES_DELETED, name, detail, first)])
+
+
+def _places(offsets: Sequence[int]) -> Int64Array:
+    if isinstance(offsets, range):  # of which numpy would take each number as a Python object
+        return np.arange(offsets.start, offsets.stop, dtype=np.int64)
+    return np.array(offsets, np.int64)
+
+
+def _at_offsets(chunk: Chunk, places: Int64Array, fetched: Fetched, name: str, size: int) -> Chunk:
+    """Return a chunk of lines as one of messages of `size` bytes; `places` are the offsets of the lines."""
+    return chunk._replace(
+        first_position=fetched.offsets[0] if fetched.offsets else fetched.next,
+        positions=places if chunk.positions is None else places[chunk.positions],
+        dead=DeadLetters.concat([_deleted(fetched, name), _dead_at(chunk.dead, places)]),
+        bytes_read=size,
+    )
+
+
+def _dead_at(dead: DeadLetters, places: Int64Array) -> DeadLetters:
+    """Return dead letters of lines as those of messages: at their offsets, and no longer than is of use."""
+    if not len(dead):
+        return dead
+    batch = dead.batch
+    raws = [
+        raw if raw is None or len(raw) <= SHOWN_BYTES else _cut(raw)
+        for raw in batch.column("raw").to_pylist()
+    ]
+    changed = {
+        "position": pa.array(places[batch.column("position").to_numpy()]),
+        "raw": pa.array(raws, pa.string()),
+    }
+    arrays = [changed.get(field.name, batch.column(place)) for place, field in enumerate(DEAD_LETTER_SCHEMA)]
+    return DeadLetters(pa.RecordBatch.from_arrays(arrays, schema=DEAD_LETTER_SCHEMA))
+
+
+def _cut(raw: str) -> str:
+    text = json.loads(raw)
+    return json.dumps(f"{text[:SHOWN_BYTES]}... ({len(text):,} characters)", ensure_ascii=False)

@@ -1,0 +1,345 @@
+"""Partitions of streams as packets on Beam: the same reader, driven in the way that a runner can take.
+
+    bounded   every partition has an end: one call reads it all, on any runner
+    impulse   Flink: a clock in the runner ticks, and with each tick a stateful DoFn reads on from the offset
+              that is its state. Flink's own checkpoints hold it, and stay as small as it is
+    source    other runners that stream (Prism): an `UnboundedSource`, whose checkpoint mark is the same state
+
+Offsets and what is behind them, the machines' state, are committed together by the runner. The watermark
+does not follow event times, and nothing needs it: packets carry the words that the machines' clock is made
+of, and when each partition has an end, the last of them make the last rows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import apache_beam as beam
+import pyarrow as pa
+from apache_beam.coders import BytesCoder, Coder
+from apache_beam.io.flink.flink_streaming_impulse_source import FlinkStreamingImpulseSource
+from apache_beam.io.unbounded_source import (
+    CheckpointMark,
+    ReadFromUnboundedSource,
+    UnboundedReader,
+    UnboundedSource,
+)
+from apache_beam.metrics.metric import Metrics
+from apache_beam.pvalue import PBegin, TaggedOutput
+from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
+
+from ....core.ids.sharding import shard_of
+from ...beam import progress
+from ...beam.metrics import METRICS_NAMESPACE, count, count_records
+from ...beam.state_sizes import measure_bytes
+from ...events.batches import from_ipc, to_ipc
+from ..files.read import DEAD_LETTERS, EventFiles
+from .reader import BATCH_MESSAGES, FEW_RECORDS, Step, StreamInput, StreamReader
+
+Way = Literal["bounded", "impulse", "source"]
+"""How a runner reads; see the module."""
+
+TICK_SECONDS = 0.1
+"""Between two ticks: a row waits for half of it; a bundle costs Flink some 10 ms whatever is in it."""
+
+_BUNDLE_MESSAGES = 40_000
+"""Messages that a DoFn reads at ticks in one bundle, of all of its partitions together.
+
+A checkpoint waits until a bundle has been worked off, downstream too. Ticks wait while a worker starts, or
+while what follows is slow, and each read up to 100,000 messages: one bundle held a backlog of 4M events, its
+checkpoint took 194 s, and a kill before its end began anew. One bundle in 0.1 s is still 400,000 messages a
+second, more than a core reads.
+"""
+
+_BOUNDED_WAIT = 1.0
+_STEPS_IN_BUNDLE = 20
+_BUNDLE_SECONDS = 0.5
+_GAUGE_SECONDS = 1.0
+
+
+class _Counts:
+    """Counts the steps of readers in Beam's metrics."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, float] = {}
+        self._unread: dict[str, int] = {}
+
+    def count(self, reader: StreamReader, step: Step) -> None:
+        """Count what was read, and now and then where the reader is."""
+        if step.records:
+            count_records(reader.source.role, step.records, step.letters, step.times)
+            progress.add(records=step.records, dead_letters=len(step.letters), bytes=step.bytes_read)
+        name, now = reader.source.partition.name, time.monotonic()
+        if now - self._told.get(name, -_GAUGE_SECONDS) < _GAUGE_SECONDS:
+            return
+        self._told[name] = now
+        Metrics.gauge(METRICS_NAMESPACE, f"offset {name}").set(reader.offset)
+        if (lag := reader.lag()) is not None:
+            Metrics.gauge(METRICS_NAMESPACE, f"lag {name}").set(lag)
+            Metrics.distribution(METRICS_NAMESPACE, "lag").update(lag)
+        unread = reader.source.partition.unread_partitions()
+        if unread > self._unread.get(name, 0):
+            count("unread_partitions", unread - self._unread.get(name, 0))
+            self._unread[name] = unread
+
+
+class _ReadToEnd(beam.DoFn):
+    """Partition with an end -> packets, and dead letters as record batches."""
+
+    def __init__(self, shards: int) -> None:
+        self._shards = shards
+
+    def setup(self) -> None:
+        """Begin to count."""
+        self._counts = _Counts()
+
+    def process(self, source: StreamInput) -> Iterator[Any]:
+        """Read all of a partition."""
+        reader = StreamReader(source, self._shards)
+        while not reader.ended:
+            step = reader.step(wait=_BOUNDED_WAIT)
+            self._counts.count(reader, step)
+            yield from _outputs(step)
+        source.partition.close()
+
+
+_POSITION = ReadModifyWriteStateSpec("position", BytesCoder())
+
+
+class _ReadAtTick(beam.DoFn):
+    """(number of a partition, tick) -> packets, and dead letters as record batches; the offset is state."""
+
+    def __init__(self, inputs: Sequence[StreamInput], shards: int) -> None:
+        self._inputs = {_key(source): source for source in inputs}
+        self._shards = shards
+
+    def setup(self) -> None:
+        """Begin to count."""
+        measure_bytes()
+        self._counts = _Counts()
+        self._readers: dict[str, tuple[bytes, StreamReader]] = {}
+        self._partitions: set[str] = set()
+
+    def start_bundle(self) -> None:
+        """Begin to count what this bundle reads."""
+        self._left: dict[str, int] = {}
+
+    def teardown(self) -> None:
+        """Let go of the partitions that were read."""
+        for _, reader in self._readers.values():
+            reader.source.partition.close()
+
+    def process(
+        self,
+        element: tuple[str, bytes],
+        position: Any = beam.DoFn.StateParam(_POSITION),  # noqa: B008 - Beam's way
+    ) -> Iterator[Any]:
+        """Read on, up to the end of the partition or of its share of the bundle: the next bundle goes on."""
+        key, _ = element
+        self._partitions.add(key)
+        left = self._left.get(key, max(_BUNDLE_MESSAGES // len(self._partitions), FEW_RECORDS))
+        if left <= 0:
+            return
+        committed = position.read()
+        known = self._readers.pop(key, None)
+        if known is not None and known[0] == committed:
+            reader = known[1]
+        else:
+            reader = StreamReader(self._inputs[key], self._shards, committed)
+        while left > 0:
+            step = reader.step(min(left, BATCH_MESSAGES))
+            self._counts.count(reader, step)
+            yield from _outputs(step)
+            left -= step.records
+            if step.at_end or step.records < FEW_RECORDS:
+                break
+        self._left[key] = left
+        state = reader.state()
+        if state != committed:
+            position.write(state)
+        self._readers[key] = (state, reader)
+
+
+def _key(source: StreamInput) -> str:
+    return f"partition-{source.number:04d}"
+
+
+class _Impulses(FlinkStreamingImpulseSource):
+    """Flink's own clock; Beam's class keeps the settings of all of them in one place."""
+
+    def __init__(self, seconds: float, count: int) -> None:
+        super().__init__()
+        self.config = {"interval_ms": max(round(seconds * 1_000), 1), "message_count": count}
+
+
+_Given = tuple[list[tuple[str, bytes]], list[bytes]]
+"""A step between two workers: packets, and dead letters as Arrow IPC."""
+
+
+class _Mark(CheckpointMark):
+    """The state of a reader."""
+
+    def __init__(self, state: bytes) -> None:
+        self.state = state
+
+
+class _MarkCoder(Coder):
+    def encode(self, mark: _Mark) -> bytes:
+        """Return the state."""
+        return mark.state
+
+    def decode(self, encoded: bytes) -> _Mark:
+        """Return the mark of a state."""
+        return _Mark(encoded)
+
+    def is_deterministic(self) -> bool:
+        """Equal marks have equal bytes."""
+        return True
+
+
+class _Source(UnboundedSource):
+    """Some partitions; an element is what a step gave."""
+
+    def __init__(self, inputs: Sequence[StreamInput], shards: int) -> None:
+        self._inputs = [*inputs]
+        self._shards = shards
+
+    def split(self, desired_num_splits: int, options: Any = None) -> list[_Source]:  # noqa: ARG002
+        """Return a source for each partition."""
+        return [_Source([source], self._shards) for source in self._inputs]
+
+    def create_reader(self, options: Any, checkpoint_mark: CheckpointMark | None) -> _SourceReader:  # noqa: ARG002
+        """Return the reader of the one partition."""
+        (source,) = self._inputs
+        state = checkpoint_mark.state if isinstance(checkpoint_mark, _Mark) else None
+        return _SourceReader(StreamReader(source, self._shards, state))
+
+    def get_checkpoint_mark_coder(self) -> Coder:
+        """Return the coder of marks."""
+        return _MarkCoder()
+
+
+class _SourceReader(UnboundedReader):
+    """A reader as Beam wants it: a record is a step that gave something."""
+
+    def __init__(self, reader: StreamReader) -> None:
+        self._reader = reader
+        self._step: Step | None = None
+        self._rests = False
+        self._counts = _Counts()
+
+    def start(self) -> bool:
+        """Read on."""
+        return self.advance()
+
+    def advance(self) -> bool:
+        """Read on; whether that gave anything. Behind few records nothing is read: the bundle ends there."""
+        rests, self._rests = self._rests, False
+        if rests or self._reader.ended:
+            return False
+        self._step = self._reader.step()
+        self._counts.count(self._reader, self._step)
+        self._rests = self._step.records < FEW_RECORDS
+        return bool(self._step.packets or self._step.records)
+
+    def get_current(self) -> _Given:
+        """Return what the last step gave."""
+        step = self._step
+        if step is None:
+            raise AssertionError("nothing was read yet")
+        return step.packets, [to_ipc(step.letters.batch)] if len(step.letters) else []
+
+    def get_current_timestamp(self) -> Timestamp:
+        """Return the earliest time: event times travel in the packets."""
+        return MIN_TIMESTAMP
+
+    def get_watermark(self) -> Timestamp:
+        """Return the end of time where the partition has ended."""
+        return MAX_TIMESTAMP if self._reader.ended else MIN_TIMESTAMP
+
+    def get_checkpoint_mark(self) -> _Mark:
+        """Return where the reader is."""
+        return _Mark(self._reader.state())
+
+
+def _outputs(step: Step) -> Iterator[Any]:
+    yield from step.packets
+    if len(step.letters):
+        yield TaggedOutput(DEAD_LETTERS, step.letters.batch)
+
+
+class ReadStream(beam.PTransform[PBegin, EventFiles]):
+    """Reads partitions of streams into packets for `EvaluateShards` or `JoinShards`.
+
+    Counts as `ReadEventFiles` does, and besides, in namespace "rocsteady": the gauges "offset NAME" and
+    "lag NAME" of every partition, the distribution `lag` (messages that are not read yet), and
+    `unread_partitions`, that came into being after the job and that it does not read.
+
+    way    see the module; "bounded" needs an end of every partition
+    tick   seconds between two looks of "impulse", and of "source" where nothing came
+    ticks  that "impulse" makes until the job ends by itself; 0: it goes on for ever
+    """
+
+    def __init__(
+        self, inputs: Sequence[StreamInput], shards: int, way: Way, tick: float = TICK_SECONDS, ticks: int = 0
+    ) -> None:
+        super().__init__()
+        shard_of((), shards)  # raises ConfigError
+        self._inputs = [*inputs]
+        self._shards = shards
+        self._way = way
+        self._tick = tick
+        self._ticks = ticks
+
+    def expand(self, begin: PBegin) -> EventFiles:
+        """Apply to the beginning of a pipeline."""
+        outputs = getattr(self, f"_{self._way}")(begin)
+        letters = outputs[DEAD_LETTERS] | beam.Map(_same).with_output_types(pa.RecordBatch)
+        return EventFiles(outputs["packets"], letters)
+
+    def _bounded(self, begin: PBegin) -> Any:
+        return (
+            begin
+            | "Partitions" >> beam.Create(self._inputs)
+            | "Spread" >> beam.Reshuffle()
+            | "Read" >> _packets(beam.ParDo(_ReadToEnd(self._shards)))
+        )
+
+    def _impulse(self, begin: PBegin) -> Any:
+        keys = [(_key(source), b"") for source in self._inputs]
+        return (
+            begin
+            | "Clock" >> _Impulses(self._tick, self._ticks)
+            | "Partitions" >> beam.FlatMap(_each_of, keys).with_output_types(tuple[str, bytes])
+            | "Read" >> _packets(beam.ParDo(_ReadAtTick(self._inputs, self._shards)))
+        )
+
+    def _source(self, begin: PBegin) -> Any:
+        source = _Source(self._inputs, self._shards)
+        steps = begin | "Read" >> ReadFromUnboundedSource(
+            source, self._tick / 2, _STEPS_IN_BUNDLE, _BUNDLE_SECONDS
+        )
+        return steps | "Packets" >> _packets(beam.FlatMap(_spread))
+
+
+def _spread(given: _Given) -> Iterator[Any]:
+    packets, letters = given
+    yield from packets
+    for each in letters:
+        yield TaggedOutput(DEAD_LETTERS, from_ipc(each))
+
+
+def _packets(transform: Any) -> Any:
+    typed = transform.with_output_types(tuple[str, bytes])
+    return typed.with_outputs(DEAD_LETTERS, main="packets")
+
+
+def _each_of(tick: bytes, keys: Sequence[tuple[str, bytes]]) -> Sequence[tuple[str, bytes]]:  # noqa: ARG001
+    return keys
+
+
+def _same(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch

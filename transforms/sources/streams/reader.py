@@ -1,0 +1,289 @@
+"""The reader of a partition of a stream: messages in, numbered packets, words and dead letters out.
+
+Invariant
+    What it gives is a function of the partition's messages from its start on, and of nothing else but where
+    the steps were cut: a reader made from a state goes on as the one that gave it. Each message is in one
+    step. (Two things follow the wall clock: `ahead` and `idle`, which are off unless asked for. The log
+    tells of events that are dated far ahead of it.)
+
+It knows nothing of Beam: `read` drives it there, `pipelines.evaluate.live` without.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass, field, replace
+from typing import NamedTuple
+
+from ....core.encoding.json import read_object, reading, text_of, whole
+from ....core.errors import FutureVersionError, OtherConfigurationError
+from ....core.events.times import IDLE, NO_TIME
+from ...events.dead_letters import NO_LETTERS, DeadLetters
+from ...events.fields import EventFields, Role
+from ...events.time_doubts import tell_ahead
+from ...events.validate import ANY_TIME, Timing, time_span, validate_as
+from ...state.control import ControlFile
+from ..files.packets import Cut, Packets
+from .messages import message_chunk
+from .partition import Fetched, StreamPartition
+
+BATCH_MESSAGES = 20_000
+"""Messages of a step, at the most: what they become is in memory at once, some 10 MB."""
+
+FEW_RECORDS = 1_000
+"""A step costs some 4 ms whatever is in it, and its packets as much again: below this, wait for more."""
+
+_VERSION = 2
+"""1 had neither `asked` nor `place`."""
+
+
+@dataclass(frozen=True)
+class StreamInput:
+    """A partition of a stream as a partition of a job's input.
+
+    number, partitions  its number among all of the input, from 0, and how many there are
+    role         what its records are
+    fields       which columns are what; settled, also where the model comes from
+    timing       what times are judged by, before the first record
+    located      its records keep their positions
+    start, end   offsets: of the first message, and behind the last one; end None: it never ends
+    idle         seconds of silence after which it holds up the clock of the others no longer; None: never
+    place        see `Fetched`, of the start
+    high_water   the greatest event time before `start`, where that is known: a job goes on from an export
+    control      a file by which the state of the shards can be asked for while the job runs
+    cut          it does not end: it is cut off, and the states of the shards are wanted
+    """
+
+    partition: StreamPartition
+    number: int
+    partitions: int
+    role: Role
+    fields: EventFields
+    start: int
+    end: int | None = None
+    timing: Timing = ANY_TIME
+    located: bool = False
+    idle: float | None = None
+    place: str = ""
+    high_water: int = NO_TIME
+    control: str | None = None
+    cut: Cut | None = None
+
+
+@dataclass
+class ReaderState:
+    """Where a reader is: all that decides what it gives from here on.
+
+    next        the offset to go on from
+    sent        how many packets each shard got
+    high_water  the greatest event time so far, NO_TIME = none
+    settled     what the last heartbeat said
+    ended       the end has been said
+    is_idle     the last word was that it is idle
+    asked       the id of the last export that was asked for
+    place       see `Fetched`
+    """
+
+    next: int
+    sent: list[int]
+    high_water: int = NO_TIME
+    settled: int = NO_TIME
+    ended: bool = False
+    is_idle: bool = False
+    asked: str = ""
+    place: str = ""
+    version: int = field(default=_VERSION)
+
+    def to_bytes(self) -> bytes:
+        """Return a checkpoint."""
+        return json.dumps(asdict(self), separators=(",", ":")).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> ReaderState:
+        """Return the state of a checkpoint. Raises CorruptBytesError, or FutureVersionError."""
+        what = "the position of a reader"
+        with reading(what):
+            content = read_object(data, what)
+            if whole(content["version"], 1) > _VERSION:
+                raise FutureVersionError(
+                    f"{what} is of version {content['version']}, and this rocsteady reads versions up to "
+                    f"{_VERSION}; upgrade it"
+                )
+            state = replace(cls(**content), version=_VERSION)
+            for number in (state.next, *state.sent):
+                whole(number, 0)
+            for moment in (state.high_water, state.settled):
+                whole(moment)
+            for text in (state.asked, state.place):
+                text_of(text)
+            if not state.sent or not isinstance(state.sent, list):
+                raise ValueError("it counts packets of no shard")
+            return state
+
+
+class Step(NamedTuple):
+    """What a reader gave at once.
+
+    packets  (shard key, packed batch, `Heartbeat` or `EndOfPartition`)
+    letters  the records that are none, or late
+    records  how many there were
+    bytes_read  of messages
+    times    the least and the greatest event time of the sound ones; None = none have one
+    at_end   nothing more was there
+    """
+
+    packets: list[tuple[str, bytes]]
+    letters: DeadLetters
+    records: int = 0
+    bytes_read: int = 0
+    times: tuple[int, int] | None = None
+    at_end: bool = False
+
+
+class StreamReader:
+    """Reads a partition from its start, or from a state, in steps.
+
+    Raises OtherConfigurationError for a state of another number of shards.
+    """
+
+    def __init__(self, source: StreamInput, shards: int, state: bytes | None = None) -> None:
+        self.source = source
+        found = ReaderState(source.start, [0] * shards, source.high_water, place=source.place)
+        if state is not None:
+            found = ReaderState.from_bytes(state)
+        if len(found.sent) != int(shards):  # a number, whichever of them belong to one model
+            raise OtherConfigurationError(
+                f"the position of {source.partition.name} is that of a job of {len(found.sent)} shards, and "
+                f"this one has {int(shards)}; start it with as many, --shards and --own-shard together"
+            )
+        self._state = found
+        self._packets = Packets(source.partition.name, source.number, source.partitions, shards, found.sent)
+        self._timing = replace(source.timing, high_water=found.high_water)
+        numbers = source.fields.number_columns
+        self._columns = source.fields.columns_of(source.role)
+        self._text_columns = [column for column in self._columns if column not in numbers]
+        self._heard = time.monotonic()
+        self._control = None if source.control is None else ControlFile(source.control)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has read all, and said so."""
+        return self._state.ended
+
+    @property
+    def offset(self) -> int:
+        """The offset of the next message."""
+        return self._state.next
+
+    @property
+    def settled(self) -> int:
+        """The time that no later record is earlier than, as far as it has been told."""
+        return self._state.settled
+
+    def lag(self) -> int | None:
+        """Return how many messages, about, are still to be read; None = not known."""
+        end = self.source.partition.end() if self.source.end is None else self.source.end
+        return None if end < 0 else max(end - self._state.next, 0)
+
+    def state(self) -> bytes:
+        """Return a checkpoint, from which another reader goes on."""
+        return replace(self._state, sent=self._packets.sent).to_bytes()
+
+    def step(self, limit: int = BATCH_MESSAGES, wait: float = 0.0) -> Step:
+        """Read up to `limit` messages; wait up to `wait` seconds for the first of them.
+
+        Raises RocsteadyError where the partition cannot be read.
+        """
+        state, end = self._state, self.source.end
+        if state.ended:
+            return Step([], NO_LETTERS, at_end=True)
+        if end is not None and state.next >= end:
+            return Step(self._ends(), NO_LETTERS, at_end=True)
+        first: list[tuple[str, bytes]] = []
+        if state.settled == NO_TIME and state.high_water != NO_TIME:  # as an export says
+            first = self._settle()
+        fetched = self.source.partition.fetch(state.next, limit, wait, state.place)
+        if end is not None and fetched.next > end:
+            fetched = _up_to(fetched, end)
+        step = self._read(fetched)
+        step.packets[:0] = first
+        state.next, state.place = fetched.next, fetched.place
+        step.packets.extend(self._asked_for())
+        if fetched.ended or (end is not None and state.next >= end):
+            step.packets.extend(self._ends())
+        return step._replace(at_end=fetched.at_end or state.ended)
+
+    def finish(self, cut: Cut | None = None) -> Step:
+        """End here, whatever is still to come; or be cut off here."""
+        packets: list[tuple[str, bytes]] = []
+        if not self._state.ended:
+            packets = self._ends() if cut is None else self._markers(cut)
+        return Step(packets, NO_LETTERS, at_end=True)
+
+    def _read(self, fetched: Fetched) -> Step:
+        if not fetched.offsets and not fetched.deleted:
+            return Step(self._silence(fetched), NO_LETTERS)
+        source, name = self.source, self.source.partition.name
+        chunk = message_chunk(fetched, name, self._text_columns, self._columns)
+        self._timing = timing = replace(self._timing, now=time.time_ns() // 1_000)
+        batch, late = validate_as(
+            source.role, chunk, source.fields, name, source.number, timing, source.located
+        )
+        if timing.ahead is None:
+            tell_ahead(name, chunk, batch, source.fields, timing.high_water, timing.lateness, timing.now)
+        self._timing = timing.after(batch)
+        self._heard = time.monotonic()
+        packets = [*self._packets.split(batch), *self._settle()]
+        dead = DeadLetters.concat([chunk.dead, late])
+        return Step(packets, dead, chunk.records, chunk.bytes_read, time_span(batch))
+
+    def _settle(self) -> list[tuple[str, bytes]]:
+        """Tell how far it is settled, where that is news."""
+        state, lateness = self._state, self._timing.lateness
+        state.high_water = self._timing.high_water
+        if lateness is None or state.high_water == NO_TIME:
+            return []
+        settled = state.high_water - lateness
+        if settled <= state.settled and not state.is_idle:
+            return []
+        state.settled, state.is_idle = max(settled, state.settled), False
+        return [*self._packets.heartbeats(state.settled, state.high_water)]
+
+    def _silence(self, fetched: Fetched) -> list[tuple[str, bytes]]:
+        """Tell that it is idle, once, where it has been silent for so long."""
+        state, idle = self._state, self.source.idle
+        if idle is None or state.is_idle or not fetched.at_end or time.monotonic() - self._heard < idle:
+            return []
+        state.is_idle = True
+        return [*self._packets.heartbeats(IDLE, state.high_water)]
+
+    def _asked_for(self) -> list[tuple[str, bytes]]:
+        """Tell every shard that its state is wanted as it is here, where somebody asks for it."""
+        state = self._state
+        request = None if self._control is None else self._control.request(state.asked)
+        if request is None:
+            return []
+        state.asked = request.id
+        return self._markers(Cut(request.id, request.folder, stops=False))
+
+    def _markers(self, cut: Cut) -> list[tuple[str, bytes]]:
+        state = self._state
+        position = {"offset": state.next, "place": state.place, "high_water": state.high_water}
+        if origin := self.source.partition.origin:
+            position["origin"] = origin
+        return [*self._packets.markers(cut, position, state.settled, state.high_water)]
+
+    def _ends(self) -> list[tuple[str, bytes]]:
+        self._state.ended = True
+        if self.source.cut is not None:
+            return self._markers(self.source.cut)
+        return [*self._packets.ends(self._state.high_water)]
+
+
+def _up_to(fetched: Fetched, end: int) -> Fetched:
+    kept = sum(offset < end for offset in fetched.offsets)
+    deleted = fetched.deleted and fetched.deleted - (fetched.next - end)
+    return fetched._replace(
+        offsets=fetched.offsets[:kept], values=fetched.values[:kept], next=end, deleted=deleted
+    )

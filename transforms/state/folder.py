@@ -1,0 +1,366 @@
+"""An export of state as a folder: files of shards, and a manifest that says what is where.
+
+Every shard is first written as a file of its own, by whichever worker has it. Whoever writes the last shard
+packs the small ones together and writes the manifest: 64 shards of three models become one file.
+
+Invariant
+    A file under its name is whole, and the manifest is written when all files are there: a folder without
+    `manifest.json` is no export. Files carry the id of their export in their names, so that those of one that
+    failed are never taken for another's.
+
+A folder may be on any file system that Beam knows, such as gs://bucket/exports/monday.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from apache_beam.io.filesystems import FileSystems
+
+from ...core.encoding.json import MOST_BYTES, read_json, read_object, reading, text_of, whole
+from ...core.errors import FutureVersionError, InputError, RocsteadyError, WireError
+from ...core.settings.shards import Shards
+from ...core.state.export import ShardState
+from ...core.version import __version__
+from ..files.formats import has_scheme
+from ..files.stored import joined, read_in
+from ..sinks.table import replaced
+
+MANIFEST = "manifest.json"
+FORMAT = 2
+"""Of a manifest. In format 1 every shard is a whole file, and no place in a file is given."""
+
+SMALL = 4 << 20
+"""Bytes of a shard below which it is packed together with others."""
+
+PACKED = 64 << 20
+"""Bytes of a file of packed shards, at the most: they are in memory while it is written."""
+
+EVALUATORS, JOIN = "evaluators", "join"
+"""Steps. An export has the first, and of a job with labels that come later both."""
+
+_ENDING = ".state"
+_REMEDY = "name a folder that --export-state or rocsteady state export wrote"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What an export holds of one step.
+
+    name      "join" or "evaluators"
+    shards    how many files
+    settings  in words, by name
+    """
+
+    name: str
+    shards: int
+    settings: dict[str, Any]
+
+    def spread(self) -> Shards:
+        """Return its shards, and which of them belong to one model each."""
+        own = self.settings.get("own_shards", []) if self.name == EVALUATORS else []
+        return Shards(self.shards - len(own), own)
+
+
+class Place(NamedTuple):
+    """Where a shard is: so many bytes of a file from a place on, and their checksum (crc32)."""
+
+    name: str
+    at: int
+    bytes: int
+    crc32: int
+
+
+@dataclass(frozen=True)
+class Export:
+    """An export that is whole, as its manifest says.
+
+    id, rocsteady, time  of the export; which version wrote it, and when (RFC 3339)
+    positions            of the readers, by partition: (source, position in words of its own)
+    files                where the shards are, by step and number
+    """
+
+    folder: str
+    id: str
+    rocsteady: str
+    time: str
+    steps: tuple[Step, ...]
+    positions: dict[int, tuple[str, Any]]
+    files: dict[tuple[str, int], Place]
+
+    def step(self, name: str) -> Step | None:
+        """Return the step of a name, if there is one."""
+        return next((step for step in self.steps if step.name == name), None)
+
+    def path(self, step: str, shard: int) -> str:
+        """Return the file that a shard is in."""
+        return joined(self.folder, self.files[step, shard].name)
+
+    def read(self, step: str, shard: int) -> ShardState:
+        """Return the state of a shard. Raises InputError where it is not what the manifest says."""
+        name, at, size, crc = self.files[step, shard]
+        path = joined(self.folder, name)
+        data = read_in(self.folder, name, at, size)
+        if zlib.crc32(data) != crc:
+            raise InputError(f"{path} fails its checksum: the export was damaged; export again, or copy it")
+        try:
+            state = ShardState.unpack(data)
+        except WireError as damage:
+            raise InputError(f"{path}: {damage}") from None
+        if (state.id, state.step, state.shard) != (self.id, step, shard):
+            raise InputError(
+                f"{path} holds shard {state.shard} of {state.step} of the export {state.id!r}, and the "
+                f"manifest says shard {shard} of {step} of {self.id!r}; export again"
+            )
+        return state
+
+    def states(self, step: str) -> Iterator[ShardState]:
+        """Yield the states of all shards of a step, in order."""
+        found = self.step(step)
+        for shard in range(0 if found is None else found.shards):
+            yield self.read(step, shard)
+
+
+def new_id() -> str:
+    """Return an id that is greater than those of before: the time, and some chance."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{secrets.token_hex(4)}"
+
+
+def check_new_folder(option: str, folder: str) -> None:
+    """Raise InputError where an export cannot be written to a folder: it must be empty, or not there."""
+    if has_scheme(folder):
+        try:
+            found = FileSystems.match([joined(folder, "*")])[0].metadata_list
+        except Exception as error:
+            raise InputError(f"{option} {folder} cannot be listed: {error}") from None
+        if found:
+            raise InputError(f"{option} {folder} is not empty; name a new folder")
+        return
+    path = Path(folder)
+    if path.is_dir():
+        if any(path.iterdir()):
+            what = "holds an export already" if (path / MANIFEST).exists() else "is not empty"
+            raise InputError(f"{option} {folder} {what}; name a new folder")
+    elif path.exists():
+        raise InputError(f"{option} {folder} is a file; name a new folder")
+    elif not path.parent.is_dir():
+        raise InputError(f"{option} {folder}: the folder {path.parent} does not exist; create it")
+
+
+def write_state(data: bytes, folder: str, steps: Sequence[Step]) -> None:
+    """Write the packed state of one shard; whoever writes the last one writes the manifest too.
+
+    Behind the manifest nothing changes any more. A job that failed in between gives states again, which may
+    be of another cut: there is a manifest when all are of one.
+    Without a folder nothing is written: nobody wants the state any more.
+    """
+    if not folder:
+        return
+    state = ShardState.unpack(data)
+    try:
+        _make(folder)
+        if is_whole(folder):
+            return
+        with replaced(joined(folder, _name(state.step, state.shard, state.shards, state.id))) as file:
+            file.write(data)
+        here = set(_names(folder))
+        wanted = [
+            _name(step.name, shard, step.shards, state.id) for step in steps for shard in range(step.shards)
+        ]
+        if here.issuperset(wanted):
+            _finish(folder, state.id, steps)
+    except OSError as error:
+        raise RocsteadyError(
+            f"the export {folder} cannot be written: {error.strerror or error}; name another folder"
+        ) from None
+
+
+def _finish(folder: str, name: str, steps: Sequence[Step]) -> None:
+    """Pack small shards together, and write the manifest; not where the states are not of one cut.
+
+    Two writers may be here at once, each of which found the last shard. Every packed file has a name of its
+    own, so that a manifest, whoever wrote it last, speaks of files that nobody changes.
+    """
+    packs = _Packs(folder, name)
+    positions: dict[int, tuple[str, str]] = {}
+    cuts: set[str] = set()
+    said = []
+    try:
+        for step in steps:
+            files = []
+            for shard in range(step.shards):
+                data = read_in(folder, file := _name(step.name, shard, step.shards, name))
+                state = ShardState.unpack(data)
+                cuts.add(state.cut)
+                if step is steps[0] and shard == 0:
+                    positions = state.positions
+                is_small = len(data) < SMALL
+                place = packs.add(file, data) if is_small else Place(file, 0, len(data), zlib.crc32(data))
+                files.append(place._asdict())
+            said.append({"name": step.name, "shards": step.shards, "settings": step.settings, "files": files})
+    except InputError:  # another writer has packed the shards
+        packs.remove()
+        if is_whole(folder):
+            return
+        raise
+    if len(cuts) > 1 or is_whole(folder):
+        packs.remove()
+        return
+    packs.close()
+    manifest = {
+        "format": FORMAT,
+        "rocsteady": __version__,
+        "id": name,
+        "time": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}Z",
+        "positions": [
+            {"partition": number, "source": source, "position": read_json(position, "a position")}
+            for number, (source, position) in sorted(positions.items())
+        ],
+        "steps": said,
+    }
+    with replaced(joined(folder, MANIFEST)) as written:
+        written.write(json.dumps(manifest, indent=1).encode())
+    _remove(folder, packs.packed)
+
+
+class _Packs:
+    """Shards written one after another into files of at most `PACKED` bytes.
+
+    packed  names of the shards' own files, which are not needed once the manifest is written
+    """
+
+    def __init__(self, folder: str, name: str) -> None:
+        self.packed: list[str] = []
+        self._folder, self._base = folder, f"shards-{name}-{secrets.token_hex(4)}"
+        self._written: list[str] = []
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    @property
+    def _name(self) -> str:
+        return f"{self._base}-{len(self._written):03d}{_ENDING}"
+
+    def add(self, file: str, data: bytes) -> Place:
+        """Take a shard; return where it will be."""
+        if self._size + len(data) > PACKED:
+            self.close()
+        place = Place(self._name, self._size, len(data), zlib.crc32(data))
+        self._parts.append(data)
+        self._size += len(data)
+        self.packed.append(file)
+        return place
+
+    def close(self) -> None:
+        """Write what was taken."""
+        if self._parts:
+            with replaced(joined(self._folder, self._name)) as file:
+                file.writelines(self._parts)
+            self._written.append(self._name)
+            self._parts, self._size = [], 0
+
+    def remove(self) -> None:
+        """Take back what was written."""
+        _remove(self._folder, self._written)
+
+
+def _remove(folder: str, names: Sequence[str]) -> None:
+    """Remove files, also where another writer removes them at the same time."""
+    paths = [joined(folder, name) for name in names]
+    if has_scheme(folder):
+        for path in paths:
+            with suppress(Exception):
+                FileSystems.delete([path])
+    else:
+        for path in paths:
+            with suppress(OSError):
+                Path(path).unlink()
+
+
+def is_whole(folder: str) -> bool:
+    """Whether a folder holds an export: its manifest is there."""
+    path = joined(folder, MANIFEST)
+    return bool(FileSystems.exists(path)) if has_scheme(folder) else Path(path).exists()
+
+
+def count_states(folder: str) -> int:
+    """Return how many shards of an export that is not whole are written; 0 where the folder is not there."""
+    with suppress(Exception):  # each file system has its own errors
+        return sum(name.endswith(_ENDING) for name in _names(folder))
+    return 0
+
+
+def read_export(folder: str) -> Export:
+    """Read the manifest of an export. Raises InputError, which says what is there, for anything else."""
+    path = joined(folder, MANIFEST)
+    if not has_scheme(folder):
+        place = Path(folder)
+        if not place.is_dir():
+            what = "is a file, and an export a folder" if place.exists() else "does not exist"
+            raise InputError(f"{folder} {what}; {_REMEDY}")
+        if not (place / MANIFEST).exists():
+            states = sum(file.suffix == _ENDING for file in place.iterdir())
+            why = f"it holds {states} states, so the export did not end" if states else "it is another folder"
+            raise InputError(f"{folder} has no {MANIFEST}, and so is no export: {why}; {_REMEDY}")
+    data = read_in(folder, MANIFEST, most=MOST_BYTES)
+    try:
+        return _export_of(folder, read_object(data, path), path)
+    except FutureVersionError as newer:
+        raise InputError(str(newer)) from None
+    except WireError as damage:
+        raise InputError(f"{damage}: the manifest is damaged; export again, or copy it again") from None
+
+
+def _export_of(folder: str, content: dict[str, Any], path: str) -> Export:
+    """Return what a manifest says. Raises a `WireError` for what no rocsteady writes."""
+    with reading(path):
+        found = whole(content["format"], 1)
+        if found > FORMAT:
+            raise FutureVersionError(
+                f"{path} is of format {found}: this rocsteady, {__version__}, reads up to {FORMAT}; "
+                "upgrade it"
+            )
+        steps: list[Step] = []
+        files: dict[tuple[str, int], Place] = {}
+        for said in content["steps"]:
+            step = Step(text_of(said["name"]), whole(said["shards"], 1), dict(said["settings"]))
+            if len(said["files"]) != step.shards or step.name in {each.name for each in steps}:
+                raise ValueError(f"{len(said['files'])} files of {step.shards} shards of the {step.name}")
+            step.spread()  # an error where its settings are none
+            steps.append(step)
+            for shard, file in enumerate(said["files"]):
+                at = whole(file["at"], 0) if found > 1 else 0
+                files[step.name, shard] = Place(
+                    text_of(file["name"]), at, whole(file["bytes"], 0), whole(file["crc32"], 0)
+                )
+        if {EVALUATORS} != {step.name for step in steps} - {JOIN}:
+            raise ValueError(f"its steps are {[step.name for step in steps]}")
+        positions = {
+            whole(each["partition"], 0): (text_of(each["source"]), each["position"])
+            for each in content["positions"]
+        }
+        name, version, time = (text_of(content[name]) for name in ("id", "rocsteady", "time"))
+        return Export(folder, name, version, time, tuple(steps), positions, files)
+
+
+def _name(step: str, shard: int, shards: int, name: str) -> str:
+    return f"{step}-{shard:03d}-of-{shards:03d}-{name}{_ENDING}"
+
+
+def _make(folder: str) -> None:
+    if not has_scheme(folder):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+
+
+def _names(folder: str) -> list[str]:
+    if not has_scheme(folder):
+        return [file.name for file in Path(folder).iterdir()]
+    found = FileSystems.match([joined(folder, "*")])[0].metadata_list
+    return [each.path.rpartition("/")[2] for each in found]

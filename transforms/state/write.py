@@ -1,0 +1,87 @@
+"""The states that shards give, as files of an export; and back, as the states with which shards begin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apache_beam as beam
+
+from ...core.events.records import StateImport
+from ...core.ids.sharding import number_of, shard_key
+from ...core.join.join import JoinSettings
+from ...core.settings.settings import TableSettings
+from ...core.state.export import ShardState
+from ...core.state.take_up import join_taken_up, taken_up
+from .folder import EVALUATORS, JOIN, Export, Step, write_state
+
+
+class _WriteState(beam.DoFn):
+    def __init__(self, steps: Sequence[Step], folder: str | None) -> None:
+        self._steps = tuple(steps)
+        self._folder = folder
+
+    def process(self, state: bytes) -> None:
+        """Write one state, and with the last one the manifest."""
+        write_state(state, self._folder or ShardState.unpack(state).folder, self._steps)
+
+
+class WriteStates(beam.PTransform[beam.PCollection[bytes], None]):
+    """Writes packed `ShardState`s to the folder that their export names, and the manifest behind the last.
+
+    steps   of the job that an export holds
+    folder  where they go instead, if anywhere
+    """
+
+    def __init__(self, steps: Sequence[Step], folder: str | None = None) -> None:
+        super().__init__()
+        self._steps = steps
+        self._folder = folder
+
+    def expand(self, states: beam.PCollection[bytes]) -> None:
+        """Write; there is no output."""
+        _ = states | beam.ParDo(_WriteState(self._steps, self._folder)).with_output_types(bytes)
+
+
+class ReadStates(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[tuple[str, bytes]]]):
+    """Tells every shard of a step that its state is there: (shard key, `StateImport` with no snapshot).
+
+    The worker that hosts the shard reads the state, by `brought_state`: it does not travel.
+    """
+
+    def __init__(self, export: Export, step: str) -> None:
+        super().__init__()
+        self._id = export.id
+        found = export.step(step)
+        self._shards = 0 if found is None else found.shards
+
+    def expand(self, begin: beam.pvalue.PBegin) -> beam.PCollection[tuple[str, bytes]]:
+        """Apply to the beginning of a pipeline."""
+        states: beam.PCollection[tuple[str, bytes]] = (
+            begin
+            | "Shards" >> beam.Create(range(self._shards)).with_output_types(int)
+            | "Spread states" >> beam.Reshuffle()
+            | "Read state" >> beam.Map(_is_there, self._id).with_output_types(tuple[str, bytes])
+        )
+        return states
+
+
+def _is_there(shard: int, name: str) -> tuple[str, bytes]:
+    return shard_key(shard), StateImport(name, b"").pack()
+
+
+def brought_state(export: Export, settings: TableSettings | JoinSettings, key: str) -> bytes:
+    """Return the packed `StateImport` of a shard, of an export with as many shards as `settings` say.
+
+    Raises InputError for a file that is not as the manifest says, OtherConfigurationError for other settings.
+    """
+    snapshot = export.read(step_of(settings), number_of(key)).snapshot
+    if isinstance(settings, JoinSettings):
+        snapshot = join_taken_up(snapshot, settings)
+    else:
+        snapshot = taken_up(snapshot, settings)
+    return StateImport(export.id, snapshot).pack()
+
+
+def step_of(settings: TableSettings | JoinSettings) -> str:
+    """Return the name of a step in an export."""
+    return JOIN if isinstance(settings, JoinSettings) else EVALUATORS

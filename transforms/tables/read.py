@@ -1,0 +1,220 @@
+"""Rows, curves, comparisons and the like read from files that were written here, whatever their format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet
+
+from ...core.encoding.json import read_json
+from ...core.errors import InputError
+from ...core.rows.arrow import ROW_SCHEMA
+from ...core.settings.settings import config_of
+from ..events.dead_letters import DEAD_LETTER_SCHEMA
+from ..files.formats import DAMAGE, SourceFile, arrow_buffer, csv_header, unpacked
+from ..files.lines import MOST_LINE_BYTES, line_blocks
+from ..sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
+from ..sinks.curves import CURVE_SCHEMA
+from ..sinks.sorted import CONFIDENCE_KEY, SETTINGS_KEY
+from ..sources.files.json_lines import json_columns
+from ..sources.files.listing import list_sources
+
+_BLOCK_BYTES = 1 << 20
+_MOST_LINE_BYTES = 8 * MOST_LINE_BYTES
+"""A dead letter holds a record as text, in which a control character takes 7 bytes."""
+
+NEEDED = {
+    "rows": ("model", "slice", "seq", "window_events"),
+    "curves": ("model", "slice", "seq", "point", "threshold", "tp", "fp", "on_hull"),
+    "dead letters": ("kind", "reason"),
+    "comparisons": ("checkpoint", "seq", "measure", "learner_a", "learner_b", "test", "folds", "better"),
+    "means": ("checkpoint", "seq", "model", "measure", "folds", "mean"),
+}
+"""Without these columns a file is none of ours. Any other may be missing: it is null."""
+
+_COUNTED = {
+    "rows": ("seq", "window_events"),
+    "curves": ("seq", "point", "tp", "fp"),
+    "dead letters": (),
+    "comparisons": ("checkpoint", "seq", "folds"),
+    "means": ("checkpoint", "seq", "folds"),
+}
+"""Whole numbers and masses: no file of ours has a null or an infinity there."""
+
+_SCHEMAS = {
+    "rows": ROW_SCHEMA,
+    "curves": CURVE_SCHEMA,
+    "dead letters": DEAD_LETTER_SCHEMA,
+    "comparisons": COMPARISON_SCHEMA,
+    "means": MEAN_SCHEMA,
+}
+_HOW = {
+    "rows": "rocsteady evaluate --output",
+    "curves": "rocsteady evaluate --curves",
+    "dead letters": "rocsteady evaluate --dead-letters",
+    "comparisons": "rocsteady compare --output",
+    "means": "rocsteady prequential --output",
+}
+
+
+def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
+    """Read files or globs of "rows", or another of `NEEDED`, into one table, and what is odd about them.
+
+    Of no files the table is empty.
+    Raises InputError, which names the file, where one is missing, damaged, or holds something else.
+    """
+    notes: list[str] = []
+    tables = [read_table(source, what, notes) for source in (list_sources(paths) if paths else ())]
+    tables = tables or [_SCHEMAS[what].empty_table()]
+    return pa.concat_tables(tables), list(dict.fromkeys(notes))
+
+
+def rows_confidence(paths: Sequence[str]) -> set[float]:
+    """Return the levels of the intervals in files of rows, as far as these say: those of Parquet do."""
+    return {float(metadata[CONFIDENCE_KEY]) for metadata in _metadata(paths) if CONFIDENCE_KEY in metadata}
+
+
+def rows_settings(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return by `config` the settings of files of rows, in the files' order, as far as these say: Parquet."""
+    found = {}
+    for metadata in _metadata(paths):
+        text = metadata.get(SETTINGS_KEY, b"").decode("utf-8", "replace")
+        try:
+            settings = read_json(text, "the settings of rows")
+        except ValueError:
+            continue
+        if isinstance(settings, dict):
+            found[config_of(text)] = settings
+    return found
+
+
+def _metadata(paths: Sequence[str]) -> Iterator[Mapping[bytes, bytes]]:
+    return (file_metadata(source) for path in paths for source in list_sources([path]))
+
+
+def file_metadata(source: SourceFile) -> Mapping[bytes, bytes]:
+    """Return what a file says besides its rows, of how they were made; only Parquet says something."""
+    if source.format != "parquet":
+        return {}
+    with source.open() as raw:
+        metadata: Mapping[bytes, bytes] = pa.parquet.read_schema(raw).metadata or {}
+    return metadata
+
+
+def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
+    """Read a file as `read` does; what is odd about it is added to `notes`."""
+    schema = _SCHEMAS[what]
+    try:
+        names = _names(source)
+    except (pa.ArrowInvalid, *DAMAGE) as error:
+        raise InputError(f"{source.name} cannot be read: {first_line(error)}") from None
+    if names is None:
+        return schema.empty_table()
+    missing = [name for name in NEEDED[what] if name not in names]
+    if what == "rows" and not missing and "point" in names:
+        raise InputError(f"{source.name} holds curves, not rows; give it with --curves")
+    if missing:
+        shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+        raise InputError(
+            f"{source.name} holds no {what} of rocsteady: it has no column {missing[0]!r} (it has {shown}); "
+            f"give a file that {_HOW[what]} wrote"
+        )
+    known = [column for column in schema if column.name in names]
+    try:
+        schema_of_file = pa.schema(known)
+        tables = [_checked(table, source, what) for table in _tables(source, schema_of_file)]
+        table = pa.concat_tables(tables or [schema_of_file.empty_table()])
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, *DAMAGE) as error:
+        raise InputError(
+            f"{source.name} cannot be read as {what}: {first_line(error)}; give a file that {_HOW[what]} "
+            "wrote"
+        ) from None
+    if what == "rows" and len(known) < len(schema):
+        absent = [name for name in schema.names if name not in names]
+        notes.append(f"{source.name} was written by another version: it has no {', '.join(absent)}.")
+    if what == "rows" and (unknown := [name for name in names if name not in schema.names]):
+        notes.append(f"{source.name} has columns that this version does not show: {', '.join(unknown)}.")
+    columns = [
+        table.column(column.name) if column.name in names else pa.nulls(table.num_rows, column.type)
+        for column in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=pa.schema([column.with_nullable(True) for column in schema]))
+
+
+def _names(source: SourceFile) -> list[str] | None:
+    if source.format == "parquet":
+        with source.open() as file:
+            names: list[str] = pa.parquet.ParquetFile(file).schema_arrow.names
+            return names
+    return json_columns(source, _MOST_LINE_BYTES) if source.format == "jsonl" else csv_header(source)
+
+
+def _checked(table: pa.Table, source: SourceFile, what: str) -> pa.Table:
+    """Return a table, or a part of one; raise InputError where a number that every row has is missing."""
+    for name in _COUNTED[what]:
+        if bad := table.num_rows - int(pc.sum(pc.is_finite(table.column(name))).as_py() or 0):
+            raise InputError(
+                f"{source.name} is damaged: {bad:,} of its {what} have no number in the column {name!r}; "
+                f"give a file that {_HOW[what]} wrote"
+            )
+    return table
+
+
+def _tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
+    """Read the columns of a schema, as its types, some rows at a time.
+
+    A gzip file of a few MB may hold GB of rows without a number: it is refused at the first block.
+    """
+    nullable = pa.schema([column.with_nullable(True) for column in schema])
+    if source.format == "jsonl":
+        yield from _json_tables(source, nullable)
+        return
+    with source.open() as raw:
+        file = pa.BufferReader(arrow_buffer(raw.read()))
+    if source.format == "parquet":
+        yield pa.parquet.read_table(file, columns=schema.names).select(schema.names).cast(nullable)
+        return
+    stream = pa.CompressedInputStream(file, "gzip") if source.gzipped else file
+    convert = pa.csv.ConvertOptions(
+        column_types=nullable,
+        include_columns=schema.names,
+        null_values=[""],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    parse = pa.csv.ParseOptions(delimiter="\t" if source.format == "tsv" else ",", newlines_in_values=True)
+    for batch in pa.csv.open_csv(stream, parse_options=parse, convert_options=convert):
+        yield pa.Table.from_batches([batch])
+
+
+def _json_tables(source: SourceFile, schema: pa.Schema) -> Iterator[pa.Table]:
+    with unpacked(source) as (stream, _):
+        for long, block in line_blocks(stream, _BLOCK_BYTES, _MOST_LINE_BYTES):
+            if long is not None:
+                raise pa.ArrowInvalid(f"{long}, is longer than {_MOST_LINE_BYTES:,}")
+            if not block.isspace():
+                yield parse_lines(block, schema)
+
+
+def parse_lines(lines: bytes, schema: pa.Schema) -> pa.Table:
+    """Read JSON lines that `json_lines` made, as the columns of a schema. Raises pa.ArrowInvalid.
+
+    The infinity of JSON, 1e999, becomes what arrow's parser takes, which refuses to overflow. A value stands
+    behind the quote that ends a key; within a text that quote has a backslash before it.
+    """
+    parse = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    finite = re.sub(rb'(?<!\\)": (-?)1e999\b', rb'": \g<1>Infinity', lines)
+    lines_read = pa.BufferReader(arrow_buffer(finite))
+    how = pa.json.ReadOptions(block_size=len(finite) + 1)
+    return pa.json.read_json(lines_read, how, parse).select(schema.names)
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an error says, without what follows in other lines."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,233 @@
+"""Rows of a job that may have been restarted: read from where a sink wrote them, each once.
+
+A runner that repeats a bundle repeats its rows, behind others or in another file, with the same identity
+(model, slice, pane, row) and the same values. The first of them counts. Two that differ under one identity
+come of two jobs that wrote to one place, and are an error.
+
+Memory: two numbers for every run of consecutive ordinals that was seen of a (model, slice, pane), which is
+one run while rows come in order; and, to compare repeats, a hash of each of the last REMEMBERED rows. One
+that comes again later than that is left out unseen.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from apache_beam.io.filesystems import FileSystems
+
+from ...core.errors import ConfigError, InputError
+from ...core.rows.arrow import ROW_SCHEMA
+from ...core.rows.records import MeasureRow
+from ..files.formats import FORMATS, SourceFile, has_scheme
+from ..kafka.topic import KafkaTopic, is_kafka
+from ..sinks.parts import is_folder
+from ..sinks.sorted import CONFIDENCE_KEY, SETTINGS_KEY
+from ..sources.files.listing import list_sources
+from .kafka_rows import read_kafka_rows
+from .read import file_metadata, first_line, read_table
+
+REMEMBERED = 100_000
+"""Rows whose hashes are kept: some 30 MB."""
+
+_FOLLOW_SECONDS = 1.0
+_IDENTITY = ("model", "slice", "pane_start", "pane_end", "row")
+_PLACES = tuple(MeasureRow._fields.index(name) for name in _IDENTITY)
+
+
+class RowBatch(NamedTuple):
+    """Rows as they were read, with the columns of ROW_SCHEMA, and where each of them stands.
+
+    metadata  what a file says of how they were made (CONFIDENCE_KEY, SETTINGS_KEY)
+    """
+
+    table: pa.Table
+    source: str
+    positions: Sequence[str]
+    metadata: Mapping[bytes, bytes]
+
+
+class RowsOnce:
+    """Tells rows that are new from those that came before. `repeats` counts the latter."""
+
+    def __init__(self, remembered: int | None = REMEMBERED) -> None:
+        self._remembered = remembered
+        self._runs: dict[tuple[Any, ...], list[int]] = {}
+        self._hashes: dict[tuple[Any, ...], tuple[int, str, str]] = {}
+        self.repeats = 0
+
+    def is_new(self, values: tuple[Any, ...], source: str, position: str) -> bool:
+        """Note a row, given in the order of MeasureRow's fields; O(log runs).
+
+        Raises InputError where one of the same identity came before and differs.
+        """
+        identity = tuple(values[place] for place in _PLACES)
+        *series, row = identity
+        if self._add(self._runs.setdefault(tuple(series), []), row):
+            self._hashes[identity] = hash(values), source, position
+            if self._remembered is not None and len(self._hashes) > self._remembered:
+                del self._hashes[next(iter(self._hashes))]
+            return True
+        self.repeats += 1
+        known = self._hashes.get(identity)
+        if known is not None and known[0] != hash(values):
+            raise InputError(
+                f"two rows of one identity differ, model {identity[0]!r}, slice {identity[1]!r}, row {row}: "
+                f"{known[2]} of {known[1]} and {position} of {source}; two jobs wrote to one place, or one "
+                "was started anew without its state: read them apart"
+            )
+        return False
+
+    @staticmethod
+    def _add(runs: list[int], row: int) -> bool:
+        """Note an ordinal in runs [first, past, first, past, ...], which rise; return whether it is new."""
+        if runs and runs[-1] == row:  # as they come
+            runs[-1] = row + 1
+            return True
+        place = bisect_right(runs, row)
+        if place % 2:
+            return False
+        joins_before = place > 0 and runs[place - 1] == row
+        joins_after = place < len(runs) and runs[place] == row + 1
+        if joins_before and joins_after:
+            del runs[place - 1 : place + 1]
+        elif joins_before:
+            runs[place - 1] = row + 1
+        elif joins_after:
+            runs[place] = row
+        else:
+            runs[place:place] = [row, row + 1]
+        return True
+
+
+def read_rows(
+    source: str | os.PathLike[str], *, options: Iterable[str] = (), follow: bool = False
+) -> Iterator[MeasureRow]:
+    """Yield every row once, in the order in which they were written; of repeats the first.
+
+    source   a folder of parts, a file or glob (.parquet .csv .jsonl), or kafka://host:port/topic
+    options  of librdkafka, for a topic: "key=value" or "@FILE"
+    follow   go on with what comes later, without an end; else a topic is read up to what it holds now
+
+    Raises InputError where a source cannot be read or holds no rows, and where two rows of one identity
+    differ. Memory: see the head of this module; a file is read at once.
+
+        for row in rs.read_rows("rows/"):
+            print(row.model, row.row, row.auc)
+    """
+    once = RowsOnce()
+    for batch in row_batches(os.fspath(source), options, follow):
+        for values, position in zip(row_values(batch.table), batch.positions, strict=True):
+            if once.is_new(values, batch.source, position):
+                yield MeasureRow._make(values)
+
+
+def row_values(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """Yield the values of each row in the order of MeasureRow's fields, times in microseconds."""
+    columns = []
+    for name in MeasureRow._fields:
+        column = table.column(name)
+        columns.append(
+            (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_pylist()
+        )
+    return zip(*columns, strict=True)
+
+
+def row_batches(source: str, options: Iterable[str] = (), follow: bool = False) -> Iterator[RowBatch]:
+    """Yield the rows of a source as they stand there, repeats among them."""
+    if is_kafka(source):
+        for table, positions in read_kafka_rows(KafkaTopic.parse(source, options), follow):
+            yield RowBatch(table, source, positions, {})
+        return
+    if not _is_folder(source):
+        if follow:
+            raise ConfigError(f"{source}: a file is not followed; give a folder of parts or a topic")
+        for file in list_sources(source):
+            yield _file_rows(file)
+        return
+    read: set[str] = set()
+    while True:
+        for path in parts_of(source):
+            if path not in read:
+                read.add(path)
+                yield _file_rows(list_sources(path)[0])
+        if not follow:
+            return
+        time.sleep(_FOLLOW_SECONDS)
+
+
+def _is_folder(source: str) -> bool:
+    return is_folder(source) or (not has_scheme(source) and Path(source).is_dir())
+
+
+def row_files(sources: Iterable[str]) -> list[SourceFile]:
+    """Return the files of sources, as they are now; a topic has none. Raises InputError."""
+    paths = [
+        path
+        for source in sources
+        if not is_kafka(source)
+        for path in (parts_of(source) if _is_folder(source) else [source])
+    ]
+    return [file for path in paths for file in list_sources(path)]
+
+
+def parts_of(folder: str) -> list[str]:
+    """Return the finished files of a folder in the order of their names. Raises InputError."""
+    if has_scheme(folder):
+        try:
+            found = FileSystems.match([f"{folder.rstrip('/')}/*"])[0].metadata_list
+        except Exception as error:
+            raise InputError(f"{folder} cannot be listed: {error}") from None
+        paths = [each.path for each in found]
+    else:
+        try:
+            paths = [str(path) for path in Path(folder).iterdir()]
+        except OSError as error:
+            raise InputError(f"{folder} cannot be listed: {error.strerror or error}") from None
+    return sorted(path for path in paths if _is_part(path.rpartition("/")[2]))
+
+
+def _is_part(name: str) -> bool:
+    return not name.startswith(".") and name.lower().removesuffix(".gz").endswith(tuple(FORMATS))
+
+
+def _file_rows(file: SourceFile) -> RowBatch:
+    table = read_table(file, "rows", [])
+    if table.num_rows and table.column("row").null_count:
+        raise InputError(f"{file.name} has rows without an ordinal ('row'), so none can be told from another")
+    told = {key: text for key, text in file_metadata(file).items() if key in (CONFIDENCE_KEY, SETTINGS_KEY)}
+    return RowBatch(table, file.name, [f"record {n}" for n in range(table.num_rows)], told)
+
+
+def distinct_rows(sources: Sequence[str], options: Iterable[str] = ()) -> tuple[pa.Table, int]:
+    """Return the rows of sources, each once, and how many repeats were left out; all are compared.
+
+    The table says how they were made where all the files say the same.
+    O(rows) memory: the table, and 300 bytes a row.
+    """
+    once = RowsOnce(remembered=None)
+    options = tuple(options)
+    tables, metadata = [], []
+    for source in sources:
+        for batch in row_batches(source, options):
+            new = [
+                once.is_new(values, batch.source, position)
+                for values, position in zip(row_values(batch.table), batch.positions, strict=True)
+            ]
+            tables.append(batch.table.filter(pa.array(new, pa.bool_())))
+            if batch.metadata not in metadata:
+                metadata.append(batch.metadata)
+    if not tables:
+        return ROW_SCHEMA.empty_table(), 0
+    table = pa.concat_tables(tables)
+    try:
+        return table.cast(ROW_SCHEMA.with_metadata(metadata[0] if len(metadata) == 1 else None)), once.repeats
+    except (pa.ArrowInvalid, ValueError) as error:
+        raise InputError(
+            f"{', '.join(sources)}: a row lacks what every row has ({first_line(error)})"
+        ) from None
