@@ -54,8 +54,10 @@ if TYPE_CHECKING:
     from .core.rows.records import MeasureRow, Measures
     from .core.rows.rows import Rows
     from .core.score_tree.tree import ScoreTree
-    from .core.settings.settings import BetaCost, EvaluatorSettings, SeverityCost, TableSettings, UniformCost
+    from .core.settings.costs import BetaCost, SeverityCost, UniformCost
+    from .core.settings.evaluator import EvaluatorSettings
     from .core.settings.shards import Shards
+    from .core.settings.table import TableSettings
     from .core.settings.windows import (
         Adaptive,
         AllEvents,
@@ -114,10 +116,10 @@ _HOMES = {
     "core.rows.records": ("MeasureRow", "Measures"),
     "core.rows.rows": ("Rows",),
     "core.score_tree.tree": ("ScoreTree",),
-    "core.settings.settings": (
-        "BetaCost", "EvaluatorSettings", "SeverityCost", "TableSettings", "UniformCost",
-    ),
+    "core.settings.costs": ("BetaCost", "SeverityCost", "UniformCost"),
+    "core.settings.evaluator": ("EvaluatorSettings",),
     "core.settings.shards": ("Shards",),
+    "core.settings.table": ("TableSettings",),
     "core.settings.windows": (
         "Adaptive", "AllEvents", "EveryEvents", "EverySeconds", "Fading", "LastDuration", "LastEvents",
     ),

@@ -144,7 +144,8 @@ class CountingFactory:
 
 def state(path: str, window: str, every: str, shards: str, output: str) -> Said:
     """What the job of `rocsteady evaluate` counts; the command prints only a part of it."""
-    from rocsteady.core.settings.settings import EvaluatorSettings, TableSettings
+    from rocsteady.core.settings.evaluator import EvaluatorSettings
+    from rocsteady.core.settings.table import TableSettings
     from rocsteady.core.settings.windows import parse_every, parse_window
     from rocsteady.core.shard.protocol import DEFAULT_CACHE_BYTES
     from rocsteady.pipelines.evaluate.job import Evaluation

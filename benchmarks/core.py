@@ -27,7 +27,7 @@ from rocsteady.core.evaluator.ranking import suits_tree
 from rocsteady.core.score_tree.rows import Ask
 from rocsteady.core.score_tree.tree import ScoreTree
 from rocsteady.core.score_tree.window import ScoreWindow, keeps_hull_for, warm_up
-from rocsteady.core.settings.settings import EvaluatorSettings
+from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
 
 CHUNK = 1000

@@ -29,7 +29,7 @@ from rocsteady.core.prequential.folds import Folds
 from rocsteady.core.prequential.instances import Task
 from rocsteady.core.prequential.learners import LearnerSpec
 from rocsteady.core.prequential.settings import PrequentialSettings
-from rocsteady.core.settings.settings import EvaluatorSettings
+from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
 
 from .papers.data import data_file

@@ -20,7 +20,8 @@ from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.unjoined import LabelBatch, PredictionBatch
 from rocsteady.core.join.join import JoinSettings, LabelJoin
 from rocsteady.core.rows.records import MeasureRow
-from rocsteady.core.settings.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.settings.evaluator import EvaluatorSettings
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
 from rocsteady.core.shard.order import TimeOrder
 from rocsteady.core.table.table import EvaluatorTable

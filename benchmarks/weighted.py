@@ -15,7 +15,8 @@ import numpy as np
 from rocsteady.core.evaluator.weighted_ranking import WeightedRanking
 from rocsteady.core.rows.columns import NUMBER_COLUMNS
 from rocsteady.core.score_tree.window import keeps_hull_for, warm_up
-from rocsteady.core.settings.settings import MEASURES, EvaluatorSettings
+from rocsteady.core.settings.evaluator import EvaluatorSettings
+from rocsteady.core.settings.measures import MEASURES
 
 from .core import (
     ALL,

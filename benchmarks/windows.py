@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from rocsteady.core.evaluator.evaluator import ModelEvaluator, warm_up
-from rocsteady.core.settings.settings import EvaluatorSettings
+from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.windows import (
     Adaptive,
     Emission,

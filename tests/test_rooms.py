@@ -28,7 +28,6 @@ TO_BE_SPLIT = {
     "core/river/metrics.py",
     "core/score_tree/bridge.py",
     "core/score_tree/tree.py",
-    "core/settings/settings.py",
     "core/shard/order.py",
     "core/state/export.py",
     "core/weighted_tree/query.py",

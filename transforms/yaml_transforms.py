@@ -22,7 +22,9 @@ from typing import Any
 import apache_beam as beam
 
 from ..core.errors import ConfigError
-from ..core.settings.settings import MEASURES, parse_cost, parse_partial_fpr
+from ..core.settings.costs import parse_cost
+from ..core.settings.evaluator import parse_partial_fpr
+from ..core.settings.measures import MEASURES
 from ..core.settings.windows import parse_every, parse_window
 from .evaluate.alert import Alert
 from .evaluate.join_labels import JoinLabels

@@ -16,7 +16,7 @@ from rocsteady.core.prequential.fold import PrequentialFold
 from rocsteady.core.prequential.folds import METHODS, Folds
 from rocsteady.core.prequential.learners import LearnerSpec
 from rocsteady.core.prequential.settings import PrequentialSettings
-from rocsteady.core.settings.settings import EvaluatorSettings
+from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.windows import AllEvents, EveryEvents
 from scipy.stats import binom
 

@@ -13,7 +13,7 @@ from rocsteady.core.prequential.holdout import HoldOut
 from rocsteady.core.prequential.instances import Instances, Outcome, Task
 from rocsteady.core.prequential.learners import LearnerSpec
 from rocsteady.core.rows.rows import Rows
-from rocsteady.core.settings.settings import EvaluatorSettings
+from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.windows import Adaptive, EveryEvents, LastEvents, Window
 
 from .bifet2015_streams import drifting, stream_of

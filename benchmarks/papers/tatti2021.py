@@ -12,7 +12,8 @@ from rocsteady.core.errors import InputError
 from rocsteady.core.measures.at_row import h_measure
 from rocsteady.core.score_tree.tree import ScoreTree
 from rocsteady.core.score_tree.window import warm_up
-from rocsteady.core.settings.settings import BetaCost, EvaluatorSettings
+from rocsteady.core.settings.costs import BetaCost
+from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.sketches.approximate_h import approximate_h
 
 from benchmarks.papers.data import Stream, load

@@ -21,7 +21,7 @@ from ..errors import InputError
 from ..events.records import MAGIC as WORD_MAGIC
 from ..events.records import unpack_record
 from ..rows.columns import MASS_COLUMNS, NUMBER_COLUMNS
-from ..settings.settings import MEASURES
+from ..settings.measures import MEASURES
 from .comparisons import Checkpoint, ComparisonRow, FoldMean, compare_learners
 from .gathering import Gathering
 from .paired_fold import PairedFold

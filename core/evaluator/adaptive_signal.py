@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from ..arrays import FloatArray, Int8Array, Int64Array
-from ..settings.settings import EvaluatorSettings
+from ..settings.evaluator import EvaluatorSettings
 from ..settings.windows import ADAPTIVE_EVENTS, Adaptive
 from .adwin import Adwin
 

@@ -9,7 +9,7 @@ from ..errors import RocsteadyError
 from ..process.console import name_text
 from ..rows.display import HEADLINES, figures, reasons_of, record_html
 from ..rows.records import Measures
-from ..settings.settings import EvaluatorSettings
+from ..settings.evaluator import EvaluatorSettings
 
 _CHEAP_EVENTS = 1_000_000
 """A window of more is not measured for the sake of a repr: sorting it would take longer than a moment."""

@@ -57,7 +57,8 @@ from ..rows.columns import INTEGER_COLUMNS, NO_POSITIVE_CLASS, NOT_ASKED, NUMBER
 from ..rows.curves import RocCurve, WindowCurve
 from ..rows.records import Measures
 from ..rows.rows import Rows
-from ..settings.settings import CURVES_AT_END, MEASURES, RANKING_MEASURES, EvaluatorSettings
+from ..settings.evaluator import CURVES_AT_END, EvaluatorSettings
+from ..settings.measures import MEASURES, RANKING_MEASURES
 from ..settings.windows import Adaptive, EveryEvents, Fading
 from .adaptive_signal import AdaptiveSignal
 from .adwin import Adwin

@@ -39,7 +39,8 @@ from ..measures.steps import ENTERS, ROW_DUE, Steps
 from ..rows.columns import NUMBER_COLUMNS, OUT_OF_RANGE
 from ..score_tree.rows import ROW, Ask
 from ..score_tree.window import BRIDGES_FROM, ScoreWindow, keeps_hull_for
-from ..settings.settings import MEASURES, EvaluatorSettings
+from ..settings.evaluator import EvaluatorSettings
+from ..settings.measures import MEASURES
 from ..settings.windows import Adaptive, EveryEvents, LastEvents
 
 _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)

@@ -38,7 +38,8 @@ from ..errors import (
 from ..events.times import END_OF_TIME, NO_TIME
 from ..ids.deduplicator import Deduplicator
 from ..process.console import lines_text, name_text
-from ..settings.settings import ADDED_SINCE, EvaluatorSettings, TableSettings
+from ..settings.evaluator import ADDED_SINCE, EvaluatorSettings
+from ..settings.table import TableSettings
 from ..settings.windows import AllEvents, EveryEvents, LastEvents, duration_text
 from ..shard.partitions import check_progress, clock_in_words
 from .state import EvaluatorState, IdleState, read_evaluator, write_evaluator

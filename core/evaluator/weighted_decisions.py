@@ -52,7 +52,7 @@ from ..rows.columns import (
     OUT_OF_RANGE,
     PERSISTENT_IS_RIGHT,
 )
-from ..settings.settings import MEASURES
+from ..settings.measures import MEASURES
 from ..weighted_tree.rows import times_power
 
 GONE = 8

@@ -20,7 +20,9 @@ from ..errors import InputError
 from ..measures.at_row import h_measure, write_polynomial_auc
 from ..rows.columns import NUMBER_COLUMNS, OUT_OF_RANGE
 from ..score_tree.inputs import MissingEventError
-from ..settings.settings import MEASURES, PRIORS_OF_WINDOW, EvaluatorSettings, SeverityCost
+from ..settings.costs import SeverityCost
+from ..settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
+from ..settings.measures import MEASURES
 from ..weighted_tree.measures import (
     average_precision,
     calibration_error,

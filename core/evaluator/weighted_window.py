@@ -23,7 +23,8 @@ from ..measures.steps import ENTERS, ROW_DUE, Steps
 from ..rows.columns import INTEGER_COLUMNS
 from ..rows.curves import RocCurve
 from ..rows.rows import Rows
-from ..settings.settings import MEASURES, EvaluatorSettings
+from ..settings.evaluator import EvaluatorSettings
+from ..settings.measures import MEASURES
 from ..settings.windows import Fading
 from .weighted_decisions import (
     GONE,

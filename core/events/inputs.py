@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError, TimeUnitWarning
-from ..settings.settings import class_text
+from ..settings.classes import class_text
 from .columns import TextColumn
 from .times import EPOCH, NO_TIME, Doubt, from_float_ticks, from_ticks, likely_form, likely_unit
 

@@ -19,7 +19,9 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..kernels.compile import Integer, scanning
 from ..kernels.exact_sums import SUM_CHUNKS, add, add_times, clear, rounded
 from ..rows.columns import CONSTANT_SCORES, NUMBER_COLUMNS
-from ..settings.settings import MEASURES, PRIORS_OF_WINDOW, EvaluatorSettings, SeverityCost
+from ..settings.costs import SeverityCost
+from ..settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
+from ..settings.measures import MEASURES
 from .polynomial_auc import polynomial_auc_of
 from .scan import lower_hull
 

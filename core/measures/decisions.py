@@ -35,7 +35,7 @@ from ..rows.columns import (
     ONE_CLASS,
     PERSISTENT_IS_RIGHT,
 )
-from ..settings.settings import MEASURES
+from ..settings.measures import MEASURES
 from .steps import ENTERS, EVENT, FED, ROW_DUE
 
 SEQ, HELD, HEAD, MAJORITY_HITS, PERSISTENT_HITS, LAST_LABEL, MAJORITY, CLASSES = range(8)

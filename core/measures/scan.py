@@ -24,7 +24,7 @@ from ..kernels.compile import Integer, scanning
 from ..kernels.exact_sums import SUM_CHUNKS, add, add_times, rounded
 from ..kernels.rings import move_on
 from ..rows.columns import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, TOO_FEW
-from ..settings.settings import MEASURES, RANKING_MEASURES
+from ..settings.measures import MEASURES, RANKING_MEASURES
 from .loss import loss_in_fixed_point
 from .sums import area_under_min, brier_term, log_loss_term
 

@@ -10,7 +10,8 @@ import numpy as np
 from ..compare.settings import ComparisonSettings
 from ..errors import ConfigError
 from ..events.columns import TextColumn
-from ..settings.settings import EvaluatorSettings, TableSettings
+from ..settings.evaluator import EvaluatorSettings
+from ..settings.table import TableSettings
 from ..settings.windows import EveryEvents, LastEvents
 from .folds import Folds
 from .instances import Instances, Task

@@ -33,7 +33,7 @@ from ..measures.decisions import (
     majority_class,
 )
 from ..rows.columns import NUMBER_COLUMNS, REASONS
-from ..settings.settings import MEASURES
+from ..settings.measures import MEASURES
 
 _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
 _NO_ROWS: FloatArray = np.empty((0, len(NUMBER_COLUMNS)))

@@ -21,7 +21,8 @@ from ..rows.columns import ONE_CLASS, REASONS
 from ..score_tree.inputs import checked_capacity
 from ..score_tree.tree import NOTHING
 from ..score_tree.window import ScoreWindow, keeps_hull_for
-from ..settings.settings import Cost, EvaluatorSettings, parse_cost
+from ..settings.costs import Cost, parse_cost
+from ..settings.evaluator import EvaluatorSettings
 from ..settings.windows import LastEvents
 from .decision_window import DecisionWindow
 

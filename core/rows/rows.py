@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
 from ..events.times import NO_TIME
-from ..settings.settings import MEASURES
+from ..settings.measures import MEASURES
 from . import display
 from .columns import INTEGER_COLUMNS, NUMBER_COLUMNS, reason_text
 from .records import MeasureRow, Measures

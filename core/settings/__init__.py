@@ -1,5 +1,9 @@
 """What users choose, checked once: every other room takes these objects and checks nothing again.
 
-`windows` has the windows and emissions and reads them from text. `settings` has `EvaluatorSettings` (one
-model) and `TableSettings` (all models of a job). `shards` says over how many shards the models are spread.
+Every choice has one spelling, the command line's (`last:10000`, `beta:2,2`): `str()` writes it, `parse_...`
+reads it. The spellings make the canonical text of a configuration, and that text its hash.
+
+In reading order: `windows` (windows and emissions), `costs` and `measures` are the parts that `evaluator`
+puts together in `EvaluatorSettings`, the settings of one model. `slices` and `shards` are the parts that
+`table` adds in `TableSettings`, the settings of all models of a job.
 """

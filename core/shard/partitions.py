@@ -23,7 +23,7 @@ from ..events.unjoined import LabelBatch
 from ..events.wire import UNORDERED
 
 if TYPE_CHECKING:
-    from ..settings.settings import EvaluatorSettings
+    from ..settings.evaluator import EvaluatorSettings
 
 
 @dataclass

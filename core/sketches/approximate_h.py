@@ -23,7 +23,8 @@ from ..measures.at_row import cost_curve_area, h_measure
 from ..rows.curves import RocCurve
 from ..score_tree.subset import thin_hull
 from ..score_tree.tree import Hull, ScoreTree
-from ..settings.settings import Cost, EvaluatorSettings
+from ..settings.costs import Cost
+from ..settings.evaluator import EvaluatorSettings
 
 HullLike = ScoreTree | Hull | RocCurve | tuple[npt.ArrayLike, npt.ArrayLike]
 

@@ -25,7 +25,8 @@ from ..events.inputs import checked_events
 from ..measures.at_row import h_measure
 from ..measures.scan import lower_hull
 from ..score_tree.layout import keys_of
-from ..settings.settings import PRIORS_OF_WINDOW, BetaCost, Cost, EvaluatorSettings
+from ..settings.costs import BetaCost, Cost
+from ..settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
 from .cells import EXACT, FINEST, Cells, Partition, add_cells, cells_of, coarsen, count_cells, partition_at
 from .wire import MOST_EVENTS, most_cells, pack, packed_bytes, unpack
 

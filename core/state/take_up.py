@@ -25,7 +25,8 @@ from ..events.batch import MAGIC
 from ..events.times import NO_TIME
 from ..join.join import JoinSettings
 from ..join.state import JoinState
-from ..settings.settings import ADDED_SINCE, TableSettings
+from ..settings.evaluator import ADDED_SINCE
+from ..settings.table import TableSettings
 from ..settings.windows import Adaptive, EveryEvents, LastDuration, LastEvents, parse_every, parse_window
 
 _FREE = (
@@ -218,7 +219,7 @@ _CHANGES: dict[str, Change] = {
 
 
 def _columns_of(state: EvaluatorState) -> tuple[str, ...]:
-    from ..settings.settings import parse_slice
+    from ..settings.slices import parse_slice
 
     return tuple(name for name, _ in parse_slice(state.slice))
 

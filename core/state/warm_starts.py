@@ -18,7 +18,9 @@ from ..evaluator.evaluator import ModelEvaluator
 from ..join.join import JoinSettings
 from ..join.join import warm_up as join_warm_up
 from ..kernels.compile import CACHE_FOLDER
-from ..settings.settings import MEASURES, EvaluatorSettings, TableSettings
+from ..settings.evaluator import EvaluatorSettings
+from ..settings.measures import MEASURES
+from ..settings.table import TableSettings
 from ..settings.windows import Adaptive, AllEvents, EveryEvents, Fading, LastDuration, LastEvents, Window
 from ..table.table import warm_up as table_warm_up
 

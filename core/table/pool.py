@@ -20,7 +20,7 @@ from ..events.batch import EventBatch
 from ..events.columns import TextColumn
 from ..events.times import END_OF_TIME, NO_TIME
 from ..rows.rows import Rows
-from ..settings.settings import EvaluatorSettings
+from ..settings.evaluator import EvaluatorSettings
 from ..settings.windows import EveryEvents
 from .pending import PendingEvents, Run
 

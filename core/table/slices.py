@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays import Int64Array
 from ..events.columns import TextColumn
-from ..settings.settings import OTHER, escape_slice, parse_slice
+from ..settings.slices import OTHER, escape_slice, parse_slice
 
 _GROUPS = 1 << 62  # numbers of groups stay below
 

@@ -35,7 +35,7 @@ from ..events.times import NO_TIME
 from ..events.unjoined import LabelBatch, PredictionBatch
 from ..ids.deduplicator import Deduplicator
 from ..rows.rows import Rows
-from ..settings.settings import TableSettings
+from ..settings.table import TableSettings
 from ..shard.order import ArrivalOrder, order_of
 from .idle import IdleModels
 from .pending import PendingEvents

@@ -16,7 +16,7 @@ import numpy as np
 from ..kernels.compile import entry, inlined, kernel
 from ..kernels.records import at, whole
 from ..rows.columns import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
-from ..settings.settings import MEASURES
+from ..settings.measures import MEASURES
 from .layout import FAINT, FRESH, LOSS_ALLOWED, MASSES, SQUARES_ALLOWED, TINY_TOTAL, Forest, root_run
 from .query import (
     area_under_min,

@@ -38,7 +38,7 @@ from ..kernels.records import empty_records, for_kernels
 from ..rows.columns import NUMBER_COLUMNS
 from ..score_tree.inputs import MassCrossing, MissingEventError, as_labels, as_scores
 from ..score_tree.tree import KolmogorovSmirnov
-from ..settings.settings import MEASURES
+from ..settings.measures import MEASURES
 from .build import build, group_events, leaves_needed, list_entries, nodes_needed, ties_of
 from .check import check
 from .inputs import as_finite_scores, as_signs, as_weights

@@ -15,13 +15,8 @@ from ...core.alerts.table import checked_rules
 from ...core.errors import ConfigError
 from ...core.rows.columns import MASS_COLUMNS
 from ...core.rows.rows import Rows
-from ...core.settings.settings import (
-    COSTLY_MEASURES,
-    MEASURES,
-    PROBABILITY_MEASURES,
-    RANKING_MEASURES,
-    EvaluatorSettings,
-)
+from ...core.settings.evaluator import EvaluatorSettings
+from ...core.settings.measures import COSTLY_MEASURES, MEASURES, PROBABILITY_MEASURES, RANKING_MEASURES
 from ...core.settings.windows import Adaptive, AllEvents
 from ...transforms.evaluate.alert import Alert
 from ...transforms.events.fields import EventFields

@@ -14,7 +14,7 @@ from apache_beam.options.pipeline_options import StandardOptions
 
 from ...core.errors import ConfigError
 from ...core.process.console import ConsoleFormatter
-from ...core.settings.settings import TableSettings
+from ...core.settings.table import TableSettings
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...runners.preflight import problem
 from ...runners.presets import Runner

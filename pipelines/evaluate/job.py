@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from ...core.join.join import JoinSettings
-from ...core.settings.settings import TableSettings
+from ...core.settings.table import TableSettings
 from ...runners.presets import Runner
 from ...transforms.events.fields import EventFields
 from ...transforms.events.validate import ANY_TIME, Timing

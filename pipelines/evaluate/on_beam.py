@@ -21,7 +21,7 @@ from ...core.events.reasons import Reason
 from ...core.join.join import JoinSettings
 from ...core.process.standard_streams import write_out
 from ...core.process.temporary_folders import temporary_folder
-from ...core.settings.settings import TableSettings
+from ...core.settings.table import TableSettings
 from ...transforms.beam.machine import Brings
 from ...transforms.evaluate.join_labels import JoinShards
 from ...transforms.evaluate.shards import EvaluateShards

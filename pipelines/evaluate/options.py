@@ -9,17 +9,17 @@ from typing import Literal, TypeVar
 
 from ...core.errors import ConfigError, InputError
 from ...core.join.join import JoinSettings
-from ...core.settings.settings import (
+from ...core.settings.costs import parse_cost
+from ...core.settings.evaluator import (
     CURVES_AT_END,
-    SLICE_CAP,
     EvaluatorSettings,
-    TableSettings,
     check_signal,
     checked_order,
-    parse_cost,
     parse_partial_fpr,
 )
 from ...core.settings.shards import Shards
+from ...core.settings.slices import SLICE_CAP
+from ...core.settings.table import TableSettings
 from ...core.settings.windows import (
     EveryEvents,
     LastEvents,

@@ -13,7 +13,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.rows.arrow import rows_to_arrow
 from ...core.rows.rows import Rows
-from ...core.settings.settings import EvaluatorSettings
+from ...core.settings.evaluator import EvaluatorSettings
 from ...transforms.beam.metrics import METRICS_NAMESPACE, see
 from ...transforms.sinks.kinds import ROWS, TableKind
 from ...transforms.sinks.sorted import row_schema

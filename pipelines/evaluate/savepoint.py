@@ -24,7 +24,8 @@ from ...core.encoding.frames import HEAD_BYTES
 from ...core.errors import InputError, OtherConfigurationError, check_settings
 from ...core.evaluator import snapshot
 from ...core.join import state as label_join_state
-from ...core.settings.settings import ADDED_SINCE, TableSettings
+from ...core.settings.evaluator import ADDED_SINCE
+from ...core.settings.table import TableSettings
 from .job import Evaluation
 
 _MOST_BYTES = 256 << 20

@@ -11,7 +11,7 @@ from ...core.prequential.folds import Folds, Method
 from ...core.prequential.instances import Task
 from ...core.prequential.learners import LearnerSpec
 from ...core.prequential.settings import PrequentialSettings
-from ...core.settings.settings import EvaluatorSettings
+from ...core.settings.evaluator import EvaluatorSettings
 from ...transforms.events.fields import EventFields
 from ..compare import level
 from ..evaluate.options import evaluator_of, number, time_format_of, whole_number

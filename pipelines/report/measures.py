@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...core.settings.settings import MEASURES
+from ...core.settings.measures import MEASURES
 
 HEADLINES = ("auc", "h", "ks", "kappa_m")
 """The measures whose extremes are kept where a report holds fewer rows than it was given."""

@@ -24,7 +24,7 @@ from rocsteady.core.prequential.folds import METHODS, Folds
 from rocsteady.core.prequential.instances import Task
 from rocsteady.core.prequential.learners import LearnerSpec
 from rocsteady.core.prequential.settings import PrequentialSettings
-from rocsteady.core.settings.settings import EvaluatorSettings
+from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.windows import AllEvents, EveryEvents
 
 pytest.importorskip("river")

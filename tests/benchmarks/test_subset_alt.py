@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import InputError
 from rocsteady.core.measures.at_row import h_measure
-from rocsteady.core.settings.settings import BetaCost, EvaluatorSettings
+from rocsteady.core.settings.costs import BetaCost
+from rocsteady.core.settings.evaluator import EvaluatorSettings
 from score_tree_oracle import Oracle, steepening, streams
 from thorough import examples
 

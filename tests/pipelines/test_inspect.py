@@ -16,7 +16,8 @@ from rocsteady.core.events.records import Clock, Heartbeat
 from rocsteady.core.events.times import IDLE
 from rocsteady.core.events.unjoined import PredictionBatch
 from rocsteady.core.join.join import JoinSettings, LabelJoin
-from rocsteady.core.settings.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.settings.evaluator import EvaluatorSettings
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import LastEvents
 from rocsteady.core.table.table import EvaluatorTable
 

@@ -19,7 +19,7 @@ from rocsteady.core.ids.sharding import number_of, shard_key, split_records
 from rocsteady.core.join.join import JoinSettings
 from rocsteady.core.join.state import JoinState
 from rocsteady.core.rows.rows import Rows
-from rocsteady.core.settings.settings import TableSettings
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.state.export import ShardState
 from rocsteady.core.state.reshard import resharded, resharded_joins
 from rocsteady.core.state.take_up import join_taken_up, taken_up

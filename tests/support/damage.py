@@ -13,7 +13,7 @@ import zlib
 from typing import Any, NamedTuple
 
 import numpy as np
-from rocsteady.core.settings.settings import TableSettings
+from rocsteady.core.settings.table import TableSettings
 
 _EXTREMES = (
     0,

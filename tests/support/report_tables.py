@@ -7,7 +7,8 @@ import pyarrow as pa
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import TextColumn
 from rocsteady.core.rows.arrow import ROW_SCHEMA, rows_to_arrow
-from rocsteady.core.settings.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.settings.evaluator import EvaluatorSettings
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
 from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.transforms.sinks.curves import CURVE_SCHEMA

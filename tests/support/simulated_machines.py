@@ -18,7 +18,7 @@ from rocsteady.core.events.records import Clock, EndOfInput, unpack_record
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.unjoined import LabelBatch, PredictionBatch
 from rocsteady.core.join.join import JoinSettings
-from rocsteady.core.settings.settings import TableSettings
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.shard.machine import MachineFactory, Pane
 from rocsteady.transforms.evaluate.join_labels import JoinFactory
 from rocsteady.transforms.evaluate.shards import TableFactory

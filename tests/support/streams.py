@@ -18,7 +18,7 @@ from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfPartition, Heartbeat
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.times import NO_TIME
-from rocsteady.core.settings.settings import TableSettings
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.table.table import EvaluatorTable
 from times import moment, moments
 

@@ -12,7 +12,8 @@ from ...core.arrays import FloatArray, Int8Array
 from ...core.events.inputs import checked_events
 from ...core.rows.columns import ONE_CLASS, OUT_OF_RANGE, REASONS
 from ...core.rows.reasons import reason_clauses
-from ...core.settings.settings import PRIORS_OF_WINDOW, BetaCost, Cost, EvaluatorSettings
+from ...core.settings.costs import BetaCost, Cost
+from ...core.settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
 from ...core.sketches.auc_sketch import DEFAULT_MAX_BYTES, AucSketch
 from ...core.sketches.wire import packed_size
 from .events import CombineEvents

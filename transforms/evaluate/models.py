@@ -20,16 +20,10 @@ from ...core.errors import ConfigError
 from ...core.rows.arrow import rows_to_arrow
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
-from ...core.settings.settings import (
-    PARTIAL_FPR,
-    SLICE_CAP,
-    BetaCost,
-    Cost,
-    EvaluatorSettings,
-    TableSettings,
-    check_signal,
-    checked_order,
-)
+from ...core.settings.costs import BetaCost, Cost
+from ...core.settings.evaluator import PARTIAL_FPR, EvaluatorSettings, check_signal, checked_order
+from ...core.settings.slices import SLICE_CAP
+from ...core.settings.table import TableSettings
 from ...core.settings.windows import Duration, Emission, EveryEvents, LastEvents, Window, microseconds
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import refuse_merging_windows, timestamp

@@ -34,7 +34,7 @@ from ...core.events.times import (
     from_float_ticks,
     from_ticks,
 )
-from ...core.settings import settings
+from ...core.settings import classes
 from .time_formats import parse_moments
 
 EXACT = 1 << 53
@@ -201,7 +201,7 @@ def class_text(value: object) -> str | None:
     ('1', '1', 'true', 'UA', None)
     """
     text = text_of(value)
-    return None if text is None else settings.class_text(text)
+    return None if text is None else classes.class_text(text)
 
 
 def plain(array: pa.Array, *, dictionary: bool = False) -> pa.Array:

@@ -19,7 +19,7 @@ from ...core.prequential.learners import LearnerSpec
 from ...core.prequential.settings import PrequentialSettings
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
-from ...core.settings.settings import EvaluatorSettings
+from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.windows import Emission, EveryEvents, LastEvents, Window
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam import progress

@@ -17,7 +17,7 @@ from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 
 from ...core.rows.arrow import ROW_SCHEMA
-from ...core.settings.settings import EvaluatorSettings
+from ...core.settings.evaluator import EvaluatorSettings
 from ..beam.metrics import count
 from ..events.batches import from_ipc, to_ipc
 from .table import check_output, json_lines, write_table

@@ -15,7 +15,7 @@ import pyarrow.parquet
 from ...core.encoding.json import read_json
 from ...core.errors import InputError
 from ...core.rows.arrow import ROW_SCHEMA
-from ...core.settings.settings import config_of
+from ...core.settings.evaluator import config_of
 from ..events.dead_letters import DEAD_LETTER_SCHEMA
 from ..files.formats import DAMAGE, SourceFile, arrow_buffer, csv_header, unpacked
 from ..files.lines import MOST_LINE_BYTES, line_blocks

@@ -35,7 +35,9 @@ from rocsteady.core.measures.polynomial_auc import PolynomialAuc
 from rocsteady.core.measures.scan import EXACT_EVENTS, auc_interval, rank_sums
 from rocsteady.core.rows.reasons import reasons_by_measure
 from rocsteady.core.rows.rows import Rows
-from rocsteady.core.settings.settings import MEASURES, Cost, class_text
+from rocsteady.core.settings.classes import class_text
+from rocsteady.core.settings.costs import Cost
+from rocsteady.core.settings.measures import MEASURES
 from sklearn import datasets, metrics
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression

@@ -23,7 +23,7 @@ from rocsteady.core.evaluator.steps import sliding_steps
 from rocsteady.core.measures.scan import EXACT_EVENTS
 from rocsteady.core.measures.steps import ROW_DUE
 from rocsteady.core.rows.columns import NUMBER_COLUMNS
-from rocsteady.core.settings.settings import MEASURES
+from rocsteady.core.settings.measures import MEASURES
 from score_tree_oracle import streams
 from thorough import some
 

@@ -13,7 +13,9 @@ from rocsteady.core.evaluator.ranking import SortedRanking
 from rocsteady.core.evaluator.weighted_ranking import WeightedRanking, warm_up
 from rocsteady.core.kernels.compile import COMPILED
 from rocsteady.core.rows.columns import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
-from rocsteady.core.settings.settings import MEASURES, BetaCost, EvaluatorSettings, SeverityCost, UniformCost
+from rocsteady.core.settings.costs import BetaCost, SeverityCost, UniformCost
+from rocsteady.core.settings.evaluator import EvaluatorSettings
+from rocsteady.core.settings.measures import MEASURES
 from rocsteady.core.weighted_tree import build as weighted_tree_build
 from rocsteady.core.weighted_tree import measures as weighted_measures
 from rocsteady.core.weighted_tree import rows as weighted_tree_rows

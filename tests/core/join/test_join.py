@@ -20,7 +20,7 @@ from rocsteady.core.events.records import Clock, EndOfInput, EndOfPartition, Hea
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.unjoined import LabelBatch, PredictionBatch
 from rocsteady.core.join.join import JoinSettings, LabelJoin
-from rocsteady.core.settings.settings import TableSettings
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.table.table import EvaluatorTable
 from thorough import examples
 

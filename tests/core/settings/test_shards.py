@@ -10,8 +10,8 @@ import pytest
 from rocsteady.core.errors import ConfigError, OtherConfigurationError
 from rocsteady.core.ids.sharding import shard_of
 from rocsteady.core.join.join import JoinSettings, LabelJoin
-from rocsteady.core.settings.settings import TableSettings
 from rocsteady.core.settings.shards import Shards
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.pipelines.cli import main
 

@@ -15,7 +15,7 @@ from rocsteady.core.events.records import Clock, EndOfInput, EndOfPartition, Hea
 from rocsteady.core.events.rejected import Rejected, in_words
 from rocsteady.core.events.wire import UNORDERED
 from rocsteady.core.rows.records import MeasureRow
-from rocsteady.core.settings.settings import TableSettings
+from rocsteady.core.settings.table import TableSettings
 from streams import (
     SECOND,
     Event,

@@ -18,7 +18,8 @@ from hash_chain import END, ChainFactory, ChainMachine, ChainRow, clock, events,
 from rocsteady.core.errors import CorruptBytesError
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import TextColumn
-from rocsteady.core.settings.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.settings.evaluator import EvaluatorSettings
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import AllEvents, EveryEvents, LastEvents
 from rocsteady.core.shard import protocol as shard_protocol
 from rocsteady.core.shard.protocol import LiveMachine, MachineCache, ShardCells, ShardProtocol

@@ -15,7 +15,8 @@ from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.measures.at_row import h_measure
 from rocsteady.core.score_tree.tree import ScoreTree
-from rocsteady.core.settings.settings import BetaCost, Cost, EvaluatorSettings, SeverityCost, UniformCost
+from rocsteady.core.settings.costs import BetaCost, Cost, SeverityCost, UniformCost
+from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.sketches.approximate_h import approximate_cost_curve_area, approximate_h
 from score_tree_oracle import Oracle, steepening, streams
 from thorough import THOROUGH, examples

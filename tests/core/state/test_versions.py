@@ -12,7 +12,7 @@ from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfPartition, Heartbeat
 from rocsteady.core.events.unjoined import LabelBatch, PredictionBatch
 from rocsteady.core.join.join import JoinSettings, LabelJoin
-from rocsteady.core.settings.settings import TableSettings
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.table.table import EvaluatorTable
 from streams import SECOND
 

@@ -13,7 +13,7 @@ import sys
 import numpy as np
 import rocsteady as rs
 from rocsteady.core.table.table import warm_up
-from rocsteady.core.settings.settings import TableSettings
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import parse_window
 
 def there():

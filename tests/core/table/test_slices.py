@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.events.columns import TextColumn
-from rocsteady.core.settings.settings import OTHER, escape_slice, parse_slice
+from rocsteady.core.settings.slices import OTHER, escape_slice, parse_slice
 from rocsteady.core.table.slices import SliceNumbers
 from thorough import examples
 

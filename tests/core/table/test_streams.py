@@ -25,7 +25,8 @@ from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import Clock, EndOfInput, EndOfPartition, Heartbeat
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.times import NO_TIME
-from rocsteady.core.settings.settings import SLICE_CAP, TableSettings
+from rocsteady.core.settings.slices import SLICE_CAP
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import parse_window
 from rocsteady.core.shard.by_time import in_time_order
 from rocsteady.core.table.table import EvaluatorTable

@@ -14,7 +14,7 @@ from oracles import differences
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition
-from rocsteady.core.settings.settings import TableSettings
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import parse_every, parse_window
 from rocsteady.core.table.table import EvaluatorTable
 from thorough import some

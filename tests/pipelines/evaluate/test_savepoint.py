@@ -11,7 +11,7 @@ import rocsteady as rs
 from rocsteady.core.errors import InputError
 from rocsteady.core.evaluator.snapshot import Snapshot
 from rocsteady.core.join.join import JoinSettings, LabelJoin
-from rocsteady.core.settings.settings import TableSettings
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.pipelines.cli import _parsers
 from rocsteady.pipelines.evaluate import savepoint
 from rocsteady.pipelines.evaluate.command import _planned

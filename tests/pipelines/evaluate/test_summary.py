@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from rocsteady.core.settings.settings import EvaluatorSettings, TableSettings
+from rocsteady.core.settings.evaluator import EvaluatorSettings
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.pipelines.evaluate.job import Evaluation, Outcome
 from rocsteady.pipelines.evaluate.streams import followed_on
 from rocsteady.pipelines.evaluate.summary import ProgressLine, summarise

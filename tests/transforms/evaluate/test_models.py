@@ -24,7 +24,9 @@ from rocsteady.core.events.records import EndOfInput
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.rows.records import MeasureRow
 from rocsteady.core.rows.rows import Rows
-from rocsteady.core.settings.settings import BetaCost, EvaluatorSettings, TableSettings
+from rocsteady.core.settings.costs import BetaCost
+from rocsteady.core.settings.evaluator import EvaluatorSettings
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import Adaptive, EveryEvents, EverySeconds, LastDuration, LastEvents
 from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.transforms.evaluate.models import EvaluateModels

@@ -15,7 +15,7 @@ from beam_streams import Stream, at, played
 from failing_dofn import FailingMachines, FailsBetween, Failures
 from rocsteady.core.rows.records import MeasureRow
 from rocsteady.core.rows.rows import Rows
-from rocsteady.core.settings.settings import TableSettings
+from rocsteady.core.settings.table import TableSettings
 from rocsteady.transforms.evaluate.shards import TableFactory
 from rocsteady.transforms.events.dead_letters import DeadLetter
 from rocsteady.transforms.events.fields import EventFields

@@ -1,0 +1,116 @@
+"""The distributions of misclassification costs that an H-measure is taken over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ..errors import ConfigError
+from .windows import is_positive, read_number
+
+
+def _shortest(number: float) -> str:
+    return repr(number).removesuffix(".0")
+
+
+@dataclass(frozen=True)
+class BetaCost:
+    """H-measure with the costs of a false positive spread as Beta(a, b) on [0, 1] (Hand 2009).
+
+    >>> str(BetaCost(2, 2))
+    'beta:2,2'
+    """
+
+    a: float = 2.0
+    b: float = 2.0
+
+    def __post_init__(self) -> None:
+        for name in ("a", "b"):
+            value = getattr(self, name)
+            if not is_positive(value):
+                raise ConfigError(
+                    f"BetaCost({name}={value!r}): a Beta distribution needs {name} > 0 and finite"
+                )
+            object.__setattr__(self, name, float(value))
+
+    def __str__(self) -> str:
+        return f"beta:{_shortest(self.a)},{_shortest(self.b)}"
+
+    def beta(self, prevalence: float) -> tuple[float, float]:  # noqa: ARG002  one face for all costs
+        """Return (a, b), whatever the share of positives."""
+        return self.a, self.b
+
+
+@dataclass(frozen=True)
+class UniformCost:
+    """H-measure with every cost of a false positive equally likely: Beta(1, 1)."""
+
+    def __str__(self) -> str:
+        return "uniform"
+
+    def beta(self, prevalence: float) -> tuple[float, float]:  # noqa: ARG002  one face for all costs
+        """Return (1, 1), whatever the share of positives."""
+        return 1.0, 1.0
+
+
+@dataclass(frozen=True)
+class SeverityCost:
+    """H-measure by severity ratio: the cost of a false positive over that of a false negative.
+
+    With a number r the costs follow Beta(2, 1 + 1/r), whose mode is r / (1 + r). None takes the
+    ratio from the window, positives over negatives (Hand & Anagnostopoulos 2014, the default of R's
+    hmeasure): Beta(2, 1 + negatives/positives). "balanced" is their other recommendation,
+    Beta(1 + share of positives, 1 + share of negatives).
+
+    >>> str(SeverityCost()), str(SeverityCost(0.1)), str(SeverityCost("balanced"))
+    ('severity', 'severity:0.1', 'severity:balanced')
+    """
+
+    ratio: float | Literal["balanced"] | None = None
+
+    def __post_init__(self) -> None:
+        if self.ratio is None or self.ratio == "balanced":
+            return
+        if not is_positive(self.ratio):
+            raise ConfigError(
+                f"SeverityCost(ratio={self.ratio!r}): a severity ratio is a number > 0, 'balanced' or None"
+            )
+        object.__setattr__(self, "ratio", float(self.ratio))
+
+    def __str__(self) -> str:
+        if self.ratio is None:
+            return "severity"
+        return "severity:balanced" if self.ratio == "balanced" else f"severity:{_shortest(self.ratio)}"
+
+    def beta(self, prevalence: float) -> tuple[float, float]:
+        """Return (a, b) at a share of positives strictly between 0 and 1."""
+        if self.ratio == "balanced":
+            return 1.0 + prevalence, 2.0 - prevalence
+        ratio = prevalence / (1.0 - prevalence) if self.ratio is None else self.ratio
+        return 2.0, 1.0 + 1.0 / ratio
+
+
+Cost = BetaCost | UniformCost | SeverityCost
+
+
+def parse_cost(text: str) -> Cost:
+    """Read `beta:2,2`, `uniform`, `severity`, `severity:0.1` or `severity:balanced`.
+
+    >>> parse_cost("severity:0.1")
+    SeverityCost(ratio=0.1)
+    """
+    kind, _, rest = text.partition(":")
+    if kind == "beta" and rest.count(",") == 1:
+        a, b = rest.split(",")
+        return BetaCost(read_number(a, f"cost {text!r}"), read_number(b, f"cost {text!r}"))
+    if text == "uniform":
+        return UniformCost()
+    if text == "severity":
+        return SeverityCost()
+    if text == "severity:balanced":
+        return SeverityCost("balanced")
+    if kind == "severity" and rest:
+        return SeverityCost(read_number(rest, f"cost {text!r}"))
+    raise ConfigError(
+        f"cost {text!r} is not known; use beta:A,B, uniform, severity, severity:RATIO or severity:balanced"
+    )

@@ -1,0 +1,241 @@
+"""How the events of one model are evaluated. Frozen, and checked when made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import numbers
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ..errors import ConfigError
+from .classes import class_text
+from .costs import BetaCost, Cost, SeverityCost, UniformCost
+from .measures import named_measures
+from .slices import SLICE_CAP
+from .windows import (
+    EMISSIONS,
+    WINDOWS,
+    Adaptive,
+    Emission,
+    EveryEvents,
+    LastEvents,
+    Window,
+    duration_text,
+    parse_lateness,
+    read_number,
+)
+
+_LARGEST = sys.float_info.max
+
+
+def parse_partial_fpr(text: str) -> tuple[float, float]:
+    """Read `0:0.1`, a range of false positive rates.
+
+    >>> parse_partial_fpr("0:0.1")
+    (0.0, 0.1)
+    """
+    low, colon, high = text.partition(":")
+    if not colon:
+        raise ConfigError(f"partial FPR {text!r} is no range; give two false positive rates, such as 0:0.1")
+    return read_number(low, f"partial FPR {text!r}"), read_number(high, f"partial FPR {text!r}")
+
+
+PRIORS_OF_WINDOW: Literal["window"] = "window"
+
+
+CURVES_AT_END: Literal["end"] = "end"
+
+
+PARTIAL_FPR = (0.0, 0.1)
+
+
+ADDED_SINCE: dict[str, Any] = {
+    "partial_fpr": list(PARTIAL_FPR), "deduplicate": None, "slice_cap": SLICE_CAP, "idle_ttl": None,
+    "own_shards": [],
+}  # fmt: skip
+"""Settings that change values and are younger than the first version, with what stands for their absence."""
+
+
+@dataclass(frozen=True)
+class EvaluatorSettings:
+    """All that decides the values of the rows of a model, and which of them are shown.
+
+    window, every       which events count, and when a row is due
+    measures            names from `MEASURES`; None = all but `COSTLY_MEASURES`. "all" asks for everything;
+                        "auc" brings its interval, "ks" its threshold and "polynomial_auc" its bound along
+    cost                the distribution of misclassification costs in the H-measure
+    priors              "window" (the classes' shares in the window), or the share of positives, in (0, 1)
+    threshold           predicted positive means score >= threshold
+    confidence          of the AUC interval, in (0, 1)
+    probabilities       the scores are probabilities: Brier score and log loss make sense
+    at_fpr              the false positive rate at which tpr_at_fpr is read, in [0, 1]
+    false_positive_cost c of cost_threshold: a false positive costs c, a false negative 1 - c; in (0, 1)
+    partial_fpr         the range of false positive rates of partial_auc, (lower, upper), in [0, 1]
+    flip_if_below_half  take -score in the H-measure while AUC < 0.5, as R's hmeasure does
+    positive            the class that counts as positive, as `class_text`; None = labels are 1 and 0 already
+    order               how the events were ordered: "position", "arrival", "time" (a total sort), or
+                        "time:10m": by time, and what comes later than that in its partition does not count
+    curves              a ROC curve after every n-th event of a (model, slice) and one at the end; "end": that
+                        one alone; None = no curves. Each costs a pass over the window
+    """
+
+    window: Window = field(default_factory=LastEvents)
+    every: Emission = field(default_factory=EveryEvents)
+    measures: tuple[str, ...] | None = None
+    cost: Cost = field(default_factory=BetaCost)
+    priors: float | Literal["window"] = PRIORS_OF_WINDOW
+    threshold: float = 0.5
+    confidence: float = 0.95
+    probabilities: bool = False
+    at_fpr: float = 0.01
+    false_positive_cost: float = 0.2
+    partial_fpr: tuple[float, float] = PARTIAL_FPR
+    flip_if_below_half: bool = False
+    positive: str | None = None
+    order: str = "arrival"
+    curves: EveryEvents | Literal["end"] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.window, WINDOWS):
+            raise ConfigError(
+                f"window={self.window!r}: give LastEvents(k), LastDuration('7d'), Fading(half_life), "
+                "Adaptive(delta, signal) or AllEvents()"
+            )
+        if not isinstance(self.every, EMISSIONS):
+            raise ConfigError(f"every={self.every!r}: give EveryEvents(n) or EverySeconds('1h')")
+        if not isinstance(self.cost, BetaCost | UniformCost | SeverityCost):
+            raise ConfigError(f"cost={self.cost!r}: give BetaCost(a, b), UniformCost() or SeverityCost(...)")
+        if self.priors != PRIORS_OF_WINDOW:
+            self._check_number("priors", 0.0, 1.0, "the share of positives, or 'window'")
+        self._check_number("threshold", -math.inf, math.inf, "a finite score")
+        self._check_number("confidence", 0.0, 1.0, "the share of intervals that hold the AUC")
+        self._check_number("false_positive_cost", 0.0, 1.0, "the cost of a false positive")
+        self._check_number("at_fpr", math.nextafter(0, -1), math.nextafter(1, 2), "a false positive rate")
+        self._check_partial_fpr()
+        if self.positive is not None:
+            object.__setattr__(self, "positive", class_text(self.positive))
+        object.__setattr__(self, "order", checked_order(self.order))
+        if not (self.curves is None or self.curves == CURVES_AT_END or isinstance(self.curves, EveryEvents)):
+            raise ConfigError(f"curves={self.curves!r}: give EveryEvents(n), 'end', or None for no curves")
+        if not isinstance(self.probabilities, bool) or not isinstance(self.flip_if_below_half, bool):
+            raise ConfigError("probabilities and flip_if_below_half are switches: give True or False")
+        if isinstance(self.window, Adaptive) and self.window.signal == "brier" and not self.probabilities:
+            raise ConfigError(
+                f"window={str(self.window)!r}: the signal brier is the squared error of a probability; "
+                "say that scores are probabilities (probabilities=True, --probabilities), or take another"
+            )
+        measures = named_measures(self.measures, probabilities=self.probabilities)
+        object.__setattr__(self, "measures", measures)
+
+    @property
+    def by_time(self) -> bool:
+        """Whether events apply in order of time."""
+        return self.order.startswith("time")
+
+    @property
+    def lateness(self) -> int | None:
+        """How late an event may come in order of time, microseconds; None = however late."""
+        _, limited, text = self.order.partition(":")
+        return parse_lateness(text) if limited else None
+
+    @property
+    def needs_times(self) -> str | None:
+        """Return the setting that makes no sense without event times, as on the command line; None = none."""
+        if self.window.by_time:
+            return f"window {self.window}"
+        return None if isinstance(self.every, EveryEvents) else f"every {self.every}"
+
+    def _check_number(self, name: str, low: float, high: float, meaning: str) -> None:
+        value = getattr(self, name)
+        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+        if not is_number or not low < value < high or abs(value) > _LARGEST:
+            between = "" if math.isinf(low) else f" between {round(low)} and {round(high)}"
+            raise ConfigError(f"{name}={value!r}: give {meaning}, a number{between}")
+        object.__setattr__(self, name, float(value))
+
+    def _check_partial_fpr(self) -> None:
+        given: Any = self.partial_fpr
+        ends = tuple(given) if isinstance(given, tuple | list) else ()
+        are_numbers = all(isinstance(end, numbers.Real) and not isinstance(end, bool) for end in ends)
+        if len(ends) != 2 or not are_numbers or not 0 <= ends[0] < ends[1] <= 1:
+            raise ConfigError(
+                f"partial_fpr={given!r}: give two false positive rates between 0 and 1, the lower one first, "
+                "such as (0.0, 0.1)"
+            )
+        object.__setattr__(self, "partial_fpr", (float(ends[0]), float(ends[1])))
+
+    def canonical(self) -> str:
+        """Return the text of everything that changes values.
+
+        `measures` only chooses among them, `curves` stand beside them, and `positive` names what the
+        labels mean. A setting of `ADDED_SINCE` is left out where it has its default: rows and states from
+        before it have the same hash.
+        """
+        values = {
+            "window": str(self.window),
+            "every": str(self.every),
+            "order": self.order,
+            "cost": str(self.cost),
+            "priors": self.priors,
+            "threshold": self.threshold,
+            "confidence": self.confidence,
+            "probabilities": self.probabilities,
+            "at_fpr": self.at_fpr,
+            "false_positive_cost": self.false_positive_cost,
+            "flip_if_below_half": self.flip_if_below_half,
+            "partial_fpr": list(self.partial_fpr),
+        }
+        said = {name: value for name, value in values.items() if ADDED_SINCE.get(name) != value}
+        return json.dumps(said, sort_keys=True)
+
+    def config_hash(self) -> str:
+        """Return the 12 hexadecimal digits that stand in the column `config` of every row."""
+        return config_of(self.canonical())
+
+
+def checked_order(order: str) -> str:
+    """Return an order in its one spelling. Raises ConfigError.
+
+    >>> checked_order("time:60s")
+    'time:1m'
+    """
+    if order in ("position", "time", "arrival"):
+        return order
+    kind, limited, text = order.partition(":") if isinstance(order, str) else ("", "", "")
+    if kind != "time" or not limited:
+        raise ConfigError(
+            f"order={order!r}: give 'position', 'time' or 'arrival', or 'time:10m' where events may come up "
+            "to 10 minutes late"
+        )
+    try:
+        return f"time:{duration_text(parse_lateness(text))}"
+    except ConfigError:
+        raise ConfigError(
+            f"order={order!r}: {text!r} is no length of time; say how late events may come, as in 'time:10m'"
+        ) from None
+
+
+def config_of(canonical: str) -> str:
+    """Return the hash of settings that `EvaluatorSettings.canonical` put into words."""
+    return hashlib.blake2b(canonical.encode(), digest_size=6).hexdigest()
+
+
+def check_signal(settings: EvaluatorSettings, has_classes: bool, predicted: str, positive: str) -> None:
+    """Raise ConfigError for a window that adapts to the ranking of classes of which none is positive.
+
+    predicted, positive  how the caller's user names these settings
+    """
+    window = settings.window
+    if (
+        isinstance(window, Adaptive)
+        and window.signal == "placement"
+        and has_classes
+        and not settings.positive
+    ):
+        raise ConfigError(
+            f"window {window}: with {predicted} labels are classes, and nothing is placed among them; name "
+            f"the one that is positive with {positive}, or take adaptive:{window.delta!r}:error"
+        )

@@ -1,0 +1,64 @@
+"""The measures of a row: their names, and which of them are shown unless others are asked for."""
+
+from __future__ import annotations
+
+from ..errors import ConfigError
+
+MEASURES = (
+    "auc", "auc_low", "auc_high", "h", "ks", "ks_threshold", "brier", "log_loss", "tpr_at_fpr",
+    "cost_threshold", "aum", "cost_curve_area", "average_precision", "calibration_error",
+    "partial_auc", "partial_auc_mcclish", "polynomial_auc", "polynomial_auc_bound",
+    "tp", "fp", "tn", "fn", "accuracy", "precision", "recall", "specificity", "f1",
+    "balanced_accuracy", "g_mean", "harmonic_mean", "kappa", "kappa_m", "kappa_per", "mcc", "cmd",
+)  # fmt: skip
+"""Every measure of a row, in column order."""
+
+
+RANKING_MEASURES = MEASURES.index("tp")
+"""How many of them, the first ones, are of scores; the others are of decisions."""
+
+
+COSTLY_MEASURES = (
+    "cost_curve_area", "average_precision", "calibration_error", "partial_auc", "partial_auc_mcclish",
+    "polynomial_auc", "polynomial_auc_bound",
+)  # fmt: skip
+"""O(k) or O(hull) a row: only when asked for by name or by `all`."""
+
+
+PROBABILITY_MEASURES = ("brier", "log_loss", "calibration_error")
+"""Have a meaning only where the scores are probabilities."""
+
+
+_COMPANIONS = {
+    "auc": ("auc_low", "auc_high"),
+    "ks": ("ks_threshold",),
+    "polynomial_auc": ("polynomial_auc_bound",),
+}
+
+
+def named_measures(asked: tuple[str, ...] | str | None, *, probabilities: bool) -> tuple[str, ...]:
+    """Return the names of the measures asked for, in column order. Raises ConfigError.
+
+    asked          names, "all", or None for all but `COSTLY_MEASURES`. "auc", "ks" and "polynomial_auc" bring
+                   the measures that belong to them
+    probabilities  scores are probabilities; without it no measure is of `PROBABILITY_MEASURES`
+    """
+    unfit = () if probabilities else PROBABILITY_MEASURES
+    if asked is None:
+        return tuple(name for name in MEASURES if name not in (*COSTLY_MEASURES, *unfit))
+    wanted: set[str] = set()
+    for name in (asked,) if isinstance(asked, str) else asked:
+        if name == "all":
+            wanted.update(name for name in MEASURES if name not in unfit)
+        elif name not in MEASURES:
+            raise ConfigError(f"measure {name!r} is not known; there are {', '.join(MEASURES)}, and all")
+        elif name in unfit:
+            raise ConfigError(
+                f"measure {name!r} needs scores that are probabilities: say so with probabilities=True "
+                "(--probabilities)"
+            )
+        else:
+            wanted.update((name, *_COMPANIONS.get(name, ())))
+    if not wanted:
+        raise ConfigError("measures=(): name at least one, or leave it out for the usual ones")
+    return tuple(name for name in MEASURES if name in wanted)

@@ -1,0 +1,52 @@
+"""Settings of a table have one text, one meaning and one fingerprint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import rocsteady as rs
+from refusals import assert_refused
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: rs.TableSettings(slices=((),)), ["slices=((),)", "column name"]),
+        (lambda: rs.TableSettings(slices=("",)), ["slices=('',)", "column name"]),
+        (lambda: rs.TableSettings(slices=(("a", "a"),)), ["'a,a'", "twice"]),
+        (lambda: rs.TableSettings(slices=("a", ("a",))), ["same slice twice"]),
+        (lambda: rs.TableSettings(shards=0), ["shards=0", "1 or more"]),
+        (lambda: rs.TableSettings(shards=2.0), ["shards=2.0", "a whole number"]),
+    ],
+)
+def test_a_wrong_setting_names_field_value_and_remedy(make: Callable[[], Any], words: list[str]) -> None:
+    assert_refused(make, words)
+
+
+def test_a_setting_that_came_later_has_its_default_where_a_text_knows_nothing_of_it() -> None:
+    usual = rs.TableSettings()
+    assert "partial_fpr" not in usual.to_json()
+    assert rs.TableSettings.from_json(usual.to_json()) == usual
+    other = rs.TableSettings(rs.EvaluatorSettings(partial_fpr=(0.1, 0.4)))
+    assert rs.TableSettings.from_json(other.to_json()) == other
+    assert usual.fingerprint() != other.fingerprint()
+
+
+def test_a_table_means_its_settings_its_slices_and_its_shards() -> None:
+    tables = [
+        rs.TableSettings(), rs.TableSettings(slices=("a",)), rs.TableSettings(slices=("a", "b")),
+        rs.TableSettings(slices=(("a", "b"),)), rs.TableSettings(slices=("a,b",)),
+        rs.TableSettings(slices=(("b", "a"),)), rs.TableSettings(shards=64), rs.TableSettings(shards=65),
+        rs.TableSettings(rs.EvaluatorSettings(threshold=0.1)),
+        rs.TableSettings(rs.EvaluatorSettings(positive="up")),
+    ]  # fmt: skip
+    assert len({table.fingerprint() for table in tables}) == len(tables)
+    for table in tables:
+        assert rs.TableSettings.from_json(table.to_json()) == table
+    shown = rs.TableSettings(rs.EvaluatorSettings(measures="auc"))
+    assert shown.fingerprint() == rs.TableSettings().fingerprint()
+    drawn = rs.TableSettings(rs.EvaluatorSettings(curves=rs.EveryEvents(7)))
+    assert drawn.fingerprint() == rs.TableSettings().fingerprint()
+    assert drawn.to_json() == rs.TableSettings().to_json()
