@@ -1,4 +1,4 @@
-"""The total sort of a bounded input by time (ARCHITECTURE, "Order, lateness").
+"""The total sort of a bounded input by time (docs/architecture.md, "Order and lateness").
 
 By (time, model, id, a hash of its canonical bytes), and never by where an event came from: the order is the
 same however a stream was cut into files and packets. Of equal records each has its number in the hash;

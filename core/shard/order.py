@@ -1,4 +1,4 @@
-"""In which order the events of a shard apply (ARCHITECTURE, "Order, lateness, and what is deterministic").
+"""In which order the events of a shard apply (docs/architecture.md, "Order and lateness").
 
     arrival   as they come
     position  partition after partition, packet after packet by number; what comes early is held

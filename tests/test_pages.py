@@ -1,0 +1,67 @@
+"""What pages say of the code is there: paths, names in modules, rooms, and sections that the code cites."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FLOORS = ("core", "transforms", "pipelines", "runners")
+MODULES = sorted(path for floor in FLOORS for path in (ROOT / floor).rglob("*.py"))
+ROOMS = {
+    f"{floor}/{init.parent.name}"
+    for floor in FLOORS
+    for init in (ROOT / floor).glob("*/__init__.py")
+    if len(list(init.parent.rglob("*.py"))) > 1
+}
+PATH = re.compile(r"`((?:core|transforms|pipelines|runners|tests|benchmarks|docs)/[\w./]*)`")
+NAME_IN = re.compile(r"`(\w+)` in `([\w/]+\.py)`")
+CITED = re.compile(r'docs/(\w+)\.md,\s+"([^"]+)"')
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / f"{name}.md").read_text("utf-8")
+
+
+def names_in(path: Path) -> set[str]:
+    """What a module defines at its top."""
+    names = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return names
+
+
+def test_every_path_that_a_page_names_is_there() -> None:
+    named = [(at.name, path) for at in PAGES for path in PATH.findall(at.read_text("utf-8"))]
+    assert len(named) > 50
+    assert [(name, path) for name, path in named if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("name", ["architecture"])
+def test_every_name_is_in_the_module_that_a_page_says(name: str) -> None:
+    named = NAME_IN.findall(page(name))
+    assert named
+    assert [(it, path) for it, path in named if it not in names_in(ROOT / path)] == []
+
+
+def test_the_architecture_has_every_room() -> None:
+    said = {path.rstrip("/") for path in PATH.findall(page("architecture").partition("## The way")[0])}
+    assert said >= ROOMS
+
+
+def test_every_section_that_the_code_cites_is_there() -> None:
+    cited = {
+        (found, section)
+        for path in [*MODULES, *(ROOT / "tests").rglob("*.py")]
+        for found, section in CITED.findall(" ".join(path.read_text("utf-8").split()))
+    }
+    assert cited
+    headings = {name: re.findall(r"^#+ (.*)$", page(name), re.MULTILINE) for name, _ in cited}
+    assert [(name, section) for name, section in sorted(cited) if section not in headings[name]] == []
