@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
-from rocsteady.core.evaluator.ranking import suits_tree
+from rocsteady.core.evaluator.ranking import tree_sizes
 from rocsteady.core.score_tree.rows import Ask
 from rocsteady.core.score_tree.tree import ScoreTree
 from rocsteady.core.score_tree.window import ScoreWindow, keeps_hull_for, warm_up
@@ -235,7 +235,7 @@ def evaluator(sizes: list[int], chunks: int) -> Iterator[str]:
     yield (
         "Window, decisions, kappa family, rows in columns; calls of 1,000 events; microseconds per event, "
         "median of chunks. Scan: sorted arrays merged and scanned at a row, the form that suits long "
-        "strides; tree: the ScoreTree; beside the figure: what `suits_tree` takes for the settings. All "
+        "strides; tree: the ScoreTree; beside the figure: what `tree_sizes` takes for the settings. All "
         "measures: of scores that are probabilities, those included that cost O(k) a row.\n"
     )
     out = []
@@ -249,7 +249,7 @@ def evaluator(sizes: list[int], chunks: int) -> Iterator[str]:
             for settings in choices:
                 few = max(1, min(chunks, 2_000 * stride // k)) if settings.probabilities else chunks
                 times = take_turns({"": evaluate(events, settings)}, k, few)[""]
-                form = "tree" if suits_tree(settings, k) else "scan"
+                form = "tree" if k in tree_sizes(settings) else "scan"
                 cells.append(f"{np.median(times):.2f} ({form})")
             out.append(cells)
             print(out[-1], flush=True)

@@ -18,9 +18,6 @@ MOST_MODULES, MOST_LINES = 16, 400
 TO_BE_SPLIT = {
     "core/alerts/rules.py",
     "core/evaluator/evaluator.py",
-    "core/evaluator/ranking.py",
-    "core/evaluator/weighted_decisions.py",
-    "core/evaluator/weighted_window.py",
     "core/join/join.py",
     "core/measures/polynomial_auc.py",
     "core/measures/scan.py",

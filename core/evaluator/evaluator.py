@@ -64,16 +64,9 @@ from .adaptive_signal import AdaptiveSignal
 from .adwin import Adwin
 from .columns import Columns
 from .display import evaluator_html, evaluator_text
-from .ranking import (
-    Ranking,
-    SortedRanking,
-    TreeRanking,
-    keeps_form,
-    size_of,
-    steps_until_switch,
-    tree_sizes,
-)
+from .ranking import Ranking, keeps_form, size_of, steps_until_switch, tree_sizes
 from .snapshot import Snapshot
+from .sorted_ranking import SortedRanking
 from .state import Codes, EvaluatorState, Remains, evaluator_bytes
 from .steps import (
     AT,
@@ -93,6 +86,7 @@ from .steps import (
     plan_steps,
     window_rule,
 )
+from .tree_ranking import TreeRanking
 from .weighted_decisions import WeightedRing
 from .weighted_window import WeightedWindow
 

@@ -26,17 +26,8 @@ from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measures import MEASURES
 from ..settings.windows import Fading
-from .weighted_decisions import (
-    GONE,
-    Changes,
-    Masses,
-    WeightedRing,
-    apply_weighted,
-    mass_of,
-    rarer_before,
-    weigh_all,
-    weighted_measures,
-)
+from .weighted_decisions import GONE, Changes, WeightedRing, apply_weighted, weigh_all
+from .weighted_measures import Masses, mass_of, rarer_before, weighted_measures
 from .weighted_ranking import WeightedRanking
 
 if TYPE_CHECKING:

@@ -11,15 +11,14 @@ import rocsteady as rs
 from rocsteady.core.evaluator import evaluator as model_evaluator
 from rocsteady.core.evaluator.ranking import (
     Ranking,
-    SortedRanking,
-    TreeRanking,
     keeps_form,
     size_of,
     steps_until_switch,
-    suits_tree,
     tree_sizes,
 )
+from rocsteady.core.evaluator.sorted_ranking import SortedRanking
 from rocsteady.core.evaluator.steps import sliding_steps
+from rocsteady.core.evaluator.tree_ranking import TreeRanking
 from rocsteady.core.measures.scan import EXACT_EVENTS
 from rocsteady.core.measures.steps import ROW_DUE
 from rocsteady.core.rows.columns import NUMBER_COLUMNS
@@ -152,7 +151,7 @@ def test_an_evaluator_changes_its_form_and_its_rows_do_not_tell(monkeypatch: pyt
 
 def test_the_form_follows_from_settings_and_size_alone() -> None:
     dense = rs.EvaluatorSettings(window=rs.LastEvents(1_000), every=rs.EveryEvents(1))
-    assert [suits_tree(dense, held) for held in (0, 63, 64, 1_000)] == [False, False, True, True]
+    assert [held in tree_sizes(dense) for held in (0, 63, 64, 1_000)] == [False, False, True, True]
     sparse = rs.EvaluatorSettings(window=rs.LastEvents(1_000), every=rs.EveryEvents(1_000))
     assert not tree_sizes(sparse)
     endless = tree_sizes(rs.EvaluatorSettings(window=rs.AllEvents(), every=rs.EveryEvents(100)))
@@ -160,11 +159,11 @@ def test_the_form_follows_from_settings_and_size_alone() -> None:
     assert steps_until_switch(endless, 2_000_000, True) == EXACT_EVENTS - 2_000_000
     for choice in ({"cost": rs.SeverityCost()}, {"priors": 0.3}, {"measures": "all"}):
         settings = rs.EvaluatorSettings(every=rs.EveryEvents(100), **choice)
-        assert [suits_tree(settings, held) for held in (1_999, 2_000)] == [False, True]
+        assert [held in tree_sizes(settings) for held in (1_999, 2_000)] == [False, True]
         dense = rs.EvaluatorSettings(every=rs.EveryEvents(1), **choice)
-        assert [suits_tree(dense, held) for held in (999, 1_000)] == [False, True]
+        assert [held in tree_sizes(dense) for held in (999, 1_000)] == [False, True]
     for choice in ({"probabilities": True}, {"measures": ("brier", "aum"), "probabilities": True}):
-        assert suits_tree(rs.EvaluatorSettings(every=rs.EveryEvents(1), **choice), 64)
+        assert 64 in tree_sizes(rs.EvaluatorSettings(every=rs.EveryEvents(1), **choice))
 
 
 def test_a_window_that_shrinks_and_grows_does_not_change_its_form_to_and_fro() -> None:
@@ -216,10 +215,11 @@ def test_the_last_row_of_classes_without_a_positive_one_weighs_its_window() -> N
 
 
 def test_the_largest_exact_window_has_one_loss_in_both_forms(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rocsteady.core.evaluator import ranking
+    from rocsteady.core.evaluator import ranking, sorted_ranking
 
     model_evaluator._of_settings.cache_clear()
-    monkeypatch.setattr(ranking, "EXACT_EVENTS", 200)
+    for module in (ranking, sorted_ranking):
+        monkeypatch.setattr(module, "EXACT_EVENTS", 200)
     rng = np.random.default_rng(1)
     labels, scores = rng.integers(0, 2, 400), rng.normal(size=400).round(1)
     dense = rs.ModelEvaluator(window=rs.AllEvents(), every=rs.EveryEvents(1))
