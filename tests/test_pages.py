@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from rocsteady.core.settings.measures import MEASURES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -19,7 +20,7 @@ ROOMS = {
     if len(list(init.parent.rglob("*.py"))) > 1
 }
 PATH = re.compile(r"`((?:core|transforms|pipelines|runners|tests|benchmarks|docs)/[\w./]*)`")
-NAME_IN = re.compile(r"`(\w+)` in `([\w/]+\.py)`")
+NAMES_IN = re.compile(r"((?:`\w+`(?:, | and ))*`\w+`) in `([\w/]+\.py)`")
 CITED = re.compile(r'docs/(\w+)\.md,\s+"([^"]+)"')
 
 
@@ -44,16 +45,20 @@ def test_every_path_that_a_page_names_is_there() -> None:
     assert [(name, path) for name, path in named if not (ROOT / path).exists()] == []
 
 
-@pytest.mark.parametrize("name", ["architecture"])
+@pytest.mark.parametrize("name", ["architecture", "math"])
 def test_every_name_is_in_the_module_that_a_page_says(name: str) -> None:
-    named = NAME_IN.findall(page(name))
+    named = [(path, re.findall(r"`(\w+)`", names)) for names, path in NAMES_IN.findall(page(name))]
     assert named
-    assert [(it, path) for it, path in named if it not in names_in(ROOT / path)] == []
+    assert [(path, names) for path, names in named if not names_in(ROOT / path).issuperset(names)] == []
 
 
 def test_the_architecture_has_every_room() -> None:
     said = {path.rstrip("/") for path in PATH.findall(page("architecture").partition("## The way")[0])}
     assert said >= ROOMS
+
+
+def test_every_measure_is_defined() -> None:
+    assert [measure for measure in MEASURES if f"`{measure}`" not in page("math")] == []
 
 
 def test_every_section_that_the_code_cites_is_there() -> None:

@@ -103,7 +103,9 @@ class Ranking(Protocol):
         ...
 
     def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
-        """Return the placement values (MATH) of some of these events, if they come and none goes.
+        """Return the placement values of some of these events, if they come and none goes.
+
+        docs/math.md, "Placement values", defines them.
 
         chosen  indices, ascending. NaN where the other class is empty.
         """

@@ -200,7 +200,7 @@ def decision_measures(
     numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Write accuracy, the kappa family and the rest of the confusion measures (MATH of Bifet et al. 2015).
+    """Write accuracy, the kappa family and the rest of the measures of docs/math.md, "Decisions".
 
     positive  code of the positive class, or -1: then what needs one is null, with that reason
     numbers, reasons  one row of `Rows`

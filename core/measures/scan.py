@@ -180,7 +180,7 @@ def group_ties(
 
 @scanning
 def rank_sums(negatives: Any, positives: Any) -> Any:
-    """Return doubled pairs and the two sums of squared doubled ranks (MATH: 2U, 4A, 4B).
+    """Return doubled pairs and both sums of squared doubled ranks (docs/math.md, "AUC and its sums").
 
     2U: over positives, twice the negatives below plus the negatives tied. 4A: over positives, that number
     squared. 4B: over negatives, twice the positives above plus the positives tied, squared. In the type of

@@ -1,4 +1,4 @@
-"""A subset of the hull of which no dropped vertex is far: Tatti 2021, section 6, and MATH §11.
+"""A subset of the hull of which no dropped vertex is far: Tatti 2021, section 6.
 
 Invariant: between two kept vertices, u and v behind it, vertices w are dropped only where u and v are NEAR:
 FPR(u) <= growth * FPR(v), hence FPR(u) <= growth * FPR(w), or FNR(v) <= growth * FNR(u), hence FNR(v) <=
@@ -9,7 +9,7 @@ The paper's Subset halves the search tree of the hull and drops a subtree betwee
 what it keeps depends on the tree's shape. Here the next vertex kept is the LAST one near the one before it: a
 subset that depends on the hull alone, found by one descent along the bridges or two for each vertex kept. Of
 any three kept in a row the outer two are not near, so that there are fewer than 2 log_growth(min(P, N)) + 4
-of them: O(log^2 k / epsilon) in all, as the paper's.
+of them: O(log^2 k / epsilon) in all, as the paper's. See docs/math.md, "Approximations with a bound".
 """
 
 # mypy: disable-error-code="no-any-return"

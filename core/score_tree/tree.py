@@ -18,9 +18,8 @@ Invariants, each recomputed by `check_invariants()`:
 6. Sums of scores and of losses, where they are kept, are those of the entries to the last bit: for AUM of
    the negatives above the reference less the positives below it, whatever score that is.
 
-How it works and why it is fast: docs/kernel.md. The parts, in the order in which to read them:
-score_tree_layout (the records), _bucket, _bridge, _balance, _update; then _build, _query, _sums, _rows and
-_slide; kernels and _machine are how all that is compiled.
+How it works and why it is fast: docs/kernel.md. The parts, in the order in which to read them: `layout` (the
+records), `bucket`, `bridge`, `balance`, `update`; then `build`, `query`, `sums`, `rows` and `slide`.
 
 Sources: Overmars & van Leeuwen 1981 (bridges); DeLong, DeLong & Clarke-Pearson 1988 and Sun & Xu
 2014 (squared ranks); Hand 2009 (H); Tatti 2021, section 5 (the hull in a tree; his labels are the
@@ -271,7 +270,7 @@ class ScoreTree:
         return int(self._state["pairs2"]) / (2 * self.positives * self.negatives)
 
     def delong(self) -> DelongSums:
-        """Exact sums for the AUC and its variance (MATH: 2U, 4A, 4B). O(1)."""
+        """Exact sums for the AUC and its variance (docs/math.md, "AUC and its sums"). O(1)."""
         state = self._state
         return DelongSums(
             self.positives,

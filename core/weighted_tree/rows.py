@@ -140,7 +140,7 @@ def edge_loss(n: float, p: float, curvature: float) -> float:
 
 @kernel
 def write_interval(tree: Forest, z: float, measures: Any, reasons: Any) -> bool:
-    """Write the AUC and DeLong's interval, by effective sample sizes (MATH: weights are no counts).
+    """Write the AUC and DeLong's interval, by effective sample sizes (docs/math.md, "The interval").
 
     The variance is sum over classes of spread / (mass others^2) / (size - 1), size = mass^2 / squares, and
     size - 1 = 2 cross / squares. Returns whether rounding may have decided what is null or degenerate.

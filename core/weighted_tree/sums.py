@@ -1,6 +1,6 @@
 """What the nodes of a WeightedTree know of their runs, summed anew from below where it is stale.
 
-Runs merge in order as a monoid (MATH: the aggregate of a run of entries): masses, pairs, sums of squared
+Runs merge in order as a monoid (docs/math.md, "AUC and its sums"): masses, pairs, sums of squared
 weights, cross masses, spreads, reaches and hulls. Merging hulls is pooling adjacent violators over both
 lists of edges.
 Cost: entries of the stale leaves, and children and edges of the nodes above them.

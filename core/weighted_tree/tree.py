@@ -19,9 +19,11 @@ Worst case: an update is O(log k). What is asked after u updates sums u leaves a
 O(u (32 + log k) + edges of their hulls); a hull of k real weights can have k edges, where unit weights
 allow k^(2/3): no more than a scan, and 1.3 k^(1/3) on smooth curves.
 
-The parts, in the order in which to read them: weighted_tree_layout (the records), _update, _sums, _query,
-_rows, _build. Sources: MATH of the aggregate: DeLong, DeLong & Clarke-Pearson 1988; Chan, Golub & LeVeque
-1983 (sums of squares that merge); Tatti 2021, section 5 (the hull in a tree).
+The parts, in the order in which to read them: `layout` (the records), `update`, `sums`, `query`, `rows`,
+`build`. How it works: docs/weighted.md.
+
+Sources: DeLong, DeLong & Clarke-Pearson 1988; Chan, Golub & LeVeque 1983 (sums of squares that
+merge); Tatti 2021, section 5 (the hull in a tree).
 """
 
 from __future__ import annotations
