@@ -22,8 +22,8 @@ from typing import Any
 import apache_beam as beam
 
 from ..core.errors import ConfigError
-from ..core.settings.costs import parse_cost
-from ..core.settings.evaluator import parse_partial_fpr
+from ..core.settings.declared import declared
+from ..core.settings.evaluator import EvaluatorSettings
 from ..core.settings.measures import MEASURES
 from ..core.settings.windows import parse_every, parse_window
 from .evaluate.alert import Alert
@@ -106,7 +106,9 @@ class AlertYaml(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]):
 def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings as the Python transforms take them."""
     read = dict(settings)
-    for name, reader in (("window", parse_window), ("cost", parse_cost), ("partial_fpr", parse_partial_fpr)):
+    readers: dict[str, Callable[[str], Any]] = {"window": parse_window}
+    readers.update((name, each.parse) for name, each in declared(EvaluatorSettings).items() if each.parse)
+    for name, reader in readers.items():
         if isinstance(text := read.get(name), str):
             read[name] = _parsed(name, text, reader)
     every = read.get("every")

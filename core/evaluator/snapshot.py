@@ -38,7 +38,7 @@ from ..errors import (
 from ..events.times import END_OF_TIME, NO_TIME
 from ..ids.deduplicator import Deduplicator
 from ..process.console import lines_text, name_text
-from ..settings.evaluator import ADDED_SINCE, EvaluatorSettings
+from ..settings.evaluator import EvaluatorSettings
 from ..settings.table import TableSettings
 from ..settings.windows import AllEvents, EveryEvents, LastEvents, duration_text
 from ..shard.partitions import check_progress, clock_in_words
@@ -93,7 +93,7 @@ class Snapshot:
 
     def check(self, wanted: TableSettings) -> None:
         """Raise OtherConfigurationError, naming every difference, unless the state was made for `wanted`."""
-        here, there = (ADDED_SINCE | settings.meaning() for settings in (wanted, self.settings))
+        here, there = (settings.whole_meaning() for settings in (wanted, self.settings))
         check_settings(here, there)
 
     def pack(self) -> bytes:

@@ -5,5 +5,6 @@ reads it. The spellings make the canonical text of a configuration, and that tex
 
 In reading order: `windows` (windows and emissions), `costs` and `measures` are the parts that `evaluator`
 puts together in `EvaluatorSettings`, the settings of one model. `slices` and `shards` are the parts that
-`table` adds in `TableSettings`, the settings of all models of a job.
+`table` adds in `TableSettings`, the settings of all models of a job. `declared` is how a field of these two
+says what options and stored states need to know of it; `classes` has the spelling of a class.
 """

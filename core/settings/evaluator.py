@@ -8,13 +8,13 @@ import math
 import numbers
 import sys
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from ..errors import ConfigError
 from .classes import class_text
-from .costs import BetaCost, Cost, SeverityCost, UniformCost
+from .costs import BetaCost, Cost, SeverityCost, UniformCost, parse_cost
+from .declared import plain, setting, younger_defaults
 from .measures import named_measures
-from .slices import SLICE_CAP
 from .windows import (
     EMISSIONS,
     WINDOWS,
@@ -27,6 +27,9 @@ from .windows import (
     parse_lateness,
     read_number,
 )
+
+PRIORS_OF_WINDOW: Literal["window"] = "window"
+CURVES_AT_END: Literal["end"] = "end"
 
 _LARGEST = sys.float_info.max
 
@@ -41,22 +44,6 @@ def parse_partial_fpr(text: str) -> tuple[float, float]:
     if not colon:
         raise ConfigError(f"partial FPR {text!r} is no range; give two false positive rates, such as 0:0.1")
     return read_number(low, f"partial FPR {text!r}"), read_number(high, f"partial FPR {text!r}")
-
-
-PRIORS_OF_WINDOW: Literal["window"] = "window"
-
-
-CURVES_AT_END: Literal["end"] = "end"
-
-
-PARTIAL_FPR = (0.0, 0.1)
-
-
-ADDED_SINCE: dict[str, Any] = {
-    "partial_fpr": list(PARTIAL_FPR), "deduplicate": None, "slice_cap": SLICE_CAP, "idle_ttl": None,
-    "own_shards": [],
-}  # fmt: skip
-"""Settings that change values and are younger than the first version, with what stands for their absence."""
 
 
 @dataclass(frozen=True)
@@ -85,15 +72,26 @@ class EvaluatorSettings:
     window: Window = field(default_factory=LastEvents)
     every: Emission = field(default_factory=EveryEvents)
     measures: tuple[str, ...] | None = None
-    cost: Cost = field(default_factory=BetaCost)
-    priors: float | Literal["window"] = PRIORS_OF_WINDOW
-    threshold: float = 0.5
-    confidence: float = 0.95
-    probabilities: bool = False
-    at_fpr: float = 0.01
-    false_positive_cost: float = 0.2
-    partial_fpr: tuple[float, float] = PARTIAL_FPR
-    flip_if_below_half: bool = False
+    cost: Cost = setting(  # noqa: RUF009  it is frozen
+        BetaCost(), "beta:A,B | severity[:RATIO|:balanced] | uniform", parse=parse_cost, of_rows=True
+    )
+    priors: float | Literal["window"] = setting(
+        PRIORS_OF_WINDOW, "window, or the share of positives", of_rows=True
+    )
+    threshold: float = setting(0.5, "predicted positive means score >= this")
+    confidence: float = setting(0.95, "of the AUC interval", of_rows=True)
+    probabilities: bool = setting(False, "scores are probabilities: Brier score, log loss")
+    at_fpr: float = setting(0.01, "false positive rate of tpr_at_fpr", of_rows=True)
+    false_positive_cost: float = setting(0.2, "c of cost_threshold", of_rows=True)
+    partial_fpr: tuple[float, float] = setting(
+        (0.0, 0.1),
+        "range of FPR of partial_auc",
+        metavar="LOW:HIGH",
+        parse=parse_partial_fpr,
+        of_rows=True,
+        is_younger=True,
+    )
+    flip_if_below_half: bool = setting(False, "H of -score while AUC < 0.5, as R's hmeasure", of_rows=True)
     positive: str | None = None
     order: str = "arrival"
     curves: EveryEvents | Literal["end"] | None = None
@@ -171,29 +169,43 @@ class EvaluatorSettings:
         """Return the text of everything that changes values.
 
         `measures` only chooses among them, `curves` stand beside them, and `positive` names what the
-        labels mean. A setting of `ADDED_SINCE` is left out where it has its default: rows and states from
-        before it have the same hash.
+        labels mean. A younger setting is left out where it has its default: rows and states from before it
+        have the same hash.
         """
-        values = {
-            "window": str(self.window),
-            "every": str(self.every),
-            "order": self.order,
-            "cost": str(self.cost),
-            "priors": self.priors,
-            "threshold": self.threshold,
-            "confidence": self.confidence,
-            "probabilities": self.probabilities,
-            "at_fpr": self.at_fpr,
-            "false_positive_cost": self.false_positive_cost,
-            "flip_if_below_half": self.flip_if_below_half,
-            "partial_fpr": list(self.partial_fpr),
-        }
-        said = {name: value for name, value in values.items() if ADDED_SINCE.get(name) != value}
+        values = {name: plain(value) for name, value in vars(self).items() if name not in _NO_VALUES}
+        said = {name: value for name, value in values.items() if _YOUNGER.get(name) != value}
         return json.dumps(said, sort_keys=True)
 
     def config_hash(self) -> str:
         """Return the 12 hexadecimal digits that stand in the column `config` of every row."""
         return config_of(self.canonical())
+
+
+_YOUNGER = younger_defaults(EvaluatorSettings)
+_NO_VALUES = ("measures", "positive", "curves")
+"""Settings that change no value of a row."""
+
+
+class EvaluatorChoices(TypedDict, total=False):
+    """The settings of `EvaluatorSettings` as the keywords of those who make them; None: the default.
+
+    `positive` is left out: it names a value of the label, in whatever way the events have it.
+    """
+
+    window: Window | None
+    every: Emission | None
+    measures: tuple[str, ...] | str | None
+    cost: Cost | None
+    priors: float | Literal["window"]
+    threshold: float
+    confidence: float
+    probabilities: bool
+    at_fpr: float
+    false_positive_cost: float
+    partial_fpr: tuple[float, float]
+    flip_if_below_half: bool
+    order: str
+    curves: EveryEvents | Literal["end"] | None
 
 
 def checked_order(order: str) -> str:

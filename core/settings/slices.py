@@ -11,9 +11,6 @@ OTHER = "other"
 """The value that stands for all those of a slice column that have no slice of their own."""
 
 
-SLICE_CAP = 10_000
-
-
 def escape_slice(text: str) -> str:
     r"""Escape what has a meaning in the name of a slice, `carrier=UA,origin=JFK`.
 

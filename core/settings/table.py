@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from ..encoding.json import read_object
 from ..errors import ConfigError
 from .costs import parse_cost
-from .evaluator import ADDED_SINCE, EvaluatorSettings
+from .declared import declared, plain, setting, younger_defaults
+from .evaluator import EvaluatorSettings
 from .shards import Shards
-from .slices import SLICE_CAP, checked_slices, escape_slice
-from .windows import LONGEST, duration_text, is_count, microseconds, parse_every, parse_window
+from .slices import checked_slices, escape_slice
+from .windows import LONGEST, Duration, duration_text, is_count, microseconds, parse_every, parse_window
 
 
 @dataclass(frozen=True)
@@ -34,13 +36,33 @@ class TableSettings:
     evaluator: EvaluatorSettings = field(default_factory=EvaluatorSettings)
     slices: tuple[tuple[str, ...], ...] = ()
     shards: int | None = None
-    deduplicate: int | None = None
-    slice_cap: int = SLICE_CAP
-    idle_ttl: int | None = None
+    deduplicate: int | None = setting(
+        None,
+        "a second event with the same model and --id, and a --time within so long of the first one's, does "
+        "not count: for sources that deliver again [every event counts]",
+        metavar="7d",
+        needs=("time", "id"),
+        is_younger=True,
+    )
+    slice_cap: int = setting(
+        10_000,
+        "so many values of a model and a slice have their own; all that come later, and the value other "
+        "itself, are country=other",
+        metavar="N",
+        is_younger=True,
+    )
+    idle_ttl: int | None = setting(
+        None,
+        "a model and slice without an event for longer, by --time, gives a last row and leaves memory; if it "
+        "returns, its window begins empty and its rows are numbered on [never]",
+        metavar="30d",
+        needs=("time",),
+        is_younger=True,
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slices", checked_slices(self.slices))
-        for name in ("deduplicate", "idle_ttl"):
+        for name in _SPANS:
             value = getattr(self, name)
             if value is not None and not (is_count(value) and value < LONGEST):
                 raise ConfigError(f"{name}={value!r}: give whole microseconds, 1 or more, or None")
@@ -54,25 +76,26 @@ class TableSettings:
             object.__setattr__(self, "shards", Shards.of(self.shards))
 
     def meaning(self) -> dict[str, Any]:
-        """Return what decides the meaning of a state, by name."""
+        """Return what decides the meaning of a state, by name; younger settings where they are not usual."""
         slices = [",".join(escape_slice(name) for name in names) for names in self.slices]
         return {
             **json.loads(self.evaluator.canonical()),
             "positive": self.evaluator.positive,
             "slices": slices,
             "shards": self.shards,
-            **self._since(),
+            **self._younger(),
         }
 
-    def _since(self) -> dict[str, Any]:
-        """Return those of `ADDED_SINCE` that are not what they were before."""
-        values: dict[str, Any] = {
-            "deduplicate": self.deduplicate and duration_text(self.deduplicate),
-            "slice_cap": self.slice_cap,
-            "idle_ttl": self.idle_ttl and duration_text(self.idle_ttl),
-            "own_shards": [] if self.shards is None else [*Shards.of(self.shards).own],
-        }
-        return {name: value for name, value in values.items() if value != ADDED_SINCE[name]}
+    def whole_meaning(self) -> dict[str, Any]:
+        """Return what decides the meaning of a state, by name: every setting."""
+        return _ABSENT | self.meaning()
+
+    def _younger(self) -> dict[str, Any]:
+        values = {name: plain(getattr(self, name)) for name in _USUAL}
+        for name in _SPANS:
+            values[name] = values[name] and duration_text(values[name])
+        values["own_shards"] = [] if self.shards is None else [*Shards.of(self.shards).own]
+        return {name: value for name, value in values.items() if value != _ABSENT[name]}
 
     def fingerprint(self) -> bytes:
         """Return the 16 bytes by which a state knows that it is read as it was written."""
@@ -86,7 +109,7 @@ class TableSettings:
             "positive": self.evaluator.positive,
             "measures": self.evaluator.measures,
         }
-        table = {"slices": self.slices, "shards": self.shards, **self._since()}
+        table = {"slices": self.slices, "shards": self.shards, **self._younger()}
         return json.dumps({"evaluator": evaluator, **table})
 
     @classmethod
@@ -99,11 +122,46 @@ class TableSettings:
         choices["cost"] = parse_cost(choices["cost"])
         choices["measures"] = tuple(choices["measures"])
         slices = tuple(tuple(names) for names in content["slices"])
-        since = {name: content[name] for name in ADDED_SINCE if name in content}
-        for name in ("deduplicate", "idle_ttl"):
-            if name in since:
-                since[name] = microseconds(since[name], name)
-        shards, own = content["shards"], since.pop("own_shards", [])
+        younger = {name: content[name] for name in _USUAL if name in content}
+        for name in _SPANS.keys() & younger.keys():
+            younger[name] = microseconds(younger[name], name)
+        shards, own = content["shards"], content.get("own_shards", [])
         if shards is not None:
             shards = Shards(shards - len(own), own)
-        return cls(EvaluatorSettings(**choices), slices, shards, **since)
+        return cls(EvaluatorSettings(**choices), slices, shards, **younger)
+
+
+_SPANS = {name: each.needs for name, each in declared(TableSettings).items() if each.needs}
+"""The settings that are lengths of time, each with the fields of an event that it needs."""
+
+_USUAL = younger_defaults(TableSettings)
+_ABSENT = {**younger_defaults(EvaluatorSettings), **_USUAL, "own_shards": []}
+"""What stands for the absence of a younger setting."""
+
+
+class TableChoices(TypedDict, total=False):
+    """The settings of `TableSettings` as the keywords of those who make them, without evaluator and slices.
+
+    Lengths of time are "7d", a number of seconds, or a timedelta.
+    """
+
+    shards: int | None
+    deduplicate: Duration | None
+    slice_cap: int
+    idle_ttl: Duration | None
+
+
+def checked_spans(choices: Mapping[str, Any]) -> dict[str, int]:
+    """Return the lengths of time among keywords, in microseconds. Raises ConfigError.
+
+    choices  settings, and by "time" and "id" the event's fields that some of them need
+    """
+    spans = {}
+    for name, needed in _SPANS.items():
+        if (given := choices.get(name)) is None:
+            continue
+        spans[name] = microseconds(given, name)
+        for column in needed:
+            if choices.get(column) is None:
+                raise ConfigError(f"{name}={given!r} needs {column}s; name their field with {column}=")
+    return spans

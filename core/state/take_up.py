@@ -25,14 +25,17 @@ from ..events.batch import MAGIC
 from ..events.times import NO_TIME
 from ..join.join import JoinSettings
 from ..join.state import JoinState
-from ..settings.evaluator import ADDED_SINCE
+from ..settings.declared import declared
+from ..settings.evaluator import EvaluatorSettings
+from ..settings.slices import parse_slice
 from ..settings.table import TableSettings
 from ..settings.windows import Adaptive, EveryEvents, LastDuration, LastEvents, parse_every, parse_window
 
-_FREE = (
-    "cost", "priors", "confidence", "at_fpr", "false_positive_cost", "flip_if_below_half",
-    "partial_fpr", "shards", "own_shards",
-)  # fmt: skip
+_FREE = {
+    "shards",
+    "own_shards",
+    *(name for name, each in declared(EvaluatorSettings).items() if each.of_rows),
+}
 """Settings of a row, not of what is held; and the shards, over which states are spread anew."""
 
 
@@ -111,7 +114,7 @@ def _no_sources(sources: dict[str, Any]) -> dict[str, Any]:
 
 def check_table(snapshot: Snapshot, wanted: TableSettings) -> None:
     """Raise OtherConfigurationError where what is held cannot be what these settings would have kept."""
-    here, there = (ADDED_SINCE | settings.meaning() for settings in (wanted, snapshot.settings))
+    here, there = (settings.whole_meaning() for settings in (wanted, snapshot.settings))
     refusals = []
     for name, value in here.items():
         if name in _FREE or value == there[name]:
@@ -126,7 +129,7 @@ def check_table(snapshot: Snapshot, wanted: TableSettings) -> None:
 def carried(snapshot: Snapshot, wanted: TableSettings) -> Snapshot:
     """Return a snapshot under other settings, its shards aside; raises what `check_table` does."""
     check_table(snapshot, wanted)
-    here, there = (ADDED_SINCE | settings.meaning() for settings in (wanted, snapshot.settings))
+    here, there = (settings.whole_meaning() for settings in (wanted, snapshot.settings))
     states, beside = list(snapshot.evaluators), dict(snapshot.beside)
     if there["deduplicate"] != here["deduplicate"]:
         del beside[DEDUPLICATOR]
@@ -219,8 +222,6 @@ _CHANGES: dict[str, Change] = {
 
 
 def _columns_of(state: EvaluatorState) -> tuple[str, ...]:
-    from ..settings.slices import parse_slice
-
     return tuple(name for name, _ in parse_slice(state.slice))
 
 

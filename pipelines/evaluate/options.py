@@ -18,7 +18,6 @@ from ...core.settings.evaluator import (
     parse_partial_fpr,
 )
 from ...core.settings.shards import Shards
-from ...core.settings.slices import SLICE_CAP
 from ...core.settings.table import TableSettings
 from ...core.settings.windows import (
     EveryEvents,
@@ -87,7 +86,9 @@ def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:
         fields.slices,
         _shards_of(options),
         _span("--deduplicate", options.deduplicate, fields, ("time", "id")),
-        SLICE_CAP if options.slice_cap is None else whole_number("--slice-cap", options.slice_cap, 1),
+        TableSettings.slice_cap
+        if options.slice_cap is None
+        else whole_number("--slice-cap", options.slice_cap, 1),
         _span("--idle-ttl", options.idle_ttl, fields, ("time",)),
     )
 

@@ -24,7 +24,6 @@ from ...core.encoding.frames import HEAD_BYTES
 from ...core.errors import InputError, OtherConfigurationError, check_settings
 from ...core.evaluator import snapshot
 from ...core.join import state as label_join_state
-from ...core.settings.evaluator import ADDED_SINCE
 from ...core.settings.table import TableSettings
 from .job import Evaluation
 
@@ -42,7 +41,7 @@ def check_savepoint(job: Evaluation) -> None:
     path = job.runner.options.get_all_options(retain_unknown_options=True).get("savepoint_path")
     if not path:
         return
-    wanted: dict[str, dict[str, Any]] = {"evaluators": ADDED_SINCE | job.settings.meaning()}
+    wanted: dict[str, dict[str, Any]] = {"evaluators": job.settings.whole_meaning()}
     if job.join is not None:
         wanted["join"] = job.join.settings.meaning()
     for step, there in _settings_in(str(path)):
@@ -83,7 +82,7 @@ def _heads(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
                 _, version, reserved, fingerprint, _, _ = snapshot._HEAD.unpack_from(data, found.start())
                 settings = TableSettings.from_json(_text(data, found.start() + snapshot._HEAD.size))
                 if not reserved and version <= snapshot.VERSION and settings.fingerprint() == fingerprint:
-                    yield "evaluators", ADDED_SINCE | settings.meaning()
+                    yield "evaluators", settings.whole_meaning()
             else:
                 said = json.loads(_text(data, found.start() + HEAD_BYTES))
                 if isinstance(said, dict) and "evaluator_shards" in said:

@@ -9,8 +9,9 @@ is read from files goes through the file pipeline, over the same `EvaluateShards
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Any, Literal, NamedTuple, Unpack
 
 import apache_beam as beam
 import pyarrow as pa
@@ -20,15 +21,12 @@ from ...core.errors import ConfigError
 from ...core.rows.arrow import rows_to_arrow
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
-from ...core.settings.costs import BetaCost, Cost
-from ...core.settings.evaluator import PARTIAL_FPR, EvaluatorSettings, check_signal, checked_order
-from ...core.settings.slices import SLICE_CAP
-from ...core.settings.table import TableSettings
-from ...core.settings.windows import Duration, Emission, EveryEvents, LastEvents, Window, microseconds
+from ...core.settings.evaluator import EvaluatorChoices, EvaluatorSettings, check_signal, checked_order
+from ...core.settings.table import TableChoices, TableSettings, checked_spans
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import refuse_merging_windows, timestamp
 from ..events.dead_letters import DeadLetter
-from ..events.fields import EventFields
+from ..events.fields import EventColumns, EventFields
 from ..sinks.curves import curve_batches
 from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
 from .shards import EvaluateShards
@@ -57,6 +55,10 @@ class Evaluation(NamedTuple):
     late: beam.PCollection[DeadLetter]
     curves: beam.PCollection[pa.RecordBatch]
     duplicates: beam.PCollection[DeadLetter]
+
+
+class ModelsChoices(EvaluatorChoices, TableChoices, EventColumns, total=False):
+    """The keywords of `EvaluateModels`: settings of evaluators and of their table, and columns of events."""
 
 
 class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
@@ -94,7 +96,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
     idle_ttl     a duration: a (model, slice) without an event for longer gives a last row and leaves memory;
                  if it returns, its window begins empty and its rows are numbered on. By the watermark where
                  order="time", else by the greatest time= of its shard (with shards=None, of its model)
-    The other arguments are those of `EvaluatorSettings`.
+    settings     an `EvaluatorSettings`; the other arguments are its fields, and replace what it says
 
     If the input is windowed, every pane is evaluated by itself. Raises ConfigError for a setting that
     cannot be, and for windows that merge (sessions).
@@ -106,97 +108,36 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
     def __init__(
         self,
         *,
-        window: Window | None = None,
-        every: Emission | None = None,
-        measures: tuple[str, ...] | None = None,
-        cost: Cost | None = None,
-        priors: float | Literal["window"] = "window",
-        threshold: float = 0.5,
-        confidence: float = 0.95,
-        probabilities: bool = False,
-        at_fpr: float = 0.01,
-        false_positive_cost: float = 0.2,
-        partial_fpr: tuple[float, float] = PARTIAL_FPR,
-        flip_if_below_half: bool = False,
-        score: str = "score",
-        label: str = "label",
-        positive: object = None,
-        model: str | None = None,
-        model_name: str | None = None,
-        time: str | None = None,
-        time_unit: Literal["s", "ms", "us", "ns"] = "s",
-        time_format: str | None = None,
-        id: str | None = None,  # noqa: A002 - the word of the command line
-        weight: str | None = None,
-        predicted: str | None = None,
-        slices: Iterable[str | tuple[str, ...]] = (),
-        shards: int | None = 64,
-        cache_bytes: int = DEFAULT_CACHE_BYTES,
-        curves: EveryEvents | Literal["end"] | None = None,
-        order: str = "arrival",
+        settings: EvaluatorSettings | None = None,
         clock: Literal["runner"] | None = None,
-        deduplicate: Duration | None = None,
-        slice_cap: int = SLICE_CAP,
-        idle_ttl: Duration | None = None,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+        **choices: Unpack[ModelsChoices],
     ) -> None:
         super().__init__()
-        crosses = (slices,) if isinstance(slices, str) else slices
-        self._fields = EventFields(
-            score=score,
-            label=label,
-            positive=positive,  # type: ignore[arg-type]  # any value that a label can have
-            model=model,
-            model_name=model_name,
-            time=time,
-            time_unit=time_unit,
-            time_format=time_format,
-            id=id,
-            weight=weight,
-            predicted=predicted,
-            slices=crosses,  # type: ignore[arg-type]  # one column may stand without a tuple
-            probabilities=probabilities,
-        )
-        if curves is not None and predicted is not None and positive is None:
+        if unknown := sorted(choices.keys() - ModelsChoices.__annotations__.keys()):
+            raise TypeError(f"EvaluateModels.__init__() got an unexpected keyword argument {unknown[0]!r}")
+        chosen: dict[str, Any] = {**({} if settings is None else vars(settings)), **choices}
+        for name in ("window", "every", "cost"):
+            if chosen.get(name, self) is None:
+                del chosen[name]
+        if isinstance(slices := chosen.get("slices"), str):
+            chosen["slices"] = (slices,)
+        self._fields = EventFields(**_of(EventFields, chosen))
+        curves, predicted = chosen.get("curves"), self._fields.predicted
+        if curves is not None and predicted is not None and self._fields.positive is None:
             raise ConfigError(
                 f"curves={curves!r}: with predicted={predicted!r} labels are classes, and a curve needs "
                 "the one that is positive; name it with positive=, or leave curves= out"
             )
-        self._settings = TableSettings(
-            EvaluatorSettings(
-                window=LastEvents() if window is None else window,
-                every=EveryEvents() if every is None else every,
-                measures=measures,
-                cost=BetaCost() if cost is None else cost,
-                priors=priors,
-                threshold=threshold,
-                confidence=confidence,
-                probabilities=probabilities,
-                at_fpr=at_fpr,
-                false_positive_cost=false_positive_cost,
-                partial_fpr=partial_fpr,
-                flip_if_below_half=flip_if_below_half,
-                positive=self._fields.positive,
-                order=order_of_events(order, clock, time),
-                curves=curves,
-            ),
-            self._fields.slices,
-            shards,
-            None if deduplicate is None else microseconds(deduplicate, "deduplicate"),
-            slice_cap,
-            None if idle_ttl is None else microseconds(idle_ttl, "idle_ttl"),
-        )
-        for name, value, column, given in (
-            ("deduplicate", deduplicate, "time", time),
-            ("deduplicate", deduplicate, "id", id),
-            ("idle_ttl", idle_ttl, "time", time),
-        ):
-            if value is not None and given is None:
-                raise ConfigError(f"{name}={value!r} needs {column}s; name their field with {column}=")
-        settings = self._settings.evaluator
-        if time is None and (needs := settings.needs_times) is not None:
+        chosen["positive"] = self._fields.positive
+        chosen["order"] = order_of_events(chosen.get("order", "arrival"), clock, self._fields.time)
+        evaluator = EvaluatorSettings(**_of(EvaluatorSettings, chosen))
+        table = {"shards": 64, **chosen, **checked_spans(chosen), "slices": self._fields.slices}
+        self._settings = TableSettings(evaluator, **_of(TableSettings, table))
+        if self._fields.time is None and (needs := evaluator.needs_times) is not None:
             raise ConfigError(f"{needs} goes by event time; name the field of times with time=")
-        check_signal(settings, predicted is not None, "predicted=", "positive=")
-        lateness = (settings.lateness or 0) if settings.by_time else None
+        check_signal(evaluator, predicted is not None, "predicted=", "positive=")
+        lateness = (evaluator.lateness or 0) if evaluator.by_time else None
         self._shards = EvaluateShards(self._settings, self._fields, cache_bytes, lateness)
 
     def expand(self, events: beam.PCollection[Any]) -> Evaluation:
@@ -227,6 +168,11 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
             duplicates=refused
             | "Duplicates" >> beam.FlatMap(single_letters, "duplicate").with_output_types(DeadLetter),
         )
+
+
+def _of(made: type, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the keywords that are fields of a dataclass."""
+    return {field.name: chosen[field.name] for field in fields(made) if field.name in chosen}
 
 
 def _unchanged(element: Any) -> Any:

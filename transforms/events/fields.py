@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import Literal
+from typing import Literal, TypedDict
 
 from ...core.errors import ConfigError
 from ...core.events.times import checked_unit
@@ -36,6 +36,26 @@ def _valid(field: str, name: str) -> str:
     except UnicodeEncodeError:
         raise ConfigError(f"{field}={name!r}: it is not UTF-8; give text that is") from None
     return name
+
+
+class EventColumns(TypedDict, total=False):
+    """The fields of `EventFields` as the keywords of those who make them for events.
+
+    `probabilities` is left out: the settings of an evaluator have it too.
+    """
+
+    score: str
+    label: str
+    positive: object
+    model: str | None
+    model_name: str | None
+    time: str | None
+    time_unit: Literal["s", "ms", "us", "ns"]
+    time_format: str | None
+    id: str | None
+    weight: str | None
+    predicted: str | None
+    slices: Iterable[str | tuple[str, ...]]
 
 
 @dataclass(frozen=True)

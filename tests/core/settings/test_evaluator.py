@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import rocsteady as rs
 from refusals import assert_refused
-from rocsteady.core.settings.evaluator import parse_partial_fpr
+from rocsteady.core.settings.evaluator import EvaluatorChoices, parse_partial_fpr
+from rocsteady.core.settings.table import TableChoices
 
 
 @pytest.mark.parametrize(
@@ -55,6 +56,13 @@ def test_settings_at_their_borders_are_right() -> None:
     assert rs.LastEvents(1).k == 1
     assert rs.EvaluatorSettings(partial_fpr=[0, 1]).partial_fpr == (0.0, 1.0)  # type: ignore[arg-type]
     assert parse_partial_fpr("0.05:0.2") == (0.05, 0.2)
+
+
+def test_keywords_are_the_settings() -> None:
+    fields = {field.name for field in dataclasses.fields(rs.EvaluatorSettings)}
+    assert EvaluatorChoices.__annotations__.keys() == fields - {"positive"}
+    of_table = {field.name for field in dataclasses.fields(rs.TableSettings)}
+    assert TableChoices.__annotations__.keys() == of_table - {"evaluator", "slices"}
 
 
 def test_settings_cannot_be_changed() -> None:

@@ -25,7 +25,6 @@ from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import Clock, EndOfInput, EndOfPartition, Heartbeat
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.times import NO_TIME
-from rocsteady.core.settings.slices import SLICE_CAP
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import parse_window
 from rocsteady.core.shard.by_time import in_time_order
@@ -441,7 +440,7 @@ def test_a_state_without_them_is_written_as_ever() -> None:
     [
         ("deduplicate", "deduplicate was None and is now '5us'"),
         ("idle_ttl", "idle_ttl was None and is now '5us'"),
-        ("slice_cap", f"slice_cap was {SLICE_CAP} and is now 5"),
+        ("slice_cap", f"slice_cap was {rs.TableSettings().slice_cap} and is now 5"),
     ],
 )
 def test_a_state_of_other_settings_is_refused(name: str, words: str) -> None:

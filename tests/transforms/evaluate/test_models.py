@@ -6,7 +6,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,7 +33,7 @@ from rocsteady.transforms.evaluate.models import EvaluateModels
 from rocsteady.transforms.evaluate.shards import RowsCoder
 from rocsteady.transforms.events.batches import records_to_batch
 from rocsteady.transforms.events.dead_letters import DeadLetter
-from rocsteady.transforms.events.fields import EventFields
+from rocsteady.transforms.events.fields import EventColumns, EventFields
 from rocsteady.transforms.events.validate import validate
 from rocsteady.transforms.sinks.curves import CURVE_ORDER, CURVE_SCHEMA, curves_to_arrow
 from rocsteady.transforms.sinks.sorted import sorted_table
@@ -451,6 +451,19 @@ def test_something_else_than_a_pcollection_is_refused_in_a_sentence() -> None:
 def test_a_setting_that_cannot_be_is_refused_when_it_is_made(wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words.replace("(", r"\(")):
         transform(**wrong)
+
+
+def test_settings_may_be_given_as_a_whole_with_others_beside_them() -> None:
+    settings = EvaluatorSettings(threshold=0.25, at_fpr=0.1, positive="yes")
+    made = EvaluateModels(settings=settings, at_fpr=0.2, shards=None, window=None)._settings
+    assert made == TableSettings(replace(settings, at_fpr=0.2))
+
+
+def test_columns_of_an_event_are_keywords() -> None:
+    columns = {field.name for field in fields(EventFields)}
+    assert EventColumns.__annotations__.keys() == columns - {"probabilities", "features", "classes"}
+    with pytest.raises(TypeError, match=r"EvaluateModels.__init__\(\) got an unexpected .* 'features'"):
+        EvaluateModels(features=("x",))  # type: ignore[call-arg]
 
 
 def test_columns_have_the_names_that_the_user_gives(tmp_path: Path) -> None:
