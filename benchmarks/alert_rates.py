@@ -21,6 +21,8 @@ from rocsteady.core.alerts.rows import AlertRow, WatchedRows
 from rocsteady.core.alerts.table import AlertTable
 from scipy.stats import norm
 
+from .pages import with_commit
+
 AUC = 0.85
 WINDOW_ROWS = 10
 """Rows from one window to the next that shares no event with it."""
@@ -158,15 +160,14 @@ def lines(cells: dict[str, list[str]]) -> str:
 def main() -> None:
     streams = int(sys.argv[1]) if len(sys.argv) > 1 else STREAMS
     alarms, shares = still(streams)
-    PAGE.write_text(
-        TEXT.format(
-            streams=streams,
-            alarms=alarms,
-            shares=shares,
-            small=falling(streams, 0.80),
-            large=falling(streams, 0.70),
-        )
+    text = TEXT.format(
+        streams=streams,
+        alarms=alarms,
+        shares=shares,
+        small=falling(streams, 0.80),
+        large=falling(streams, 0.70),
     )
+    PAGE.write_text(with_commit(text))
 
 
 TEXT = f"""# False alarms of alert rules, and their delays

@@ -30,6 +30,8 @@ from rocsteady.core.score_tree.window import ScoreWindow, keeps_hull_for, warm_u
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
 
+from .pages import with_commit
+
 CHUNK = 1000
 TURN = 20  # chunks in a row, so that a contender finds its own data in the caches
 NO_TIME = 3.0  # seconds after which a slow contender has shown enough
@@ -366,7 +368,7 @@ def main(arguments: list[str]) -> None:
     parts += evaluator([k for k in sizes if 100 <= k <= 10_000], chunks // 4)
     parts += peers([k for k in sizes if k <= 10_000])
     parts += other_costs()
-    text = "\n".join(parts)
+    text = with_commit("\n".join(parts))
     options.output.parent.mkdir(parents=True, exist_ok=True)
     options.output.write_text(text)
     print(text)

@@ -24,6 +24,8 @@ from scipy.stats import norm
 
 from tests.support.adaptive_oracle import AdaptiveOracle
 
+from .pages import with_commit
+
 EVENTS = 20_000
 CHANGE = EVENTS // 2
 AUC_BEFORE, AUC_AFTER = 0.85, 0.70
@@ -143,7 +145,8 @@ def table(falls: str, streams: int) -> str:
 def main() -> None:
     streams = int(sys.argv[1]) if len(sys.argv) > 1 else STREAMS
     check_against_oracle()
-    PAGE.write_text(TEXT.format(streams=streams, **{falls: table(falls, streams) for falls in FALLS}))
+    text = TEXT.format(streams=streams, **{falls: table(falls, streams) for falls in FALLS})
+    PAGE.write_text(with_commit(text))
 
 
 TEXT = f"""# False alarms of the adaptive window, and its delays

@@ -38,6 +38,7 @@ from .cluster_jobs import (
     sorted_rows,
     wait_until,
 )
+from .pages import with_commit
 from .processes import ROOT, table
 
 SHARE_AT_ONCE, RATE = 0.25, 4_000
@@ -425,7 +426,8 @@ def main(words: Sequence[str] | None = None) -> int:
                 done = {each: asdict(line) for each, line in lines.items()}
                 (folder / _LINES).write_text(json.dumps(done))
                 if options.output is not None:
-                    options.output.write_text(page([lines[each] for each in FAULTS if each in lines]))
+                    text = page([lines[each] for each in FAULTS if each in lines])
+                    options.output.write_text(with_commit(text))
     return 0 if all(line.good for line in lines.values()) else 1
 
 

@@ -29,6 +29,7 @@ from rocsteady.core.ids.sharding import shard_of
 from rocsteady.runners.servers.packages import prism_path
 
 from .cluster_jobs import ClusterJob, Events, Feed, Stage, TopicWatch, wait_until
+from .pages import with_commit
 from .processes import COMMAND, ROOT, table
 
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -440,7 +441,7 @@ def main(words: Sequence[str]) -> None:
                     print(part, flush=True)
                     parts.append(part)
                     if options.output:
-                        options.output.write_text("\n".join(parts))
+                        options.output.write_text(with_commit("\n".join(parts)))
 
 
 def pace_section(stage: Stage, sizes: Sizes) -> Iterator[str]:

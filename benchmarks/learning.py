@@ -29,6 +29,7 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
+from .pages import with_commit
 from .papers.data import examples
 from .papers.drawing import machine, table
 
@@ -253,7 +254,7 @@ def main(asked: list[str]) -> None:
     for name in asked:
         if name not in SECTIONS:
             sys.exit(f"section {name!r} is not known; there are {', '.join(SECTIONS)}")
-    print("# Learning what is measured, measured\n")
+    print(with_commit("# Learning what is measured, measured\n"))
     print(f"Written by `python -m benchmarks.learning`. {machine('kernels are compiled before')}")
     print("Ratios are the median over turns, and from where to where they went.\n", flush=True)
     for name in asked or SECTIONS:

@@ -19,6 +19,7 @@ from importlib import metadata
 from pathlib import Path
 from statistics import median
 
+from .pages import with_commit
 from .processes import (
     ROOT,
     SLOW_SECONDS,
@@ -401,7 +402,8 @@ def main(arguments: list[str]) -> None:
             for part in section:
                 parts.append(part)
                 print(part, flush=True)
-                options.output.write_text("\n".join(parts))  # what was measured stays if the rest is not
+                # what was measured stays if the rest is not
+                options.output.write_text(with_commit("\n".join(parts)))
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from rocsteady.core.prequential.settings import PrequentialSettings
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
 
+from .pages import with_commit
 from .papers.data import data_file
 from .processes import ROOT, command, table
 
@@ -124,7 +125,7 @@ def main(arguments: Sequence[str]) -> None:
     print("\n".join(page))
     if options.output is not None or not options.quick:
         path = options.output or ROOT / "docs/benchmarks/prequential.md"
-        path.write_text(_PAGE.format(harness=page[0], command="".join(page[1:]), n=n))
+        path.write_text(with_commit(_PAGE.format(harness=page[0], command="".join(page[1:]), n=n)))
 
 
 def _commands() -> str:

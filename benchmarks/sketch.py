@@ -21,6 +21,8 @@ import numpy as np
 import rocsteady as rs
 from rocsteady.core.sketches.auc_sketch import AucSketch
 
+from .pages import made_from
+
 EVENTS = 1_000_000
 KILOBYTES = (4, 16, 64, 256, 1024)
 FILES = {
@@ -113,6 +115,7 @@ def times() -> None:
 
 if __name__ == "__main__":
     sketch_of((np.arange(2000) % 2, np.arange(2000.0)), 1).merge(AucSketch(1024)).h_bounds()
+    print(f"{made_from()}\n")
     times()
     print()
     widths()

@@ -19,6 +19,7 @@ from importlib import metadata
 from pathlib import Path
 from statistics import median
 
+from .pages import with_commit
 from .processes import ROOT, Contender, Run, Runs, command, cpu, megabytes, run, seconds, table, take_turns
 
 PER_DAY = 200_000
@@ -361,10 +362,11 @@ def main(arguments: list[str] | None = None) -> None:
             for part in section:
                 parts.append(part)
                 print(part, flush=True)
-                options.output.write_text("\n".join(parts))  # what was measured stays if the rest is not
+                # what was measured stays if the rest is not
+                options.output.write_text(with_commit("\n".join(parts)))
     parts.append(asked(reached))
     parts.append(f"It took {(time.perf_counter() - began) / 60:.0f} minutes.\n")
-    options.output.write_text("\n".join(parts))
+    options.output.write_text(with_commit("\n".join(parts)))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from rocsteady.core.settings.windows import (
 )
 
 from .core import CHUNK, Chunk, Events, machine, make_events, numbers, ratio, river, slow, table, take_turns
+from .pages import with_commit
 
 MICROS = 1_000_000
 
@@ -191,7 +192,7 @@ def main(arguments: list[str] | None = None) -> None:
     page = [HEAD, machine(0.0)]
     page += [f"## {title}\n\n{SAID[title]}\n{part}" for title, part in parts.items()]
     page.append(f"It took {time.perf_counter() - start:.0f} s.\n")
-    options.output.write_text("\n".join(page))
+    options.output.write_text(with_commit("\n".join(page)))
 
 
 if __name__ == "__main__":

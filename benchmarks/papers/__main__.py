@@ -16,6 +16,8 @@ from pathlib import Path
 
 from rocsteady.core.errors import MissingPackageError, RocsteadyError
 
+from benchmarks.pages import with_commit
+
 PAPERS = {
     "calders2007": "Calders & Jaroszewicz 2007, Efficient AUC optimization for classification",
     "tatti2018": "Tatti 2018, Efficient estimation of AUC in a sliding window",
@@ -46,7 +48,7 @@ def main(arguments: list[str]) -> int:
         options.output.mkdir(parents=True, exist_ok=True)
         text = _report(options.paper, options.output, options.quick)
         written = options.output / f"{options.paper}.md"
-        written.write_text(text)
+        written.write_text(with_commit(text))
     except RocsteadyError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2 if isinstance(error, ValueError) else 1
