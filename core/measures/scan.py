@@ -382,7 +382,7 @@ def write_masses(n: Integer, p: Integer, numbers: FloatArray, reasons: Int8Array
 
 @scanning
 def write_tree_rows(rows: Any, with_h: int, z: float, numbers: FloatArray, reasons: Int8Array) -> None:
-    """Write masses and ranking measures from records of ROW (score_tree_rows), one row each.
+    """Write masses and ranking measures from records of ROW (score_tree/rows.py), one row each.
 
     The same bits as `scan_window` of the same window: both divide the same whole numbers.
     """

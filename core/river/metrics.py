@@ -141,7 +141,7 @@ class _Rolling(ClassificationMetric):
 
 
 class TreeRow(NamedTuple):
-    """A record of ROW (score_tree_rows) in numbers of Python."""
+    """A record of ROW (score_tree/rows.py) in numbers of Python."""
 
     positives: int
     negatives: int

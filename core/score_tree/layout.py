@@ -116,7 +116,7 @@ _STATE_FIELDS: list[Any] = [
     ("follows_weight", "i8"),  # 1: a row states losses in the fixed point of the weight, not of the capacity
     ("curvature", "f8"),  # the cost density, see `edge_loss`
     ("searches", "i8"),  # bridge searches so far
-    ("keeps_area", "i8"),  # 1: `sums` holds what AUM is made of, with the next three (score_tree_sums)
+    ("keeps_area", "i8"),  # 1: `sums` holds what AUM is made of, with the next three (sums.py)
     ("reference", "i8"),  # the key on either side of which it sums: of the last row that asked
     ("negatives_above", "i8"),
     ("positives_below", "i8"),
@@ -130,7 +130,7 @@ Records = npt.NDArray[np.void]
 class Tree(NamedTuple):
     """One state for all kernels: arrays of the three records (STATE: one of them), and exact sums.
 
-    sums: int64, WINDOW_SUMS by SUM_CHUNKS (window_sums, exact_sums).
+    sums: int64, WINDOW_SUMS by SUM_CHUNKS (measures/sums.py, kernels/exact_sums.py).
     """
 
     nodes: Any

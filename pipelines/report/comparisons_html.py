@@ -1,6 +1,6 @@
 """The section "Who is better": tables and diagrams that stand by themselves, and what its chart is given.
 
-A measure has a block of its own; where there is JavaScript, one is shown at a time (report_page/better.js).
+A measure has a block of its own; where there is JavaScript, one is shown at a time (page/better.js).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`rocsteady report`: rows of measures as one page that explains itself and needs no network.
 
-The page (`report_page/`) draws; here the rows are put in order, the words about them are found, and all is
+The page (`page/`) draws; here the rows are put in order, the words about them are found, and all is
 packed into one file. Everything that can be found wrong with the arguments is found first (exit status 2).
 """
 

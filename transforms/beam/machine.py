@@ -1,6 +1,6 @@
 """The one stateful DoFn of rocsteady: it hosts any state machine, one per (key, Beam window).
 
-What it does with state is `core.shard_protocol`; here are the cells, the timers and the metrics. The names
+What it does with state is `core.shard.protocol`; here are the cells, the timers and the metrics. The names
 of the cells are part of every stored state and never change; those of the timers follow from the step's
 label, as the whole of its state does on a runner.
 

@@ -1,7 +1,7 @@
 """Sharded packets in, rows out: the inner step that every evaluation of a stream goes through.
 
-Packets are records of `EvaluatorTable` (`core.records`): packed `EventBatch`es, and the words that end a
-partition or the input. The key is a shard; how many there are is fixed for the life of a state, because
+Packets are records of `EvaluatorTable` (`core.events.records`): packed `EventBatch`es, words that end
+a partition or the input. The key is a shard; how many there are is fixed for the life of a state, because
 another number finds other keys, and so silently empty state: a snapshot's fingerprint refuses it.
 
 The coders of `Rows` and `MeasureRow` are registered here and nowhere else.

@@ -1,4 +1,4 @@
-"""Made-up streams (`core.generators`) as a source of instances, and as record batches like those of files."""
+"""Made-up streams (`core.prequential.generators`) as a source of instances, and as record batches."""
 
 from __future__ import annotations
 
