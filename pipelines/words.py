@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from ..core.arrays import FloatArray
+from ..core.compare.comparisons import Checkpoint
 
 _DAY = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -60,6 +61,16 @@ def exactly(micros: float) -> str:
     '2013-09-26 00:00:01'
     """
     return f"{_at(micros):%Y-%m-%d %H:%M:%S}"
+
+
+def checkpoint(at: Checkpoint) -> str:
+    """Write where in a stream a checkpoint lies: its event, and its time if it has one.
+
+    >>> checkpoint(Checkpoint(0, 1380153601_000000, 1234))
+    'event 1,234, 2013-09-26 00:00:01 UTC'
+    """
+    text = f"event {at.seq:,}"
+    return text if at.time is None else f"{text}, {exactly(at.time)} UTC"
 
 
 def all_dates(*times: FloatArray) -> bool:
@@ -120,6 +131,19 @@ def number(value: float | None, digits: str) -> str:
     else:
         text = f"{value:.5g}"
     return text.replace("-", "\u2212") if value < 0 else text
+
+
+def p_value(p: float | None) -> str:
+    """Write a p-value with three decimals, small ones with four; None is a dash.
+
+    >>> p_value(0.0488), p_value(0.00098), p_value(1e-9), p_value(1.0), p_value(None)
+    ('0.049', '0.0010', '<0.0001', '1', '–')
+    """
+    if p is None:
+        return NONE
+    if p < 0.0001:
+        return "<0.0001"
+    return "1" if p == 1 else f"{p:.3f}" if p >= 0.001 else f"{p:.4f}"
 
 
 def with_interval(value: float, low: float, high: float) -> str:

@@ -34,7 +34,6 @@ TO_BE_SPLIT = {
     "core/weighted_tree/update.py",
     "pipelines/cli.py",
     "pipelines/evaluate/live.py",
-    "pipelines/report/comparisons_html.py",
     "transforms/events/validate.py",
     "transforms/files/formats.py",
 }

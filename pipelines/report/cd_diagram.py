@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 import re
+import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from html import escape
 from unicodedata import east_asian_width
 
 from ...core.errors import InputError
@@ -74,35 +74,43 @@ def cd_diagram(
     bars, tiers = _bars(ranks, groups)
     first = _AXIS + 14 + _BAR * tiers + 14
     height = first + _ROW * (len(right) - 1) + 16
-    parts = [
-        f"<title>{_text(title)}</title>",
-        f"<desc>{_text(_described(ranks, names, critical_difference, groups, order))}</desc>",
-        _line(begin, 26, begin + bar, 26, 1.5),
-        *(_line(x, 21, x, 31, 1.5) for x in (begin, begin + bar)),
-        f'<text x="{begin:.1f}" y="15">CD = {critical_difference:.2f}</text>',
-        _line(begin, _AXIS, begin + span, _AXIS, 1.5),
-    ]
+    svg = ET.Element(
+        "svg",
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "role": "img",
+            "viewBox": f"0 0 {width:.0f} {height:.0f}",
+            "width": f"{width:.0f}",
+            "height": f"{height:.0f}",
+            "font-family": "Helvetica, Arial, sans-serif",
+            "font-size": "13",
+            "fill": "currentColor",
+        },
+    )
+    _part(svg, "title", title)
+    _part(svg, "desc", _described(ranks, names, critical_difference, groups, order))
+    _line(svg, begin, 26, begin + bar, 26, 1.5)
+    for x in (begin, begin + bar):
+        _line(svg, x, 21, x, 31, 1.5)
+    _part(svg, "text", f"CD = {critical_difference:.2f}", x=f"{begin:.1f}", y="15")
+    _line(svg, begin, _AXIS, begin + span, _AXIS, 1.5)
     for tick in range(1, k + 1):
         x = across(tick)
-        parts.append(_line(x, _AXIS - 6, x, _AXIS, 1.5))
-        parts.append(f'<text x="{x:.1f}" y="{_AXIS - 11}" text-anchor="middle">{tick}</text>')
+        _line(svg, x, _AXIS - 6, x, _AXIS, 1.5)
+        _part(svg, "text", str(tick), x=f"{x:.1f}", y=str(_AXIS - 11), text_anchor="middle")
     for worst, best, tier in bars:
         y = _AXIS + 16 + _BAR * tier
-        parts.append(_line(across(worst) - 4, y, across(best) + 4, y, 5))
+        _line(svg, across(worst) - 4, y, across(best) + 4, y, 5)
     for side, edge, anchor in ((left, begin - 8, "end"), (right, begin + span + 8, "start")):
         for row, place in enumerate(side):
             x, y = across(ranks[place]), first + _ROW * row
-            parts.append(f'<path d="M{x:.1f} {_AXIS}V{y:.1f}H{edge:.1f}" fill="none" stroke="currentColor"/>')
+            way = f"M{x:.1f} {_AXIS}V{y:.1f}H{edge:.1f}"
+            _part(svg, "path", d=way, fill="none", stroke="currentColor")
             at = edge + (-4 if anchor == "end" else 4)
-            parts.append(
-                f'<text x="{at:.1f}" y="{y + 4.5:.1f}" text-anchor="{anchor}"><title>{_text(names[place])}'
-                f'</title>{_text(labels[place])} <tspan font-size="11.5">({ranks[place]:.2f})</tspan></text>'
-            )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" height="{height:.0f}" font-family="Helvetica, Arial, sans-serif" '
-        f'font-size="13" fill="currentColor">{"".join(parts)}</svg>'
-    )
+            label = _part(svg, "text", x=f"{at:.1f}", y=f"{y + 4.5:.1f}", text_anchor=anchor)
+            _part(label, "title", names[place]).tail = f"{labels[place]} "
+            _part(label, "tspan", f"({ranks[place]:.2f})", font_size="11.5")
+    return ET.tostring(svg, encoding="unicode")
 
 
 def _bars(
@@ -137,15 +145,17 @@ def _described(
     )
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, width: float) -> str:
-    return (
-        f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="currentColor" '
-        f'stroke-width="{width}"/>'
-    )
+def _part(of: ET.Element, tag: str, text: str = "", **attributes: str) -> ET.Element:
+    """Add an element to another one; in the names of attributes "_" stands for "-"."""
+    part = ET.SubElement(of, tag, {name.replace("_", "-"): value for name, value in attributes.items()})
+    part.text = _legal(text)
+    return part
 
 
-def _text(text: str) -> str:
-    return escape(_legal(text))
+def _line(svg: ET.Element, x1: float, y1: float, x2: float, y2: float, width: float) -> None:
+    ends = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
+    places = {name: f"{value:.1f}" for name, value in ends.items()}
+    _part(svg, "line", **places, stroke="currentColor", stroke_width=str(width))
 
 
 def _legal(text: str) -> str:

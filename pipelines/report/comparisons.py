@@ -33,6 +33,15 @@ from .rows import floats
 OVER_FOLDS = ("wilcoxon", "sign", "nemenyi")
 """Tests of a pair over folds, those first by which the page names a leader."""
 
+TESTS = {
+    "sign": "sign test",
+    "wilcoxon": "Wilcoxon",
+    "nemenyi": "Nemenyi",
+    "mcnemar": "McNemar",
+    "delong": "DeLong",
+}
+"""What tests are called in a table."""
+
 CHECKPOINTS_DRAWN = 500
 """Checkpoints whose means a page holds at the most."""
 
@@ -78,6 +87,15 @@ class Pair:
     rank_difference: float | None = None
     over: dict[str, Finding] = field(default_factory=dict)
     within: dict[str, FoldFindings] = field(default_factory=dict)
+
+    def better_ones(self) -> list[tuple[str, list[tuple[Checkpoint, list[str]]]]]:
+        """Return who is better, since when and by which tests over folds; agreeing tests are one item."""
+        by: dict[str, dict[Checkpoint, list[str]]] = {}
+        for test in OVER_FOLDS:
+            found = self.over.get(test)
+            if found is not None and found.better:
+                by.setdefault(found.better, {}).setdefault(found.since, []).append(test)
+        return [(name, sorted(moments.items())) for name, moments in by.items()]
 
     def turned(self) -> Pair:
         """Return the same with the other learner first."""
@@ -142,6 +160,11 @@ class Compared:
     def tests(self) -> list[str]:
         """The tests over folds that were made, in the page's order."""
         return [test for test in OVER_FOLDS if any(test in pair.over for pair in self.pairs)]
+
+    @property
+    def looked_anytime(self) -> bool:
+        """Whether a test within folds has p-values that are valid at any time."""
+        return any(found.p_anytime for pair in self.pairs for found in pair.within.values())
 
 
 def comparisons_of(table: pa.Table) -> list[Compared]:

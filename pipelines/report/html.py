@@ -1,39 +1,34 @@
-"""The page: a template, filled with words and tables that stand by themselves, and with data and code.
+"""The page: facts about rows, put into its template (page/page.html), with the data and the code.
 
 What can be said without JavaScript is in the HTML itself: what was evaluated, what became of the events,
 what changed, the latest values of the first models, what the measures mean. The code then takes those
-places over. All text that comes from data goes through `html.escape`, or through `script_json`.
+places over.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from html import escape
-from importlib import resources
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from ...core.errors import ConfigError
+from ...core.rows.differences import FEWEST
 from ...core.version import __version__
-from ..words import NONE, all_dates, counted, day, number, stamp, with_interval
-from .changes import Change
-from .measures import CONTEXT, MEANINGS, ROW_WORDS
-from .rows import EventCounters, ReportRows
+from ...transforms.sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
+from ..words import NONE, all_dates, counted, day, number, share, stamp, with_interval
+from .better import better_section
+from .changes import NO_TEST, Change, Series, change_of, series_of, side_by_side
+from .comparisons import comparisons_of, means_of
+from .data import curve_blocks, null_reasons, packed_text, row_blocks, script_json, thinned
+from .measures import DRAWN, GROUPS, MEANINGS, ROW_WORDS
+from .rows import EventCounters, ReportRows, applied_events
+from .templates import asset, plotly_source, render, script
 
-SCRIPTS = (
-    "data.js",
-    "state.js",
-    "charts.js",
-    "ranges.js",
-    "better.js",
-    "over_time.js",
-    "slices.js",
-    "curves.js",
-    "table.js",
-    "page.js",
-)
-"""Read one after another, as one script."""
+TITLE = "How well the models rank and decide"
+_TITLE_OF_ONE = "How well {} ranks and decides"
 
 CARDS = 5
 """Models of which "What changed" is in the HTML itself."""
@@ -43,17 +38,6 @@ TABLE_ROWS = 50
 
 TABLE_MEASURES = ("auc", "h", "ks", "brier", "kappa", "kappa_m")
 
-KINDS = {
-    "invalid": "could not be read, or lacked what an event needs",
-    "late": "came after the results of its time were final",
-    "unmatched": "a prediction without its label, or a label without its prediction, when the wait was over",
-    "duplicate": "had come before",
-}
-"""Why events do not count, in a few words each; the first kind is counted as "Dead letters"."""
-
-LOST = tuple(kind for kind in KINDS if kind != "invalid")
-"""Kinds with a number of their own, where there is any."""
-
 VERDICTS = {
     "changed": "change supported",
     "not shown": "no change shown",
@@ -61,187 +45,189 @@ VERDICTS = {
 }
 """What stands on a model's card."""
 
-
-def asset(name: str) -> str:
-    """Return a source of the page."""
-    return (resources.files(__package__) / "page" / name).read_text("utf-8")
-
-
-def plotly_source() -> str:
-    """Return the plotting library's code. Raises ConfigError where it is not installed."""
-    try:
-        from plotly.offline import get_plotlyjs
-    except ImportError:
-        raise ConfigError(
-            "the report is drawn by plotly, which is not installed; pip install 'rocsteady[report]'"
-        ) from None
-    return str(get_plotlyjs())
+_CURVES_ABOUT = (
+    "The true positive rate against the false positive rate over all thresholds, and what share of events "
+    "was positive at which score."
+)
 
 
-def page(fields: Mapping[str, str]) -> str:
-    """Fill the template; every `{{name}}` in it is a field, and what fields hold is not looked at again."""
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: fields[match.group(1)], asset("page.html"))
+def report_page(
+    rows: ReportRows,
+    *,
+    curves: pa.Table | None = None,
+    counters: EventCounters | None = None,
+    comparisons: pa.Table | None = None,
+    means: pa.Table | None = None,
+    title: str = TITLE,
+    confidence: float = 0.95,
+) -> str:
+    """Return the page as text."""
+    base_of = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in rows.bases()))}
+    if title == TITLE and len(base_of) == 1:
+        title = _TITLE_OF_ONE.format(*base_of)
+    whole = rows.whole_models()
+    series = [series_of(rows.columns, slice(first, stop)) for _, _, first, stop in whole.tolist()]
+    names = [rows.models[model] for model in whole[:, 0]]
+    changes = [change_of(name, one, confidence) for name, one in zip(names, series, strict=True)]
+    drawn = thinned(rows)
+    listed, blocks, curve_note = curve_blocks(curves, rows) if curves is not None else ([], {}, "")
+    about_curves = f"{_CURVES_ABOUT} {curve_note}".strip()
+    blocks |= row_blocks(drawn) if len(rows) else {}
+    blocks["changes"] = packed_text(script_json(_changes(rows, whole[:, 0].tolist(), series, changes)))
+    blocks["plotly"] = packed_text(plotly_source())
+    better = None
+    if comparisons is not None or means is not None:
+        better = better_section(
+            comparisons_of(COMPARISON_SCHEMA.empty_table() if comparisons is None else comparisons),
+            means_of(MEAN_SCHEMA.empty_table() if means is None else means),
+        )
+        blocks |= better.blocks
+    applied = applied_events(rows)
+    known = counters or EventCounters()
+    if known.applied is None:
+        known = replace(known, applied=applied)
+    timed = not np.isnan(rows.columns["time"]).all()
+    meta = {
+        **_rows_meta(rows, drawn, base_of, blocks),
+        "curves": listed,
+        "curvesAbout": about_curves,
+        "groups": GROUPS,
+        "measures": {name: meaning._asdict() for name, meaning in MEANINGS.items()},
+        "verdicts": VERDICTS,
+        "confidence": share(confidence),
+        "noTest": NO_TEST,
+        "better": better and better.meta,
+    }
+    return render(
+        "page.html",
+        version=__version__,
+        title=title,
+        style=asset("style.css"),
+        lead=_lead(rows, applied),
+        notes=rows.notes,
+        counters=known,
+        letters_given=counters is not None,
+        better=better and better.facts,
+        models=len(whole),
+        fewest=FEWEST,
+        timed=timed,
+        false_changes=share(1 - confidence),
+        changes=changes[:CARDS],
+        verdicts=VERDICTS,
+        side_by_side=side_by_side(names[:CARDS], series[:CARDS], confidence),
+        nulls=_nulls_by_reason(rows),
+        curves_about=about_curves if listed else curve_note,
+        latest=_latest(rows, share(confidence)),
+        meanings=MEANINGS,
+        row_words=ROW_WORDS,
+        configs=rows.configs[:12],
+        drawn=len(drawn),
+        total=rows.total,
+        meta=script_json(meta),
+        blocks=blocks,
+        script=script(),
+    )
 
 
-def script() -> str:
-    """Return the page's code as one script."""
-    code = "\n".join(asset(name) for name in SCRIPTS)
-    return f'(() => {{\n"use strict";\n{code}\n}})();'
+def _rows_meta(
+    rows: ReportRows, drawn: ReportRows, base_of: dict[str, int], blocks: dict[str, str]
+) -> dict[str, Any]:
+    """Return what the page's code is told of the rows."""
+    bases = rows.bases() if rows.ways else []
+    return {
+        "models": rows.models,
+        "bases": [base_of[name] for name, _ in bases],
+        "ways": rows.ways,
+        "wayOf": [way for _, way in bases],
+        "slices": rows.slices,
+        "series": drawn.series.tolist(),
+        "kept": len(drawn),
+        "columns": [name for name in rows.columns if name in blocks],
+        "drawn": [name for name in DRAWN if name in blocks],
+        "times": bool(len(rows)) and not np.isnan(rows.columns["time"]).any(),
+        "dates": all_dates(rows.columns["time"]),
+        "panes": bool(len(rows)) and not np.isnan(rows.columns["pane_start"]).all(),
+        "reasons": rows.reasons,
+    }
 
 
-def lead(rows: ReportRows, applied: int | None) -> str:
+def _changes(
+    rows: ReportRows, models: Sequence[int], series: Sequence[Series], changes: Sequence[Change]
+) -> list[dict[str, Any] | None]:
+    """Return for every model what the page shows of it; points are [seq, time, auc]."""
+    found: list[dict[str, Any] | None] = [None] * len(rows.models)
+
+    def point(of: Series, row: int) -> list[float | None] | None:
+        if row < 0:
+            return None
+        time = float(of.time[row])
+        return [int(of.seq[row]), None if math.isnan(time) else time, float(of.auc[row])]
+
+    for model, one, change in zip(models, series, changes, strict=True):
+        found[model] = {
+            "verdict": change.verdict,
+            "figures": change.figures,
+            "text": change.text,
+            "exact": change.exact,
+            "worst": point(one, change.worst),
+            "best": point(one, change.best),
+        }
+    return found
+
+
+def _lead(rows: ReportRows, applied: int | None) -> str:
     """Say in a sentence what was evaluated."""
     if not len(rows):
         return "There are no rows to show: the files have their columns and nothing else."
-    slices = len([name for name in rows.slices if name])
     parts = [counted(len({name for name, _ in rows.bases()}), "model")]
     if rows.ways:
         parts[0] += f" in {counted(len(rows.ways), 'way')} ({'; '.join(rows.ways)})"
-    if slices:
+    if slices := len([name for name in rows.slices if name]):
         parts.append(counted(slices, "slice"))
-    parts.append(counted(rows.total, "row") + " of measures")
-    said = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+    said = f"{', '.join(parts)} and {counted(rows.total, 'row')} of measures"
     if applied is not None:
         said += f" over {counted(applied, 'event')}"
-    windows = rows.columns["window_events"]
-    said += f", at most {np.nanmax(windows):,.0f} events in a window"
+    said += f", at most {np.nanmax(rows.columns['window_events']):,.0f} events in a window"
     time = rows.columns["time"]
     if not np.isnan(time).all():
         said += f", from {day(np.nanmin(time))} to {day(np.nanmax(time))}"
     return f"{said}."
 
 
-def counters_html(counters: EventCounters, *, given: bool) -> str:
-    """Return what became of the events as a list of numbers, with the reasons to unfold."""
-    tiles = [("Events read", counters.read), ("Applied", counters.applied)]
-    if given:
-        tiles.append(("Dead letters", counters.total("invalid")))
-        tiles += [(kind.capitalize(), count) for kind in LOST if (count := counters.total(kind))]
-    shown = "".join(
-        f"<div><dt>{label}</dt><dd>{count:,}</dd></div>" for label, count in tiles if count is not None
-    )
-    if not given:
-        return (
-            f'<dl class="counters">{shown}<div class="absent"><dt>Dead, late, unmatched, duplicate</dt>'
-            '<dd class="none">not given</dd></div></dl><p class="hint">Keep events that could not count with '
-            "<code>rocsteady evaluate --dead-letters FILE</code>, and give that file here as "
-            "<code>--dead-letters FILE</code>.</p>"
-        )
-    told = f'<dl class="counters">{shown}</dl>'
-    if counters.lost:
-        items = "".join(
-            f"<li>{count:,} &times; {escape(reason)} ({escape(kind)})</li>"
-            for kind, reason, count in counters.lost[:30]
-        )
-        more = len(counters.lost) - 30
-        items += f"<li>and {counted(more, 'more reason')}</li>" if more > 0 else ""
-        kinds = "; ".join(f"{kind}: {meaning}" for kind, meaning in KINDS.items())
-        told += (
-            f'<details class="reasons"><summary>Why events did not count</summary><ul>{items}</ul>'
-            f'<p class="hint">{kinds}.</p></details>'
-        )
-    return told
+def _nulls_by_reason(rows: ReportRows) -> dict[str, list[str]]:
+    """Return by reason the measures that have no chart."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in (null_reasons(rows, DRAWN) if len(rows) else {}).items():
+        by_reason.setdefault(reason, []).append(MEANINGS[name].label)
+    return by_reason
 
 
-def notes_html(notes: Sequence[str]) -> str:
-    """Return what a reader must know before reading on."""
-    told = "".join(f"<p>{escape(note)}</p>" for note in notes)
-    return f'<div class="note" role="note">{told}</div>' if told else ""
-
-
-def changes_html(changes: Sequence[Change]) -> str:
-    """Return the first models' cards."""
-    return "".join(
-        f'<article class="card"><h3>{escape(one.model)}<span class="badge'
-        f'{" changed" if one.verdict == "changed" else ""}">{VERDICTS[one.verdict]}</span></h3>'
-        f"{figures_html(one.figures)}<p{_title(one.exact)}>{escape(one.text)}</p></article>"
-        for one in changes[:CARDS]
-    )
-
-
-def _title(text: str) -> str:
-    return f' title="{escape(text)}"' if text else ""
-
-
-def figures_html(figures: str) -> str:
-    """Return the two values that a card begins with."""
-    return f'<p class="figures">{escape(figures)}</p>' if figures else ""
-
-
-def latest_html(rows: ReportRows, confidence: str) -> str:
-    """Return the table of latest values, of the first whole models."""
-    held = [name for name in TABLE_MEASURES if not np.isnan(rows.columns[name]).all()]
-    columns = ["seq", "window_events", "prevalence", *held]
+def _latest(rows: ReportRows, confidence: str) -> dict[str, Any]:
+    """Return the table of latest values, of the first whole models: titles, and (model, cells, reason)."""
+    columns = ["seq", "window_events", "prevalence"]
+    columns += [name for name in TABLE_MEASURES if not np.isnan(rows.columns[name]).all()]
     labels = {"seq": "Events applied", "window_events": "In window"}
     interval = not np.isnan(rows.columns["auc_low"]).all()
     if interval:
         labels["auc"] = f"AUC [{confidence} interval]"
     timed, dates = not np.isnan(rows.columns["time"]).all(), all_dates(rows.columns["time"])
-    whole = rows.whole_models()[:TABLE_ROWS]
-    reasoned = bool(len(whole)) and bool((rows.reason_codes[whole[:, 3] - 1] >= 0).any())
-    head = ["Model", *(["Time (UTC)"] if timed else [])]
-    head += [labels.get(name) or MEANINGS[name].label for name in columns]
     lines = []
-    for model, _, _, stop in whole.tolist():
-        last = stop - 1
-        time = rows.columns["time"][last]
-        cells = [f'<th scope="row">{escape(rows.models[model])}</th>']
-        if timed:
-            cells.append(f"<td>{NONE if np.isnan(time) else stamp(time, dates=dates)}</td>")
+    for model, _, _, stop in rows.whole_models()[:TABLE_ROWS].tolist():
+        last = {name: float(values[stop - 1]) for name, values in rows.columns.items()}
+        cells = [NONE if math.isnan(last["time"]) else stamp(last["time"], dates=dates)] if timed else []
         for name in columns:
-            digits = "count" if name == "seq" else MEANINGS[name].digits
-            text = number(rows.columns[name][last], digits)
             if name == "auc" and interval:
-                text = with_interval(*(rows.columns[end][last] for end in ("auc", "auc_low", "auc_high")))
-            cells.append(f"<td>{text}</td>")
-        if reasoned:
-            code = rows.reason_codes[last]
-            cells.append(f'<td class="text reason">{escape(rows.reasons[code]) if code >= 0 else ""}</td>')
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    if not lines:
-        lines = [f'<tr><td class="text" colspan="{len(head)}">No rows.</td></tr>']
-    head += ["Reason"] if reasoned else []
-    titles = "".join(f'<th scope="col">{title}</th>' for title in head)
-    return f'<table id="latest-table"><thead><tr>{titles}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
-
-
-def null_html(nulls: Mapping[str, str]) -> str:
-    """Return which measures have no chart, and why."""
-    if not nulls:
-        return ""
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in nulls.items():
-        by_reason.setdefault(reason, []).append(MEANINGS[name].label)
-    said = "; ".join(f"{', '.join(labels)} ({escape(reason)})" for reason, labels in by_reason.items())
-    return f'<p class="nulls">Null in every row, so not drawn: {said}.</p>'
-
-
-def meanings_html() -> str:
-    """Return a sentence for every measure."""
-    shown = [name for name in MEANINGS if name not in CONTEXT] + list(CONTEXT)
-    words = [(name, MEANINGS[name].label, MEANINGS[name].sentence) for name in shown]
-    words += [(name, name.capitalize(), said) for name, said in ROW_WORDS.items()]
-    items = "".join(
-        f"<div><dt>{escape(label)}<code>{name}</code></dt><dd>{escape(sentence)}</dd></div>"
-        for name, label, sentence in words
-    )
-    return f'<dl class="meanings">{items}</dl>'
-
-
-def foot_html(rows: ReportRows, drawn: int) -> str:
-    """Return the version, the settings' hashes, and what was left out."""
-    said = [f"Made by rocsteady {__version__}."]
-    if rows.configs:
-        said.append(f"Settings (column config): {escape(', '.join(rows.configs[:12]))}.")
-    if drawn < rows.total:
-        said.append(
-            f"{drawn:,} of {rows.total:,} rows are drawn: the first and the last of every series, and of the "
-            "others those with the extremes of AUC, H-measure, KS and kappa-m."
-        )
-    else:
-        said.append(
-            f"All {rows.total:,} rows are in this page; a chart too narrow for its rows draws the extremes "
-            "of every pixel."
-        )
-    said.append("Times are UTC. Charts are drawn by plotly.js (MIT), which is in this page.")
-    return "".join(f"<p>{sentence}</p>" for sentence in said)
+                cells.append(with_interval(last["auc"], last["auc_low"], last["auc_high"]))
+            else:
+                cells.append(number(last[name], "count" if name == "seq" else MEANINGS[name].digits))
+        code = rows.reason_codes[stop - 1]
+        lines.append((rows.models[model], cells, rows.reasons[code] if code >= 0 else None))
+    return {
+        "titles": [
+            "Model",
+            *(["Time (UTC)"] if timed else []),
+            *(labels.get(name) or MEANINGS[name].label for name in columns),
+        ],
+        "lines": lines,
+        "reasoned": any(reason is not None for _, _, reason in lines),
+    }

@@ -1,7 +1,7 @@
 """`rocsteady report`: rows of measures as one page that explains itself and needs no network.
 
-The page (`page/`) draws; here the rows are put in order, the words about them are found, and all is
-packed into one file. Everything that can be found wrong with the arguments is found first (exit status 2).
+Here are the command and the function that writes the file; `html` makes the page. Everything that can be
+found wrong with the arguments is found first (exit status 2).
 """
 
 from __future__ import annotations
@@ -11,56 +11,21 @@ import math
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from html import escape
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from ...core.errors import ConfigError, InputError, RocsteadyError
 from ...core.process.console import say
-from ...core.rows.differences import FEWEST
-from ...core.version import __version__
 from ...transforms.files.formats import has_scheme
-from ...transforms.sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
 from ...transforms.sinks.table import check_file, replaced
 from ...transforms.sources.files.listing import list_sources
 from ...transforms.tables.read import read_tables, rows_confidence, rows_settings
 from ..outputs import STDOUT, check_outputs, is_text
-from ..words import all_dates, counted, share
-from . import html
-from .changes import NO_TEST, Change, change_of, series_of, side_by_side
-from .comparisons import comparisons_of, means_of
-from .comparisons_html import better_section
-from .data import curve_blocks, null_reasons, packed_text, row_blocks, script_json, thinned
-from .measures import DRAWN, GROUPS, MEANINGS
-from .rows import EventCounters, ReportRows, applied_events, count_dead_letters, report_rows
-
-TITLE = "How well the models rank and decide"
-_TITLE_OF_ONE = "How well {} ranks and decides"
-
-_CHANGES_ABOUT = (
-    "When each model ranked worst and best: the two full windows without a common event whose AUC differs "
-    "most, and whether the data support a difference once it is taken into account that the two were picked "
-    "out of all such pairs. Events are taken to be independent of each other; windows with fewer than "
-    f"{FEWEST} positives or negatives are left out. Slices are not judged here, and a change can also be "
-    "another mix of slices."
-)
-_TOUCHING = (
-    " Windows that touch in time are not compared, since the order of events inside one time is arbitrary. "
-    "Times are UTC."
-)
-_MANY = " Every model is judged by itself: of models that never changed, up to {} may still show a change."
-_NO_MODELS = "There are no rows of whole models, and of slices alone it is not told what changed."
-_CURVES_ABOUT = (
-    "The true positive rate against the false positive rate over all thresholds, and what share of events "
-    "was positive at which score."
-)
-_NO_CURVES = (
-    "No curves were given. Keep them with <code>rocsteady evaluate ... --curves FILE</code>, and give that "
-    "file here as <code>--curves FILE</code>."
-)
+from ..words import counted, share
+from .html import TITLE, report_page
+from .rows import EventCounters, count_dead_letters, report_rows
+from .templates import check_packages
 
 
 def report_command(options: argparse.Namespace) -> int:
@@ -141,7 +106,7 @@ def check_report_path(path: str | os.PathLike[str]) -> None:
         raise ConfigError("--output -: a report is a file; name it, such as report.html")
     if not text.lower().endswith((".html", ".htm")):
         raise InputError(f"output {text!r}: a report is HTML; give it a name that ends in .html")
-    html.plotly_source()
+    check_packages()
     check_file(_final(text))
 
 
@@ -175,8 +140,8 @@ def write_report(
     title       what stands above it; TITLE names the model where there is but one
     notes       sentences that stand above everything else
 
-    O(n log n) in rows; about 2 s for 60,000. Raises ConfigError without plotly, InputError where the file
-    cannot be written, RocsteadyError where writing it fails.
+    O(n log n) in rows; about 2 s for 60,000. Raises ConfigError without plotly or Jinja, InputError where the
+    file cannot be written, RocsteadyError where writing it fails.
 
     >>> import tempfile
     >>> from rocsteady.core.rows.arrow import ROW_SCHEMA
@@ -203,133 +168,6 @@ def write_report(
             f"output {os.fspath(path)} cannot be written: {error.strerror or error}"
         ) from None
     return len(text)
-
-
-def report_page(
-    rows: ReportRows,
-    *,
-    curves: pa.Table | None = None,
-    counters: EventCounters | None = None,
-    comparisons: pa.Table | None = None,
-    means: pa.Table | None = None,
-    title: str = TITLE,
-    confidence: float = 0.95,
-) -> str:
-    """Return the page as text."""
-    bases = rows.bases()
-    base_of = {name: place for place, name in enumerate(dict.fromkeys(name for name, _ in bases))}
-    if title == TITLE and len(base_of) == 1:
-        title = _TITLE_OF_ONE.format(*base_of)
-    whole = rows.whole_models()
-    series = [series_of(rows.columns, slice(first, stop)) for _, _, first, stop in whole.tolist()]
-    names = [rows.models[model] for model in whole[:, 0]]
-    changes = [change_of(name, one, confidence) for name, one in zip(names, series, strict=True)]
-    drawn = thinned(rows)
-    listed, blocks, curve_note = curve_blocks(curves, rows) if curves is not None else ([], {}, "")
-    nulls = null_reasons(rows, DRAWN) if len(rows) else {}
-    applied = applied_events(rows)
-    known = counters or EventCounters()
-    if known.applied is None:
-        known = replace(known, applied=applied)
-    about_curves = f"{_CURVES_ABOUT} {curve_note}".strip()
-    blocks |= row_blocks(drawn) if len(rows) else {}
-    blocks["changes"] = packed_text(script_json(_changes(rows, whole[:, 0].tolist(), series, changes)))
-    blocks["plotly"] = packed_text(html.plotly_source())
-    better = None
-    if comparisons is not None or means is not None:
-        better = better_section(
-            comparisons_of(COMPARISON_SCHEMA.empty_table() if comparisons is None else comparisons),
-            means_of(MEAN_SCHEMA.empty_table() if means is None else means),
-        )
-        blocks |= better.blocks
-    meta: dict[str, Any] = {
-        "models": rows.models,
-        "bases": [base_of[name] for name, _ in bases] if rows.ways else [],
-        "ways": rows.ways,
-        "wayOf": [way for _, way in bases] if rows.ways else [],
-        "slices": rows.slices,
-        "series": drawn.series.tolist(),
-        "kept": len(drawn),
-        "columns": [name for name in rows.columns if name in blocks],
-        "drawn": [name for name in DRAWN if name in blocks],
-        "times": bool(len(rows)) and not np.isnan(rows.columns["time"]).any(),
-        "dates": all_dates(rows.columns["time"]),
-        "panes": bool(len(rows)) and not np.isnan(rows.columns["pane_start"]).all(),
-        "reasons": rows.reasons,
-        "curves": listed,
-        "curvesAbout": about_curves,
-        "groups": GROUPS,
-        "measures": {name: meaning._asdict() for name, meaning in MEANINGS.items()},
-        "verdicts": html.VERDICTS,
-        "confidence": share(confidence),
-        "noTest": NO_TEST,
-        "better": better and better.meta,
-    }
-    first = slice(html.CARDS)
-    return html.page(
-        {
-            "version": __version__,
-            "title": escape(title),
-            "style": html.asset("style.css"),
-            "lead": escape(html.lead(rows, applied)),
-            "counters": html.counters_html(known, given=counters is not None),
-            "notes": html.notes_html(rows.notes),
-            "better": better.html if better else "",
-            "better_link": '<a href="#better">Who is better</a> ' if better else "",
-            "changes_about": escape(
-                _CHANGES_ABOUT
-                + (_TOUCHING if not np.isnan(rows.columns["time"]).all() else "")
-                + (_MANY.format(share(1 - confidence)) if len(whole) > 1 else "")
-                if len(whole)
-                else _NO_MODELS
-            ),
-            "changes": html.changes_html(changes),
-            "side_by_side": escape(side_by_side(names[first], series[first], confidence)),
-            "null_measures": html.null_html(nulls),
-            "curves_about": escape(about_curves) if listed else escape(curve_note) or _NO_CURVES,
-            "latest_about": _latest_about(rows),
-            "latest": html.latest_html(rows, share(confidence)),
-            "meanings": html.meanings_html(),
-            "foot": html.foot_html(rows, len(drawn)),
-            "meta": script_json(meta),
-            "blocks": "\n".join(
-                f'<script type="text/plain" id="block-{name}">{text}</script>'
-                for name, text in blocks.items()
-            ),
-            "script": html.script(),
-        }
-    )
-
-
-def _latest_about(rows: ReportRows) -> str:
-    models = len(rows.whole_models())
-    if models > html.TABLE_ROWS:
-        return f"The last row of the first {html.TABLE_ROWS} of {models:,} models, over all their events."
-    return "The last row of every model, over all its events."
-
-
-def _changes(
-    rows: ReportRows, models: Sequence[int], series: Sequence[Any], changes: Sequence[Change]
-) -> list[dict[str, Any] | None]:
-    """Return for every model what the page shows of it; points are [seq, time, auc]."""
-    found: list[dict[str, Any] | None] = [None] * len(rows.models)
-
-    def point(of: Any, row: int) -> list[float | None] | None:
-        if row < 0:
-            return None
-        time = float(of.time[row])
-        return [int(of.seq[row]), None if math.isnan(time) else time, float(of.auc[row])]
-
-    for model, one, change in zip(models, series, changes, strict=True):
-        found[model] = {
-            "verdict": change.verdict,
-            "figures": change.figures,
-            "text": change.text,
-            "exact": change.exact,
-            "worst": point(one, change.worst),
-            "best": point(one, change.best),
-        }
-    return found
 
 
 __all__ = [

@@ -1,0 +1,265 @@
+"""The facts of the section "Who is better" (page/better.html), and what its chart is given.
+
+A measure has a block of its own; where there is JavaScript, one is shown at a time (page/better.js).
+"""
+
+from __future__ import annotations
+
+import math
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.compare.comparisons import FEW_FOLDS, LOWER_IS_BETTER
+from ..words import NONE, checkpoint, counted, number, share
+from .cd_diagram import cd_diagram
+from .comparisons import TESTS, Compared, FoldMeans, Leader, Pair
+from .data import packed
+from .measures import MEANINGS
+
+PAIRS_SHOWN = 300
+"""Pairs of a measure in its table, at the most."""
+
+FIRST_MEASURES = ("auc", "h", "accuracy", "kappa", "kappa_m", "ks", "brier", "log_loss")
+"""Measures that come before all others."""
+
+COLOURS = 7
+"""That the page's charts have (charts.js)."""
+
+_COLUMNS = 7
+"""Measures in the table of means, at the most; another table, to unfold, has all."""
+
+
+class Section(NamedTuple):
+    """The facts of the section, and what its chart is given: a part of `meta`, and blocks by name."""
+
+    facts: dict[str, Any]
+    meta: dict[str, Any] | None
+    blocks: dict[str, str]
+
+
+def better_section(compared: Sequence[Compared], means: FoldMeans | None) -> Section:
+    """Return the section; of nothing that was compared it says so."""
+    by_measure = {one.measure: one for one in compared}
+    compared = [by_measure[name] for name in _first(by_measure)]
+    facts = {
+        "about": _about(compared, means),
+        "means": means and _means(means),
+        "compared": [_told(one) for one in compared],
+        "worth": _worth(compared),
+    }
+    of_means = _first(means.measures) if means else []
+    measures = list(dict.fromkeys([one.measure for one in compared] + of_means))
+    if not measures:
+        return Section(facts, None, {})
+    chart, blocks = _chart(compared, means, measures)
+    labels = {name: _label(name) for name in measures}
+    return Section(facts, {"measures": measures, "labels": labels, **chart}, blocks)
+
+
+def _first(measures: Iterable[str]) -> list[str]:
+    """Return measures with FIRST_MEASURES first."""
+    there = list(measures)
+    return list(dict.fromkeys([*(name for name in FIRST_MEASURES if name in there), *there]))
+
+
+def _label(measure: str) -> str:
+    return MEANINGS[measure].label if measure in MEANINGS else measure
+
+
+def _digits(measure: str) -> str:
+    return MEANINGS[measure].digits if measure in MEANINGS else "score"
+
+
+def _about(compared: Sequence[Compared], means: FoldMeans | None) -> str:
+    if not compared and means is None:
+        return "Nothing was compared: the tables have their columns and nothing else."
+    names = {name for one in compared for pair in one.pairs for name in (pair.learner_a, pair.learner_b)}
+    names |= set(means.learners if means else ())
+    moments = [one.last for one in compared] + (means.moments[-1:] if means else [])
+    last = max(moments, key=lambda at: at.checkpoint)
+    folds = max([one.folds for one in compared] + ([int(means.folds.max())] if means else []))
+    where = "at" if all(one.at == one.last for one in compared) else "up to"
+    return (
+        f"{counted(len(names), 'learner')} over {counted(folds, 'fold')}, {where} the last checkpoint "
+        f"({checkpoint(last)})."
+    )
+
+
+def _means(means: FoldMeans) -> dict[str, Any]:
+    """Return the table of means: of the first measures, and of all where these are more."""
+    order = [means.measures.index(name) for name in _first(means.measures)]
+    held = [place for place in order if not np.isnan(means.values[place, :, 0, means.end(place)]).all()]
+    fit = [place for place in held if len(held) <= _COLUMNS or means.measures[place] in FIRST_MEASURES]
+    first = (fit or held)[:_COLUMNS]
+    labels = {place: _label(means.measures[place]) for place in held}
+    cells = {place: _mean_cells(means, place) for place in held}
+    ends = np.array([means.end(place) for place in held], np.int64)
+    folds = means.folds[held, :, ends]
+    return {
+        "folds": int(folds.max(initial=0)),
+        "uneven": bool(folds.size and folds.min() < folds.max()),
+        "early": bool(ends.size and ends.min() < len(means.moments) - 1),
+        "learners": means.learners,
+        "measures": [labels[place] for place in first],
+        "lines": [
+            (name, [cells[place][learner] for place in first]) for learner, name in enumerate(means.learners)
+        ],
+        "all_lines": [(labels[place], cells[place]) for place in held] if len(held) > len(first) else [],
+    }
+
+
+def _mean_cells(means: FoldMeans, measure: int) -> list[dict[str, Any]]:
+    """Return of every learner its mean at the end and the standard deviation, as text."""
+    digits = _digits(means.measures[measure])
+    best = means.best(measure)
+    cells = []
+    for learner in range(len(means.learners)):
+        mean, deviation, folds = means.latest(measure, learner)
+        text = number(mean, digits)
+        spread = "" if text == NONE or math.isnan(deviation) else number(deviation, digits)
+        cells.append({"mean": text, "deviation": spread, "folds": folds, "best": learner in best})
+    return cells
+
+
+def _told(one: Compared) -> dict[str, Any]:
+    """Return what is told of one measure."""
+    label, friedman = _label(one.measure), one.friedman
+    diagram = ""
+    if friedman is not None and friedman.critical_difference is not None:
+        diagram = cd_diagram(
+            list(friedman.ranks.values()),
+            list(friedman.ranks),
+            friedman.critical_difference,
+            friedman.groups(),
+            f"Critical difference by {label}",
+        )
+    return {
+        "found": one,
+        "label": label,
+        "verdict": _verdict(one),
+        "pairs": _listed(one),
+        "diagram": diagram,
+        "diagram_file": b64encode(diagram.encode()).decode(),
+    }
+
+
+def _verdict(one: Compared) -> str:
+    """Say in a sentence who is ahead."""
+    over = [pair for pair in one.pairs if pair.over]
+    if not over:
+        return f"At {checkpoint(one.at)}, each fold by itself."
+    differ = sum(any(found.better for found in pair.over.values()) for pair in over)
+    told = f"At level {one.alpha:g}, over {counted(one.folds, 'fold')}"
+    if one.at != one.last:
+        told += (
+            f" at {checkpoint(one.at)}, because the last checkpoint, {checkpoint(one.last)}, has "
+            f"{counted(one.last_folds, 'fold')}"
+        )
+    told += ": "
+    if one.leader is not None:
+        told += f"{_ahead(one, one.leader)}, since {checkpoint(one.leader.since)}. "
+    elif differ:
+        told += "no learner is better than every other by one test. "
+    told += (
+        f"Of {counted(len(over), 'pair')}, {differ} differ{'s' if differ == 1 else ''} by at least one test."
+        if differ
+        else "no pair differs by any test."
+    )
+    return told
+
+
+def _ahead(one: Compared, leader: Leader) -> str:
+    """Say whom the leader leads, and by which test."""
+    others = {name for pair in one.pairs for name in (pair.learner_a, pair.learner_b)} - {leader.learner}
+    than = others.pop() if len(others) == 1 else "every other"
+    tests = {"sign": "the sign test", "nemenyi": "the critical difference"}
+    by = tests.get(leader.test, f"{TESTS.get(leader.test, leader.test)}'s test")
+    return f"{leader.learner} is better than {than} by {by}"
+
+
+def _listed(one: Compared) -> list[Pair]:
+    """Return the pairs to list, the better ranked learner first and the best ranked pairs on top.
+
+    Of too many they are those of the least p-values.
+    """
+    pairs = sorted(one.pairs, key=_least)[:PAIRS_SHOWN] if len(one.pairs) > PAIRS_SHOWN else one.pairs
+    ranks = one.friedman.ranks if one.friedman else {}
+
+    def place(pair: Pair) -> tuple[float, ...]:
+        return tuple(ranks.get(name, math.inf) for name in (pair.learner_a, pair.learner_b))
+
+    turned = [pair.turned() if place(pair)[0] > place(pair)[1] else pair for pair in pairs]
+    return sorted(turned, key=place)
+
+
+def _least(pair: Pair) -> float:
+    """Return the least corrected p-value; 2 = none."""
+    over = [found.p_holm for found in pair.over.values() if found.p_holm is not None]
+    within = [found.p_holm[0] for found in pair.within.values() if found.p_holm is not None]
+    return min([*over, *within], default=2.0)
+
+
+def _worth(compared: Sequence[Compared]) -> dict[str, Any] | None:
+    """Return what the notes on p-values depend on; None where nothing was compared.
+
+    folds    the fewest of the measures with a test that gives coarse p-values over few folds; 0 without
+    least_p  the least p-value that these tests can give
+    """
+    tests = {test for one in compared for pair in one.pairs for test in (*pair.over, *pair.within)}
+    if not tests:
+        return None
+    folds = min((one.folds for one in compared if {"sign", "wilcoxon"} & {*one.tests}), default=0)
+    return {
+        "anytime": any(one.looked_anytime for one in compared),
+        "level": share(compared[0].alpha),
+        "folds": folds,
+        "few_folds": FEW_FOLDS,
+        "least_p": min(2.0 ** (1 - folds), 1.0),
+        "within_folds": bool(tests & {"mcnemar", "delong"}),
+    }
+
+
+def _chart(
+    compared: Sequence[Compared], means: FoldMeans | None, measures: Sequence[str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return what the chart is told, and its numbers: a block a measure, [learner, statistic, moment]."""
+    if means is None:
+        return {"learners": []}, {}
+    blocks = {f"means_{place}": packed(values.reshape(-1)) for place, values in enumerate(means.values)}
+    times = [np.nan if at.time is None else at.time for at in means.moments]
+    blocks["means_seq"] = packed(np.array([at.seq for at in means.moments], np.float64))
+    blocks["means_time"] = packed(np.array(times, np.float64))
+    ahead = {
+        one.measure: [_ahead(one, one.leader), one.leader.since.seq, one.leader.since.time]
+        for one in compared
+        if one.leader is not None
+    }
+    return {
+        "learners": means.learners,
+        "means": means.measures,
+        "moments": len(means.moments),
+        "total": means.total,
+        "timed": not np.isnan(times).any(),
+        "digits": {name: _digits(name) for name in means.measures},
+        "ahead": ahead,
+        "slots": _slots(means, measures),
+    }, blocks
+
+
+def _slots(means: FoldMeans, measures: Sequence[str]) -> list[int]:
+    """Return for every learner which colour and dash it has; those of the first colours are drawn at first.
+
+    They are in the order of names, as in the page's other charts; of more than there are colours the best
+    ones by the first measure come first.
+    """
+    places = list(range(len(means.learners)))
+    if len(places) <= COLOURS:
+        return places
+    measure = next(means.measures.index(name) for name in measures if name in means.measures)
+    values = means.values[measure, :, 0, -1]
+    signed = values if means.measures[measure] in LOWER_IS_BETTER else -values
+    order = np.argsort(signed, kind="stable").tolist()
+    return [order.index(place) for place in places]
