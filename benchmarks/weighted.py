@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from rocsteady.core.evaluator.weighted_ranking import WeightedRanking
+from rocsteady.core.evaluator.weighted.ranking import WeightedRanking
 from rocsteady.core.rows.columns import NUMBER_COLUMNS
 from rocsteady.core.score_tree.window import keeps_hull_for, warm_up
 from rocsteady.core.settings.evaluator import EvaluatorSettings

@@ -15,61 +15,30 @@ ADWIN seldom cuts (Bifet & Gavalda 2007), so many events are placed ahead, fed, 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from ..arrays import FloatArray, Int8Array, Int64Array
+from ..measures.decisions import FED_HIT
+from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.windows import ADAPTIVE_EVENTS, Adaptive
 from .adwin import Adwin
-
-if TYPE_CHECKING:
-    from ..rows.rows import Rows
-    from .columns import Columns
+from .unit_window import UnitWindow
+from .weighted.window import WeightedWindow
+from .window import Columns
 
 _LOOK_AHEAD = 2_048
 
 
-class Watched(Protocol):
-    """The window of an evaluator, as far as a signal needs it."""
+class Follow(Protocol):
+    """The function by which an evaluator applies events; see `WindowEngine`."""
 
-    def __len__(self) -> int:
-        """Return how many events the window holds."""
-        ...
-
-    def follow(
+    def __call__(
         self, columns: Columns, given: Int64Array, fed: Int8Array, placements: FloatArray = ...
     ) -> list[Rows]:
-        """Apply events; see `ModelEvaluator.follow`."""
-        ...
-
-    def masses(self) -> tuple[float, float]:
-        """Return the masses of negatives and positives in the window."""
-        ...
-
-    @property
-    def has_weights(self) -> bool:
-        """Return whether events have weights."""
-        ...
-
-    def rarer(self, columns: Columns) -> Int8Array:
-        """Return 1 for each event of the class of less mass before it, of as much for a positive; else 0.
-
-        For events that would come now, and that nothing leaves for.
-        """
-        ...
-
-    def placement(self, label: int, score: float) -> float:
-        """Return the placement value of an event that would come now, of a window with weights."""
-        ...
-
-    def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
-        """Return the placements that some of these events will have if all come, and none goes."""
-        ...
-
-    def events_since_fed(self, kept: int) -> int:
-        """Return how many held events there are from the `kept`-th last that was fed on."""
+        """Apply events; return the rows that fall due."""
         ...
 
 
@@ -83,74 +52,91 @@ class AdaptiveSignal:
         self.name = window.signal
         self.adwin = Adwin(window.delta)
 
-    def follow(self, watched: Watched, columns: Columns) -> list[Rows]:
-        """Apply events to the window, which shrinks where ADWIN says so; return the rows that fall due."""
+    def follow(self, window: UnitWindow | WeightedWindow, columns: Columns, follow: Follow) -> list[Rows]:
+        """Apply events to the window, which shrinks where ADWIN says so; return the rows that fall due.
+
+        follow  applies events to the window
+        """
         if self.name == "placement":
-            return self._follow_placements(watched, columns)
+            return self._follow_placements(window, columns, follow)
         if self.name == "error":
             values = (columns.label_codes != columns.predicted_codes).astype(np.float64)
         else:
             values = (columns.scores - columns.labels) ** 2
-        return watched.follow(columns, self.adwin.update(values), np.ones(len(values), np.int8))
+        return follow(columns, self.adwin.update(values), np.ones(len(values), np.int8))
 
-    def _follow_placements(self, watched: Watched, columns: Columns) -> list[Rows]:
-        """Feed placements as long as nothing is dropped; go on from the event with which something is."""
+    def _follow_placements(
+        self, window: UnitWindow | WeightedWindow, columns: Columns, follow: Follow
+    ) -> list[Rows]:
         parts: list[Rows] = []
         start = 0
         while start < len(columns.scores):
-            if watched.has_weights:
-                end, some = self._follow_to_check(watched, columns, start)
-                parts += some
-                start = end
-                continue
-            room = max(1, ADAPTIVE_EVENTS - len(watched))
-            block = columns.part(start, start + min(_LOOK_AHEAD, room))
-            fed = watched.rarer(block)
-            feeding = np.flatnonzero(fed)
-            values = watched.placements_ahead(block.labels, block.scores, feeding)
-            taken, dropped = self.adwin.update_until_drop(_defined(values))
-            end = int(feeding[taken - 1]) if dropped else len(block.scores)
-            if end:
-                parts += watched.follow(block.part(0, end), _NOTHING, fed[:end])
-            if dropped:
-                parts += self._shrink(watched, block.part(end, end + 1))
-                end += 1
-            start += end
+            rest = columns.part(start, start + max(1, ADAPTIVE_EVENTS - len(window)))
+            if isinstance(window, UnitWindow):
+                events, rows = self._follow_to_drop(window, rest, follow)
+            else:
+                events, rows = self._follow_to_check(window, rest, follow)
+            parts += rows
+            start += events
         return parts
 
-    def _follow_to_check(self, watched: Watched, columns: Columns, start: int) -> tuple[int, list[Rows]]:
-        """Follow events from one check of ADWIN to the next: sums of weights ahead would round otherwise."""
-        negatives, positives = watched.masses()
+    def _follow_to_drop(self, window: UnitWindow, columns: Columns, follow: Follow) -> tuple[int, list[Rows]]:
+        """Follow events up to the one with which values are dropped; return how many, and the rows."""
+        block = columns.part(0, _LOOK_AHEAD)
+        fed = window.rarer(block)
+        feeding = np.flatnonzero(fed)
+        values = window.placements_ahead(block.labels, block.scores, feeding)
+        taken, dropped = self.adwin.update_until_drop(_defined(values))
+        end = int(feeding[taken - 1]) if dropped else len(block.scores)
+        parts = follow(block.part(0, end), _NOTHING, fed[:end]) if end else []
+        if dropped:
+            parts += self._shrink(window, block.part(end, end + 1), follow)
+            end += 1
+        return end, parts
+
+    def _follow_to_check(
+        self, window: WeightedWindow, columns: Columns, follow: Follow
+    ) -> tuple[int, list[Rows]]:
+        """Follow events up to the next check of ADWIN: sums of weights ahead would round otherwise.
+
+        Return how many events, and the rows.
+        """
+        negatives, positives = window.masses()
         until = self.adwin.until_check
         total = negatives + positives
         share = min(negatives, positives) / total if 0.0 < total < math.inf else 0.0
         ahead = min(_LOOK_AHEAD, 32 + int(1.5 * until / max(share, 1e-3)))  # that much is looked at anew
-        room = max(1, ADAPTIVE_EVENTS - len(watched))
-        block = columns.part(start, start + min(ahead, room))
-        fed = watched.rarer(block)
+        block = columns.part(0, ahead)
+        fed = window.rarer(block)
         feeding = np.flatnonzero(fed)
         end = len(block.scores) if len(feeding) < until else int(feeding[until - 1])
         parts: list[Rows] = []
         if end:
             placements = np.empty(end)
-            parts += watched.follow(block.part(0, end), _NOTHING, fed[:end], placements)
+            parts += follow(block.part(0, end), _NOTHING, fed[:end], placements)
             self.adwin.update(_defined(placements[fed[:end] == 1]))
         if end < len(block.scores):
             event = block.part(end, end + 1)
-            value = watched.placement(int(event.labels[0]), float(event.scores[0]))
+            value = window.placement(int(event.labels[0]), float(event.scores[0]))
             _, dropped = self.adwin.update_until_drop(_defined(np.array([value])))
-            parts += self._shrink(watched, event) if dropped else watched.follow(event, _NOTHING, _ONE)
+            parts += self._shrink(window, event, follow) if dropped else follow(event, _NOTHING, _ONE)
             end += 1
-        return start + end, parts
+        return end, parts
 
-    def _shrink(self, watched: Watched, event: Columns) -> list[Rows]:
+    def _shrink(self, window: UnitWindow | WeightedWindow, event: Columns, follow: Follow) -> list[Rows]:
         """Apply the event with which ADWIN dropped values: what came before those it keeps goes."""
-        stay = np.array([1 + watched.events_since_fed(self.adwin.width - 1)])
-        return watched.follow(event, stay, _ONE)
+        stay = np.array([1 + _events_since_fed(window.hits(), self.adwin.width - 1)])
+        return follow(event, stay, _ONE)
 
 
 _NOTHING: Int64Array = np.empty(0, np.int64)
 _ONE: Int8Array = np.ones(1, np.int8)
+
+
+def _events_since_fed(hits: Int8Array, kept: int) -> int:
+    """Return how many of the events held, given by their hits, came from the `kept`-th last fed one on."""
+    fed = np.flatnonzero(hits & FED_HIT)
+    return len(hits) - int(fed[-kept]) if 0 < kept <= len(fed) else len(hits) * (kept > 0)
 
 
 def _defined(placements: FloatArray) -> FloatArray:

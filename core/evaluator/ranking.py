@@ -20,6 +20,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..arrays import FloatArray, Int8Array, Int64Array
+from ..kernels.rings import FIRST_CAPACITY
 from ..measures.at_row import curvature_of, made_at_row
 from ..measures.scan import EXACT_EVENTS, place
 from ..measures.steps import Steps
@@ -30,9 +31,6 @@ from ..settings.windows import Adaptive, EveryEvents, LastEvents
 
 _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
 _H, _AUM = MEASURES.index("h"), MEASURES.index("aum")
-FIRST_CAPACITY = 64
-"""Events that the smallest arrays of a window have room for."""
-
 _STRIDE_OF_GRID = 100
 
 

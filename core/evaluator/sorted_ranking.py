@@ -6,7 +6,7 @@ import numpy as np
 
 from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError
-from ..kernels.rings import unrolled, write_ring
+from ..kernels.rings import FIRST_CAPACITY, capacity_for, unrolled, with_room, write_ring
 from ..measures.at_row import made_at_row, write_at_row
 from ..measures.loss import LEAST_CAPACITY, fixed_point_scale
 from ..measures.scan import (
@@ -20,7 +20,7 @@ from ..measures.scan import (
 from ..measures.steps import ENTERS, ROW_DUE, Steps
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measures import MEASURES
-from .ranking import FIRST_CAPACITY, asked_of_rows, placed, refuse_infinite, size_of
+from .ranking import asked_of_rows, placed, refuse_infinite, size_of
 
 _H = MEASURES.index("h")
 _NO_SCORES = np.empty(0)
@@ -38,9 +38,8 @@ class SortedRanking:
         self._limit = size_of(settings)
         self._asked, self._z, self._curvature = asked_of_rows(settings)
         self._head, self._held = 0, len(scores)
-        room = _room(self._held, self._limit)
-        self._scores, self._labels = np.zeros(room), np.zeros(room, np.int8)
-        self._scores[: self._held], self._labels[: self._held] = scores, labels
+        room = capacity_for(self._held, self._limit)
+        self._scores, self._labels = with_room(scores, room), with_room(labels, room)
         self._sorted_scores, self._sorted_labels = _NO_SCORES, _NO_LABELS
         self._added: list[tuple[FloatArray, Int8Array]] = []
         self._removed: list[tuple[FloatArray, Int8Array]] = []
@@ -115,10 +114,9 @@ class SortedRanking:
         capacity = len(self._scores)
         if wanted <= capacity:
             return
-        room = _room(wanted, self._limit)
-        scores, labels = np.zeros(room), np.zeros(room, np.int8)
-        labels[: self._held], scores[: self._held] = self.to_arrays()
-        self._scores, self._labels, self._head = scores, labels, 0
+        room = capacity_for(wanted, self._limit)
+        labels, scores = self.to_arrays()
+        self._scores, self._labels, self._head = with_room(scores, room), with_room(labels, room), 0
 
     def _note_changes(self, labels: Int8Array, scores: FloatArray, evicted: int, passing: int) -> None:
         """Remember what the sorted window lacks; forget it all where sorting anew will be cheaper.
@@ -226,8 +224,3 @@ def _sorted(pairs: list[tuple[FloatArray, Int8Array]]) -> tuple[FloatArray, Int8
         positives, np.ones(len(positives), np.int8), scores, labels,
     )  # fmt: skip
     return scores, labels
-
-
-def _room(wanted: int, limit: int | None) -> int:
-    room = max(FIRST_CAPACITY, 1 << max(0, wanted - 1).bit_length())
-    return room if limit is None else min(room, limit)

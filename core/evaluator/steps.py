@@ -1,8 +1,8 @@
 """What happens to a window, step by step: who enters, who leaves, when a row is due.
 
 A window policy and an emission are worked out here, once for all that keeps the window: rankings, decisions
-and rows then follow the same steps. The times of the events held are kept here too, since windows and grids
-by time depend on them.
+and rows then follow the same steps. `Course` has the counters of all of them, and the times of the events
+held, since windows and grids by time depend on these.
 
 A step is an event, or a moment at which time alone went by (a row on a grid is due). The bits of its flag
 say which (`measures.steps`), and `leaving` how many of the oldest events go. Oldest is by arrival, in windows
@@ -13,6 +13,7 @@ The result is a pure function of the events and the settings: not of how events 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,8 @@ import numpy as np
 from ..arrays import Int8Array, Int64Array
 from ..events.times import NO_TIME
 from ..kernels.compile import entry, inlined
-from ..kernels.rings import move_on
+from ..kernels.rings import capacity_for, move_on, unrolled, with_room
+from ..measures.decisions import COUNTERS, HELD, LAST_LABEL, MAJORITY, SEQ
 from ..measures.steps import ENTERS, EVENT, FED, ROW_DUE, Steps
 from ..rows.columns import INTEGER_COLUMNS
 from ..settings.windows import (
@@ -33,13 +35,13 @@ from ..settings.windows import (
     Window,
 )
 
-SEQ, HELD, TIME_HEAD, NEXT_ROW, GREATEST, CLOCK, LAST_DUE, CHANGED, DRIFTED, AT = range(10)
-"""Fields of a course, int64: events applied and held (where decisions has them, too), slot of the oldest in
-the ring of times, number of the next row, greatest time applied, what the clock has reached (the same, or a
-grid point after it), the last grid point with a row, whether the window changed since the last row, whether
-it shrank since, and the event of the batch that is next."""
+TIME_HEAD, NEXT_ROW, GREATEST, CLOCK, LAST_DUE, CHANGED, DRIFTED, AT = range(COUNTERS, COUNTERS + 8)
+"""Fields of the counters of an evaluator, int64, behind those of its decisions (measures/decisions.py): slot
+of the oldest in the ring of times, number of the next row, greatest time applied, what the clock has reached
+(the same, or a grid point after it), the last grid point with a row, whether the window changed since the
+last row, whether it shrank since, and the event of the batch that is next."""
 
-COURSE_FIELDS = 10
+ALL_COUNTERS = COUNTERS + 8
 
 WINDOW_FIELDS = (CLOCK, LAST_DUE, CHANGED, DRIFTED)
 """What no other part of a state says, and rows on a grid and `drift` depend on."""
@@ -78,16 +80,9 @@ def window_rule(window: Window, every: Emission) -> WindowRule:
     return WindowRule(kind, size, events, grid)
 
 
-def new_course() -> Int64Array:
-    """Return the course of a window to which nothing has happened."""
-    course = np.zeros(COURSE_FIELDS, np.int64)
-    course[[GREATEST, CLOCK, LAST_DUE]] = NO_TIME
-    return course
-
-
-_NO_SHIFTS = np.empty(0, np.int64)
+_NO_NUMBERS: Int64Array = np.empty(0, np.int64)
 _ONE_ENTERS = Steps(
-    np.zeros(1, np.int64), np.full(1, EVENT | ENTERS, np.int8), np.zeros(1, np.int64), _NO_SHIFTS
+    np.zeros(1, np.int64), np.full(1, EVENT | ENTERS, np.int8), np.zeros(1, np.int64), _NO_NUMBERS
 )
 _ONE_SLIDES = _ONE_ENTERS._replace(leaving=np.ones(1, np.int64))
 
@@ -99,7 +94,7 @@ def sliding_steps(events: int, held: int, size: int | None) -> Steps:
     leaving = np.zeros(events, np.int64)
     if size is not None:
         leaving[max(0, size - held) :] = 1
-    return Steps(np.arange(events), np.full(events, EVENT | ENTERS, np.int8), leaving, _NO_SHIFTS)
+    return Steps(np.arange(events), np.full(events, EVENT | ENTERS, np.int8), leaving, _NO_NUMBERS)
 
 
 @inlined
@@ -108,51 +103,51 @@ def _grid_at_or_after(time: int, grid: int) -> int:
 
 
 @inlined
-def _next_due(rule: WindowRule, course: Int64Array, times: Int64Array) -> int:
+def _next_due(rule: WindowRule, counters: Int64Array, times: Int64Array) -> int:
     """Return the grid point at which the next row would be due if no event came; NO_TIME: none."""
-    if course[CHANGED] != 0:
-        due = _grid_at_or_after(course[CLOCK], rule.grid)
-    elif rule.kind == DURATION and course[HELD] > 0:
-        due = _grid_at_or_after(times[course[TIME_HEAD]] + rule.size, rule.grid)
+    if counters[CHANGED] != 0:
+        due = _grid_at_or_after(counters[CLOCK], rule.grid)
+    elif rule.kind == DURATION and counters[HELD] > 0:
+        due = _grid_at_or_after(times[counters[TIME_HEAD]] + rule.size, rule.grid)
     else:
         return NO_TIME
-    if course[LAST_DUE] != NO_TIME and due <= course[LAST_DUE]:
-        due = course[LAST_DUE] + rule.grid
+    if counters[LAST_DUE] != NO_TIME and due <= counters[LAST_DUE]:
+        due = counters[LAST_DUE] + rule.grid
     return due
 
 
 @entry
-def next_due(rule: WindowRule, course: Int64Array, times: Int64Array) -> int:
+def next_due(rule: WindowRule, counters: Int64Array, times: Int64Array) -> int:
     """Return the grid point at which the next row is due if no event comes; NO_TIME: there is none."""
-    return _next_due(rule, course, times)
+    return _next_due(rule, counters, times)
 
 
 @inlined
-def _expire(course: Int64Array, times: Int64Array, bound: int) -> int:
+def _expire(counters: Int64Array, times: Int64Array, bound: int) -> int:
     """Let go of the times at or before a bound; return how many they were."""
     gone = 0
-    while course[HELD] > 0 and times[course[TIME_HEAD]] <= bound:
-        course[TIME_HEAD] = course[TIME_HEAD] + 1 if course[TIME_HEAD] + 1 < len(times) else 0
-        course[HELD] -= 1
+    while counters[HELD] > 0 and times[counters[TIME_HEAD]] <= bound:
+        counters[TIME_HEAD] = counters[TIME_HEAD] + 1 if counters[TIME_HEAD] + 1 < len(times) else 0
+        counters[HELD] -= 1
         gone += 1
     return gone
 
 
 @inlined
-def _let_go(course: Int64Array, times: Int64Array, gone: int) -> None:
-    course[HELD] -= gone
+def _let_go(counters: Int64Array, times: Int64Array, gone: int) -> None:
+    counters[HELD] -= gone
     if len(times) > 0:
-        course[TIME_HEAD] = (course[TIME_HEAD] + gone) % len(times)
+        counters[TIME_HEAD] = (counters[TIME_HEAD] + gone) % len(times)
 
 
 @inlined
-def _hold(course: Int64Array, times: Int64Array, time: int, in_order: bool) -> int:
+def _hold(counters: Int64Array, times: Int64Array, time: int, in_order: bool) -> int:
     """Put a time into the ring, before those that are later unless `in_order`; return how many these are."""
     shift = 0
     if len(times) > 0:
-        place = (course[TIME_HEAD] + course[HELD]) % len(times)
+        place = (counters[TIME_HEAD] + counters[HELD]) % len(times)
         if not in_order:
-            at_most = course[HELD]
+            at_most = counters[HELD]
             while shift < at_most:  # halving: the times held ascend
                 middle = (shift + at_most) // 2
                 if times[(place - 1 - middle) % len(times)] <= time:
@@ -162,27 +157,27 @@ def _hold(course: Int64Array, times: Int64Array, time: int, in_order: bool) -> i
             move_on(times, place, shift)
             place = (place - shift) % len(times)
         times[place] = time
-    course[HELD] += 1
+    counters[HELD] += 1
     return shift
 
 
 @inlined
 def _write_row(
-    course: Int64Array, times: Int64Array, due: int, integers: Int64Array, drift: Int8Array, row: int
+    counters: Int64Array, times: Int64Array, due: int, integers: Int64Array, drift: Int8Array, row: int
 ) -> None:
     """Write what identifies a row and what its window holds."""
-    integers[row, _ROW] = course[NEXT_ROW]
-    integers[row, _SEQ] = course[SEQ]
-    integers[row, _EVENTS] = course[HELD]
-    integers[row, _TIME] = course[GREATEST]
+    integers[row, _ROW] = counters[NEXT_ROW]
+    integers[row, _SEQ] = counters[SEQ]
+    integers[row, _EVENTS] = counters[HELD]
+    integers[row, _TIME] = counters[GREATEST]
     integers[row, _DUE] = due
-    if len(times) > 0 and course[HELD] > 0:
-        integers[row, _START] = times[course[TIME_HEAD]]
-        integers[row, _END] = times[(course[TIME_HEAD] + course[HELD] - 1) % len(times)]
-    drift[row] = course[DRIFTED]
-    course[NEXT_ROW] += 1
-    course[CHANGED] = 0
-    course[DRIFTED] = 0
+    if len(times) > 0 and counters[HELD] > 0:
+        integers[row, _START] = times[counters[TIME_HEAD]]
+        integers[row, _END] = times[(counters[TIME_HEAD] + counters[HELD] - 1) % len(times)]
+    drift[row] = counters[DRIFTED]
+    counters[NEXT_ROW] += 1
+    counters[CHANGED] = 0
+    counters[DRIFTED] = 0
 
 
 @entry
@@ -193,7 +188,7 @@ def plan_steps(
     fed: Int8Array,
     end: int,
     clock: int,
-    course: Int64Array,
+    counters: Int64Array,
     held_times: Int64Array,
     events: Int64Array,
     flags: Int8Array,
@@ -202,65 +197,182 @@ def plan_steps(
     integers: Int64Array,
     drift: Int8Array,
 ) -> tuple[int, int]:
-    """Work out the steps of a batch from event `course[AT]` on; return how many steps and rows it wrote.
+    """Work out the steps of a batch from event `counters[AT]` on; return how many steps and rows it wrote.
 
     times       of the batch's events, or empty
     given, fed  for GIVEN: how many events stay at most with each, and 1 where the signal was fed with it; or
                 empty
     end         the batch's number of events, or how many of them to go up to
     clock       where every event is applied, time goes on to here; NO_TIME: it does not
-    course      changed
+    counters    changed, but for SEQ and HELD: who follows the steps counts these
     held_times  a ring of the times held, with room for those that come; empty where there are none
     events ...  the steps; where they are full, it stops, and goes on when called again
     integers, drift  the rows' columns, as many as there are steps or more
     """
+    seq, held = counters[SEQ], counters[HELD]
     steps = rows = 0
     while steps < len(flags):
-        event = course[AT]
+        event = counters[AT]
         time = clock
         if event < end:
             time = times[event] if len(times) > 0 else NO_TIME
-        if rule.grid > 0 and course[CLOCK] != NO_TIME and time > course[CLOCK]:
-            due = _next_due(rule, course, held_times)
+        if rule.grid > 0 and counters[CLOCK] != NO_TIME and time > counters[CLOCK]:
+            due = _next_due(rule, counters, held_times)
             if due != NO_TIME and due < time:
-                course[CLOCK] = max(course[CLOCK], due)
-                gone = _expire(course, held_times, due - rule.size) if rule.kind == DURATION else 0
+                counters[CLOCK] = max(counters[CLOCK], due)
+                gone = _expire(counters, held_times, due - rule.size) if rule.kind == DURATION else 0
                 events[steps], flags[steps], leaving[steps], shifts[steps] = -1, ROW_DUE, gone, 0
-                _write_row(course, held_times, due, integers, drift, rows)
-                course[LAST_DUE] = due
+                _write_row(counters, held_times, due, integers, drift, rows)
+                counters[LAST_DUE] = due
                 steps += 1
                 rows += 1
                 continue
         if event >= end:
             break
-        course[AT] += 1
-        course[SEQ] += 1
-        course[GREATEST] = max(course[GREATEST], time)
-        course[CLOCK] = max(course[CLOCK], time)
+        counters[AT] += 1
+        counters[SEQ] += 1
+        counters[GREATEST] = max(counters[GREATEST], time)
+        counters[CLOCK] = max(counters[CLOCK], time)
         flag = EVENT
         gone = shift = 0
-        if rule.kind != DURATION or time > course[GREATEST] - rule.size:
+        if rule.kind != DURATION or time > counters[GREATEST] - rule.size:
             flag |= ENTERS
             if rule.kind == COUNT:
-                gone = 1 if course[HELD] == rule.size else 0
-                _let_go(course, held_times, gone)
+                gone = 1 if counters[HELD] == rule.size else 0
+                _let_go(counters, held_times, gone)
             elif rule.kind == DURATION:
-                gone = _expire(course, held_times, course[GREATEST] - rule.size)
+                gone = _expire(counters, held_times, counters[GREATEST] - rule.size)
             elif rule.kind == GIVEN:
-                if len(given) > 0 and course[HELD] + 1 > given[event]:
-                    gone = course[HELD] + 1 - given[event]
-                    course[DRIFTED] = 1
-                if course[HELD] + 1 - gone > rule.size:
-                    gone = course[HELD] + 1 - rule.size + rule.size // 16
-                _let_go(course, held_times, gone)
+                if len(given) > 0 and counters[HELD] + 1 > given[event]:
+                    gone = counters[HELD] + 1 - given[event]
+                    counters[DRIFTED] = 1
+                if counters[HELD] + 1 - gone > rule.size:
+                    gone = counters[HELD] + 1 - rule.size + rule.size // 16
+                _let_go(counters, held_times, gone)
                 if len(fed) > 0 and fed[event] != 0:
                     flag |= FED
-            shift = _hold(course, held_times, time, rule.kind != DURATION)
-            course[CHANGED] = 1
-        if rule.every > 0 and course[SEQ] % rule.every == 0:
+            shift = _hold(counters, held_times, time, rule.kind != DURATION)
+            counters[CHANGED] = 1
+        if rule.every > 0 and counters[SEQ] % rule.every == 0:
             flag |= ROW_DUE
-            _write_row(course, held_times, NO_TIME, integers, drift, rows)
+            _write_row(counters, held_times, NO_TIME, integers, drift, rows)
             rows += 1
         events[steps], flags[steps], leaving[steps], shifts[steps] = event, flag, gone, shift
         steps += 1
+    counters[SEQ], counters[HELD] = seq, held
     return steps, rows
+
+
+_STEPS_AT_ONCE = 65_536
+"""Of a window with rows on a grid: how many of them a batch makes is not known before."""
+
+
+class Plan(NamedTuple):
+    """Some steps of a batch, and the rows that fall due.
+
+    steps     what happens, step by step
+    start     of the batch, the event that is the first of the steps
+    events    how many of the steps are events
+    greatest  the greatest time applied before
+    integers  of the rows: what identifies them and what their windows hold
+    drift     of the rows: 1 where the window shrank since the row before
+    """
+
+    steps: Steps
+    start: int
+    events: int
+    greatest: int
+    integers: Int64Array
+    drift: Int8Array
+
+
+class Course:
+    """The counters of an evaluator, the rule of its window, and the times of the events held.
+
+    rule         of the window and its rows
+    limit        how many events the window holds when it is full; None: it has no such size
+    keeps_times  whether the times of the events held are kept here, once events have some
+
+    Whoever takes what `plan` gives counts SEQ and HELD; all else is counted here.
+    """
+
+    def __init__(self, rule: WindowRule, limit: int | None, keeps_times: bool) -> None:
+        self.counters = np.zeros(ALL_COUNTERS, np.int64)
+        self.counters[[LAST_LABEL, MAJORITY]] = -1
+        self.counters[[GREATEST, CLOCK, LAST_DUE]] = NO_TIME
+        self.rule = rule
+        self._limit = limit
+        self._keeps_times = keeps_times
+        self._times = _NO_NUMBERS
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether it keeps times."""
+        return len(self._times) > 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the times."""
+        return self._times.nbytes
+
+    @property
+    def next_due(self) -> int:
+        """The grid point at which the next row is due if no event comes; NO_TIME: there is none."""
+        return int(next_due(self.rule, self.counters, self._times))
+
+    def times(self) -> Int64Array:
+        """Return the times of the events held, oldest first; none where there are none."""
+        return (
+            unrolled(self._times, int(self.counters[TIME_HEAD]), self._held) if self.is_timed else _NO_NUMBERS
+        )
+
+    def load(self, times: Int64Array) -> None:
+        """Hold the times of the events held, oldest first."""
+        if self._keeps_times:
+            self._times = with_room(times, capacity_for(len(times), self._limit))
+
+    @property
+    def _held(self) -> int:
+        return int(self.counters[HELD])
+
+    def plan(
+        self, events: int, times: Int64Array | None, given: Int64Array, fed: Int8Array, clock: int
+    ) -> Iterator[Plan]:
+        """Plan what a batch of so many events makes of the window, in parts, each followed before the next.
+
+        times, given, fed, clock  see `plan_steps`; times are None where events have none
+        """
+        counters, rule = self.counters, self.rule
+        counters[AT] = 0
+        while True:
+            start, greatest = int(counters[AT]), int(counters[GREATEST])
+            room = events - start if not rule.grid else min(events - start, _STEPS_AT_ONCE) + 16
+            if self._keeps_times and (self.is_timed or times is not None):
+                self._make_room(self._held + room)
+            numbers, leaving, shifts = np.empty((3, room), np.int64)
+            steps = Steps(numbers, np.empty(room, np.int8), leaving, shifts)
+            due = self._rows_at_most(room)
+            integers, drift = np.full((due, len(INTEGER_COLUMNS)), NO_TIME), np.empty(due, np.int8)
+            count, due = plan_steps(
+                rule, _NO_NUMBERS if times is None else times, given, fed, events, clock, counters,
+                self._times, *steps, integers, drift,
+            )  # fmt: skip
+            at = int(counters[AT])
+            if count:
+                steps = steps.part(0, count)
+                if rule.kind != DURATION or not steps.shifts.any():
+                    steps = steps._replace(shifts=_NO_NUMBERS)
+                yield Plan(steps, start, at - start, greatest, integers[:due], drift[:due])
+            if at == events and (count < room or not rule.grid):
+                return
+
+    def _rows_at_most(self, steps: int) -> int:
+        every, seq = self.rule.every, int(self.counters[SEQ])
+        return (seq + steps) // every - seq // every if every else steps
+
+    def _make_room(self, wanted: int) -> None:
+        """Grow the ring of times. In a full window one leaves before another comes: it never needs more."""
+        if (room := capacity_for(wanted, self._limit)) > len(self._times):
+            times = self.times() if self.is_timed else np.full(self._held, NO_TIME)
+            self._times = with_room(times, room)
+            self.counters[TIME_HEAD] = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -83,6 +83,81 @@ def as_binary(
     return np.asarray(numbers == 1.0, np.int8)
 
 
+def as_scores(scores: npt.ArrayLike, are_probabilities: bool) -> FloatArray:
+    """Return one finite score per event, from 0 to 1 where scores are probabilities."""
+    array = as_numbers("scores", scores)
+    if array.ndim != 1:
+        raise InputError(f"scores have {array.ndim} dimensions; give one score per event")
+    _refuse_infinite(array)
+    if are_probabilities and len(array) and not (array.min() >= 0 and array.max() <= 1):
+        raise InputError("scores lie outside [0, 1], and probabilities=True says that they are probabilities")
+    return array
+
+
+def _refuse_infinite(scores: FloatArray) -> None:
+    bad = np.flatnonzero(~np.isfinite(scores))
+    if len(bad):
+        raise InputError(
+            f"scores[{bad[0]}] is {scores[bad[0]]}: a score is a finite number; leave the event out"
+        )
+
+
+class GivenEvents(NamedTuple):
+    """Events in the columns that a caller gave, each checked.
+
+    labels    1 or 0; with classes 1 for the positive one
+    times     microseconds
+    """
+
+    scores: FloatArray
+    labels: Int8Array
+    times: Int64Array | None = None
+    label_classes: TextColumn | None = None
+    predicted: TextColumn | None = None
+    weights: FloatArray | None = None
+
+    def part(self, events: slice) -> GivenEvents:
+        """Return some of the events."""
+        classes, predicted = (
+            None if column is None else TextColumn(column.codes[events], column.values)
+            for column in (self.label_classes, self.predicted)
+        )
+        return GivenEvents(
+            self.scores[events], self.labels[events], None if self.times is None else self.times[events],
+            classes, predicted, None if self.weights is None else self.weights[events],
+        )  # fmt: skip
+
+
+def given_events(
+    scores: FloatArray,
+    labels: npt.ArrayLike,
+    times: Int64Array | None,
+    weights: npt.ArrayLike | None,
+    predicted: npt.ArrayLike | None,
+    positive: str | None,
+) -> GivenEvents:
+    """Return events of checked scores and times in columns; `positive` is the class that is positive."""
+    weight_array = None if weights is None else as_weights(weights)
+    label_list = np.atleast_1d(np.asarray(labels))
+    for name, column in (
+        ("labels", label_list),
+        ("times", times),
+        ("weights", weight_array),
+        ("predicted", predicted),
+    ):
+        if column is not None and np.shape(np.atleast_1d(np.asarray(column))) != scores.shape:
+            raise InputError(f"{name} and scores differ in length: give one of each per event")
+    if predicted is None and positive is None:
+        return GivenEvents(scores, as_binary(label_list), times, weights=weight_array)
+    classes = as_classes("labels", label_list)
+    is_positive = np.array([name == positive for name in classes.values], np.int8)
+    binary = is_positive[classes.codes] if len(scores) else np.empty(0, np.int8)
+    if predicted is None:
+        return GivenEvents(scores, binary, times, weights=weight_array)
+    predictions = as_classes("predicted", np.atleast_1d(np.asarray(predicted)))
+    return GivenEvents(scores, binary, times, classes, predictions, weight_array)
+
+
 def checked_events(labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Array, FloatArray]:
     """Return 1/0 labels and finite scores, one of each per event; else raise InputError with the remedy."""
     score_array = as_numbers("scores", scores)
@@ -92,11 +167,7 @@ def checked_events(labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Ar
             f"labels of shape {label_array.shape} and scores of shape {score_array.shape}: give one of each "
             "per event, labels first"
         )
-    bad = np.flatnonzero(~np.isfinite(score_array))
-    if len(bad):
-        raise InputError(
-            f"scores[{bad[0]}] is {score_array[bad[0]]}: a score is a finite number; leave the event out"
-        )
+    _refuse_infinite(score_array)
     return as_binary(label_array, OTHER_LABELS), score_array
 
 

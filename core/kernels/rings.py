@@ -11,6 +11,26 @@ from .compile import inlined
 
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
+FIRST_CAPACITY = 64
+"""Slots of the smallest ring."""
+
+
+def capacity_for(count: int, limit: int | None) -> int:
+    """Return how many slots a ring of `count` entries has: a power of two from 64 on, and `limit` at most.
+
+    >>> capacity_for(3, None), capacity_for(65, None), capacity_for(65, 100), capacity_for(200, 100)
+    (64, 128, 100, 100)
+    """
+    room = max(FIRST_CAPACITY, 1 << max(0, count - 1).bit_length())
+    return room if limit is None else min(room, limit)
+
+
+def with_room(entries: _Array, capacity: int) -> _Array:
+    """Return a ring of `capacity` slots that holds some entries, the oldest in slot 0."""
+    ring = np.zeros(capacity, entries.dtype)
+    ring[: len(entries)] = entries
+    return ring  # type: ignore[return-value]
+
 
 def unrolled(ring: _Array, head: int, count: int) -> _Array:
     """Return a copy of `count` entries from slot `head` on, oldest first. O(count).

@@ -40,7 +40,8 @@ from .steps import ENTERS, EVENT, FED, ROW_DUE
 
 SEQ, HELD, HEAD, MAJORITY_HITS, PERSISTENT_HITS, LAST_LABEL, MAJORITY, CLASSES = range(8)
 """Fields of the int64 array of counters: events applied, events held, slot of the oldest, hits in the
-window, code of the last label and of the majority (-1 before any), number of classes seen."""
+window, code of the last label and of the majority (-1 before any), number of classes seen. Behind them an
+evaluator has those of evaluator/steps.py."""
 
 COUNTERS = 8
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
-from rocsteady.core.evaluator import evaluator as model_evaluator
+from rocsteady.core.evaluator import unit_window
+from rocsteady.core.evaluator.engine import of_settings
 from rocsteady.core.evaluator.ranking import (
     Ranking,
     keeps_form,
@@ -142,9 +143,9 @@ def test_an_evaluator_changes_its_form_and_its_rows_do_not_tell(monkeypatch: pyt
     results = []
     for sizes in (range(0), range(150, 301), range(301)):
         ev = rs.ModelEvaluator(settings)
-        monkeypatch.setattr(ev, "_tree_sizes", sizes)
+        monkeypatch.setattr(ev._engine.window, "_tree_sizes", sizes)
         results.append(list(ev.update(labels, scores)))
-        assert isinstance(ev._ranking, TreeRanking if sizes else SortedRanking)
+        assert isinstance(ev._engine.window._ranking, TreeRanking if sizes else SortedRanking)
     assert results[0] == results[1] == results[2]
     assert len(results[0]) == 35
 
@@ -197,7 +198,7 @@ def test_an_interrupted_update_is_refused_from_then_on(monkeypatch: pytest.Monke
     stored = ev.to_bytes()
     with monkeypatch.context() as interrupt:
         interrupt.setattr(
-            model_evaluator, "apply_decisions", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt())
+            unit_window, "apply_decisions", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt())
         )
         with pytest.raises(KeyboardInterrupt):
             ev.update(labels[500:557], scores[500:557])
@@ -217,7 +218,7 @@ def test_the_last_row_of_classes_without_a_positive_one_weighs_its_window() -> N
 def test_the_largest_exact_window_has_one_loss_in_both_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     from rocsteady.core.evaluator import ranking, sorted_ranking
 
-    model_evaluator._of_settings.cache_clear()
+    of_settings.cache_clear()
     for module in (ranking, sorted_ranking):
         monkeypatch.setattr(module, "EXACT_EVENTS", 200)
     rng = np.random.default_rng(1)
@@ -227,7 +228,7 @@ def test_the_largest_exact_window_has_one_loss_in_both_forms(monkeypatch: pytest
         window=rs.AllEvents(), every=rs.EveryEvents(1), measures=("h", "average_precision")
     )
     assert [r.h for r in dense.update(labels, scores)] == [r.h for r in scanned.update(labels, scores)]
-    model_evaluator._of_settings.cache_clear()
+    of_settings.cache_clear()
 
 
 def test_a_window_without_end_keeps_bridges_once_they_pay_off() -> None:

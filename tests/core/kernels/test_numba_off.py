@@ -140,7 +140,7 @@ def test_every_kernel_is_compiled_once_for_each_kind_of_event() -> None:
             flip_if_below_half=True, cost=cost,
         )  # fmt: skip
         tree.update(np.tile(labels, 4), np.tile(scores, 4))
-        assert isinstance(tree._ranking, TreeRanking)
+        assert isinstance(tree._engine.window._ranking, TreeRanking)
         assert tree.curve().events == 1_000
     assert rs.ModelEvaluator().curve().events == 0
     kernels = {

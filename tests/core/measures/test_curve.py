@@ -138,8 +138,8 @@ def test_both_forms_of_a_ranking_give_one_curve() -> None:
                 for ev in (tree, scans):
                     ev.update(labels[start : start + 45], scores[start : start + 45])
                 assert tree.curve() == scans.curve()
-            assert isinstance(tree._ranking, TreeRanking)
-            assert isinstance(scans._ranking, SortedRanking)
+            assert isinstance(tree._engine.window._ranking, TreeRanking)
+            assert isinstance(scans._engine.window._ranking, SortedRanking)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.004, 0.5, 1.0])

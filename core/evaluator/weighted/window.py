@@ -10,28 +10,27 @@ would reach 1, by powers of two, which round nothing: so no sum of them overflow
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..arrays import FloatArray, Int8Array, Int64Array
-from ..events.times import NO_TIME
-from ..kernels.exact_sums import SUM_CHUNKS
-from ..measures.curve import curve_of_entries
-from ..measures.decisions import HEAD, HELD, LAST_SEEN, MAJORITY_HITS, PERSISTENT_HITS, SEQ
-from ..measures.steps import ENTERS, ROW_DUE, Steps
-from ..rows.columns import INTEGER_COLUMNS
-from ..rows.curves import RocCurve
-from ..rows.rows import Rows
-from ..settings.evaluator import EvaluatorSettings
-from ..settings.measures import MEASURES
-from ..settings.windows import Fading
-from .weighted_decisions import GONE, Changes, WeightedRing, apply_weighted, weigh_all
-from .weighted_measures import Masses, mass_of, rarer_before, weighted_measures
-from .weighted_ranking import WeightedRanking
-
-if TYPE_CHECKING:
-    from .columns import Columns
+from ...arrays import FloatArray, Int8Array, Int64Array
+from ...events.times import NO_TIME
+from ...kernels.exact_sums import SUM_CHUNKS
+from ...kernels.rings import FIRST_CAPACITY
+from ...measures.curve import curve_of_entries
+from ...measures.decisions import HEAD, HELD, LAST_SEEN, MAJORITY_HITS, PERSISTENT_HITS, SEQ
+from ...measures.steps import ENTERS, ROW_DUE, Steps
+from ...rows.columns import INTEGER_COLUMNS, NO_POSITIVE_CLASS
+from ...rows.curves import RocCurve
+from ...rows.rows import Rows
+from ...settings.evaluator import EvaluatorSettings
+from ...settings.measures import MEASURES
+from ...settings.windows import Fading
+from ..window import RANKING, Classes, Columns, Held
+from .decisions import GONE, Changes, WeightedRing, apply_weighted, weigh_all
+from .measures import Masses, mass_of, rarer_before, weighted_measures
+from .ranking import WeightedRanking
 
 _EVENTS = INTEGER_COLUMNS.index("window_events")
 _START, _END = INTEGER_COLUMNS.index("window_start"), INTEGER_COLUMNS.index("window_end")
@@ -51,26 +50,23 @@ _AT_ONCE = 16_384
 """Steps that are followed at once: the ring has room for so many beside the events held."""
 
 _DECISIONS = frozenset(MEASURES[MEASURES.index("tp") :])
-_FIRST_CAPACITY = 64
 _NO_PLACEMENTS: FloatArray = np.empty(0)
 _NO_ROWS: Int64Array = np.empty(0, np.int64)
 _ZERO: Int64Array = np.zeros(1, np.int64)
 
 
 class WeightedWindow:
-    """Ring, masses and ranking of a window with weights.
+    """Ring, masses and ranking of a window of events with weights; see `Window`."""
 
-    counters  the evaluator's (measures/decisions.py): counts of events, the last label, the majority;
-              changed, as are the counts of classes that each call brings
-    positive  code of the positive class; -1: none is named, and nothing is ranked
-    """
+    has_weights = True
 
-    def __init__(self, settings: EvaluatorSettings, counters: Int64Array, positive: int, dtype: Any) -> None:
+    def __init__(self, settings: EvaluatorSettings, counters: Int64Array, classes: Classes) -> None:
         window = settings.window
         self._half_life = window.ticks if isinstance(window, Fading) else 0
         self._by_time = isinstance(window, Fading) and window.by_time
         self._counters = counters
-        self._positive = positive
+        self._classes = classes
+        self._positive = positive = classes.positive
         self._decides = positive < 0 or not _DECISIONS.isdisjoint(settings.measures or ())
         self._ranking = WeightedRanking(settings)
         self.shift = _NO_SHIFT if self._half_life else 0
@@ -78,33 +74,29 @@ class WeightedWindow:
         self._span = 0
         self.is_timed = False
         self._ring = WeightedRing(
-            np.empty(0, dtype), np.empty(0, dtype), np.empty(0, np.int8), np.empty(0), np.empty(0),
-            np.empty(0, np.int64),
+            np.empty(0, classes.dtype), np.empty(0, classes.dtype), np.empty(0, np.int8), np.empty(0),
+            np.empty(0), np.empty(0, np.int64),
         )  # fmt: skip
         self._masses = _no_masses(2)
         self._heads = np.zeros(2 if self._half_life else 0, np.int64)
 
+    def __len__(self) -> int:
+        """Return how many events the window holds."""
+        return int(self._counters[HELD])
+
     # ---- events
 
-    def take(
-        self,
-        columns: Columns,
-        steps: Steps,
-        first_class: int,
-        classes: Int64Array,
-        greatest: int,
-        rows: Rows,
-        placements: FloatArray,
-    ) -> None:
-        """Follow steps, each with its weight, and write what is due into rows.
-
-        greatest    the greatest time before the steps
-        placements  one a step, filled where an event enters; or empty
-        """
-        self._make_classes(classes.shape[1])
+    def take(self, columns: Columns, steps: Steps, greatest: int, rows: Rows, placements: FloatArray) -> None:
+        """See `Window`."""
+        self._make_classes()
         if self._half_life:
-            self._take_fading(columns, steps, first_class, classes, greatest, rows)
-            return
+            self._take_fading(columns, steps, greatest, rows)
+        else:
+            self._take_in_parts(columns, steps, rows, placements)
+        if self._positive < 0:
+            rows.reasons[:, RANKING] = NO_POSITIVE_CLASS
+
+    def _take_in_parts(self, columns: Columns, steps: Steps, rows: Rows, placements: FloatArray) -> None:
         count, row = len(steps.flags), 0
         moving = np.flatnonzero(steps.shifts).tolist() if len(steps.shifts) else []  # slots of the ring
         stops = sorted({0, *moving, *range(0, count, _AT_ONCE), count})
@@ -113,20 +105,12 @@ class WeightedWindow:
             due = int(np.count_nonzero(part.flags & ROW_DUE)) if len(rows) else 0
             ones = np.broadcast_to(np.ones(1), end - start)
             self._follow(
-                columns.part(start, end), ones, np.broadcast_to(_ZERO, end - start), part, first_class,
-                classes, rows[row : row + due], placements[start:end],
+                columns.part(start, end), ones, np.broadcast_to(_ZERO, end - start), part,
+                rows[row : row + due], placements[start:end],
             )  # fmt: skip
             row += due
 
-    def _take_fading(
-        self,
-        columns: Columns,
-        steps: Steps,
-        first_class: int,
-        classes: Int64Array,
-        greatest: int,
-        rows: Rows,
-    ) -> None:
+    def _take_fading(self, columns: Columns, steps: Steps, greatest: int, rows: Rows) -> None:
         if columns.times is not None and not self.is_timed:
             self.is_timed = True
             self._ring = self._ring._replace(times=np.full(len(self._ring.labels), NO_TIME))
@@ -148,7 +132,7 @@ class WeightedWindow:
         while start < len(ticks):
             if enters[start] and levels[start] >= self.shift:
                 ahead_by = min(_HEADROOM, max(8, 1_014 - int(powers[start])))
-                self._raise_shift(int(levels[start]) + ahead_by, classes)
+                self._raise_shift(int(levels[start]) + ahead_by)
             ahead = np.flatnonzero(levels[start : start + _AT_ONCE] >= max(self.shift, _NO_SHIFT + 1))
             end = min(len(ticks), start + (int(ahead[0]) if len(ahead) else _AT_ONCE))
             exponents = np.maximum(halved[start:end] - self.shift, -2_000).astype(np.int32)
@@ -158,8 +142,8 @@ class WeightedWindow:
                 part = part._replace(flags=np.where(stays, part.flags, part.flags & ~ENTERS).astype(np.int8))
             due = int(np.count_nonzero(part.flags & ROW_DUE)) if len(rows) else 0
             self._follow(
-                piece, units[start:end], periods[start:end] - self.shift, part, first_class, classes,
-                rows[row : row + due], _NO_PLACEMENTS,
+                piece, units[start:end], periods[start:end] - self.shift, part, rows[row : row + due],
+                _NO_PLACEMENTS,
             )  # fmt: skip
             self._now = int(now[end - 1])
             start, row = end, row + due
@@ -169,7 +153,7 @@ class WeightedWindow:
         periods, rest = np.divmod(ticks, self._half_life)
         return np.exp2(rest / self._half_life), periods
 
-    def _raise_shift(self, shift: int, classes: Int64Array) -> None:
+    def _raise_shift(self, shift: int) -> None:
         """Let all weights shrink alike, exactly, and let go of what has faded for good."""
         down, self.shift = max(self.shift - shift, -2_200), shift
         if not self._span:
@@ -177,7 +161,7 @@ class WeightedWindow:
         ring = self._ring
         ring.weights[: self._span] = np.ldexp(ring.weights[: self._span], down)
         held = self._held_slots()
-        self._load(held[ring.weights[held] >= _FADED], classes)
+        self._load(held[ring.weights[held] >= _FADED])
 
     def _follow(
         self,
@@ -185,8 +169,6 @@ class WeightedWindow:
         units: FloatArray,
         exponents: Int64Array,
         steps: Steps,
-        first_class: int,
-        classes: Int64Array,
         rows: Rows,
         placements: FloatArray,
     ) -> None:
@@ -208,9 +190,9 @@ class WeightedWindow:
             times = np.full(len(units), NO_TIME)
         made, self._span = apply_weighted(
             columns.label_codes, columns.predicted_codes, columns.scores, columns.weights, times, units,
-            exponents, steps.flags, steps.leaving, steps.shifts, first_class, self._counters, classes,
-            self._masses, self._ring, self._heads, self._span, self._positive, self._decides, rows.numbers,
-            rows.reasons, changes,
+            exponents, steps.flags, steps.leaving, steps.shifts, self._classes.first_class, self._counters,
+            self._classes.counts, self._masses, self._ring, self._heads, self._span, self._positive,
+            self._decides, rows.numbers, rows.reasons, changes,
         )  # fmt: skip
         slots, signs = changes.slots[:made], changes.signs[:made]
         if self._half_life and len(rows):
@@ -274,7 +256,7 @@ class WeightedWindow:
         if self._half_life:
             return np.flatnonzero(self._ring.hits[: self._span] & GONE == 0)
         capacity = max(1, len(self._ring.labels))
-        return (int(self._counters[HEAD]) + np.arange(int(self._counters[HELD]))) % capacity
+        return (int(self._counters[HEAD]) + np.arange(len(self))) % capacity
 
     # ---- what the window says
 
@@ -285,13 +267,16 @@ class WeightedWindow:
         period, rest = divmod(self._now, self._half_life)
         return float(np.exp2(rest / self._half_life)), period - self.shift
 
-    def write_row(self, numbers: FloatArray, reasons: Int8Array, classes: Int64Array) -> None:
-        """Write masses and all measures of the window as it stands."""
+    def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
+        """See `Window`."""
         unit, exponent = self._unit()
         weighted_measures(
-            self._counters, classes, self._masses, self._positive, unit, exponent, numbers, reasons
-        )
-        if self._positive >= 0:
+            self._counters, self._classes.counts, self._masses, self._positive, unit, exponent, numbers,
+            reasons,
+        )  # fmt: skip
+        if self._positive < 0:
+            reasons[RANKING] = NO_POSITIVE_CLASS
+        else:
             while not self._ranking.write_row(numbers, reasons, 1.0 / unit, -exponent):
                 self._ranking.rebuild(*self._events(self._held_slots()))
 
@@ -300,14 +285,14 @@ class WeightedWindow:
         return mass_of(self._masses, self._positive, False), mass_of(self._masses, self._positive, True)
 
     def rarer(self, columns: Columns) -> Int8Array:
-        """See `ModelEvaluator.rarer`."""
+        """See `Window`."""
         labels = columns.labels
         rarer = np.empty(len(labels), np.int8)
         rarer_before(labels, columns.weights, self._masses, self._positive, rarer)
         return rarer
 
     def curve(self) -> RocCurve:
-        """Return the ROC curve of the window.
+        """See `Window`.
 
         Masses are in units of an event of weight 1 that comes now; where these are beyond floats, in a scale
         of their own.
@@ -323,7 +308,7 @@ class WeightedWindow:
             if there and 0.0 < total < np.inf and 0.0 < total / there < np.inf:
                 scale = total / there
         return curve_of_entries(
-            entries.scores, entries.negatives * scale, entries.positives * scale, int(self._counters[HELD])
+            entries.scores, entries.negatives * scale, entries.positives * scale, len(self)
         )
 
     def placement(self, label: int, score: float) -> float:
@@ -332,42 +317,56 @@ class WeightedWindow:
             self._ranking.rebuild(*self._events(self._held_slots()))
         return float(self._ranking.tree.placement([label], [score])[0])
 
-    def column(self, name: str) -> Any:
-        """Return one column of the events held, in order of arrival."""
-        return getattr(self._ring, name)[self._held_slots()]
-
     def live_bytes(self) -> int:
-        """Return about how much memory it takes."""
+        """See `Window`."""
         arrays = (*self._ring, *self._masses)
         return 2_000 + sum(int(array.nbytes) for array in arrays) + self._ranking.live_bytes()
 
     # ---- room
 
-    def load(self, columns: WeightedRing, shift: int, greatest: int, classes: Int64Array) -> None:
-        """Hold these events, in order of arrival, and no others; their counts are added up in `classes`."""
-        self.shift, self._now = shift, greatest if self._by_time else int(self._counters[SEQ]) - 1
-        self.is_timed = bool(self._half_life) and len(columns.times) > 0
-        self._ring = columns if self.is_timed else columns._replace(times=np.empty(0, np.int64))
-        self._load(np.arange(len(columns.labels)), classes)
+    def hits(self) -> Int8Array:
+        """See `Window`."""
+        return self._ring.hits[self._held_slots()]
 
-    def _load(self, slots: Int64Array, classes: Int64Array) -> None:
+    def held(self) -> Held:
+        """See `Window`."""
+        slots, ring = self._held_slots(), self._ring
+        times = ring.times[slots] if self.is_timed else None
+        return Held(
+            ring.scores[slots], ring.labels[slots], ring.predictions[slots], ring.hits[slots],
+            ring.weights[slots], times, self.shift,
+        )  # fmt: skip
+
+    def load(self, held: Held, greatest: int) -> None:
+        """See `Window`."""
+        weights = np.ones(len(held.scores)) if held.weights is None else held.weights
+        times = held.times if self._half_life else None
+        self.shift, self._now = held.shift, greatest if self._by_time else int(self._counters[SEQ]) - 1
+        self.is_timed = times is not None and len(times) > 0
+        self._ring = WeightedRing(
+            held.labels, held.predictions, held.hits, held.scores, weights,
+            _NO_ROWS if times is None else times,
+        )  # fmt: skip
+        self._load(np.arange(len(weights)))
+
+    def _load(self, slots: Int64Array) -> None:
         """Keep the events of some slots, at the start of the ring; sum everything anew."""
-        self._make_classes(classes.shape[1])
+        self._make_classes()
         self._move(slots, len(slots) + 1)
-        counters = self._counters
+        counters, counts = self._counters, self._classes.counts
         counters[[HELD, MAJORITY_HITS, PERSISTENT_HITS]] = 0
-        classes[:LAST_SEEN] = 0
-        self._masses = _no_masses(classes.shape[1])
-        weigh_all(self._ring, len(slots), counters, classes, self._masses)
+        counts[:LAST_SEEN] = 0
+        self._masses = _no_masses(counts.shape[1])
+        weigh_all(self._ring, len(slots), counters, counts, self._masses)
         if self._positive >= 0:
             self._ranking.rebuild(*self._events(np.arange(len(slots))))
 
     def _make_room(self, entering: int) -> None:
         """Grow the ring, or close its gaps, so that what comes has slots beside all that is there."""
-        used = self._span if self._half_life else int(self._counters[HELD])
+        used = self._span if self._half_life else len(self)
         if used + entering > len(self._ring.labels):
             held = self._held_slots()
-            self._move(held, max(_FIRST_CAPACITY, 1 << (len(held) + len(held) // 2 + entering).bit_length()))
+            self._move(held, max(FIRST_CAPACITY, 1 << (len(held) + len(held) // 2 + entering).bit_length()))
 
     def _move(self, slots: Int64Array, room: int) -> None:
         """Make a ring of so many slots that begins with the events of these."""
@@ -383,8 +382,9 @@ class WeightedWindow:
         self._counters[HEAD] = 0
         self._heads[:] = 0
 
-    def _make_classes(self, count: int) -> None:
-        more = count - self._masses.of_classes.shape[1]
+    def _make_classes(self) -> None:
+        """Have masses for all classes that there are."""
+        more = self._classes.counts.shape[1] - self._masses.of_classes.shape[1]
         if more <= 0:
             return
         new = np.zeros((3, more, SUM_CHUNKS), np.int64)

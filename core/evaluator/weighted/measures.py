@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import FloatArray, Int8Array, Int64Array
-from ..kernels.compile import Integer, scanning
-from ..kernels.exact_sums import SUM_CHUNKS, add, add_sums, compare, rounded
-from ..measures.decisions import (
+from ...arrays import FloatArray, Int8Array, Int64Array
+from ...kernels.compile import Integer, scanning
+from ...kernels.exact_sums import SUM_CHUNKS, add, add_sums, compare, rounded
+from ...measures.decisions import (
     CLASSES,
     CORRECT,
     HELD,
@@ -27,7 +27,7 @@ from ..measures.decisions import (
     write_ratio,
     write_recall_means,
 )
-from ..rows.columns import (
+from ...rows.columns import (
     CHANCE_IS_CERTAIN,
     EMPTY_MARGIN,
     MAJORITY_IS_RIGHT,
@@ -35,8 +35,8 @@ from ..rows.columns import (
     OUT_OF_RANGE,
     PERSISTENT_IS_RIGHT,
 )
-from ..settings.measures import MEASURES
-from ..weighted_tree.rows import times_power
+from ...settings.measures import MEASURES
+from ...weighted_tree.rows import times_power
 
 ALL, RIGHT_MAJORITY, RIGHT_PERSISTENT = range(3)
 """The exact sums of a window that are of no class: its mass, and those of the baselines' hits."""

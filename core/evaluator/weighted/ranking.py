@@ -15,25 +15,25 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import FloatArray, Int8Array, Int64Array
-from ..errors import InputError
-from ..measures.at_row import h_measure, write_polynomial_auc
-from ..rows.columns import NUMBER_COLUMNS, OUT_OF_RANGE
-from ..score_tree.inputs import MissingEventError
-from ..settings.costs import SeverityCost
-from ..settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
-from ..settings.measures import MEASURES
-from ..weighted_tree.measures import (
+from ...arrays import FloatArray, Int8Array, Int64Array
+from ...errors import InputError
+from ...measures.at_row import h_measure, write_polynomial_auc
+from ...rows.columns import NUMBER_COLUMNS, OUT_OF_RANGE
+from ...score_tree.inputs import MissingEventError
+from ...settings.costs import SeverityCost
+from ...settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
+from ...settings.measures import MEASURES
+from ...weighted_tree.measures import (
     average_precision,
     calibration_error,
     hull_edges,
     partial_auc,
     probability_losses,
 )
-from ..weighted_tree.rows import RAREST, Batch, RowAsk, RowPlan
-from ..weighted_tree.tree import WeightedTree
-from ..weighted_tree.update import MISSING, NEEDS_REBUILD
-from .ranking import z_of
+from ...weighted_tree.rows import RAREST, Batch, RowAsk, RowPlan
+from ...weighted_tree.tree import WeightedTree
+from ...weighted_tree.update import MISSING, NEEDS_REBUILD
+from ..ranking import z_of
 
 _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
 _AUC, _H = MEASURES.index("auc"), MEASURES.index("h")

@@ -1,6 +1,6 @@
 """Decisions of a window whose events have weights: the counterpart of measures/decisions.py for real numbers.
 
-Counts of events are whole numbers, masses exact sums (weighted_measures.py).
+Counts of events are whole numbers, masses exact sums (measures.py).
 
 The window lies in a ring as it does there. Where events fade, an event leaves not in the order of
 arrival but when its weight has become nothing beside the mass of its own class: it is marked GONE where it
@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import FloatArray, Int8Array, Int64Array
-from ..kernels.compile import Integer, scanning
-from ..kernels.exact_sums import add, compare, rounded
-from ..kernels.rings import move_on
-from ..measures.decisions import (
+from ...arrays import FloatArray, Int8Array, Int64Array
+from ...kernels.compile import Integer, scanning
+from ...kernels.exact_sums import add, compare, rounded
+from ...kernels.rings import move_on
+from ...measures.decisions import (
     CLASSES,
     CORRECT,
     FED_HIT,
@@ -35,8 +35,8 @@ from ..measures.decisions import (
     SEQ,
     baseline_hits,
 )
-from ..measures.steps import ENTERS, EVENT, FED, ROW_DUE
-from .weighted_measures import ALL, RIGHT_MAJORITY, RIGHT_PERSISTENT, Masses, weighted_measures
+from ...measures.steps import ENTERS, EVENT, FED, ROW_DUE
+from .measures import ALL, RIGHT_MAJORITY, RIGHT_PERSISTENT, Masses, weighted_measures
 
 GONE = 8
 """Bit of an event's hits: it has faded, and lies in a gap of the ring."""

@@ -1,0 +1,339 @@
+"""WindowEngine: applies events to the window of one model, makes its rows, and gives its state.
+
+It joins the course of the window (steps.py), the classes met, the window itself, and the signal of an
+adaptive one. `ModelEvaluator` is its face.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays import BoolArray, FloatArray, Int8Array, Int64Array
+from ..encoding.fields import packed_text
+from ..errors import InputError
+from ..events.inputs import GivenEvents
+from ..events.times import END_OF_TIME, NO_TIME
+from ..measures.decisions import CLASSES, HELD, LAST_LABEL, LAST_SEEN, SEQ
+from ..rows.columns import INTEGER_COLUMNS, NOT_ASKED, NUMBER_COLUMNS
+from ..rows.rows import Rows
+from ..settings.evaluator import EvaluatorSettings
+from ..settings.measures import MEASURES
+from ..settings.windows import Adaptive, EveryEvents, Fading
+from .adaptive_signal import AdaptiveSignal
+from .adwin import Adwin
+from .ranking import size_of, tree_sizes
+from .state import EvaluatorState, Remains, evaluator_bytes
+from .steps import (
+    CHANGED,
+    CLOCK,
+    DRIFTED,
+    GREATEST,
+    LAST_DUE,
+    NEXT_ROW,
+    WINDOW_FIELDS,
+    Course,
+    Plan,
+    WindowRule,
+    window_rule,
+)
+from .unit_window import UnitWindow
+from .weighted.window import WeightedWindow
+from .window import NO_NUMBERS, Classes, Columns, Held
+
+_ROW, _SEQ, _EVENTS, _TIME, _, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
+_MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
+_FARTHEST = 2**61
+_NO_FLAGS: Int8Array = np.empty(0, np.int8)
+_NO_COUNTS: Int64Array = np.empty(0, np.int64)
+_REMAINING = [SEQ, NEXT_ROW, GREATEST, CLOCK, LAST_DUE]
+"""Counters by which rows go on when an evaluator returns: the fields of `Remains`."""
+
+
+class Fixed(NamedTuple):
+    """What follows from settings alone, for all models that have them.
+
+    config        hash of the settings, which stands in the rows
+    no_rows       rows, none of them
+    not_asked     of each measure whether it is not asked for
+    tree_sizes    see `ranking.tree_sizes`
+    limit         how many events the window holds when it is full; None: it has no such size
+    needs_times   the setting that needs the time of every event; None: none does
+    draws         whether curves are asked for
+    curve_stride  events between curves; 0: there is one at the end
+    """
+
+    config: str
+    no_rows: Rows
+    not_asked: BoolArray
+    tree_sizes: range
+    limit: int | None
+    rule: WindowRule
+    needs_times: str | None
+    adapts: bool
+    fades: bool
+    draws: bool
+    curve_stride: int
+
+
+@functools.lru_cache(maxsize=64)
+def of_settings(settings: EvaluatorSettings) -> Fixed:
+    """Return what follows from settings, once for all models that have them."""
+    config = settings.config_hash()
+    return Fixed(
+        config,
+        Rows.empty(config),
+        np.array([name not in (settings.measures or ()) for name in MEASURES]),
+        tree_sizes(settings),
+        size_of(settings),
+        window_rule(settings.window, settings.every),
+        settings.needs_times,
+        isinstance(settings.window, Adaptive),
+        isinstance(settings.window, Fading),
+        settings.curves is not None,
+        settings.curves.n if isinstance(settings.curves, EveryEvents) else 0,
+    )
+
+
+class WindowEngine:
+    """The window of one model as events come and go. Model, slice and pane are names that stand in its rows.
+
+    fixed         what follows from its settings
+    counters      of measures/decisions.py and steps.py
+    reported_seq  how many events were applied when the last row was made
+    is_whole      False where an update was interrupted: then ranking and decisions may hold different events
+    """
+
+    def __init__(
+        self,
+        settings: EvaluatorSettings,
+        model: str,
+        slice: str,  # noqa: A002
+        pane: tuple[int, int] | None,
+    ) -> None:
+        self.fixed = fixed = of_settings(settings)
+        self.reported_seq = 0
+        self.is_whole = True
+        self._settings = settings
+        self._names = model, slice
+        self._name_bytes = len(packed_text(model)) + len(packed_text(slice)) - 8
+        self._pane = pane
+        self.signal = AdaptiveSignal(settings) if fixed.adapts else None
+        self._course = Course(fixed.rule, fixed.limit, keeps_times=not fixed.fades)
+        self.counters = self._course.counters
+        self.classes = Classes(settings, self.counters)
+        self.window: UnitWindow | WeightedWindow = UnitWindow(
+            settings, self.counters, self.classes, fixed.tree_sizes, fixed.limit
+        )
+
+    # ---- events and time
+
+    def apply(self, events: GivenEvents) -> Rows:
+        """Apply events of the kind that `classes` has settled on; return the rows that fall due.
+
+        The caller says when all of them are applied (`is_whole`).
+        """
+        self._check_times(events.times)
+        has_weights = self.fixed.fades or events.weights is not None or self.window.has_weights
+        columns = self.classes.columns(events, has_weights)
+        self.is_whole = False
+        if has_weights and not self.window.has_weights:
+            self._begin_weighted()
+        if self.signal is None:
+            parts = self._follow(columns)
+        else:
+            parts = self.signal.follow(self.window, columns, self._follow)
+        return self._reported(parts)
+
+    def _begin_weighted(self) -> None:
+        """Let the events held, which count 1 each, be those of a window with weights."""
+        weighted = WeightedWindow(self._settings, self.counters, self.classes)
+        if len(self.window):
+            weighted.load(self.window.held(), 0)
+        self.window = weighted
+
+    def _reported(self, parts: list[Rows]) -> Rows:
+        """Return rows in one, and remember which event the last one came with."""
+        rows = Rows.concat(parts) if len(parts) > 1 else parts[0] if parts else self.fixed.no_rows
+        if len(rows):
+            self.reported_seq = int(rows.integers[-1, _SEQ])
+        return rows
+
+    def _check_times(self, times: Int64Array | None) -> None:
+        """Refuse events that a window or a grid by time cannot place."""
+        needs = self.fixed.needs_times
+        if needs is None:
+            return
+        if times is None or (len(times) and times.min() == NO_TIME):
+            raise InputError(f"{needs} needs the time of every event; give times= (--time COL)")
+        if not (times.min() > -_FARTHEST and times.max() < _FARTHEST):
+            raise InputError(
+                f"{needs}: a time lies more than 70,000 years from 1970; check the unit of the times"
+            )
+
+    def _follow(
+        self,
+        columns: Columns,
+        given: Int64Array = _NO_COUNTS,
+        fed: Int8Array = _NO_FLAGS,
+        placements: FloatArray = NO_NUMBERS,
+        clock: int = NO_TIME,
+    ) -> list[Rows]:
+        """Apply events, then let time go on to `clock`; return the rows that fall due.
+
+        given, fed  how many events stay at most with each, and 1 where the signal was fed with it: of windows
+                    that do not know by themselves (`plan_steps`)
+        placements  of weighted windows, filled with the events' placement values where it is not empty
+        """
+        parts = []
+        for plan in self._course.plan(len(columns.scores), columns.times, given, fed, clock):
+            rows = self._due(plan)
+            self._take(columns, plan, rows, placements)
+            if len(rows):
+                self._withhold(rows)
+                parts.append(rows)
+        return parts
+
+    def _due(self, plan: Plan) -> Rows:
+        """Return the rows that fall due, without measures."""
+        if not len(plan.integers):
+            return self.fixed.no_rows
+        rows = self._blank(len(plan.integers))
+        rows.integers[:] = plan.integers
+        if self.fixed.adapts:
+            rows.drift[:] = plan.drift
+        self._write_pane(rows)
+        return rows
+
+    def _take(self, columns: Columns, plan: Plan, rows: Rows, placements: FloatArray) -> None:
+        """Let the window follow the steps of a plan; fill in the rows."""
+        start, events, steps = plan.start, plan.events, plan.steps
+        if events == len(steps.flags):
+            part = columns.part(start, start + events)
+            self.window.take(part, steps, plan.greatest, rows, placements[start : start + events])
+            return
+        # some steps are no events, and what stands in their place is not looked at
+        placed = np.empty(len(steps.flags) if len(placements) else 0)
+        self.window.take(columns.take(np.maximum(steps.events, 0)), steps, plan.greatest, rows, placed)
+        if len(placements):
+            placements[start : start + events] = placed[steps.events >= 0]
+
+    def advance_to(self, clock: int) -> Rows:
+        """Let time go on to a moment, microseconds UTC; return the rows of the grid points before it."""
+        if not self.fixed.rule.grid or not self.counters[SEQ]:
+            return self.fixed.no_rows
+        return self._reported(self._follow(self.classes.no_events(), clock=clock))
+
+    @property
+    def next_due(self) -> int:
+        """The grid point at which the next row is due if no event comes; END_OF_TIME: there is none."""
+        if not self.fixed.rule.grid or not self.counters[SEQ]:
+            return END_OF_TIME
+        due = self._course.next_due
+        return END_OF_TIME if due == NO_TIME else due
+
+    # ---- rows
+
+    def row_now(self) -> Rows:
+        """Return a row of what the window says now."""
+        rows, counters = self._blank(1), self.counters
+        self.window.write_row(rows.numbers[0], rows.reasons[0])
+        integers = rows.integers[0]
+        integers[[_ROW, _SEQ, _EVENTS, _TIME]] = counters[[NEXT_ROW, SEQ, HELD, GREATEST]]
+        self._write_pane(rows)
+        times = self._times_held()
+        if times is not None:
+            integers[[_START, _END]] = times[[0, -1]]
+        if self.fixed.adapts:
+            rows.drift[0] = counters[DRIFTED]
+        self._withhold(rows)
+        return rows
+
+    def last_row(self) -> Rows:
+        """Return a row of what the window says now, and number it as the last of the rows."""
+        rows = self.row_now()
+        self.reported_seq = int(self.counters[SEQ])
+        self.counters[NEXT_ROW] += 1
+        self.counters[[CHANGED, DRIFTED]] = 0
+        return rows
+
+    def _blank(self, rows: int) -> Rows:
+        return Rows.blank(rows, (self._names,), self.fixed.config)
+
+    def _write_pane(self, rows: Rows) -> None:
+        if self._pane is not None:
+            rows.integers[:, [_PANE_START, _PANE_END]] = self._pane
+
+    def _withhold(self, rows: Rows) -> None:
+        """Make null what was not asked for."""
+        not_asked = self.fixed.not_asked
+        rows.numbers[:, _MEASURE:][:, not_asked] = np.nan
+        rows.reasons[:, not_asked] = NOT_ASKED
+
+    def _times_held(self) -> Int64Array | None:
+        """Return the times of the events held, oldest first; None where there are none."""
+        times = self.window.held().times if self.window.is_timed else self._course.times()
+        return times if times is not None and len(times) else None
+
+    # ---- state
+
+    @property
+    def _course_fields(self) -> list[int]:
+        """The counters of the course that a state has."""
+        return list(WINDOW_FIELDS) if self.fixed.rule.grid or self.fixed.adapts else []
+
+    def state(self) -> EvaluatorState:
+        """Return everything that the future depends on. What is sorted is sorted again on loading."""
+        counters, classes, held = self.counters, self.classes, self.window.held()
+        return EvaluatorState(
+            *self._names, self._pane, bool(classes.is_multiclass), classes.names,
+            classes.counts[LAST_SEEN, : counters[CLASSES]].copy(), int(counters[LAST_LABEL]),
+            int(counters[SEQ]), int(counters[NEXT_ROW]), self.reported_seq, int(counters[GREATEST]),
+            held.scores, held.labels, held.predictions, held.hits, self._times_held(),
+            tuple(counters[self._course_fields].tolist()) or None,
+            b"" if self.signal is None else self.signal.adwin.to_bytes(), held.weights, held.shift,
+        )  # fmt: skip
+
+    def load(self, state: EvaluatorState) -> None:
+        """Go on from a state that has events. O(events held)."""
+        counters = self.counters
+        self.classes.load(state)
+        counters[[SEQ, HELD, NEXT_ROW]] = state.seq, len(state.scores), state.next_row
+        counters[[GREATEST, CLOCK]] = state.greatest_time
+        if state.course is not None:
+            counters[list(WINDOW_FIELDS)] = state.course
+        if self.signal is not None:
+            self.signal.adwin = Adwin.from_bytes(state.signal)
+        self.reported_seq = state.reported_seq
+        if state.times is not None:
+            self._course.load(state.times)
+        if state.weights is not None:
+            self.window = WeightedWindow(self._settings, counters, self.classes)
+        held = Held(
+            state.scores, state.labels, state.predictions, state.hits, state.weights, state.times, state.shift
+        )
+        self.window.load(held, state.greatest_time)
+
+    def remains(self) -> Remains:
+        """Return what is to be kept where the evaluator leaves, and may return."""
+        return Remains(*self._names, *self.counters[_REMAINING].tolist())
+
+    def go_on(self, remains: Remains) -> None:
+        """Let rows go on from an evaluator that left; the window stays empty."""
+        self.counters[_REMAINING] = remains[2:]
+        self.reported_seq = remains.seq
+
+    def snapshot_bytes(self) -> int:
+        """Return how many bytes `state` takes in a snapshot, in O(1)."""
+        classes, window = self.classes, self.window
+        return evaluator_bytes(
+            len(window), self._name_bytes + classes.name_bytes, classes.named, bool(classes.is_multiclass),
+            self._course.is_timed or window.is_timed, bool(self._course_fields),
+            0 if self.signal is None else self.signal.adwin.snapshot_bytes(), window.has_weights,
+        )  # fmt: skip
+
+    def live_bytes(self) -> int:
+        """Return about how much memory the events held take."""
+        return self._course.nbytes + self.window.live_bytes()

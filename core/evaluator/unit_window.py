@@ -1,0 +1,215 @@
+"""The window of an evaluator whose events count 1 each.
+
+Invariant: the ring of decisions (label code, predicted code, hits), slot `HEAD` the oldest, and the ranking
+hold the same events. The ranking is kept by sorted arrays or by a tree, whichever serves the window's size
+and the rows' stride better (ranking.py).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays import FloatArray, Int8Array, Int64Array
+from ..kernels.rings import capacity_for, unrolled, with_room
+from ..measures.curve import curve_of_entries
+from ..measures.decisions import (
+    CLASSES,
+    CORRECT,
+    HEAD,
+    HELD,
+    LABELS,
+    MAJORITY,
+    MAJORITY_HIT,
+    MAJORITY_HITS,
+    PERSISTENT_HIT,
+    PERSISTENT_HITS,
+    PREDICTIONS,
+    apply_decisions,
+    decision_measures,
+    majority_class,
+)
+from ..measures.steps import ENTERS, ROW_DUE, Steps
+from ..rows.columns import INTEGER_COLUMNS, NO_POSITIVE_CLASS
+from ..rows.curves import RocCurve
+from ..rows.rows import Rows
+from ..settings.evaluator import EvaluatorSettings
+from .ranking import Ranking, keeps_form, steps_until_switch
+from .sorted_ranking import SortedRanking
+from .state import Codes
+from .tree_ranking import TreeRanking
+from .window import RANKING, Classes, Columns, Held
+
+_EVENTS = INTEGER_COLUMNS.index("window_events")
+_WEIGHT, _MASSES = 0, slice(0, 3)
+_NO_SCORES: FloatArray = np.empty(0)
+_NO_LABELS: Int8Array = np.empty(0, np.int8)
+_NO_COUNTS: Int64Array = np.empty(0, np.int64)
+
+
+class UnitWindow:
+    """Ring and ranking of a window of events that count 1 each; see `Window`.
+
+    sizes  numbers of events held at which a tree serves the window better (`tree_sizes`)
+    limit  how many events it holds when it is full; None: it has no such size
+    """
+
+    has_weights = False
+    is_timed = False
+
+    def __init__(
+        self,
+        settings: EvaluatorSettings,
+        counters: Int64Array,
+        classes: Classes,
+        sizes: range,
+        limit: int | None,
+    ) -> None:
+        self._settings = settings
+        self._counters = counters
+        self._classes = classes
+        self._tree_sizes = sizes
+        self._limit = limit
+        self._labels: Codes = _NO_LABELS
+        self._predictions: Codes = _NO_LABELS
+        self._hits = _NO_LABELS
+        self._ranking: Ranking | None = None
+
+    # ---- events
+
+    def take(
+        self,
+        columns: Columns,
+        steps: Steps,
+        greatest: int,  # noqa: ARG002  of windows that fade
+        rows: Rows,
+        placements: FloatArray,  # noqa: ARG002  of windows with weights
+    ) -> None:
+        """See `Window`."""
+        self._make_room(len(self) + len(steps.flags))
+        classes = self._classes
+        if classes.is_ranked:
+            self._rank(columns, steps, rows)
+        else:
+            rows.reasons[:, RANKING] = NO_POSITIVE_CLASS
+            rows.numbers[:, _WEIGHT] = rows.integers[:, _EVENTS]
+        apply_decisions(
+            columns.label_codes, columns.predicted_codes, steps.flags, steps.leaving, steps.shifts,
+            classes.first_class, self._counters, classes.counts, self._labels, self._predictions, self._hits,
+            classes.positive, rows.numbers, rows.reasons,
+        )  # fmt: skip
+
+    def _rank(self, columns: Columns, steps: Steps, rows: Rows) -> None:
+        """Let the ranking follow steps, before anything else counts them; write what it says in due rows."""
+        ranking = self._some_ranking()
+        sizes, held, start, row = self._tree_sizes, len(self), 0, 0
+        while start < len(steps.flags):
+            has_tree = isinstance(ranking, TreeRanking)
+            end = min(len(steps.flags), start + steps_until_switch(sizes, held, has_tree))
+            part = steps.part(start, end)
+            due = int(np.count_nonzero(part.flags & ROW_DUE)) if len(rows) else 0
+            ranking.take(
+                columns.labels[start:end], columns.scores[start:end], part, rows.numbers[row : row + due],
+                rows.reasons[row : row + due],
+            )  # fmt: skip
+            start, row = end, row + due
+            if not sizes:
+                continue
+            held += int(np.count_nonzero(part.flags & ENTERS)) - int(part.leaving.sum())
+            if not keeps_form(sizes, held, has_tree):
+                form = SortedRanking if has_tree else TreeRanking
+                ranking = self._ranking = form(self._settings, *ranking.to_arrays())
+
+    def _some_ranking(self) -> Ranking:
+        if self._ranking is None:
+            self._ranking = self._ranking_of(_NO_LABELS, _NO_SCORES)
+        return self._ranking
+
+    def _ranking_of(self, labels: Int8Array, scores: FloatArray) -> Ranking:
+        """Return the ranking of events, oldest first, in the form that suits their number."""
+        form = TreeRanking if len(scores) in self._tree_sizes else SortedRanking
+        return form(self._settings, labels, scores)
+
+    # ---- what the window says
+
+    def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
+        """See `Window`."""
+        classes = self._classes
+        if not classes.is_ranked:
+            numbers[_WEIGHT] = len(self)
+            reasons[RANKING] = NO_POSITIVE_CLASS
+        elif self._ranking is None:
+            numbers[_MASSES] = 0.0
+        else:
+            self._ranking.write_row(numbers, reasons)
+        decision_measures(self._counters, classes.counts, classes.positive, numbers, reasons)
+
+    def curve(self) -> RocCurve:
+        """See `Window`."""
+        if self._ranking is None:
+            return curve_of_entries(_NO_SCORES, _NO_COUNTS, _NO_COUNTS)
+        return curve_of_entries(*self._ranking.to_entries())
+
+    def rarer(self, columns: Columns) -> Int8Array:
+        """See `Window`."""
+        positives = int(self._classes.counts[LABELS, self._classes.positive])
+        of_one_class = np.cumsum(columns.labels, dtype=np.int64) - columns.labels
+        excess = 2 * (positives + of_one_class) - len(self) - np.arange(len(columns.labels))
+        return np.where(columns.labels == 1, excess <= 0, excess > 0).astype(np.int8)
+
+    def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
+        """Return the placements that some of these events will have if all come, and none goes."""
+        return self._some_ranking().placements_ahead(labels, scores, chosen)
+
+    # ---- what the window holds
+
+    def __len__(self) -> int:
+        """Return how many events the window holds."""
+        return int(self._counters[HELD])
+
+    def hits(self) -> Int8Array:
+        """See `Window`."""
+        return unrolled(self._hits, int(self._counters[HEAD]), len(self))
+
+    def held(self) -> Held:
+        """See `Window`."""
+        scores = np.zeros(len(self)) if self._ranking is None else self._ranking.to_arrays()[1]
+        return Held(scores, *self._decisions())
+
+    def load(self, held: Held, greatest: int) -> None:  # noqa: ARG002  of windows that fade
+        """See `Window`."""
+        counters, counts = self._counters, self._classes.counts
+        count = int(counters[CLASSES])
+        agreed = held.labels[held.labels == held.predictions]
+        for kind, codes in ((LABELS, held.labels), (PREDICTIONS, held.predictions), (CORRECT, agreed)):
+            counts[kind, :count] = np.bincount(codes, minlength=count)
+        counters[MAJORITY] = majority_class(counts, count)
+        counters[MAJORITY_HITS] = np.count_nonzero(held.hits & MAJORITY_HIT)
+        counters[PERSISTENT_HITS] = np.count_nonzero(held.hits & PERSISTENT_HIT)
+        counters[HELD] = len(held.scores)
+        self._fill_ring(held.labels, held.predictions, held.hits, len(held.scores))
+        if self._classes.is_ranked:
+            labels = (held.labels == self._classes.positive).view(np.int8)
+            self._ranking = self._ranking_of(labels, held.scores)
+
+    def _decisions(self) -> tuple[Codes, Codes, Int8Array]:
+        """Return label codes, predicted codes and hits of the events held, oldest first."""
+        head, held = int(self._counters[HEAD]), len(self)
+        return unrolled(self._labels, head, held), unrolled(self._predictions, head, held), self.hits()
+
+    def _make_room(self, wanted: int) -> None:
+        """Grow the ring. In a full window one event leaves before another comes: it never needs more."""
+        if capacity_for(wanted, self._limit) > len(self._labels):
+            self._fill_ring(*self._decisions(), wanted)
+
+    def _fill_ring(self, labels: Codes, predictions: Codes, hits: Int8Array, wanted: int) -> None:
+        """Make a ring with room for so many events, which these are the oldest of."""
+        room, dtype = capacity_for(wanted, self._limit), self._classes.dtype
+        self._labels = with_room(labels.astype(dtype), room)
+        self._predictions = with_room(predictions.astype(dtype), room)
+        self._hits = with_room(hits, room)
+        self._counters[HEAD] = 0
+
+    def live_bytes(self) -> int:
+        """See `Window`."""
+        ring = sum(column.nbytes for column in (self._labels, self._predictions, self._hits))
+        return ring + (0 if self._ranking is None else self._ranking.live_bytes())

@@ -1,0 +1,246 @@
+"""What windows of events have in common: events in columns, the classes met, and what a window does.
+
+`UnitWindow` (unit_window.py) is the window of events that count 1 each, `WeightedWindow` (weighted/window.py)
+that of events with weights; an evaluator has one of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
+from ..encoding.fields import packed_text
+from ..errors import InputError
+from ..events.columns import TextColumn
+from ..events.inputs import GivenEvents
+from ..measures.decisions import CLASSES, LAST_LABEL, LAST_SEEN
+from ..measures.steps import Steps
+from ..rows.curves import RocCurve
+from ..rows.rows import Rows
+from ..settings.evaluator import EvaluatorSettings
+from ..settings.measures import RANKING_MEASURES
+from .state import Codes, EvaluatorState
+
+RANKING = slice(0, RANKING_MEASURES)
+"""The measures that null is written to where no class is known to be positive."""
+
+NO_NUMBERS: FloatArray = np.empty(0)
+
+
+class Columns(NamedTuple):
+    """Events, or what steps are about, in columns: scores, 1 for positives, codes of classes, times, weights.
+
+    `weights` are empty where every event counts once.
+    """
+
+    scores: FloatArray
+    labels: Int8Array
+    label_codes: Codes
+    predicted_codes: Codes
+    times: Int64Array | None
+    weights: FloatArray
+
+    def part(self, start: int, end: int) -> Columns:
+        """Return some of the events."""
+        if start == 0 and end == len(self.scores):
+            return self
+        return self._of(slice(start, end))
+
+    def take(self, events: Int64Array) -> Columns:
+        """Return these events; of an empty batch, as many that mean nothing."""
+        if len(self.scores):
+            return self._of(events)
+        size = len(events)
+        codes = np.zeros(size, self.label_codes.dtype)
+        return Columns(np.zeros(size), np.zeros(size, np.int8), codes, codes, None, np.zeros(size))
+
+    def _of(self, events: Any) -> Columns:
+        times = None if self.times is None else self.times[events]
+        return Columns(
+            self.scores[events], self.labels[events], self.label_codes[events], self.predicted_codes[events],
+            times, self.weights[events] if len(self.weights) else self.weights,
+        )  # fmt: skip
+
+
+class Held(NamedTuple):
+    """The events that a window holds, in columns, in order of arrival.
+
+    weights  None where every event counts once
+    times    None where the window keeps none itself (`steps.Course` does)
+    shift    the power of two that weights are scaled by
+    """
+
+    scores: FloatArray
+    labels: Codes
+    predictions: Codes
+    hits: Int8Array
+    weights: FloatArray | None = None
+    times: Int64Array | None = None
+    shift: int = 0
+
+
+class Classes:
+    """The classes that an evaluator has met: their codes, and how often the window holds each.
+
+    Labels of 1 and 0 are the codes 1 and 0. Classes with names are numbered as they appear; where one of them
+    is positive, its code is 0.
+
+    counts         int64 (4, classes or more): LABELS, PREDICTIONS, CORRECT, LAST_SEEN (measures/decisions.py)
+    is_multiclass  whether classes have names; None: no event has come
+    is_ranked      whether it is known which events are positive
+    positive       code of the positive class; -1: none is known
+    first_class    what both baselines predict before any label (`apply_decisions`)
+    name_bytes     length of the names in UTF-8
+    """
+
+    def __init__(self, settings: EvaluatorSettings, counters: Int64Array) -> None:
+        self._named_positive = settings.positive
+        self._threshold = settings.threshold
+        self._counters = counters
+        self._codes: dict[str, int] = {}
+        self.counts: Int64Array = np.zeros((4, 2), np.int64)
+        self.is_multiclass: bool | None = None
+        self.is_ranked = True
+        self.positive = 1
+        self.first_class = 0
+        self.name_bytes = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The classes that have names, in the order of their codes."""
+        return tuple(self._codes)
+
+    @property
+    def named(self) -> int:
+        """How many classes have names."""
+        return len(self._codes)
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the codes."""
+        return np.int32 if self.is_multiclass else np.int8
+
+    def settle(self, is_multiclass: bool) -> None:
+        """Say whether the events that come have named classes; InputError where those before differ."""
+        if self.is_multiclass is None:
+            self.is_multiclass = is_multiclass
+            if not is_multiclass:
+                self._counters[CLASSES] = 2
+            elif self._named_positive is None:
+                self.is_ranked, self.positive, self.first_class = False, -1, -1
+            else:
+                self.positive, self.first_class = self._code(self._named_positive), -2
+        elif self.is_multiclass != is_multiclass:
+            had, got = ("with", "without") if self.is_multiclass else ("without", "with")
+            raise InputError(
+                f"events {got} predicted classes follow events {had} them in one evaluator; "
+                "use one evaluator for each kind"
+            )
+
+    def columns(self, events: GivenEvents, has_weights: bool) -> Columns:
+        """Return events as a window takes them, with weights where it has some."""
+        scores = events.scores + 0.0  # -0.0 and 0.0 are one score
+        if events.label_classes is None or events.predicted is None:
+            labels = np.array(events.labels, np.int8)  # kept until the next row: a copy of the caller's
+            label_codes: Codes = labels
+            predicted_codes: Codes = (scores >= self._threshold).view(np.int8)
+        else:
+            label_codes, predicted_codes = self._encode(events.label_classes), self._encode(events.predicted)
+            labels = (label_codes == 0).view(np.int8)
+        weights = events.weights
+        if weights is None:
+            weights = np.ones(len(scores)) if has_weights else NO_NUMBERS
+        return Columns(scores, labels, label_codes, predicted_codes, events.times, weights)
+
+    def no_events(self) -> Columns:
+        """Return columns of no events, for steps at which time alone goes on."""
+        codes: Codes = np.empty(0, self.dtype)
+        return Columns(NO_NUMBERS, np.empty(0, np.int8), codes, codes, None, NO_NUMBERS)
+
+    def load(self, state: EvaluatorState) -> None:
+        """Know the classes of a stored evaluator; the window adds up what it holds of each."""
+        self.settle(state.multiclass)
+        for name in state.class_names:
+            self._code(name)
+        self.counts[LAST_SEEN, : int(self._counters[CLASSES])] = state.last_seen
+        self._counters[LAST_LABEL] = state.last_label
+
+    def _encode(self, column: TextColumn) -> Codes:
+        """Return the codes of a text column; classes are numbered as they appear."""
+        used, first = np.unique(column.codes, return_index=True)
+        table = np.zeros(len(column.values), np.int32)
+        for entry in used[np.argsort(first, kind="stable")].tolist():
+            table[entry] = self._code(column.values[entry])
+        codes: Int32Array = table[column.codes]
+        return codes
+
+    def _code(self, name: str) -> int:
+        code = self._codes.get(name)
+        if code is not None:
+            return code
+        code = self._codes[name] = len(self._codes)
+        self._counters[CLASSES] = len(self._codes)
+        self.name_bytes += len(packed_text(name)) - 4
+        if code >= self.counts.shape[1]:
+            self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)], axis=1)
+        return code
+
+
+class Window(Protocol):
+    """The events that an evaluator holds, and what a row says of them.
+
+    Counters (measures/decisions.py) and classes are the evaluator's; the window changes them as events come
+    and go.
+    """
+
+    has_weights: bool
+
+    def __len__(self) -> int:
+        """Return how many events the window holds."""
+        ...
+
+    def take(self, columns: Columns, steps: Steps, greatest: int, rows: Rows, placements: FloatArray) -> None:
+        """Follow steps, of each of which columns have one entry, and fill in the rows that fall due.
+
+        greatest    the greatest time before the steps
+        placements  of windows with weights, one a step, filled where an event enters; or empty
+        """
+        ...
+
+    def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
+        """Write what the window says now into one row of NaN and 0."""
+        ...
+
+    def curve(self) -> RocCurve:
+        """Return the ROC curve of the window."""
+        ...
+
+    def rarer(self, columns: Columns) -> Int8Array:
+        """Return 1 for each event of the class of less mass before it, of as much for a positive; else 0.
+
+        For events that would come now, and that nothing leaves for.
+        """
+        ...
+
+    def hits(self) -> Int8Array:
+        """Return the hits (`apply_decisions`) of the events held, oldest first."""
+        ...
+
+    def held(self) -> Held:
+        """Return the events held."""
+        ...
+
+    def load(self, held: Held, greatest: int) -> None:
+        """Hold these events and no others; `greatest` is the greatest time applied. O(k log k)."""
+        ...
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the window keeps the times of its events itself."""
+        ...
+
+    def live_bytes(self) -> int:
+        """Return about how much memory it takes."""
+        ...
