@@ -23,7 +23,7 @@ from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.events.times import NO_TIME
 from ..core.process.console import say
 from ..core.process.standard_streams import write_out
-from ..core.settings.windows import microseconds
+from ..core.settings.durations import microseconds
 from ..transforms.events import time_doubts
 from ..transforms.events.columns import instant
 from ..transforms.events.text import rfc3339

@@ -32,7 +32,8 @@ from typing import Any, Literal, NoReturn, get_args
 from ..errors import ConfigError
 from ..process.near_names import near_names
 from ..rows.columns import COUNT_COLUMNS, NUMBER_COLUMNS, TIME_COLUMNS
-from ..settings.windows import duration_text, is_count, microseconds
+from ..settings.durations import duration_text, microseconds
+from ..settings.windows import is_count
 
 RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, "drift")
 """What a rule may speak of: counts, masses and measures, and `drift` as 1 or 0."""

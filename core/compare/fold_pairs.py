@@ -28,7 +28,6 @@ from ..events.records import MAGIC as WORD_MAGIC
 from ..events.records import unpack_record
 from ..events.times import NO_TIME
 from ..rows.columns import NUMBER_COLUMNS, ONE_CLASS, REASONS, TOO_FEW
-from ..settings.windows import AllEvents, LastDuration, LastEvents
 from .comparisons import Checkpoint, ComparisonRow, blank_row, corrected
 from .fold_report import FoldReport
 from .gathering import Gathering
@@ -305,7 +304,7 @@ class _ScoreWindow:
 
     def __init__(self, settings: ComparisonSettings) -> None:
         self._window = settings.window
-        self._most = settings.window.k if isinstance(settings.window, LastEvents) else MOST_INSTANCES
+        self._most = settings.window.size or MOST_INSTANCES
         self._moment = NO_TIME
         self._lost = NO_TIME  # the greatest time of what is no longer held for there being too much
         self._has_lost = False
@@ -328,15 +327,15 @@ class _ScoreWindow:
         )
         self.labels = np.concatenate((self.labels, first.labels))
         self.scores = np.concatenate((self.scores, scores), axis=1)
-        if isinstance(self._window, LastDuration):
+        if self._window.micros:
             self.times = np.concatenate((self.times, first.times))
             self._moment = max(self._moment, first.due, int(first.times.max(initial=NO_TIME)))
             start = self._moment - self._window.micros  # Python's whole numbers do not overflow
             self._keep(self.times > max(start, NO_TIME))
             self._has_lost = self._has_lost and self._lost > start
-        elif isinstance(self._window, LastEvents):
+        elif self._window.size:
             self._keep(slice(max(len(self.labels) - self._most, 0), None))
-        if len(self.labels) > self._most or (self._has_lost and isinstance(self._window, AllEvents)):
+        if len(self.labels) > self._most or (self._has_lost and not self._window.has_end):
             self._lost = max(self._lost, int(self.times.max(initial=NO_TIME)))
             self._has_lost = True
             self._clear(len(reports))
@@ -358,7 +357,7 @@ class _ScoreWindow:
         self.labels = reader.array("<i1", held)
         learners = len(self.scores)
         self.scores = reader.array("<f8", held * learners).reshape(learners, held)
-        self.times = reader.array("<i8", held if isinstance(self._window, LastDuration) else 0)
+        self.times = reader.array("<i8", held if self._window.micros else 0)
         if held > self._most or not np.isin(self.labels, (0, 1)).all():
             raise ValueError(f"{held} instances in a window of {self._most}, or their labels")
 

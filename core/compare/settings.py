@@ -8,7 +8,7 @@ from typing import Any
 
 from ..encoding.json import read_object
 from ..errors import ConfigError, check_settings
-from ..settings.windows import WINDOWS, AllEvents, LastDuration, LastEvents, Window
+from ..settings.windows import WINDOWS, LastEvents, Window
 from .comparisons import check_level, check_measure
 
 MOST_INSTANCES = 1_000_000
@@ -59,9 +59,9 @@ class ComparisonSettings:
     @property
     def auc_refusal(self) -> str | None:
         """Why two AUCs cannot be compared in this window, whatever comes; None where they can."""
-        if isinstance(self.window, LastEvents) and self.window.k > MOST_INSTANCES:
+        if (self.window.size or 0) > MOST_INSTANCES:
             return too_many_instances()
-        if isinstance(self.window, LastEvents | LastDuration | AllEvents):
+        if not (self.window.ticks or self.window.signal):
             return None
         kind = str(self.window).partition(":")[0]
         return (
@@ -76,7 +76,7 @@ class ComparisonSettings:
     @property
     def needs_times(self) -> bool:
         """Whether reports have to bring times as well."""
-        return self.needs_scores and isinstance(self.window, LastDuration)
+        return self.needs_scores and self.window.micros > 0
 
     def to_json(self) -> str:
         """Return all that decides what a state means, as a canonical text."""

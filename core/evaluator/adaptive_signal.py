@@ -22,8 +22,7 @@ import numpy as np
 from ..arrays import FloatArray, Int8Array, Int64Array
 from ..measures.decisions import FED_HIT
 from ..rows.rows import Rows
-from ..settings.evaluator import EvaluatorSettings
-from ..settings.windows import ADAPTIVE_EVENTS, Adaptive
+from ..settings.windows import Adaptive
 from .adwin import Adwin
 from .unit_window import UnitWindow
 from .weighted.window import WeightedWindow
@@ -45,11 +44,9 @@ class Follow(Protocol):
 class AdaptiveSignal:
     """The signal of one window, and the ADWIN that it is fed to."""
 
-    def __init__(self, settings: EvaluatorSettings) -> None:
-        window = settings.window
-        if not isinstance(window, Adaptive):
-            raise TypeError(f"{window} has no signal")
+    def __init__(self, window: Adaptive) -> None:
         self.name = window.signal
+        _, self._most = window.rule
         self.adwin = Adwin(window.delta)
 
     def follow(self, window: UnitWindow | WeightedWindow, columns: Columns, follow: Follow) -> list[Rows]:
@@ -71,7 +68,7 @@ class AdaptiveSignal:
         parts: list[Rows] = []
         start = 0
         while start < len(columns.scores):
-            rest = columns.part(start, start + max(1, ADAPTIVE_EVENTS - len(window)))
+            rest = columns.part(start, start + max(1, self._most - len(window)))
             if isinstance(window, UnitWindow):
                 events, rows = self._follow_to_drop(window, rest, follow)
             else:

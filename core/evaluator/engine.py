@@ -21,10 +21,10 @@ from ..rows.columns import INTEGER_COLUMNS, NOT_ASKED, NUMBER_COLUMNS
 from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measures import MEASURES
-from ..settings.windows import Adaptive, EveryEvents, Fading
+from ..settings.windows import Adaptive
 from .adaptive_signal import AdaptiveSignal
 from .adwin import Adwin
-from .ranking import size_of, tree_sizes
+from .ranking import tree_sizes
 from .state import EvaluatorState, Remains, evaluator_bytes
 from .steps import (
     CHANGED,
@@ -87,13 +87,13 @@ def of_settings(settings: EvaluatorSettings) -> Fixed:
         Rows.empty(config),
         np.array([name not in (settings.measures or ()) for name in MEASURES]),
         tree_sizes(settings),
-        size_of(settings),
+        settings.window.size,
         window_rule(settings.window, settings.every),
         settings.needs_times,
-        isinstance(settings.window, Adaptive),
-        isinstance(settings.window, Fading),
+        settings.window.signal is not None,
+        settings.window.ticks > 0,
         settings.curves is not None,
-        settings.curves.n if isinstance(settings.curves, EveryEvents) else 0,
+        settings.curve_stride,
     )
 
 
@@ -120,7 +120,8 @@ class WindowEngine:
         self._names = model, slice
         self._name_bytes = len(packed_text(model)) + len(packed_text(slice)) - 8
         self._pane = pane
-        self.signal = AdaptiveSignal(settings) if fixed.adapts else None
+        window = settings.window
+        self.signal = AdaptiveSignal(window) if isinstance(window, Adaptive) else None
         self._course = Course(fixed.rule, fixed.limit, keeps_times=not fixed.fades)
         self.counters = self._course.counters
         self.classes = Classes(settings, self.counters)

@@ -27,7 +27,6 @@ from ..measures.steps import Steps
 from ..rows.columns import NUMBER_COLUMNS, OUT_OF_RANGE
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measures import MEASURES
-from ..settings.windows import Adaptive, EveryEvents, LastEvents
 
 _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
 _H, _AUM = MEASURES.index("h"), MEASURES.index("aum")
@@ -45,23 +44,18 @@ def tree_sizes(settings: EvaluatorSettings) -> range:
     160 / 180 and 1,180 / 620 with one per 100, 85 / 430 and 1,220 / 1,090 with one per 1,000; the area under
     the cost curve alone, at 10,000, 380 / 50, 480 / 190 and 480 / 700. It does not hold EXACT_EVENTS or more.
     """
-    limit = size_of(settings)
+    limit = settings.window.size
     end = EXACT_EVENTS if limit is None else 0 if limit >= EXACT_EVENTS else limit + 1
     stride = stride_of(settings)
     start = max(1_000, 20 * stride) if made_at_row(settings).anything else max(64, 2 * stride)
-    if isinstance(settings.window, Adaptive) and settings.window.signal == "placement":
+    if settings.window.signal == "placement":
         start = FIRST_CAPACITY  # every event is placed, O(k) by a scan
     return range(start, end)
 
 
-def size_of(settings: EvaluatorSettings) -> int | None:
-    """Return how many events the window holds when it is full; None for one that has no such size."""
-    return settings.window.k if isinstance(settings.window, LastEvents) else None
-
-
 def stride_of(settings: EvaluatorSettings) -> int:
     """Return about how many events there are between rows: for rows on a grid a guess."""
-    return settings.every.n if isinstance(settings.every, EveryEvents) else _STRIDE_OF_GRID
+    return settings.every.events or _STRIDE_OF_GRID
 
 
 def steps_until_switch(sizes: range, held: int, has_tree: bool) -> int:

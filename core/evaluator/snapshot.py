@@ -38,9 +38,9 @@ from ..errors import (
 from ..events.times import END_OF_TIME, NO_TIME
 from ..ids.deduplicator import Deduplicator
 from ..process.console import lines_text, name_text
+from ..settings.durations import duration_text
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.table import TableSettings
-from ..settings.windows import AllEvents, EveryEvents, LastEvents, duration_text
 from ..shard.partitions import check_progress, clock_in_words
 from .state import EvaluatorState, IdleState, read_evaluator, write_evaluator
 
@@ -121,9 +121,7 @@ class Snapshot:
             return 4
         if self.beside or (settings.by_time and self.progress and "ends" not in self.progress):
             return 3
-        first = isinstance(settings.window, LastEvents | AllEvents) and isinstance(
-            settings.every, EveryEvents
-        )
+        first = (settings.window.size or not settings.window.has_end) and settings.every.events
         return 1 if first and all(state.weights is None for state in self.evaluators) else 2
 
     @classmethod
@@ -188,7 +186,7 @@ def describe(snapshot: Snapshot) -> str:
         f"rocsteady snapshot, version {snapshot.version}, fingerprint {settings.fingerprint().hex()}",
         (
             f"window {evaluator.window}, a row every {evaluator.every}"
-            f"{' events' * isinstance(evaluator.every, EveryEvents)}, order {evaluator.order}, "
+            f"{' events' * bool(evaluator.every.events)}, order {evaluator.order}, "
             f"cost {evaluator.cost}, priors {evaluator.priors}, threshold {evaluator.threshold:g} "
             f"(config {evaluator.config_hash()})"
         ),

@@ -20,7 +20,7 @@ from ..measures.scan import (
 from ..measures.steps import ENTERS, ROW_DUE, Steps
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measures import MEASURES
-from .ranking import asked_of_rows, placed, refuse_infinite, size_of
+from .ranking import asked_of_rows, placed, refuse_infinite
 
 _H = MEASURES.index("h")
 _NO_SCORES = np.empty(0)
@@ -35,7 +35,7 @@ class SortedRanking:
     def __init__(self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray) -> None:
         self._settings = settings
         self._at_row = made_at_row(settings)
-        self._limit = size_of(settings)
+        self._limit = settings.window.size
         self._asked, self._z, self._curvature = asked_of_rows(settings)
         self._head, self._held = 0, len(scores)
         room = capacity_for(self._held, self._limit)

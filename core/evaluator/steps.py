@@ -25,15 +25,7 @@ from ..kernels.rings import capacity_for, move_on, unrolled, with_room
 from ..measures.decisions import COUNTERS, HELD, LAST_LABEL, MAJORITY, SEQ
 from ..measures.steps import ENTERS, EVENT, FED, ROW_DUE, Steps
 from ..rows.columns import INTEGER_COLUMNS
-from ..settings.windows import (
-    ADAPTIVE_EVENTS,
-    Adaptive,
-    Emission,
-    EveryEvents,
-    LastDuration,
-    LastEvents,
-    Window,
-)
+from ..settings.windows import COUNT, DURATION, GIVEN, Emission, Window
 
 TIME_HEAD, NEXT_ROW, GREATEST, CLOCK, LAST_DUE, CHANGED, DRIFTED, AT = range(COUNTERS, COUNTERS + 8)
 """Fields of the counters of an evaluator, int64, behind those of its decisions (measures/decisions.py): slot
@@ -48,17 +40,13 @@ WINDOW_FIELDS = (CLOCK, LAST_DUE, CHANGED, DRIFTED)
 
 _ROW, _SEQ, _EVENTS, _TIME, _DUE, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
 
-NEVER_LEAVE, COUNT, DURATION, GIVEN = range(4)
-"""Kinds of window: see `WindowRule`."""
-
 
 class WindowRule(NamedTuple):
     """A window and an emission in numbers, for kernels.
 
-    kind   NEVER_LEAVE; COUNT: the last `size` events; DURATION: the last `size` microseconds; GIVEN: the
-           caller says how many stay, and of more than `size` events the oldest sixteenth goes
-    every  events between rows; 0: rows are on the grid
-    grid   microseconds between grid points; 0: none
+    kind, size  see `EveryWindow.rule`
+    every       events between rows; 0: rows are on the grid
+    grid        microseconds between grid points; 0: none
     """
 
     kind: int
@@ -69,15 +57,7 @@ class WindowRule(NamedTuple):
 
 def window_rule(window: Window, every: Emission) -> WindowRule:
     """Return the rule of a window and an emission."""
-    kind, size = NEVER_LEAVE, 0
-    if isinstance(window, LastEvents):
-        kind, size = COUNT, window.k
-    elif isinstance(window, LastDuration):
-        kind, size = DURATION, window.micros
-    elif isinstance(window, Adaptive):
-        kind, size = GIVEN, ADAPTIVE_EVENTS
-    events, grid = (every.n, 0) if isinstance(every, EveryEvents) else (0, every.micros)
-    return WindowRule(kind, size, events, grid)
+    return WindowRule(*window.rule, every.events, every.micros)
 
 
 _NO_NUMBERS: Int64Array = np.empty(0, np.int64)

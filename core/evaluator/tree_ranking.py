@@ -16,7 +16,7 @@ from ..measures.steps import ROW_DUE, Steps
 from ..score_tree.rows import ROW, Ask
 from ..score_tree.window import BRIDGES_FROM, ScoreWindow, keeps_hull_for
 from ..settings.evaluator import EvaluatorSettings
-from .ranking import asked_of_rows, placed, refuse_infinite, size_of, stride_of
+from .ranking import asked_of_rows, placed, refuse_infinite, stride_of
 
 _NO_EDGES = (np.empty(0, np.int64), np.empty(0, np.int64))
 
@@ -39,7 +39,7 @@ class TreeRanking:
             cost=settings.false_positive_cost,
             losses=int("brier" in asked or "log_loss" in asked),
         )
-        size = size_of(settings)
+        size = settings.window.size
         self._needs_hull = bool(self._ask.h or self._ask.ks or self._ask.cost_threshold or self._at_row.hull)
         self._stride = stride_of(settings)
         self._window = ScoreWindow(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Int64Array
-from ..settings.windows import duration_text
+from ..settings.durations import duration_text
 from .batch import EventBatch
 from .columns import TextColumn
 from .reasons import Reason, RejectedKind

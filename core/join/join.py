@@ -37,8 +37,8 @@ from ..events.times import END_OF_TIME, NO_TIME
 from ..events.unjoined import LabelBatch, LabelRows, PredictionBatch
 from ..ids.deduplicator import Deduplicator
 from ..ids.sharding import shard_key, split_by_shard
+from ..settings.durations import duration_text, microseconds
 from ..settings.shards import Shards
-from ..settings.windows import duration_text, microseconds
 from ..shard.buffer import ReorderBuffer
 from ..shard.by_time import in_time_order
 from ..shard.partitions import SourcePartitions, StreamClock

@@ -39,7 +39,6 @@ from ..events.unjoined import LabelBatch, PredictionBatch
 from ..ids.chances import seed_of
 from ..ids.index import hash64_of_ids
 from ..rows.rows import Rows
-from ..settings.windows import EveryEvents
 from ..shard.order import order_of
 from .instances import Instances
 from .settings import PrequentialSettings
@@ -113,8 +112,7 @@ class PrequentialFold:
         self._learner = self._spec.make(settings.task, self._seed, settings.window_events)
         self._evaluator = ModelEvaluator(settings.of_folds, model=self._spec.name, slice=f"fold={fold}")
         every = settings.evaluator.every
-        self._every = every.n if isinstance(every, EveryEvents) else 0
-        self._grid = 0 if isinstance(every, EveryEvents) else every.micros
+        self._every, self._grid = every.events, every.micros
         self._exchanges = settings.comparison.needs_scores
         self._timed = settings.comparison.needs_times
         self._config = settings.evaluator.config_hash()

@@ -12,7 +12,7 @@ from ..errors import ConfigError
 from ..events.columns import TextColumn
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.table import TableSettings
-from ..settings.windows import EveryEvents, LastEvents
+from ..settings.windows import EveryEvents
 from .folds import Folds
 from .instances import Instances, Task
 from .learners import LearnerSpec
@@ -99,15 +99,14 @@ class PrequentialSettings:
     @property
     def of_folds(self) -> EvaluatorSettings:
         """How the evaluator of a fold is set: rows every so many events are asked for by the machine."""
-        if isinstance(self.evaluator.every, EveryEvents):
+        if self.evaluator.every.events:
             return replace(self.evaluator, every=_NEVER)
         return self.evaluator
 
     @property
     def window_events(self) -> int | None:
         """How many events the window holds, of windows that slide by count."""
-        window = self.evaluator.window
-        return window.k if isinstance(window, LastEvents) else None
+        return self.evaluator.window.size
 
     def meaning(self) -> dict[str, object]:
         """Return what decides the meaning of a state, by name, as JSON has it."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..errors import ConfigError
-from .windows import is_positive, read_number
+from .durations import is_positive
+from .windows import read_number
 
 
 def _shortest(number: float) -> str:

@@ -14,19 +14,9 @@ from ..errors import ConfigError
 from .classes import class_text
 from .costs import BetaCost, Cost, SeverityCost, UniformCost, parse_cost
 from .declared import plain, setting, younger_defaults
+from .durations import duration_text, parse_lateness
 from .measures import named_measures
-from .windows import (
-    EMISSIONS,
-    WINDOWS,
-    Adaptive,
-    Emission,
-    EveryEvents,
-    LastEvents,
-    Window,
-    duration_text,
-    parse_lateness,
-    read_number,
-)
+from .windows import EMISSIONS, WINDOWS, Emission, EveryEvents, LastEvents, Window, read_number
 
 PRIORS_OF_WINDOW: Literal["window"] = "window"
 CURVES_AT_END: Literal["end"] = "end"
@@ -120,7 +110,7 @@ class EvaluatorSettings:
             raise ConfigError(f"curves={self.curves!r}: give EveryEvents(n), 'end', or None for no curves")
         if not isinstance(self.probabilities, bool) or not isinstance(self.flip_if_below_half, bool):
             raise ConfigError("probabilities and flip_if_below_half are switches: give True or False")
-        if isinstance(self.window, Adaptive) and self.window.signal == "brier" and not self.probabilities:
+        if self.window.signal == "brier" and not self.probabilities:
             raise ConfigError(
                 f"window={str(self.window)!r}: the signal brier is the squared error of a probability; "
                 "say that scores are probabilities (probabilities=True, --probabilities), or take another"
@@ -144,7 +134,12 @@ class EvaluatorSettings:
         """Return the setting that makes no sense without event times, as on the command line; None = none."""
         if self.window.by_time:
             return f"window {self.window}"
-        return None if isinstance(self.every, EveryEvents) else f"every {self.every}"
+        return f"every {self.every}" if self.every.micros else None
+
+    @property
+    def curve_stride(self) -> int:
+        """Events between curves; 0: there is one at the end alone, or none."""
+        return self.curves.n if isinstance(self.curves, EveryEvents) else 0
 
     def _check_number(self, name: str, low: float, high: float, meaning: str) -> None:
         value = getattr(self, name)
@@ -241,13 +236,8 @@ def check_signal(settings: EvaluatorSettings, has_classes: bool, predicted: str,
     predicted, positive  how the caller's user names these settings
     """
     window = settings.window
-    if (
-        isinstance(window, Adaptive)
-        and window.signal == "placement"
-        and has_classes
-        and not settings.positive
-    ):
+    if window.signal == "placement" and has_classes and not settings.positive:
         raise ConfigError(
             f"window {window}: with {predicted} labels are classes, and nothing is placed among them; name "
-            f"the one that is positive with {positive}, or take adaptive:{window.delta!r}:error"
+            f"the one that is positive with {positive}, or take {str(window).removesuffix('placement')}error"
         )

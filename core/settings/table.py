@@ -12,10 +12,11 @@ from ..encoding.json import read_object
 from ..errors import ConfigError
 from .costs import parse_cost
 from .declared import declared, plain, setting, younger_defaults
+from .durations import LONGEST, Duration, duration_text, microseconds
 from .evaluator import EvaluatorSettings
 from .shards import Shards
 from .slices import checked_slices, escape_slice
-from .windows import LONGEST, Duration, duration_text, is_count, microseconds, parse_every, parse_window
+from .windows import is_count, parse_every, parse_window
 
 
 @dataclass(frozen=True)

@@ -1,35 +1,24 @@
 """Which events count, and when a row is due: windows and emissions, frozen, and checked when made.
 
 Each has one spelling, the command line's (`last:10000`, `last:7d`, `fading:7d`, ...): `str()` writes it and
-`parse_window`, `parse_every` read it. Durations are whole microseconds.
+`parse_window`, `parse_every` read it. What code needs to know of a window or an emission it asks of them
+(`EveryWindow`), not of which class they are. Durations are whole microseconds (durations.py).
 """
 
 from __future__ import annotations
 
 import numbers
-import re
-import sys
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import Decimal
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal, get_args
 
 from ..errors import ConfigError
-
-Duration = str | float | timedelta
-"""A text such as "7d", "90m" or "0.5s"; a number of seconds; or a timedelta."""
+from .durations import Duration, duration_text, is_positive, microseconds
 
 Signal = Literal["placement", "error", "brier"]
 
 ADAPTIVE_EVENTS = 2_000_000
 """Most events in an adaptive window: where nothing changes it would grow for ever."""
-
-_UNITS = {
-    "d": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1_000, "us": 1,
-}  # fmt: skip
-_DURATION = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)(us|ms|s|m|h|d)")
-LONGEST = 2**61
-"""Microseconds, that every duration stays below: 73,000 years."""
 
 
 def is_count(value: Any) -> bool:
@@ -39,53 +28,58 @@ def is_count(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and 1 <= int(value) < 2**62
 
 
-def is_positive(value: Any) -> bool:
-    """Return whether a value is a number above 0 that a float can hold."""
-    positive = type(value) is not bool and isinstance(value, numbers.Real)
-    return positive and bool(0 < value <= sys.float_info.max)
+NEVER_LEAVE, COUNT, DURATION, GIVEN = range(4)
+"""Kinds of rules by which events leave a window; see `EveryWindow.rule`."""
 
 
-def microseconds(duration: Duration, what: str) -> int:
-    """Return a duration in whole microseconds. Raises ConfigError, which names `what`, unless it is above 0.
+class EveryWindow:
+    """What can be asked of every window, and what most of them answer."""
 
-    >>> microseconds("7d", "window"), microseconds(0.5, "window")
-    (604800000000, 500000)
-    """
-    remedy = "a duration is a number of seconds above 0, or a text such as '7d', '12h', '30m' or '0.5s'"
-    if isinstance(duration, str):  # of a command line, where '5' is no number of seconds
-        remedy = "give a number and its unit (us, ms, s, m, h, d), such as '7d', '12h', '30m' or '0.5s'"
-    if isinstance(duration, timedelta):
-        micros = duration // timedelta(microseconds=1)
-    elif isinstance(duration, str):
-        found = _DURATION.fullmatch(duration.strip())
-        if found is None:
-            if duration.strip().replace(".", "", 1).isdecimal():
-                remedy += f"; {duration.strip()} seconds are '{duration.strip()}s'"
-            raise ConfigError(f"{what}: {duration!r} is no duration; {remedy}")
-        micros = int(Decimal(found[1]) * _UNITS[found[2]])
-    elif is_positive(duration) and float(duration) < LONGEST:
-        micros = round(Decimal(float(duration)) * 1_000_000)
-    else:
-        raise ConfigError(f"{what}: {duration!r} is no duration; {remedy}")
-    if not 0 < micros < LONGEST:
-        raise ConfigError(f"{what}: {duration!r} is no duration from 1 microsecond to 73,000 years; {remedy}")
-    return micros
+    @property
+    def by_time(self) -> bool:
+        """Whether it depends on the times of events."""
+        return False
 
+    @property
+    def has_end(self) -> bool:
+        """Whether events leave it, or count less and less."""
+        return True
 
-def duration_text(micros: int) -> str:
-    """Write a duration in the largest unit of which it is a whole number.
+    @property
+    def size(self) -> int | None:
+        """How many events it holds when it is full; None: there is no such number."""
+        return None
 
-    >>> duration_text(604_800_000_000), duration_text(5_400_000_000), duration_text(250_000), duration_text(0)
-    ('7d', '90m', '250ms', '0s')
-    """
-    if not micros:
-        return "0s"
-    unit, size = next((unit, size) for unit, size in _UNITS.items() if micros % size == 0)
-    return f"{micros // size}{unit}"
+    @property
+    def micros(self) -> int:
+        """How long an event stays, in microseconds; 0: no time says so."""
+        return 0
+
+    @property
+    def ticks(self) -> int:
+        """The half-life of an event, in events or in microseconds; 0: events do not fade."""
+        return 0
+
+    @property
+    def signal(self) -> Signal | None:
+        """What it adapts to; None: it does not adapt."""
+        return None
+
+    @property
+    def rule(self) -> tuple[int, int]:
+        """How events leave, and a number.
+
+        NEVER_LEAVE  they stay, but for those that fade
+        COUNT        the last so many events stay
+        DURATION     the events of the last so many microseconds stay
+        GIVEN        something else says how many stay; of more events than the number, the oldest sixteenth
+                     goes
+        """
+        return NEVER_LEAVE, 0
 
 
 @dataclass(frozen=True)
-class LastEvents:
+class LastEvents(EveryWindow):
     """The window of the last k events of a (model, slice).
 
     >>> str(LastEvents(10_000))
@@ -93,19 +87,28 @@ class LastEvents:
     """
 
     k: int = 10_000
-    by_time: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not is_count(self.k):
             raise ConfigError(f"LastEvents(k={self.k!r}): a window holds a whole number of events, 1 or more")
         object.__setattr__(self, "k", int(self.k))
 
+    @property
+    def size(self) -> int:
+        """How many events it holds when it is full."""
+        return self.k
+
+    @property
+    def rule(self) -> tuple[int, int]:
+        """See `EveryWindow`."""
+        return COUNT, self.k
+
     def __str__(self) -> str:
         return f"last:{self.k}"
 
 
 @dataclass(frozen=True)
-class LastDuration:
+class LastDuration(EveryWindow):
     """The window of the events with a time in (t - duration, t], t the greatest time applied.
 
     Events may come in any order of time: they leave in the order of their times, and one that comes when
@@ -119,7 +122,6 @@ class LastDuration:
     """
 
     duration: Duration
-    by_time: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "duration", duration_text(microseconds(self.duration, "LastDuration")))
@@ -129,12 +131,22 @@ class LastDuration:
         """The duration in microseconds."""
         return microseconds(self.duration, "LastDuration")
 
+    @property
+    def by_time(self) -> bool:
+        """Whether it depends on the times of events: it does."""
+        return True
+
+    @property
+    def rule(self) -> tuple[int, int]:
+        """See `EveryWindow`."""
+        return DURATION, self.micros
+
     def __str__(self) -> str:
         return f"last:{self.duration}"
 
 
 @dataclass(frozen=True)
-class Fading:
+class Fading(EveryWindow):
     """All events, each weighing half as much after every half-life: exponential decay, exact.
 
     half_life  a whole number of events, or a duration: "7d" or a timedelta
@@ -179,7 +191,7 @@ class Fading:
 
 
 @dataclass(frozen=True)
-class Adaptive:
+class Adaptive(EveryWindow):
     """The window that shrinks when its signal changes: ADWIN (Bifet & Gavalda 2007), over one signal.
 
     delta   nominal chance of a false alarm, in (0, 1). Nominal: the values are not independent
@@ -195,7 +207,6 @@ class Adaptive:
 
     delta: float = 0.002
     signal: Signal = "placement"
-    by_time: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (is_positive(self.delta) and self.delta < 1):
@@ -206,19 +217,27 @@ class Adaptive:
         if self.signal not in get_args(Signal):
             raise ConfigError(f"Adaptive(signal={self.signal!r}): give 'placement', 'error' or 'brier'")
 
+    @property
+    def rule(self) -> tuple[int, int]:
+        """See `EveryWindow`."""
+        return GIVEN, ADAPTIVE_EVENTS
+
     def __str__(self) -> str:
         return f"adaptive:{self.delta!r}:{self.signal}"
 
 
 @dataclass(frozen=True)
-class AllEvents:
+class AllEvents(EveryWindow):
     """The window that holds every event since the beginning. Memory grows with the stream.
 
     >>> str(AllEvents())
     'all'
     """
 
-    by_time: ClassVar[bool] = False
+    @property
+    def has_end(self) -> bool:
+        """Whether events leave it: they do not."""
+        return False
 
     def __str__(self) -> str:
         return "all"
@@ -270,6 +289,16 @@ class EveryEvents:
             )
         object.__setattr__(self, "n", int(self.n))
 
+    @property
+    def events(self) -> int:
+        """Events between rows; 0: rows are on a grid of times."""
+        return self.n
+
+    @property
+    def micros(self) -> int:
+        """Microseconds between the points of the grid; 0: rows are on none."""
+        return 0
+
     def __str__(self) -> str:
         return str(self.n)
 
@@ -299,6 +328,11 @@ class EverySeconds:
         """The duration in microseconds."""
         return microseconds(self.duration, "EverySeconds")
 
+    @property
+    def events(self) -> int:
+        """Events between rows; 0: rows are on a grid of times."""
+        return 0
+
     def __str__(self) -> str:
         return str(self.duration)
 
@@ -316,18 +350,6 @@ def parse_every(text: str) -> Emission:
     if text and text[-1].isalpha() and text[0].isdecimal():
         return EverySeconds(text)
     return EveryEvents(_count(text, "every"))
-
-
-def parse_lateness(text: str) -> int:
-    """Read how late an event may come, in microseconds: a duration, or 0.
-
-    >>> parse_lateness("10m"), parse_lateness("0s"), parse_lateness("0")
-    (600000000, 0, 0)
-    """
-    found = _DURATION.fullmatch(text.strip())
-    if text.strip() == "0" or (found is not None and not Decimal(found[1])):
-        return 0
-    return microseconds(text, "lateness")
 
 
 def _count(text: str, what: str) -> int:

@@ -29,7 +29,7 @@ from ..settings.declared import declared
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.slices import parse_slice
 from ..settings.table import TableSettings
-from ..settings.windows import Adaptive, EveryEvents, LastDuration, LastEvents, parse_every, parse_window
+from ..settings.windows import parse_every, parse_window
 
 _FREE = {
     "shards",
@@ -149,24 +149,23 @@ Change = Callable[[Snapshot, Any, Any], str]
 
 def _window(snapshot: Snapshot, was: str, now: str) -> str:  # noqa: ARG001
     before, after = parse_window(was), parse_window(now)
-    if isinstance(before, LastEvents) and isinstance(after, LastEvents) and after.k < before.k:
-        return ""
-    if isinstance(before, LastDuration) and isinstance(after, LastDuration) and after.micros < before.micros:
-        return ""
-    if type(before) is type(after) and isinstance(before, LastEvents | LastDuration):
+    longest = before.size or before.micros
+    if type(before) is type(after) and longest:
+        if (after.size or after.micros) < longest:
+            return ""
         return "what has left a window cannot come back; a shorter one can be had"
     return "another kind of window would hold other events"
 
 
 def _every(snapshot: Snapshot, was: str, now: str) -> str:  # noqa: ARG001
-    if all(isinstance(parse_every(each), EveryEvents) for each in (was, now)):
+    if all(parse_every(each).events for each in (was, now)):
         return ""
     return "from one number of events to another it can change, and not on a grid of times"
 
 
 def _threshold(snapshot: Snapshot, was: float, now: float) -> str:  # noqa: ARG001
     window = snapshot.settings.evaluator.window
-    if isinstance(window, Adaptive) and window.signal == "error":
+    if window.signal == "error":
         return "an adaptive window of errors was cut by the errors at that threshold"
     return ""
 
@@ -229,9 +228,9 @@ def _in_window(state: EvaluatorState, wanted: TableSettings) -> EvaluatorState:
     """Return the state of an evaluator with what a shorter window holds of it."""
     window = wanted.evaluator.window
     first = 0
-    if isinstance(window, LastEvents):
-        first = max(len(state.scores) - window.k, 0)
-    elif isinstance(window, LastDuration) and state.times is not None and len(state.times):
+    if window.size:
+        first = max(len(state.scores) - window.size, 0)
+    elif window.micros and state.times is not None and len(state.times):
         now = state.greatest_time if state.course is None else max(state.course[0], state.greatest_time)
         first = int(np.searchsorted(state.times, now - window.micros, "right"))
     if not first:

@@ -14,14 +14,12 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray, Int8Array, Int64Array
 from ..evaluator.evaluator import ModelEvaluator
-from ..evaluator.ranking import size_of
 from ..evaluator.state import EvaluatorState, Remains, evaluator_bytes
 from ..events.batch import EventBatch
 from ..events.columns import TextColumn
 from ..events.times import END_OF_TIME, NO_TIME
 from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.windows import EveryEvents
 from .pending import PendingEvents, Run
 
 _MANY = 512
@@ -42,10 +40,9 @@ class EvaluatorPool:
         self.numbered = 0
         self.snapshot_bytes = 0
         self._live_bytes = 0
-        self._limit = size_of(settings)
-        self.grid = 0 if isinstance(settings.every, EveryEvents) else settings.every.micros
-        emissions = (settings.every, settings.curves)
-        self._strides = [each.n for each in emissions if isinstance(each, EveryEvents)]
+        self._limit = settings.window.size
+        self.grid = settings.every.micros
+        self._strides = [stride for stride in (settings.every.events, settings.curve_stride) if stride]
         self._evaluators: dict[int, ModelEvaluator] = {}
         self._seqs = np.zeros(0, np.int64)
         self._emptied = np.zeros(0, np.int64)  # seq at which the window was empty

@@ -28,9 +28,10 @@ from pyarrow import parquet
 from ...core.errors import InputError, RocsteadyError
 from ...core.join.join import JoinSettings
 from ...core.process.console import redraw, say, show
+from ...core.settings.durations import duration_text
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.table import TableSettings
-from ...core.settings.windows import Adaptive, EveryEvents, LastEvents, duration_text
+from ...core.settings.windows import Adaptive, EveryEvents, LastEvents
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...runners.presets import choose_runner
 from ...transforms.events.fields import EventFields

@@ -17,7 +17,6 @@ from ...core.rows.columns import MASS_COLUMNS
 from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.measures import COSTLY_MEASURES, MEASURES, PROBABILITY_MEASURES, RANKING_MEASURES
-from ...core.settings.windows import Adaptive, AllEvents
 from ...transforms.evaluate.alert import Alert
 from ...transforms.events.fields import EventFields
 from ...transforms.sinks.alerts import AlertBatches
@@ -79,7 +78,7 @@ def _check(rule: AlertRule, settings: EvaluatorSettings, fields: EventFields) ->
             elif column in COSTLY_MEASURES:
                 remedy += ", or --measures all"
             raise refuse(f"{column} is not computed; {remedy}")
-        if column == "drift" and not isinstance(settings.window, Adaptive):
+        if column == "drift" and settings.window.signal is None:
             raise refuse(
                 f"only an adaptive window has a drift, and this is {settings.window}; see --window adaptive"
             )
@@ -90,7 +89,7 @@ def _check(rule: AlertRule, settings: EvaluatorSettings, fields: EventFields) ->
             )
     if fields.time is None and (part := rule.needs_times) is not None:
         raise refuse(f"{part!r} goes by event time; name the column of times with --time")
-    if isinstance(rule.opens, Change) and isinstance(settings.window, AllEvents):
+    if isinstance(rule.opens, Change) and not settings.window.has_end:
         raise refuse("two windows of all events share events, so there is nothing to compare; take last:N")
 
 

@@ -35,7 +35,7 @@ from ...core.process.console import say
 from ...core.process.temporary_folders import temporary_folder
 from ...core.rows.arrow import rows_to_arrow
 from ...core.rows.rows import Rows
-from ...core.settings.windows import microseconds
+from ...core.settings.durations import microseconds
 from ...core.state.export import ShardState
 from ...core.state.take_up import taken_up
 from ...core.table.table import warm_up

@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 from ...core.errors import ConfigError, InputError
 from ...core.join.join import JoinSettings
 from ...core.settings.costs import parse_cost
+from ...core.settings.durations import microseconds, parse_lateness
 from ...core.settings.evaluator import (
     CURVES_AT_END,
     EvaluatorSettings,
@@ -19,15 +20,7 @@ from ...core.settings.evaluator import (
 )
 from ...core.settings.shards import Shards
 from ...core.settings.table import TableSettings
-from ...core.settings.windows import (
-    EveryEvents,
-    LastEvents,
-    Window,
-    microseconds,
-    parse_every,
-    parse_lateness,
-    parse_window,
-)
+from ...core.settings.windows import EveryEvents, Window, parse_every, parse_window
 from ...runners.presets import Runner, RunnerError, choose_runner
 from ...transforms.events.fields import EventFields
 from ...transforms.events.time_formats import checked_format
@@ -221,7 +214,7 @@ def _curves(
             "is positive; name it with --positive VALUE"
         )
     if every is None:
-        return EveryEvents(max(window.k, _OFTEN)) if isinstance(window, LastEvents) else CURVES_AT_END
+        return EveryEvents(max(window.size, _OFTEN)) if window.size else CURVES_AT_END
     if every == CURVES_AT_END:
         return CURVES_AT_END
     try:

@@ -18,8 +18,8 @@ from time import time
 from typing import Any, Literal
 
 from ...core.errors import ConfigError, InputError, RocsteadyError
+from ...core.settings.durations import microseconds
 from ...core.settings.table import TableSettings
-from ...core.settings.windows import microseconds
 from ...runners.presets import Runner
 from ...transforms.events.fields import EventFields, Role
 from ...transforms.events.validate import Timing

@@ -14,7 +14,7 @@ from numba.core import event
 from ...core.events.reasons import Reason
 from ...core.events.times import PER_SECOND, SMALL
 from ...core.process.console import redraw, say, say_below
-from ...core.settings.windows import duration_text
+from ...core.settings.durations import duration_text
 from ...transforms.beam import progress
 from ...transforms.events import time_doubts
 from .alerts import said as alerts_said

@@ -23,7 +23,6 @@ from ...core.errors import ConfigError, InputError
 from ...core.prequential.settings import PrequentialSettings
 from ...core.process.console import say
 from ...core.rows.rows import Rows
-from ...core.settings.windows import EveryEvents
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...runners.preflight import problem
 from ...runners.presets import Runner
@@ -96,9 +95,9 @@ def prequential_command(options: argparse.Namespace, beam_flags: Sequence[str]) 
 def _reports_of(settings: PrequentialSettings, instances: int) -> int:
     """Return how many reports there will be of so many instances; 0 = not known."""
     every = settings.evaluator.every
-    if not isinstance(every, EveryEvents):
+    if not every.events:
         return 0
-    return len(settings.learners) * settings.folds.count * -(-instances // every.n)
+    return len(settings.learners) * settings.folds.count * -(-instances // every.events)
 
 
 def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> PrequentialJob:
@@ -239,7 +238,7 @@ def _about(job: PrequentialJob) -> str:
     noise = max(spec.noise for spec in job.settings.learners)
     flipped = f" Predictions are flipped with probability {noise:g}." if noise else ""
     evaluator = job.settings.evaluator
-    unit = " instances" if isinstance(evaluator.every, EveryEvents) else ""
+    unit = " instances" if evaluator.every.events else ""
     names = [source.name.rpartition("/")[2] for source in job.sources]
     sources = ", ".join(names[:5]) + ", ..." * (len(names) > 5)
     return (

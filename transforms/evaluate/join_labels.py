@@ -21,7 +21,7 @@ from ...core.events.rejected import Rejected
 from ...core.ids.sharding import number_of
 from ...core.join.join import JoinSettings, LabelJoin, Packet
 from ...core.join.join import warm_up as join_warm_up
-from ...core.settings.windows import Duration, duration_text, microseconds, parse_lateness
+from ...core.settings.durations import Duration, duration_text, microseconds, parse_lateness
 from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...core.state.export import ExportingMachine

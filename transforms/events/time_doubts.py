@@ -19,7 +19,7 @@ from ...core.events.rejected import in_words
 from ...core.events.times import NO_TIME, date_text, doubt_in
 from ...core.events.unjoined import LabelBatch, PredictionBatch
 from ...core.process.console import logger
-from ...core.settings.windows import duration_text
+from ...core.settings.durations import duration_text
 from .chunk import Chunk
 from .columns import holds_numbers, instants
 from .fields import EventFields

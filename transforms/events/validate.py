@@ -26,7 +26,7 @@ from ...core.events.reasons import Reason
 from ...core.events.rejected import details_of, in_words
 from ...core.events.times import NO_TIME
 from ...core.events.unjoined import LabelBatch, PredictionBatch
-from ...core.settings.windows import duration_text
+from ...core.settings.durations import duration_text
 from .batches import records_to_batch
 from .chunk import Chunk
 from .columns import ids, instants, number, numbers, texts

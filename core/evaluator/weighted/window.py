@@ -26,7 +26,6 @@ from ...rows.curves import RocCurve
 from ...rows.rows import Rows
 from ...settings.evaluator import EvaluatorSettings
 from ...settings.measures import MEASURES
-from ...settings.windows import Fading
 from ..window import RANKING, Classes, Columns, Held
 from .decisions import GONE, Changes, WeightedRing, apply_weighted, weigh_all
 from .measures import Masses, mass_of, rarer_before, weighted_measures
@@ -62,8 +61,7 @@ class WeightedWindow:
 
     def __init__(self, settings: EvaluatorSettings, counters: Int64Array, classes: Classes) -> None:
         window = settings.window
-        self._half_life = window.ticks if isinstance(window, Fading) else 0
-        self._by_time = isinstance(window, Fading) and window.by_time
+        self._half_life, self._by_time = window.ticks, window.by_time
         self._counters = counters
         self._classes = classes
         self._positive = positive = classes.positive

@@ -13,7 +13,6 @@ from rocsteady.core.evaluator.engine import of_settings
 from rocsteady.core.evaluator.ranking import (
     Ranking,
     keeps_form,
-    size_of,
     steps_until_switch,
     tree_sizes,
 )
@@ -36,7 +35,7 @@ def rows_of(
     ranking: Ranking, labels: np.ndarray, scores: np.ndarray, every: int, cuts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Feed a stream in pieces; return the matrix of numbers and that of reasons."""
-    due, size = len(labels) // every, size_of(ranking._settings)
+    due, size = len(labels) // every, ranking._settings.window.size
     numbers, reasons = np.full((due, len(NUMBER_COLUMNS)), np.nan), np.zeros((due, len(MEASURES)), np.int8)
     for start, end in zip([0, *cuts], [*cuts, len(labels)], strict=True):
         rows = slice(start // every, end // every)

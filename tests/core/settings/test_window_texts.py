@@ -11,7 +11,8 @@ import rocsteady as rs
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import assert_refused
-from rocsteady.core.settings.windows import microseconds, parse_every, parse_window
+from rocsteady.core.settings.durations import microseconds
+from rocsteady.core.settings.windows import parse_every, parse_window
 
 durations = st.one_of(st.integers(1, 10**9), st.timedeltas(timedelta(microseconds=1), timedelta(10**5)))
 windows = st.one_of(

@@ -14,6 +14,8 @@ import pytest
 import rocsteady as rs
 from adaptive_oracle import AdaptiveOracle
 from oracles import NaiveEvaluator, differences
+from rocsteady.core.evaluator.engine import of_settings
+from rocsteady.core.settings import windows
 from sklearn.metrics import roc_auc_score
 from thorough import some
 from times import moment, moments
@@ -208,10 +210,8 @@ def test_an_adaptive_window_of_classes_needs_a_positive_one_to_be_placed() -> No
 
 
 def test_an_adaptive_window_holds_so_many_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rocsteady.core.evaluator import adaptive_signal, steps
-
-    monkeypatch.setattr(steps, "ADAPTIVE_EVENTS", 320)
-    monkeypatch.setattr(adaptive_signal, "ADAPTIVE_EVENTS", 320)
+    monkeypatch.setattr(windows, "ADAPTIVE_EVENTS", 320)
+    of_settings.cache_clear()
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 2_000)
     for signal in ("placement", "error"):
@@ -221,6 +221,7 @@ def test_an_adaptive_window_holds_so_many_at_most(monkeypatch: pytest.MonkeyPatc
         assert max(sizes) == 320
         assert sizes[319:322] == [320, 300, 301]
         assert not any(row.drift for row in rows)
+    of_settings.cache_clear()
 
 
 def test_times_with_a_zone_are_those_moments() -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 from list_partition import ListPartition
 from rocsteady.core.events.times import NO_TIME
-from rocsteady.core.settings.windows import microseconds
+from rocsteady.core.settings.durations import microseconds
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.time_doubts import tell_ahead
 from rocsteady.transforms.events.validate import Timing, validate_as

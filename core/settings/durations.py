@@ -1,0 +1,80 @@
+"""Durations: their spellings, such as `7d`, `90m` or `0.5s`, and how many whole microseconds they are."""
+
+from __future__ import annotations
+
+import numbers
+import re
+import sys
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from ..errors import ConfigError
+
+Duration = str | float | timedelta
+"""A text such as "7d", "90m" or "0.5s"; a number of seconds; or a timedelta."""
+
+_UNITS = {
+    "d": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1_000, "us": 1,
+}  # fmt: skip
+_DURATION = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)(us|ms|s|m|h|d)")
+
+LONGEST = 2**61
+"""Microseconds, that every duration stays below: 73,000 years."""
+
+
+def is_positive(value: Any) -> bool:
+    """Return whether a value is a number above 0 that a float can hold."""
+    positive = type(value) is not bool and isinstance(value, numbers.Real)
+    return positive and bool(0 < value <= sys.float_info.max)
+
+
+def microseconds(duration: Duration, what: str) -> int:
+    """Return a duration in whole microseconds. Raises ConfigError, which names `what`, unless it is above 0.
+
+    >>> microseconds("7d", "window"), microseconds(0.5, "window")
+    (604800000000, 500000)
+    """
+    remedy = "a duration is a number of seconds above 0, or a text such as '7d', '12h', '30m' or '0.5s'"
+    if isinstance(duration, str):  # of a command line, where '5' is no number of seconds
+        remedy = "give a number and its unit (us, ms, s, m, h, d), such as '7d', '12h', '30m' or '0.5s'"
+    if isinstance(duration, timedelta):
+        micros = duration // timedelta(microseconds=1)
+    elif isinstance(duration, str):
+        found = _DURATION.fullmatch(duration.strip())
+        if found is None:
+            if duration.strip().replace(".", "", 1).isdecimal():
+                remedy += f"; {duration.strip()} seconds are '{duration.strip()}s'"
+            raise ConfigError(f"{what}: {duration!r} is no duration; {remedy}")
+        micros = int(Decimal(found[1]) * _UNITS[found[2]])
+    elif is_positive(duration) and float(duration) < LONGEST:
+        micros = round(Decimal(float(duration)) * 1_000_000)
+    else:
+        raise ConfigError(f"{what}: {duration!r} is no duration; {remedy}")
+    if not 0 < micros < LONGEST:
+        raise ConfigError(f"{what}: {duration!r} is no duration from 1 microsecond to 73,000 years; {remedy}")
+    return micros
+
+
+def duration_text(micros: int) -> str:
+    """Write a duration in the largest unit of which it is a whole number.
+
+    >>> duration_text(604_800_000_000), duration_text(5_400_000_000), duration_text(250_000), duration_text(0)
+    ('7d', '90m', '250ms', '0s')
+    """
+    if not micros:
+        return "0s"
+    unit, size = next((unit, size) for unit, size in _UNITS.items() if micros % size == 0)
+    return f"{micros // size}{unit}"
+
+
+def parse_lateness(text: str) -> int:
+    """Read how late an event may come, in microseconds: a duration, or 0.
+
+    >>> parse_lateness("10m"), parse_lateness("0s"), parse_lateness("0")
+    (600000000, 0, 0)
+    """
+    found = _DURATION.fullmatch(text.strip())
+    if text.strip() == "0" or (found is not None and not Decimal(found[1])):
+        return 0
+    return microseconds(text, "lateness")
