@@ -61,14 +61,13 @@ class Finding(NamedTuple):
 class FoldFindings(NamedTuple):
     """A test that was made in every fold.
 
-    folds, tested       how many there are, and in how many it could be made
+    folds               how many there are
     better_a, better_b  in how many a (b) was better
     p_values, p_holm, p_anytime  least and greatest of them; None where there is none
     anytime             folds whose anytime-valid p-value is at most alpha
     """
 
     folds: int
-    tested: int
     better_a: int
     better_b: int
     p_values: tuple[float, float] | None
@@ -274,7 +273,6 @@ def _fold_findings(rows: Sequence[dict[str, Any]]) -> FoldFindings:
 
     return FoldFindings(
         len(rows),
-        sum(_known(row["p_value"]) is not None for row in rows),
         sum(row["better"] == a for row in rows),
         sum(row["better"] == b for row in rows),
         ends("p_value"),

@@ -170,13 +170,4 @@ def write_report(
     return len(text)
 
 
-__all__ = [
-    "TITLE",
-    "EventCounters",
-    "check_report_path",
-    "read_tables",
-    "report_command",
-    "report_page",
-    "rows_settings",
-    "write_report",
-]
+__all__ = ["TITLE", "check_report_path", "report_command", "write_report"]

@@ -1,6 +1,6 @@
 // The rows of the report: columns that are unpacked when they are first needed, and how numbers are written.
 //
-// A block is a script element whose text is base64 of gzip of float64s, bytes shuffled (see report_data.py).
+// A block is a script element whose text is base64 of gzip of float64s, bytes shuffled (see data.py).
 // NaN stands for null. A series is the rows first..stop-1 of one (model, slice), in order.
 
 const meta = JSON.parse(document.getElementById("meta").textContent);

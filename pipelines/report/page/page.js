@@ -183,7 +183,7 @@ function showChanges() {
   );
 }
 
-/** The same sentence as in the page's source (report_changes.py), of the models that are chosen now. */
+/** The same sentence as in the page's source (changes.py), of the models that are chosen now. */
 async function showSideBySide() {
   await need(["auc", "auc_low", "auc_high"]);
   const whole = meta.slices.indexOf("");
