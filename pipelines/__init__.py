@@ -1,7 +1,7 @@
 """Runnable jobs and the command line. Nothing imports this folder but the console script.
 
-`cli` is the table of commands. `evaluate`, `prequential`, `demo` and `report` have rooms; `compare`,
-`inspect`, `replay`, `rows`, `doctor` and `state` are commands of one module. `outputs` checks paths before
-anything runs, `unfinished` tidies up after a kill, `stopping` obeys signals, `words` puts numbers into
-words.
+`cli` runs one command of the table in `commands`; `arguments` is what their options are declared with.
+`evaluate`, `prequential`, `demo` and `report` have rooms; `compare`, `inspect`, `replay`, `rows`, `doctor`
+and `state` are commands of one module. `outputs` checks paths before anything runs, `unfinished` tidies up
+after a kill, `stopping` obeys signals, `words` puts numbers into words.
 """

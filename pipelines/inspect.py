@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -25,8 +26,9 @@ _LARGEST = 10
 """Models that are named, by what they take."""
 
 
-def inspect_command(path: str) -> int:
+def inspect_command(options: argparse.Namespace) -> int:
     """Print what the state in a file, or in the folder of an export, holds; errors name the file."""
+    path: str = options.state
     if has_scheme(path) or Path(path).is_dir():
         show(*describe_export(read_export(path)))
         return 0

@@ -23,7 +23,7 @@ from ..transforms.state.folder import (
     new_id,
     read_export,
 )
-from .evaluate.options import whole_number
+from .arguments import whole_number
 from .evaluate.take_up import reshard
 
 _LOOK_SECONDS = 0.2

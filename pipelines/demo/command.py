@@ -13,6 +13,7 @@ what came, for every learner and for the labels, or the demo fails.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections import Counter
@@ -67,7 +68,12 @@ _HEAD = f"  {'learner':<13}  {'AUC [95% interval]':<23} {'H':>6} {'KS':>6} {'kap
 _LEARNERS_SHOWN = ("auc", "auc_low", "auc_high", "h", "ks", "kappa", "kappa_m")
 
 
-def demo_command(output: str, *, first: int | None = None) -> int:
+def demo_command(options: argparse.Namespace) -> int:
+    """Run the command with parsed options."""
+    return run_demo(str(options.output))
+
+
+def run_demo(output: str, *, first: int | None = None) -> int:
     """Train (or find what an earlier run trained), evaluate, print tables; leave a report and its data.
 
     `first` takes the first departures only.

@@ -21,6 +21,7 @@ from ...runners.presets import Runner
 from ...transforms.events.fields import EventFields
 from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
 from ...transforms.sources.files.listing import check_columns
+from ..arguments import whole_number
 from ..outputs import check_csv_safe, check_outputs, is_text
 from .alerts import alerts_of
 from .exit_status import parse_fail_rule, status_of
@@ -34,7 +35,7 @@ from .live import (
     refuse_outputs_in,
 )
 from .on_beam import evaluate_and_report
-from .options import fields_of, join_of, runner_of, sources_of, table_of, timing_of, whole_number
+from .options import fields_of, join_of, runner_of, sources_of, table_of, timing_of
 from .prometheus import served
 from .runner_log import RunnerLog
 from .savepoint import check_savepoint

@@ -4,56 +4,40 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
 
 from ...core.errors import ConfigError, InputError
 from ...core.join.join import JoinSettings
-from ...core.settings.costs import parse_cost
+from ...core.settings.declared import declared
 from ...core.settings.durations import microseconds, parse_lateness
-from ...core.settings.evaluator import (
-    CURVES_AT_END,
-    EvaluatorSettings,
-    check_signal,
-    checked_order,
-    parse_partial_fpr,
-)
+from ...core.settings.evaluator import CURVES_AT_END, EvaluatorSettings, check_signal, checked_order
 from ...core.settings.shards import Shards
 from ...core.settings.table import TableSettings
 from ...core.settings.windows import EveryEvents, Window, parse_every, parse_window
 from ...runners.presets import Runner, RunnerError, choose_runner
-from ...transforms.events.fields import EventFields
+from ...transforms.events.fields import EventColumns, EventFields
 from ...transforms.events.time_formats import checked_format
 from ...transforms.events.validate import Timing
 from ...transforms.files.formats import SourceFile
 from ...transforms.kafka.topic import is_kafka
 from ...transforms.sources.files.listing import list_sources
+from ..arguments import number, parsed, whole_number
 from ..outputs import is_text
 from .job import Join
+from .parser import default_text, option_of
 
 _OFTEN = 10_000
 """Events between two curves at the least, unless it is asked for: a curve is some 300 points."""
 
-_Setting = TypeVar("_Setting")
-
 
 def fields_of(options: argparse.Namespace) -> EventFields:
     """Return which columns are what."""
-    return EventFields(
-        score=options.score,
-        label=options.label,
-        positive=options.positive,
-        model=options.model,
-        model_name=options.model_name,
-        time=options.time,
-        time_unit=options.time_unit,
-        time_format=time_format_of(options),
-        id=options.id,
-        weight=options.weight,
-        predicted=options.predicted,
-        slices=tuple(_columns(names) for names in options.slice),
-        probabilities=options.probabilities,
-    )
+    chosen: dict[str, Any] = {name: getattr(options, name, None) for name in EventColumns.__annotations__}
+    chosen["time_format"] = time_format_of(options)
+    chosen["slices"] = tuple(_columns(names) for names in options.slice)
+    return EventFields(**chosen, probabilities=options.probabilities)
 
 
 def time_format_of(options: argparse.Namespace) -> str | None:
@@ -74,16 +58,38 @@ def time_format_of(options: argparse.Namespace) -> str | None:
 
 def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:
     """Return how events are evaluated. Raises ConfigError."""
+    evaluator = evaluator_of(options, fields.positive)
+    evaluator = replace(evaluator, curves=_curves(options, evaluator.window, fields.positive))
+    check_signal(evaluator, options.predicted is not None, "--predicted", "--positive VALUE")
+    for name, setting in declared(TableSettings).items():
+        for column in setting.needs:
+            if (text := getattr(options, name)) is not None and getattr(fields, column) is None:
+                option = option_of(name)
+                raise ConfigError(f"{option} {text} needs {column}s; name their column with --{column} COL")
     return TableSettings(
-        evaluator_of(options, fields.positive),
-        fields.slices,
-        _shards_of(options),
-        _span("--deduplicate", options.deduplicate, fields, ("time", "id")),
-        TableSettings.slice_cap
-        if options.slice_cap is None
-        else whole_number("--slice-cap", options.slice_cap, 1),
-        _span("--idle-ttl", options.idle_ttl, fields, ("time",)),
+        evaluator, fields.slices, _shards_of(options), **_settings_of(options, TableSettings)
     )
+
+
+def _settings_of(options: argparse.Namespace, settings: type) -> dict[str, Any]:
+    """Return the declared settings of a dataclass as options say them, by name. Raises ConfigError."""
+    return {name: _setting_of(getattr(options, name), settings, name) for name in declared(settings)}
+
+
+def _setting_of(said: str | bool | None, settings: type, name: str) -> Any:
+    """Return the value of one: by its own reader, or else a length of time, a count, or a number."""
+    setting, option = declared(settings)[name], option_of(name)
+    if said is None or isinstance(said, bool):
+        return said
+    if said == default_text(settings, name):
+        return getattr(settings, name)
+    if setting.parse is not None:
+        return parsed(option, said, setting.parse)
+    if setting.needs:
+        return parsed(option, said, lambda text: microseconds(text, option))
+    if isinstance(getattr(settings, name), int):
+        return whole_number(option, said, 1)
+    return number(option, said)
 
 
 def _shards_of(options: argparse.Namespace) -> Shards:
@@ -94,16 +100,6 @@ def _shards_of(options: argparse.Namespace) -> Shards:
         raise ConfigError(f"--own-shard {' '.join(options.own_shard)}: {error}") from None
 
 
-def _span(option: str, text: str | None, fields: EventFields, needed: Sequence[str]) -> int | None:
-    """Return the microseconds of an option that makes no sense without some columns."""
-    if text is None:
-        return None
-    for column in needed:
-        if getattr(fields, column) is None:
-            raise ConfigError(f"{option} {text} needs {column}s; name their column with --{column} COL")
-    return _parsed(option, text, lambda text: microseconds(text, option))
-
-
 _JOIN_OPTIONS = ("label_time", "ttl", "label_lead", "second_label")
 
 
@@ -112,8 +108,9 @@ def join_of(options: argparse.Namespace, fields: EventFields, settings: TableSet
     if not options.labels:
         for name in _JOIN_OPTIONS:
             if (value := getattr(options, name)) is not None:
-                option = f"--{name.replace('_', '-')}"
-                raise ConfigError(f"{option} {value} is for labels of their own; name them with --labels")
+                raise ConfigError(
+                    f"{option_of(name)} {value} is for labels of their own; name them with --labels"
+                )
         return None
     said = f"--labels {' '.join(options.labels)}"
     for option, value, what in (("--id", fields.id, "id"), ("--time", fields.time, "time of a prediction")):
@@ -126,8 +123,8 @@ def join_of(options: argparse.Namespace, fields: EventFields, settings: TableSet
         )
     lead = options.label_lead
     joined = JoinSettings(
-        _parsed("--ttl", options.ttl or "7d", lambda text: microseconds(text, "ttl")),
-        None if lead is None else _parsed("--label-lead", lead, parse_lateness),
+        parsed("--ttl", options.ttl or "7d", lambda text: microseconds(text, "ttl")),
+        None if lead is None else parsed("--label-lead", lead, parse_lateness),
         second=options.second_label or "first",
         deduplicate=settings.deduplicate,
         evaluator_shards=settings.shards or 1,
@@ -150,7 +147,7 @@ def timing_of(options: argparse.Namespace, settings: EvaluatorSettings) -> Timin
         return Timing(lateness=settings.lateness)
     if options.time is None:
         raise ConfigError(f"--max-ahead {options.max_ahead} needs times; name their column with --time")
-    ahead = _parsed("--max-ahead", options.max_ahead, lambda text: microseconds(text, "max-ahead"))
+    ahead = parsed("--max-ahead", options.max_ahead, lambda text: microseconds(text, "max-ahead"))
     return Timing(lateness=settings.lateness, now=time.time_ns() // 1_000, ahead=ahead)
 
 
@@ -169,31 +166,19 @@ def sources_of(paths: Sequence[str], what: str = "SOURCE") -> tuple[SourceFile, 
 def evaluator_of(options: argparse.Namespace, positive: str | None) -> EvaluatorSettings:
     """Return how the events of a model are evaluated. Raises ConfigError."""
     order = options.order or ("time" if options.time is not None else "position")
-    order = _parsed("--order", order, checked_order)
+    order = parsed("--order", order, checked_order)
     if order.startswith("time") and options.time is None:
         raise ConfigError(f"--order {order} needs times; name their column with --time")
-    priors = options.priors if options.priors == "window" else number("--priors", options.priors)
-    window = _parsed("--window", options.window, parse_window)
     settings = EvaluatorSettings(
-        window=window,
-        every=_parsed("--every", options.every, parse_every),
+        window=parsed("--window", options.window, parse_window),
+        every=parsed("--every", options.every, parse_every),
         measures=None if options.measures is None else tuple(options.measures.split(",")),
-        cost=_parsed("--cost", options.cost, parse_cost),
-        priors=priors,
-        threshold=number("--threshold", options.threshold),
-        confidence=number("--confidence", options.confidence),
-        probabilities=options.probabilities,
-        at_fpr=number("--at-fpr", options.at_fpr),
-        partial_fpr=_parsed("--partial-fpr", options.partial_fpr, parse_partial_fpr),
-        false_positive_cost=number("--false-positive-cost", options.false_positive_cost),
-        flip_if_below_half=options.flip_if_below_half,
         positive=positive,
         order=order,
-        curves=_curves(options, window, positive),
+        **_settings_of(options, EvaluatorSettings),
     )
     if options.time is None and (needs := settings.needs_times) is not None:
         raise ConfigError(f"--{needs} goes by event time; name the column of times with --time")
-    check_signal(settings, options.predicted is not None, "--predicted", "--positive VALUE")
     return settings
 
 
@@ -231,30 +216,3 @@ def _columns(names: str) -> tuple[str, ...]:
     if not all(columns):
         raise ConfigError(f"--slice {names!r}: give a column, or several for a cross: --slice COL,COL")
     return columns
-
-
-def _parsed(option: str, text: str, parse: Callable[[str], _Setting]) -> _Setting:
-    try:
-        return parse(text)
-    except ConfigError as mistake:
-        what, _, sentence = str(mistake).partition(": ")
-        raise ConfigError(f"{option} {text}: {sentence or what}") from None
-
-
-def number(option: str, text: str) -> float:
-    """Read the value of an option. Raises ConfigError."""
-    try:
-        return float(text)
-    except ValueError:
-        raise ConfigError(f"{option} {text!r}: give a number") from None
-
-
-def whole_number(option: str, text: str, least: int) -> int:
-    """Read the value of an option. Raises ConfigError."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = least - 1
-    if number < least:
-        raise ConfigError(f"{option} {text!r}: give a whole number, {least} or more")
-    return number

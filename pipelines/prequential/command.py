@@ -40,10 +40,11 @@ from ...transforms.sources.files.listing import check_columns
 from ...transforms.sources.files.partition import FilePartition
 from ...transforms.sources.files.read import ReadFiles
 from ...transforms.tables.read import read_tables
+from ..arguments import whole_number
 from ..compare import summary
 from ..evaluate.exit_status import FailRule, parse_fail_rule, status_of
 from ..evaluate.job import Outcome
-from ..evaluate.options import runner_of, sources_of, timing_of, whole_number
+from ..evaluate.options import runner_of, sources_of, timing_of
 from ..evaluate.row_columns import InColumns, rows_of
 from ..evaluate.run import run_pipeline
 from ..evaluate.summary import ProgressLine

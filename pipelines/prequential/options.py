@@ -13,8 +13,9 @@ from ...core.prequential.learners import LearnerSpec
 from ...core.prequential.settings import PrequentialSettings
 from ...core.settings.evaluator import EvaluatorSettings
 from ...transforms.events.fields import EventFields
+from ..arguments import number, whole_number
 from ..compare import level
-from ..evaluate.options import evaluator_of, number, time_format_of, whole_number
+from ..evaluate.options import evaluator_of, time_format_of
 from .columns import InstanceColumns
 
 

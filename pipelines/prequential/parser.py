@@ -1,10 +1,23 @@
-"""The options of `rocsteady prequential` as its parser knows them: `options` reads them."""
+"""The arguments of `rocsteady prequential`, group by group, as --help shows them; `options` reads them."""
 
 from __future__ import annotations
 
-import argparse
-
-from ..evaluate.parser import RUNNERS, add_fail_if, add_measures, add_windows
+from ..arguments import (
+    ALPHA,
+    CACHE_BYTES,
+    FAIL_IF,
+    POSITIVE,
+    RUNNER,
+    TIME_FORMAT,
+    TIME_UNIT,
+    TIMES,
+    TITLE,
+    Argument,
+    Group,
+    repeatable,
+    switch,
+)
+from ..evaluate.parser import MEASURES, windows
 
 PREQUENTIAL_EPILOG = """examples:
   four learners, ten folds each, on the price of electricity:
@@ -27,85 +40,48 @@ rbf[:N:SPEED], led[:WIDTH], agrawal[:WIDTH], with count, seed, drift, width and 
 handed to Beam. DIR gets rows.parquet, comparisons.parquet, means.parquet, dead_letters.parquet and
 report.html."""
 
+_LEARNERS = Group("learners and folds", (
+    repeatable("--learner", "NAME", "see below; repeatable", required=True),
+    Argument("--method", None,
+        "bootstrap: a fold trains on an instance Poisson(1) times; cv: all folds but one train on it; "
+        "split: one fold trains on it", "bootstrap", choices=("bootstrap", "cv", "split")),
+    Argument("--folds", "K", "copies of every learner, 2 or more", "10"),
+    switch("--no-prequential",
+        "test what a fold does not train on [a fold tests exactly what it trains on, just before]"),
+    Argument("--seed", "N", "deals folds anew, and seeds random learners", "1"),
+    Argument("--noise", "P", "predictions are flipped with this probability", "0"),
+    Argument("--batch", "N", "instances that a fold tests and learns at a time", "1"),
+    switch("--trust-learners", "let --learner NAME=FILE.pickle be read, which runs the code in it [refused]"),
+))  # fmt: skip
 
-def add_prequential(parser: argparse.ArgumentParser) -> None:
-    """Add sources and options, group by group, as --help shows them."""
-    add = parser.add_argument
-    add(
-        "sources",
-        nargs="+",
-        metavar="SOURCE",
-        help="files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz; or "
-        "generate://NAME?count=N, a stream that is made up",
-    )
-    add("--output", required=True, metavar="DIR", help="the folder for the tables and the page")
-    learners = parser.add_argument_group("learners and folds").add_argument
-    learners("--learner", action="append", required=True, metavar="NAME", help="see below; repeatable")
-    learners(
-        "--method",
-        choices=("bootstrap", "cv", "split"),
-        default="bootstrap",
-        help="bootstrap: a fold trains on an instance Poisson(1) times; cv: all folds but one train on "
-        "it; split: one fold trains on it [bootstrap]",
-    )
-    learners("--folds", default="10", metavar="K", help="copies of every learner, 2 or more [10]")
-    learners(
-        "--no-prequential",
-        action="store_true",
-        help="test what a fold does not train on [a fold tests exactly what it trains on, just before]",
-    )
-    learners("--seed", default="1", metavar="N", help="deals folds anew, and seeds random learners [1]")
-    learners("--noise", default="0", metavar="P", help="predictions are flipped with this probability [0]")
-    learners("--batch", default="1", metavar="N", help="instances that a fold tests and learns at a time [1]")
-    learners(
-        "--trust-learners",
-        action="store_true",
-        help="let --learner NAME=FILE.pickle be read, which runs the code in it [refused]",
-    )
-    columns = parser.add_argument_group("columns").add_argument
-    columns("--label", default="label", metavar="COL", help="1/0, 1/-1 or true/false, or see below [label]")
-    columns(
-        "--positive", metavar="VALUE", help="this label is positive, every other non-missing one negative"
-    )
-    columns("--multiclass", action="store_true", help="labels are classes, of which none is the positive one")
-    columns("--time", metavar="COL", help="RFC 3339 (no zone = UTC), dates, or numbers in --time-unit")
-    columns("--time-unit", choices=("s", "ms", "us", "ns"), default="s", help="of numeric times [s]")
-    columns(
-        "--time-format",
-        metavar="FORMAT",
-        help="of times that are texts, or numbers such as 20240102, as Python's strptime reads it, such as "
-        "'%%d/%%m/%%Y %%H:%%M' [RFC 3339, dates, or numbers]",
-    )
-    columns("--id", metavar="COL", help="deals an instance to folds [its file and place in it]")
-    columns(
-        "--feature",
-        action="append",
-        default=[],
-        metavar="COL",
-        help="repeatable [every column but those above]",
-    )
-    columns(
-        "--category",
-        action="append",
-        default=[],
-        metavar="COL",
-        help="this feature is text though it looks like a number; repeatable",
-    )
-    add_windows(parser, window="last:1000", every="1000", whose="of the stream")
-    add_measures(parser)
-    tests = parser.add_argument_group("tests").add_argument
-    tests(
-        "--compare",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a measure by which learners are compared over folds; repeatable [auc and accuracy; of classes "
-        "accuracy and kappa]",
-    )
-    tests("--alpha", metavar="P", help="the level at which one is said to be better [0.05]")
-    job = parser.add_argument_group("the job").add_argument
-    job("--title", metavar="TEXT", help="stands above the page")
-    job("--cache-bytes", metavar="N", help="memory for live state in a worker")
-    add_fail_if(job)
-    job("--runner", default="local", help=RUNNERS)
-    parser.set_defaults(curves=None, curves_every=None, report=None, predicted=None)
+_COLUMNS = Group("columns", (
+    Argument("--label", "COL", "1/0, 1/-1 or true/false, or see below", "label"),
+    POSITIVE,
+    switch("--multiclass", "labels are classes, of which none is the positive one"),
+    Argument("--time", "COL", TIMES),
+    TIME_UNIT,
+    TIME_FORMAT,
+    Argument("--id", "COL", "deals an instance to folds [its file and place in it]"),
+    repeatable("--feature", "COL", "repeatable [every column but those above]"),
+    repeatable("--category", "COL", "this feature is text though it looks like a number; repeatable"),
+))  # fmt: skip
+
+_TESTS = Group("tests", (
+    repeatable("--compare", "NAME",
+        "a measure by which learners are compared over folds; repeatable [auc and accuracy; of classes "
+        "accuracy and kappa]"),
+    ALPHA,
+))  # fmt: skip
+
+PREQUENTIAL = (
+    Argument("sources", "SOURCE",
+        "files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz; or generate://NAME?count=N, a stream that "
+        "is made up", takes="words"),
+    Argument("--output", "DIR", "the folder for the tables and the page", required=True),
+    _LEARNERS,
+    _COLUMNS,
+    windows("last:1000", "1000", "of the stream"),
+    MEASURES,
+    _TESTS,
+    Group("the job", (TITLE, CACHE_BYTES, FAIL_IF, RUNNER)),
+)  # fmt: skip

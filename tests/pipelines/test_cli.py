@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import numba
@@ -22,7 +23,7 @@ import pytest
 from command import COMMAND, call, names, run, said, start
 from numba.core import event
 from rocsteady.core.errors import ConfigError
-from rocsteady.pipelines import cli
+from rocsteady.pipelines.commands import COMMANDS, command_parser
 from rocsteady.pipelines.evaluate.summary import OnCompilation, ProgressLine
 from rocsteady.transforms.beam import progress
 
@@ -424,17 +425,16 @@ def test_help_has_examples(command, capsys):
 
 def test_the_help_of_evaluate_tells_every_option(capsys):
     out = call(capsys, "evaluate", "--help").out
-    _, parsers = cli._parsers()
+    _, parsers = command_parser()
     assert all(name in out for name in parsers["evaluate"]._option_string_actions)
 
 
 def test_no_option_of_any_command_loses_a_value():
     """Two values of an option are an error that shows both, unless the option is declared repeatable."""
-    top, _ = cli._parsers()
-    (commands,) = (action.choices for action in top._actions if action.dest == "command")
+    _, commands = command_parser()
     (state,) = (action.choices for action in commands["state"]._actions if action.dest == "action")
     parsers = [*(parser for name, parser in commands.items() if name != "state"), *state.values()]
-    assert {*commands} == {*cli.COMMANDS}
+    assert [*commands] == [command.name for command in COMMANDS]
     tried = 0
     for parser in parsers:
         for action in parser._actions:
@@ -449,6 +449,12 @@ def test_no_option_of_any_command_loses_a_value():
                 parser.parse_known_args(words)
             tried += 1
     assert tried > 90
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=[command.name for command in COMMANDS])
+def test_a_command_has_a_function(command):
+    module, _, function = command.run.partition(":")
+    assert callable(getattr(import_module(f"rocsteady.pipelines.{module}"), function))
 
 
 def test_the_same_value_twice_is_one(capsys):

@@ -191,10 +191,10 @@ def test_a_running_stream_gives_its_state_when_it_is_asked(capsys, tmp_path):
 
 
 def call_quietly(*words):
-    from rocsteady.pipelines.cli import _parsers
+    from rocsteady.pipelines.commands import command_parser
     from rocsteady.pipelines.state import state_command
 
-    return state_command(_parsers()[0].parse_args(words))
+    return state_command(command_parser()[0].parse_args(words))
 
 
 def test_what_a_row_says_may_change_and_what_a_window_holds_may_shrink(capsys):

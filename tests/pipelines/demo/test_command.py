@@ -42,7 +42,7 @@ def _folder(tmp_path, cache, monkeypatch):
 
 
 def test_the_tables_are_the_last_rows_and_a_second_run_trains_nothing(capsys):
-    assert demo.demo_command("there/flights", first=FEW) == 0
+    assert demo.run_demo("there/flights", first=FEW) == 0
     out, err = capsys.readouterr()
     lines = said(err)
     told = next(line for line in lines if "scheduled departures" in line)
@@ -103,7 +103,7 @@ def test_the_tables_are_the_last_rows_and_a_second_run_trains_nothing(capsys):
     assert f"{unlabelled} flights were cancelled or diverted" in out
     assert max(map(len, text)) <= 105
 
-    assert demo.demo_command("there/flights", first=FEW) == 0
+    assert demo.run_demo("there/flights", first=FEW) == 0
     again = capsys.readouterr()
     assert again.out == out
     assert "kept by an earlier run" in again.err
@@ -125,7 +125,7 @@ def flights(cache, tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo") / "flights"
     with pytest.MonkeyPatch.context() as changed:
         changed.setenv("XDG_CACHE_HOME", str(cache))
-        assert demo.demo_command(str(folder), first=FEW) == 0
+        assert demo.run_demo(str(folder), first=FEW) == 0
     return folder
 
 
@@ -268,7 +268,7 @@ def test_a_new_folder_is_taken_away_again_when_nothing_came_of_it_and_an_old_one
     Path("full/rows.parquet").write_text("from yesterday")
     for folder in ("new", "old", "full"):
         with pytest.raises(InputError):
-            demo.demo_command(folder)
+            demo.run_demo(folder)
     assert names() == ["full", "old"]
     assert Path("full/rows.parquet").read_text() == "from yesterday"
 

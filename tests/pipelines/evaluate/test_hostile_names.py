@@ -8,7 +8,8 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from rocsteady.pipelines.cli import _parsers, main
+from rocsteady.pipelines.cli import main
+from rocsteady.pipelines.commands import command_parser
 
 HOSTILE = "\x1b]0;t\x07\x1b[2J\x9b31m\r\nrocsteady: forged\t\x7f\u202e\u2066\u200b\u2028"
 """ESC, OSC with BEL, CSI of C1, CR, LF, TAB, DEL, marks of direction and no width, separators of lines."""
@@ -153,7 +154,7 @@ NEEDS = {
 )
 def test_a_hostile_value_of_every_option(capfd, value):
     tried = set()
-    for words, option in options_of(_parsers()[0]):
+    for words, option in options_of(command_parser()[0]):
         if not words or words[0] == "demo":
             continue
         needs = [*NEEDS[words[-1]]]

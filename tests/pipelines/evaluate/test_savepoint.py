@@ -12,7 +12,7 @@ from rocsteady.core.errors import InputError
 from rocsteady.core.evaluator.snapshot import Snapshot
 from rocsteady.core.join.join import JoinSettings, LabelJoin
 from rocsteady.core.settings.table import TableSettings
-from rocsteady.pipelines.cli import _parsers
+from rocsteady.pipelines.commands import command_parser
 from rocsteady.pipelines.evaluate import savepoint
 from rocsteady.pipelines.evaluate.command import _planned
 from rocsteady.pipelines.evaluate.savepoint import check_savepoint
@@ -43,7 +43,7 @@ def _inputs(tmp_path, monkeypatch):
 def planned(*words):
     """A job that is to resume from the savepoint in the folder `sp`."""
     flags = ["--savepoint_path=file:sp"]
-    options, _ = _parsers()[0].parse_known_args(["evaluate", *WORDS, *words, "--runner", "flink"])
+    options, _ = command_parser()[0].parse_known_args(["evaluate", *WORDS, *words, "--runner", "flink"])
     return _planned(options, flags)[0]
 
 

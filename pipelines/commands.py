@@ -1,0 +1,291 @@
+"""The table of commands: the name, the words of the help, the arguments and the function of each."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from ..core.errors import ConfigError
+from ..core.process.option_parser import OptionParser
+from ..core.version import __version__
+from .arguments import (
+    ALPHA,
+    CSV_SAFE,
+    KAFKA_OPTION,
+    RUNNER,
+    TABLE,
+    TIME_FORMAT,
+    TIME_UNIT,
+    TITLE,
+    Argument,
+    Group,
+    repeatable,
+    switch,
+)
+from .evaluate.parser import EVALUATE, EVALUATE_EPILOG
+from .prequential.parser import PREQUENTIAL, PREQUENTIAL_EPILOG
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, or an action of one.
+
+    run         module:function within pipelines; imported when the command runs, so that help is instant. It
+                takes the parsed arguments, and with `takes_beam` the words that are left, Beam's options;
+                and returns the exit status. "" for an action, which the command runs
+    summary     what it does, in the help of the command line as a whole
+    about       what it does, in its own help
+    epilog      examples, and what else there is to say
+    actions     what it can do, where that is the word behind its name; each has arguments of its own
+    """
+
+    name: str
+    run: str
+    summary: str
+    about: str | None
+    epilog: str
+    arguments: tuple[Argument | Group, ...] = ()
+    actions: tuple[Command, ...] = ()
+    takes_beam: bool = False
+
+
+_EPILOG = """examples:
+  rocsteady demo
+  rocsteady evaluate scores.csv --label clicked --score p --output rows.csv
+  rocsteady evaluate 'day-*.parquet' --slice country --window last:10000 --output rows.parquet
+  rocsteady report rows.parquet --output report.html
+  rocsteady inspect model.state
+  rocsteady doctor --runner flink --flink_master localhost:8081
+  rocsteady state export --control ask.json --output monday
+"""
+
+_DOCTOR_EPILOG = """examples:
+  rocsteady doctor
+  rocsteady doctor --runner flink --flink_master flink.example.com:8081 \\
+      --environment_type EXTERNAL --environment_config localhost:50000
+
+Give it the options of the job. A line that begins with NOT says what is missing, and ends with what mends it.
+When nothing is, a job of one element goes through the runner, and its worker says what it has. Exit status 0:
+all is there; 1: something is not."""
+
+_REPLAY_EPILOG = """examples:
+  an hour in a second, evaluated as it goes:
+    rocsteady replay flights.parquet --time landed --speed 3600 | \\
+        rocsteady evaluate - --time landed --output -
+  how many events a second an evaluation can take:
+    rocsteady replay day.csv --time sent --speed max | rocsteady evaluate - --output rows.jsonl
+  files that appear in a folder, and are followed there:
+    rocsteady replay day.csv --time sent --speed 60 --output arriving --file-every 5s &
+    rocsteady evaluate arriving --follow --output rows.jsonl
+  messages of a topic:
+    rocsteady replay day.csv --time sent --speed max --output kafka://localhost:9092/scored
+
+JSON lines are played as they are. In records of CSV and Parquet the time becomes RFC 3339, and what reads
+like a number is one. Files whose times rise are streamed, others sorted in memory. Rate and delay are told
+on stderr."""
+
+_REPORT_EPILOG = """examples:
+  rocsteady report rows.parquet --output report.html
+  rocsteady report 'rows-*.parquet' --curves curves.parquet --dead-letters rejected.jsonl -o report.html
+  rocsteady report rows.csv --title "Churn models, 2013" -o churn.html
+  rocsteady report out/rows.parquet --comparisons out/comparisons.parquet --means out/means.parquet -o r.html
+
+The file needs nothing else: open it in a browser, send it, put it on a server. The plotting library comes
+with pip install 'rocsteady[report]'."""
+
+_ROWS_EPILOG = """examples:
+  rocsteady rows rows/ --output rows.parquet
+  rocsteady rows kafka://localhost:9092/rows --output rows.parquet
+
+A topic is read up to what it holds now. Of rows with the same model, slice, pane and number the first is
+kept; two of them that differ are an error, which names both."""
+
+_COMPARE_EPILOG = """examples:
+  two models of a file, over its carriers:
+    rocsteady evaluate scored.csv --slice carrier --every 1d --time sent --output rows.parquet
+    rocsteady compare rows.parquet --over carrier --output comparisons.csv
+  by several measures, at another level:
+    rocsteady compare rows.parquet --over carrier --measure auc --measure h --alpha 0.01 --output c.parquet
+
+Rows of one moment (their due time, or else their ordinal) are compared: every pair of models by the sign
+test and Wilcoxon's signed ranks, p-values also corrected for the number of pairs (Holm), and all models by
+Friedman's test and Nemenyi's critical difference. A p-value holds for one look: at 45 checkpoints a
+difference that is none is found in 31% of all streams. Slices of one stream are no independent streams."""
+
+_STATE_EPILOG = """examples:
+  a stream that can be asked for its state, and the asking:
+    rocsteady evaluate arriving --follow --control ask.json --output rows.jsonl
+    rocsteady state export --control ask.json --output monday
+  what an export holds, and a job that goes on from it:
+    rocsteady inspect monday
+    rocsteady evaluate tuesday.csv --import-state monday --output rows.csv
+  for a job with 128 shards on another machine:
+    rocsteady state import monday --shards 128 --output monday-128"""
+
+_REPLAY = (
+    Argument("sources", "SOURCE", "files or globs: .csv .csv.gz .parquet .jsonl .jsonl.gz", takes="words"),
+    Argument("--time", "COL", "RFC 3339, dates, or numbers in --time-unit", required=True),
+    TIME_UNIT,
+    TIME_FORMAT,
+    Argument("--speed", None, "seconds of event time in a second: 60 or 60x; max: no waiting", "1"),
+    Argument("--output", "DIR",
+        "a new folder of files, a topic kafka://host:port/topic, or - for stdout", "-"),
+    KAFKA_OPTION,
+    Argument("--file-every", "10s", "a file in DIR so often, or each 100,000 records [10s]"),
+    Argument("--start", "TIME", "leave out what is earlier"),
+    Argument("--limit", "N", "end after N records"),
+    repeatable("--text", "COL[,COL]",
+        "columns that are text though they look like numbers, such as ids; repeatable"),
+)  # fmt: skip
+
+
+def _files(name: str, about: str) -> Argument:
+    return Argument(name, "FILE", about, takes="repeated values")
+
+
+_REPORT = (
+    Argument("rows", "ROWS", "files or globs of rows: .parquet .csv .csv.gz .jsonl .jsonl.gz", takes="words"),
+    Argument("-o --output", "PATH", "the page: a file that ends in .html", required=True),
+    _files("--curves", "of evaluate --curves"),
+    _files("--dead-letters", "of evaluate --dead-letters, to be counted by reason"),
+    _files("--comparisons",
+        "of compare, or of prequential: who is better than whom, since when and by which test"),
+    _files("--means", "means over folds, of prequential"),
+    TITLE,
+    Argument("--confidence", "P",
+        "that the rows' intervals were made with [as a Parquet file says, else 0.95]"),
+)  # fmt: skip
+
+_ROWS = (
+    Argument("sources", "SOURCE", "kafka://host:port/topic, a folder such as rows/, or files", takes="words"),
+    TABLE,
+    CSV_SAFE,
+    KAFKA_OPTION,
+)  # fmt: skip
+
+_COMPARE = (
+    Argument("sources", "ROWS",
+        "rows of at least two models: files, a folder such as rows/, kafka://host:port/topic",
+        takes="words"),
+    TABLE,
+    Argument("--over", "COL", "the slice column whose values are the folds or streams of the tests", "fold"),
+    repeatable("--measure", "NAME", "such as h; repeatable [auc]"),
+    ALPHA,
+    CSV_SAFE,
+    KAFKA_OPTION,
+)  # fmt: skip
+
+_EXPORT = (
+    Argument("--control", "PATH", "the file that the job was given with --control", required=True),
+    Argument("--output", "DIR", "a new folder, which the job sees too", required=True),
+    Argument("--timeout", "60s", "wait so long for each next shard", "60s"),
+)  # fmt: skip
+
+_IMPORT = (
+    Argument("folder", "DIR", "the folder of an export"),
+    Argument("--output", "DIR", "a new folder, for --import-state", required=True),
+    Argument("--shards", "N", "of the evaluators [as many as there are]"),
+    repeatable("--own-shard", "MODEL", "gets a shard of its own; repeatable"),
+    repeatable("--no-own-shard", "MODEL",
+        "loses its own shard, and goes where the hash of its name says; repeatable"),
+    Argument("--join-shards", "N", "of the join of labels [as many as there are]"),
+)  # fmt: skip
+
+COMMANDS = (
+    Command("demo", "demo.command:demo_command",
+        "a year of real flights, predicted online by several learners, evaluated as it goes",
+        "Train online learners on a year of real flights and evaluate them as the year goes.",
+        "example:\n  rocsteady demo --output flights",
+        (Argument("--output", "DIR", "folder for report, rows, curves and dead letters", "rocsteady-demo"),)),
+    Command("evaluate", "evaluate.command:evaluate_command",
+        "evaluate the models in files: rows of AUC, H-measure, KS, kappa, ...",
+        "Evaluate the models in files of scored and labelled events.",
+        EVALUATE_EPILOG, EVALUATE, takes_beam=True),
+    Command("replay", "replay:replay_command",
+        "play files as JSON lines at a chosen speed, by their own event times",
+        "Play files as JSON lines, in order of their own event times, at a chosen speed.",
+        _REPLAY_EPILOG, _REPLAY),
+    Command("report", "report.report:report_command",
+        "one self-contained page of charts, tables and words about rows of measures",
+        "Write one self-contained HTML page about the rows that `rocsteady evaluate` wrote.",
+        _REPORT_EPILOG, _REPORT),
+    Command("rows", "rows:rows_command",
+        "what a topic or a folder of rows holds as one file, each row once",
+        "Write the rows of topics, folders and files to one file, sorted, each once: a job that was "
+        "restarted may have written some of them twice.",
+        _ROWS_EPILOG, _ROWS),
+    Command("compare", "compare:compare_command",
+        "which model is better, by tests over slices: sign, Wilcoxon, Friedman with Nemenyi",
+        "Compare models by the rows of their slices, at every moment: tests of significance.",
+        _COMPARE_EPILOG, _COMPARE),
+    Command("prequential", "prequential.command:prequential_command",
+        "train and test learners over k folds of a stream, measure and compare them",
+        "Train and test k copies of learners on a stream, measure them, and say which is better by which "
+        "test.",
+        PREQUENTIAL_EPILOG, PREQUENTIAL, takes_beam=True),
+    Command("inspect", "inspect:inspect_command",
+        "say in words what a stored state holds", "Say in words what a stored state holds.",
+        "example:\n  rocsteady inspect model.state",
+        (Argument("state", "STATE", "the folder of an export, a file in it, or one with a snapshot"),)),
+    Command("state", "state:state_command",
+        "the state of a running job to files, and back over another number of shards",
+        "Write the state of a running job to a folder, or spread an export over other shards.",
+        _STATE_EPILOG,
+        actions=(
+            Command("export", "", "ask a running stream for its state", None, _STATE_EPILOG, _EXPORT),
+            Command("import", "", "check an export, and spread it over other shards", None, _STATE_EPILOG,
+                _IMPORT),
+        )),
+    Command("doctor", "doctor:doctor_command",
+        "say what a runner needs, what of it is missing, and what mends it",
+        "Say what a runner needs, what of it is missing, and the command that mends it.",
+        _DOCTOR_EPILOG,
+        (
+            RUNNER,
+            switch("--compile", "compile every kernel first, as for an image of workers"),
+            switch("--no-job", "do not run a job of one element at the end"),
+        ), takes_beam=True),
+)  # fmt: skip
+
+
+class _Parser(OptionParser):
+    """An argument parser whose errors are one sentence."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"{message} (see {self.prog} --help)")
+
+
+_SHAPE: dict[str, Any] = {
+    "formatter_class": argparse.RawDescriptionHelpFormatter,
+    "allow_abbrev": False,
+}
+
+
+def command_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    """Return the parser of the command line, and its parts by the names of the commands."""
+    parser = _Parser(
+        prog="rocsteady",
+        description="How well classifiers rank and decide, at every moment and for every model.",
+        epilog=_EPILOG,
+        **_SHAPE,
+    )
+    parser.add_argument("--version", action="version", version=f"rocsteady {__version__}")
+    return parser, _add(parser, "command", COMMANDS)
+
+
+def _add(
+    parser: argparse.ArgumentParser, what: str, commands: tuple[Command, ...]
+) -> dict[str, argparse.ArgumentParser]:
+    """Let the next word of a command line be one of these; return their parsers by name."""
+    words = parser.add_subparsers(dest=what, metavar=what.upper(), required=True, parser_class=_Parser)
+    parts: dict[str, argparse.ArgumentParser] = {}
+    for command in commands:
+        parts[command.name] = part = words.add_parser(
+            command.name, help=command.summary, description=command.about, epilog=command.epilog, **_SHAPE
+        )
+        for argument in command.arguments:
+            argument.add_to(part)
+        if command.actions:
+            _add(part, "action", command.actions)
+    return parts
