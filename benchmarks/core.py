@@ -26,9 +26,11 @@ from rocsteady.core.evaluator.evaluator import ModelEvaluator
 from rocsteady.core.evaluator.ranking import tree_sizes
 from rocsteady.core.score_tree.rows import Ask
 from rocsteady.core.score_tree.tree import ScoreTree
-from rocsteady.core.score_tree.window import ScoreWindow, keeps_hull_for, warm_up
+from rocsteady.core.score_tree.window import keeps_hull_for, warm_up
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
+
+from tests.support.sliding_window import SlidingWindow
 
 from .pages import with_commit
 
@@ -70,7 +72,7 @@ def make_events(n: int, order: str = "random", seed: int = 1) -> Events:
 def tree(k: int, events: Events, ask: Ask, stride: int = 1, hull: bool | None = None) -> Chunk:
     """A ScoreWindow of k, full."""
     labels, scores = events
-    window = ScoreWindow(k, stride=stride, keeps_hull=ask.h > 0 if hull is None else hull)
+    window = SlidingWindow(k, stride=stride, keeps_hull=ask.h > 0 if hull is None else hull)
     window.slide(labels[:k], scores[:k], ask=AUC)
 
     def chunk(begin: int, end: int) -> float:
@@ -315,7 +317,7 @@ def other_costs() -> Iterator[str]:
             start = time.perf_counter()
             ScoreTree.from_sorted(*entries, capacity=k + 1)
             times.append((time.perf_counter() - start) / k * 1e9)
-        window = ScoreWindow(k)
+        window = SlidingWindow(k)
         window.slide(labels, scores, ask=AUC)
         out.append([f"{k:,}", f"{min(times):.0f} ns", f"{window.nbytes / k:.0f} bytes"])
         print(out[-1], flush=True)

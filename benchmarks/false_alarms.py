@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 from rocsteady.core.evaluator.adwin import Adwin
-from rocsteady.core.score_tree.window import ScoreWindow
+from rocsteady.core.evaluator.ranking import placed
 from scipy.stats import norm
 
 from tests.support.adaptive_oracle import AdaptiveOracle
+from tests.support.sliding_window import SlidingWindow
 
 from .pages import with_commit
 
@@ -58,7 +59,7 @@ def stream(rng: np.random.Generator, prevalence: float, falls: str, events: int 
 def placement_cuts(labels: Any, scores: Any, delta: float, fed_all: bool) -> Cuts:
     """Cuts of the window that ADWIN keeps of placement values, of all events or of the rarer class."""
     positives_before = np.concatenate([[0], np.cumsum(labels)])
-    window, adwin = ScoreWindow(None, stride=len(labels) + 1, keeps_hull=False), Adwin(delta)
+    window, adwin = SlidingWindow(None, stride=len(labels) + 1, keeps_hull=False), Adwin(delta)
     oldest, at, cuts = 0, 0, []
     fed = np.empty(0, np.int64)
     while at < len(labels):
@@ -68,8 +69,10 @@ def placement_cuts(labels: Any, scores: Any, delta: float, fed_all: bool) -> Cut
         feeding = ahead[rarer == (labels[ahead] == 1)] if not fed_all else ahead
         feeding = feeding[: adwin.until_check]
         end = int(feeding[-1] if len(feeding) == adwin.until_check else ahead[-1]) + 1
-        values = np.empty(end - at)
-        window.slide(labels[at:end], scores[at:end], np.zeros(end - at, np.int64), placements=values)
+        new, tree = slice(at, end), window.tree
+        ranks, each = tree.ranks(scores[new]), np.arange(end - at)
+        values = placed(labels[new], scores[new], each, ranks, tree.negatives, tree.positives)
+        window.slide(labels[new], scores[new], np.zeros(end - at))
         adwin.update(np.nan_to_num(values[feeding - at], nan=0.5))
         fed = np.concatenate([fed, feeding])
         if len(fed) > adwin.width:

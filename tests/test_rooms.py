@@ -21,7 +21,6 @@ TO_BE_SPLIT = {
     "core/measures/polynomial_auc.py",
     "core/measures/scan.py",
     "core/prequential/fold.py",
-    "core/river/metrics.py",
     "core/score_tree/bridge.py",
     "core/score_tree/tree.py",
     "core/shard/order.py",

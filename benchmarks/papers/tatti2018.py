@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from rocsteady.core.arrays import FloatArray
 from rocsteady.core.score_tree.tree import NOTHING
-from rocsteady.core.score_tree.window import ScoreWindow
 from rocsteady.core.sketches.compressed_auc import CompressedAuc
+
+from tests.support.sliding_window import SlidingWindow
 
 from .baselines import Bins, Rescan
 from .data import Stream, load
@@ -69,7 +70,7 @@ def compressed(stream: Stream, window: int, begin: int, epsilon: float, reverse:
 
 def exact(stream: Stream, window: int, begin: int) -> Slide:
     """Return a ScoreWindow that holds the window before an event."""
-    tree = ScoreWindow(window, keeps_hull=False)
+    tree = SlidingWindow(window, keeps_hull=False)
     tree.slide(*_events(stream, max(0, begin - window), begin), ask=NOTHING)
 
     def slide(a: int, b: int) -> FloatArray:

@@ -16,10 +16,10 @@ import numpy as np
 from rocsteady.core.score_tree.query import list_hull
 from rocsteady.core.score_tree.subset import list_subset
 from rocsteady.core.score_tree.tree import NOTHING, ScoreTree
-from rocsteady.core.score_tree.window import ScoreWindow
 
 from benchmarks.papers.data import Stream
 from benchmarks.papers.tatti2021_baselines import AUC, NO_MEASURE, H, SortedList, h_of_hull
+from tests.support.sliding_window import SlidingWindow
 
 PRIOR = 0.5
 EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
@@ -80,7 +80,9 @@ class Pair:
         return end / begin, tree / tree_before, scratch / scratch_before
 
 
-def ask_tree(window: ScoreWindow, measure: int, labels: Any, scores: Any, leaving: Any) -> tuple[float, Any]:
+def ask_tree(
+    window: SlidingWindow, measure: int, labels: Any, scores: Any, leaving: Any
+) -> tuple[float, Any]:
     """Slide over events with a row after each; return the seconds and the values."""
     start = time.thread_time()
     rows = window.slide(labels, scores, leaving, NOTHING._replace(h=int(measure == H)))
@@ -99,7 +101,7 @@ def agree(measure: int, found: Any, expected: Any) -> None:
 
 def additions(stream: Stream, measure: int, sizes: Sizes) -> Pair:
     """Add all events of a stream, with the measure after each."""
-    window = ScoreWindow(None, keeps_hull=measure == H)
+    window = SlidingWindow(None, keeps_hull=measure == H)
     sorted_list = SortedList(len(stream), measure)
     x, tree, scratch = [], [], []
     for begin in range(0, len(stream), sizes.chunk):
@@ -121,7 +123,7 @@ def windows(stream: Stream, measure: int, sizes: Sizes) -> Pair:
     for k in sizes.windows:
         if k + sizes.chunk > len(stream):
             continue
-        window, sorted_list = ScoreWindow(k, keeps_hull=measure == H), SortedList(k, measure)
+        window, sorted_list = SlidingWindow(k, keeps_hull=measure == H), SortedList(k, measure)
         window.slide(stream.labels[:k], stream.scores[:k], ask=NOTHING)
         sorted_list.load(stream.labels[:k], stream.scores[:k])
         times = []

@@ -9,11 +9,10 @@ import numpy as np
 
 from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError
-from ..kernels.records import for_kernels
 from ..measures.at_row import made_at_row, write_at_row
 from ..measures.scan import write_tree_rows
 from ..measures.steps import ROW_DUE, Steps
-from ..score_tree.rows import ROW, Ask
+from ..score_tree.rows import Ask
 from ..score_tree.window import BRIDGES_FROM, ScoreWindow, keeps_hull_for
 from ..settings.evaluator import EvaluatorSettings
 from .ranking import asked_of_rows, placed, refuse_infinite, stride_of
@@ -44,7 +43,6 @@ class TreeRanking:
         self._stride = stride_of(settings)
         self._window = ScoreWindow(
             size,
-            stride=self._stride,
             cost=(1, 1) if curvature == 0.0 else (2, 2),
             keeps_hull=self._needs_hull and keeps_hull_for(size or len(scores), self._stride),
         )
@@ -68,14 +66,12 @@ class TreeRanking:
             end = min(len(scores), start + self._events_until_bridges())
             if row < len(stops):
                 end = min(end, stops[row])
-            rows = self._window.slide(
-                labels[start:end], scores[start:end], None, self._ask, steps=steps.part(start, end)
-            )
+            rows = self._window.take(labels[start:end], scores[start:end], steps.part(start, end), self._ask)
             if row + len(rows) > len(numbers):  # never let a kernel find out: it checks no bounds
                 raise InputError(f"{row + len(rows)} rows fell due where {len(numbers)} were expected")
             written = slice(row, row + len(rows))
             if len(rows):
-                self._write(_plain(rows), numbers[written], reasons[written])
+                self._write(rows, numbers[written], reasons[written])
             start, row = end, row + len(rows)
         if row != len(numbers):
             raise InputError(f"{row} rows fell due where {len(numbers)} were expected")
@@ -131,8 +127,3 @@ class TreeRanking:
     def live_bytes(self) -> int:
         """See `Ranking`."""
         return self._window.nbytes
-
-
-def _plain(rows: Any) -> Any:
-    """Return records as kernels take them."""
-    return for_kernels(rows.view(np.ndarray).view(ROW))

@@ -10,31 +10,15 @@ and none is better than it (`>`). Every event counts once: a weight other than 1
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, MissingPackageError
 from ..measures.at_row import curvature_of, h_measure
-from ..rows.columns import ONE_CLASS, REASONS
-from ..score_tree.inputs import checked_capacity
 from ..score_tree.tree import NOTHING
-from ..score_tree.window import ScoreWindow, keeps_hull_for
 from ..settings.costs import Cost, parse_cost
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.windows import LastEvents
-from .decision_window import DecisionWindow
-
-try:
-    import river  # noqa: F401  apart from its parts: one that lacks them is installed all the same
-except ImportError:
-    raise MissingPackageError(
-        "rs.river needs the package river, which is not installed here; run: pip install river"
-    ) from None
-from river.base import Estimator
-from river.metrics import ROCAUC
-from river.metrics.base import BinaryMetric, ClassificationMetric, MultiClassMetric
+from .rolling import RollingDecisions, RollingRanking, TreeRow
 
 __all__ = [
     "RollingAUC",
@@ -47,197 +31,11 @@ __all__ = [
     "RollingKappaPer",
 ]
 
-_WAITING = 1_000
-_NEVER = 2**60
-"""Events until a row: values are asked for, they do not fall due."""
-
-
-class _Rolling(ClassificationMetric):
-    """What all have in common: a window, events that wait, a value, its reason."""
-
-    window_size: int
-
-    def _begin(self, window_size: int) -> None:
-        self.window_size = LastEvents(window_size).k
-        self._waiting: tuple[list[Any], list[Any]] = ([], [])
-
-    @property
-    def works_with_weights(self) -> bool:
-        """False: every event counts once."""
-        return False
-
-    @property
-    def reason(self) -> str | None:
-        """Why `get` is NaN; None where it is not."""
-        self._apply()
-        return self._now()[1]
-
-    def get(self) -> float:
-        """Return the measure of the window, NaN where it is undefined."""
-        self._apply()
-        return self._now()[0]
-
-    def update(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
-        """Take an event in, and let the oldest go where the window is full."""
-        self._refuse_weight(w)
-        label, prediction = self._event(y_true, y_pred)
-        labels, predictions = self._waiting
-        labels.append(label)
-        predictions.append(prediction)
-        if len(labels) >= _WAITING:
-            self._apply()
-
-    def revert(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
-        """Take an event out: of those like it the oldest in the window. O(k).
-
-        The window lets events go by itself, so that river's `utils.Rolling` is not needed around it; this
-        serves windows of another kind, such as `utils.TimeRolling`. Raises InputError where the window
-        holds no such event.
-        """
-        self._refuse_weight(w)
-        label, prediction = self._event(y_true, y_pred)
-        self._apply()
-        if not self._take_out(label, prediction):
-            raise InputError(
-                f"{type(self).__name__}: no event with y_true={y_true!r} and y_pred={y_pred!r} is "
-                f"among the last {self.window_size}; revert takes out events that are still in the window"
-            )
-
-    def __repr__(self) -> str:
-        self._apply()
-        value, reason = self._now()
-        shown = f"{value:{self._fmt}}" if reason is None else f"nan ({reason})"
-        return f"{type(self).__name__}: {shown}"
-
-    def _refuse_weight(self, w: float) -> None:
-        if w != 1.0:
-            raise InputError(f"{type(self).__name__}: w={w!r}; every event counts once, leave w out")
-
-    def _apply(self) -> None:
-        """Apply what waits."""
-        labels, predictions = self._waiting
-        if labels:
-            self._waiting = ([], [])
-            self._extend(labels, predictions)
-
-    def _event(self, y_true: Any, y_pred: Any) -> tuple[int, Any]:
-        """Return an event as it waits; raises InputError where it cannot be used."""
-        raise NotImplementedError
-
-    def _extend(self, labels: list[Any], predictions: list[Any]) -> None:
-        """Apply events in order."""
-        raise NotImplementedError
-
-    def _take_out(self, label: int, prediction: Any) -> bool:
-        """Remove the oldest event like this; return whether there was one."""
-        raise NotImplementedError
-
-    def _now(self) -> tuple[float, str | None]:
-        """Return the value of the window, and why it is NaN."""
-        raise NotImplementedError
-
 
 # ---- of scores
 
 
-class TreeRow(NamedTuple):
-    """A record of ROW (score_tree/rows.py) in numbers of Python."""
-
-    positives: int
-    negatives: int
-    pairs2: int
-    squares_positive: int
-    squares_negative: int
-    h_loss: int
-    h_loss_of_all: int
-    ks: float
-    ks_threshold: float
-    tpr_at_fpr: float
-    cost_threshold: float
-    aum: float
-    brier: float
-    log_loss: float
-
-
-class _RollingRanking(_Rolling, BinaryMetric):
-    """A measure of how scores rank, read off the tree of the window."""
-
-    _ask = NOTHING
-    _needs_hull = True
-    _cost = (2, 2)
-
-    def __init__(self, window_size: int = 1000, pos_val: Any = True) -> None:
-        self._begin(window_size)
-        checked_capacity(self.window_size + 1)
-        self.pos_val = pos_val
-        self._window = self._new_window()
-
-    def _new_window(self) -> ScoreWindow:
-        return ScoreWindow(
-            self.window_size, stride=_NEVER, cost=self._cost,
-            keeps_hull=self._needs_hull and keeps_hull_for(self.window_size, 1),
-        )  # fmt: skip
-
-    def works_with(self, model: Estimator) -> bool:
-        """Whatever river's own ROCAUC works with: classifiers, and detectors of anomalies."""
-        return bool(ROCAUC().works_with(model))  # type: ignore[no-untyped-call]
-
-    @property
-    def requires_labels(self) -> bool:
-        """False: it wants probabilities, or scores on any scale."""
-        return False
-
-    def _event(self, y_true: Any, y_pred: Any) -> tuple[int, float]:
-        score = y_pred
-        if isinstance(y_pred, dict):
-            # A class that a model has not met has no entry, which says 0; no entry at all says nothing.
-            score = y_pred.get(self.pos_val, 0.0) if y_pred else math.nan
-        try:
-            score = float(score)
-        except (TypeError, ValueError, OverflowError):
-            score = math.nan
-        if not math.isfinite(score):
-            raise InputError(
-                f"{type(self).__name__}: y_pred={y_pred!r} holds no finite score; leave the event out"
-            )
-        if y_true is None or y_true != y_true:  # NaN alone differs from itself
-            raise InputError(
-                f"{type(self).__name__}: y_true is {y_true}: every event needs a label; leave it out"
-            )
-        return int(y_true == self.pos_val), score
-
-    def _extend(self, labels: list[int], scores: list[float]) -> None:
-        self._window.take(np.array(labels, np.int8), np.array(scores))
-
-    def _take_out(self, label: int, score: float) -> bool:
-        labels, scores = self._window.to_arrays()
-        found = np.flatnonzero((labels == label) & (scores == score))
-        if len(found):
-            self._window.load(np.delete(labels, found[0]), np.delete(scores, found[0]))
-        return len(found) > 0
-
-    def _now(self) -> tuple[float, str | None]:
-        row = TreeRow._make(self._window.tree.rows_now(self._ask).item())  # 4 us; properties cost 8
-        if row.positives and row.negatives:
-            return self._measure(row), None
-        return math.nan, REASONS[ONE_CLASS] if row.positives or row.negatives else "no events"
-
-    def _measure(self, row: TreeRow) -> float:
-        """Return the measure of a window with both classes."""
-        raise NotImplementedError
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the window as its events, oldest first: the tree's own records are not for keeping."""
-        self._apply()
-        return {**self.__dict__, "_window": self._window.to_arrays()}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._window = self._new_window()
-        self._window.load(*state["_window"])
-
-
-class RollingAUC(_RollingRanking):
+class RollingAUC(RollingRanking):
     """Area under the ROC curve of the last events, a tie one half: exact, on any scale of scores.
 
     river's own RollingROCAUC counts a tie as a loss, and gives 0 while the window holds one class.
@@ -259,7 +57,7 @@ class RollingAUC(_RollingRanking):
         return row.pairs2 / (2 * row.positives * row.negatives)
 
 
-class RollingH(_RollingRanking):
+class RollingH(RollingRanking):
     """H-measure of the last events (Hand 2009): what a score saves of the least loss without one.
 
     O(log k) for costs spread as Beta(2, 2) or Beta(1, 1), else O(vertices of the hull).
@@ -293,7 +91,7 @@ class RollingH(_RollingRanking):
         return h_measure(events - positives, positives, self._settings)
 
 
-class RollingKS(_RollingRanking):
+class RollingKS(RollingRanking):
     """Greatest TPR - FPR of the last events over all thresholds (Kolmogorov-Smirnov, Youden's J).
 
     window_size  how many events the window holds, up to 2,495,999
@@ -316,40 +114,7 @@ class RollingKS(_RollingRanking):
 # ---- of predicted classes
 
 
-class _RollingDecisions(_Rolling, MultiClassMetric):
-    """A measure of predicted classes, of any number and kind."""
-
-    _name: str
-
-    def __init__(self, window_size: int = 1000) -> None:
-        self._begin(window_size)
-        self._window = DecisionWindow(self.window_size)
-
-    def _event(self, y_true: Any, y_pred: Any) -> tuple[int, int]:
-        for name, value in (("y_true", y_true), ("y_pred", y_pred)):
-            if value is None or value != value:  # NaN alone differs from itself
-                raise InputError(
-                    f"{type(self).__name__}: {name} is {value}: every event needs a class; leave it out"
-                )
-        try:
-            return self._window.code(y_true), self._window.code(y_pred)
-        except TypeError:
-            raise InputError(
-                f"{type(self).__name__}: y_true={y_true!r}, y_pred={y_pred!r}: a class is what predict_one "
-                "gives"
-            ) from None
-
-    def _extend(self, labels: list[int], predictions: list[int]) -> None:
-        self._window.extend(labels, predictions)
-
-    def _take_out(self, label: int, prediction: int) -> bool:
-        return self._window.take_out(label, prediction)
-
-    def _now(self) -> tuple[float, str | None]:
-        return self._window.measure(self._name)
-
-
-class RollingKappa(_RollingDecisions):
+class RollingKappa(RollingDecisions):
     """Cohen's kappa of the last events: accuracy against that of chance.
 
     river's CohenKappa is 0 where chance agreement is certain, and has no window of its own.
@@ -367,7 +132,7 @@ class RollingKappa(_RollingDecisions):
     _name = "kappa"
 
 
-class RollingKappaM(_RollingDecisions):
+class RollingKappaM(RollingDecisions):
     """Kappa-m of the last events: accuracy against that of the majority classifier (Bifet et al. 2015).
 
     The majority classifier predicts each event from the labels of the `window_size` events before it, never
@@ -388,7 +153,7 @@ class RollingKappaM(_RollingDecisions):
     _name = "kappa_m"
 
 
-class RollingKappaPer(_RollingDecisions):
+class RollingKappaPer(RollingDecisions):
     """Kappa-per (temporal) of the last events: accuracy against "the same label as last time".
 
     window_size  how many events the window holds
@@ -404,7 +169,7 @@ class RollingKappaPer(_RollingDecisions):
     _name = "kappa_per"
 
 
-class RollingGMean(_RollingDecisions):
+class RollingGMean(RollingDecisions):
     """Geometric mean of the recalls of the classes that are labels in the window.
 
     river's GeometricMean counts a class that was only predicted as one of recall 0, which makes the mean 0.
@@ -422,7 +187,7 @@ class RollingGMean(_RollingDecisions):
     _name = "g_mean"
 
 
-class RollingHarmonicMean(_RollingDecisions):
+class RollingHarmonicMean(RollingDecisions):
     """Harmonic mean of the recalls of the classes that are labels in the window.
 
     window_size  how many events the window holds

@@ -28,15 +28,12 @@ HELD = np.dtype(_HELD_FIELDS)
 _COURSE_FIELDS: list[Any] = [
     ("event", "i8"),  # of the batch, the next
     ("row", "i8"),  # the next to write
-    ("stride", "i8"),  # events between rows; 0: no rows
-    ("until_row", "i8"),  # events until the next row
     ("oldest", "i8"),  # where the ring's oldest event lies
     ("held", "i8"),  # events in the ring
-    ("window", "i8"),  # events it holds when full, or LEAVING_GIVEN, or NO_WINDOW
+    ("window", "i8"),  # NO_WINDOW: there is no ring; else what its owner makes of it
 ]
 COURSE = np.dtype(_COURSE_FIELDS)
 NO_WINDOW = -1
-LEAVING_GIVEN = -2
 
 DONE = 0
 NEEDS_CAPACITY = 1
@@ -122,17 +119,6 @@ def look_ahead(tree: Tree, ring: Ring, scores: Any, event: int) -> int:
     return index
 
 
-@inlined
-def placement(tree: Tree, label: int, rank2: int) -> float:
-    """Return the share of the other class an event just inserted is on the right side of.
-
-    rank2: what the event added to the doubled pairs, which is its doubled rank.
-    """
-    state = tree.state[0]
-    others = state.weight - state.positives if label != 0 else state.positives
-    return rank2 / (2.0 * others) if others > 0 else np.nan
-
-
 @entry
 def slide(
     tree: Tree,
@@ -146,15 +132,12 @@ def slide(
     ask: Ask,
     chain: Chain,
     rows: Any,
-    placements: Any,
 ) -> int:
     """Apply a batch from where `ring.course` stands; return DONE, or why it stopped short.
 
-    sign: 1 inserts, -1 removes. A window inserts, lets the oldest events go, and writes a row where
-    one is due. `leaving`: how many go with each event, where the window does not say it.
-    `flags` and `shifts` (or nothing): the batch is one of steps (evaluator/steps.py), at some of which nobody
-    enters, or one enters out of order; they say where a row is due, and the stride does not. `placements` (or
-    nothing): each event's placement among those before it.
+    sign: 1 inserts, -1 removes. Where there is a ring, the batch is one of steps (measures/steps.py): `flags`
+    say at which of them an event enters and where a row is due, `leaving` how many of the oldest events go,
+    and `shifts` (or nothing) before how many younger events one enters. Without a ring these three are empty.
     """
     course = ring.course[0]
     ahead = whole(NO_HINT)
@@ -171,7 +154,6 @@ def slide(
         hint = ahead
         ahead = look_ahead(tree, ring, scores, event + 1)
         go = whole(0)
-        pairs2 = tree.state[0].pairs2
         if not enters:
             go = whole(leaving[at(event)])
             if go > 0:
@@ -184,29 +166,16 @@ def slide(
                 enters = False
                 if index == NOT_FOUND:
                     return MISSING
-                if len(placements) > 0:
-                    placements[at(event)] = placement(tree, label, tree.state[0].pairs2 - pairs2)
                 if course.window != NO_WINDOW:
                     hold(ring, key, label, index, whole(shifts[at(event)]) if len(shifts) > 0 else whole(0))
-                    if course.window == LEAVING_GIVEN:
-                        go = whole(leaving[at(event)])
-                    else:
-                        go = max(whole(0), course.held - course.window)
+                    go = whole(leaving[at(event)])
             if go == 0:
                 break
             go -= 1
             key, label, hint = release(ring)
             step = whole(-1)
         course.event = event + 1
-        is_due = False
-        if len(flags) > 0:
-            is_due = (whole(flags[at(event)]) & ROW_DUE) != 0
-        elif course.stride > 0:
-            course.until_row -= 1
-            is_due = course.until_row == 0
-            if is_due:
-                course.until_row = course.stride
-        if is_due:
+        if len(flags) > 0 and (whole(flags[at(event)]) & ROW_DUE) != 0:
             write_row(tree, ask, chain, rows[at(course.row)])
             course.row += 1
     return DONE

@@ -531,7 +531,6 @@ class ScoreTree:
         shifts: Int64Array,
         ask: Ask,
         rows: Any,
-        placements: FloatArray,
     ) -> int:
         """Run the batch kernel from where the ring's course stands. For `ScoreWindow`.
 
@@ -540,9 +539,8 @@ class ScoreTree:
         while True:
             self._keep_sums(ask)
             code = slide(
-                self._tree, ring, labels, scores, leaving, flags, shifts, sign, ask, self._chain, rows,
-                placements,
-            )  # fmt: skip
+                self._tree, ring, labels, scores, leaving, flags, shifts, sign, ask, self._chain, rows
+            )
             if not self.make_room(code):
                 return code
 
@@ -576,7 +574,6 @@ class ScoreTree:
             np.empty(0, np.int64),
             NOTHING,
             empty_rows(0),
-            np.empty(0),
         )
         applied = int(course["event"][0])
         if code != MISSING:

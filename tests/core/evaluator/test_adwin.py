@@ -24,7 +24,7 @@ from rocsteady.core.evaluator.adwin import (
     adwin_update,
 )
 from rocsteady.core.kernels.compile import entry
-from rocsteady.core.score_tree.window import ScoreWindow
+from sliding_window import SlidingWindow
 from thorough import THOROUGH, examples
 
 Generator = np.random.Generator
@@ -35,8 +35,10 @@ def placements(rng: Generator, n: int) -> Any:
     """Placement values of a score that loses its worth, in a window of 2,000."""
     labels = rng.random(n) < 0.3
     scores = rng.normal(labels * np.repeat([1.5, 0.7, 0.2, 1.0], n // 4))
-    values = np.empty(n)
-    ScoreWindow(2_000, stride=n + 1).slide(labels, scores, placements=values)
+    window, values = SlidingWindow(2_000, stride=n + 1), np.empty(n)
+    for t in range(n):
+        values[t] = window.tree.placement(labels[t : t + 1], scores[t : t + 1])[0]
+        window.slide(labels[t : t + 1], scores[t : t + 1])
     return np.nan_to_num(values, nan=0.5)
 
 

