@@ -342,7 +342,9 @@ class Course:
                 steps = steps.part(0, count)
                 if rule.kind != DURATION or not steps.shifts.any():
                     steps = steps._replace(shifts=_NO_NUMBERS)
-                yield Plan(steps, start, at - start, greatest, integers[:due], drift[:due])
+                if due < len(drift):
+                    integers, drift = integers[:due], drift[:due]
+                yield Plan(steps, start, at - start, greatest, integers, drift)
             if at == events and (count < room or not rule.grid):
                 return
 

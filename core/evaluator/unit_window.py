@@ -198,7 +198,7 @@ class UnitWindow:
 
     def _make_room(self, wanted: int) -> None:
         """Grow the ring. In a full window one event leaves before another comes: it never needs more."""
-        if capacity_for(wanted, self._limit) > len(self._labels):
+        if wanted > len(self._labels) and len(self._labels) != self._limit:
             self._fill_ring(*self._decisions(), wanted)
 
     def _fill_ring(self, labels: Codes, predictions: Codes, hits: Int8Array, wanted: int) -> None:
