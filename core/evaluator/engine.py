@@ -55,44 +55,33 @@ _REMAINING = [SEQ, NEXT_ROW, GREATEST, CLOCK, LAST_DUE]
 class Fixed(NamedTuple):
     """What follows from settings alone, for all models that have them.
 
-    config        hash of the settings, which stands in the rows
     no_rows       rows, none of them
     not_asked     of each measure whether it is not asked for
     tree_sizes    see `ranking.tree_sizes`
-    limit         how many events the window holds when it is full; None: it has no such size
     needs_times   the setting that needs the time of every event; None: none does
-    draws         whether curves are asked for
+    fades         whether events weigh less and less
     curve_stride  events between curves; 0: there is one at the end
     """
 
-    config: str
     no_rows: Rows
     not_asked: BoolArray
     tree_sizes: range
-    limit: int | None
     rule: WindowRule
     needs_times: str | None
-    adapts: bool
     fades: bool
-    draws: bool
     curve_stride: int
 
 
 @functools.lru_cache(maxsize=64)
 def of_settings(settings: EvaluatorSettings) -> Fixed:
     """Return what follows from settings, once for all models that have them."""
-    config = settings.config_hash()
     return Fixed(
-        config,
-        Rows.empty(config),
+        Rows.empty(settings.config_hash()),
         np.array([name not in (settings.measures or ()) for name in MEASURES]),
         tree_sizes(settings),
-        settings.window.size,
         window_rule(settings.window, settings.every),
         settings.needs_times,
-        settings.window.signal is not None,
         settings.window.ticks > 0,
-        settings.curves is not None,
         settings.curve_stride,
     )
 
@@ -122,11 +111,11 @@ class WindowEngine:
         self._pane = pane
         window = settings.window
         self.signal = AdaptiveSignal(window) if isinstance(window, Adaptive) else None
-        self._course = Course(fixed.rule, fixed.limit, keeps_times=not fixed.fades)
+        self._course = Course(fixed.rule, window.size, keeps_times=not fixed.fades)
         self.counters = self._course.counters
         self.classes = Classes(settings, self.counters)
         self.window: UnitWindow | WeightedWindow = UnitWindow(
-            settings, self.counters, self.classes, fixed.tree_sizes, fixed.limit
+            settings, self.counters, self.classes, fixed.tree_sizes
         )
 
     # ---- events and time
@@ -203,7 +192,7 @@ class WindowEngine:
             return self.fixed.no_rows
         rows = self._blank(len(plan.integers))
         rows.integers[:] = plan.integers
-        if self.fixed.adapts:
+        if self.signal is not None:
             rows.drift[:] = plan.drift
         self._write_pane(rows)
         return rows
@@ -247,7 +236,7 @@ class WindowEngine:
         times = self._times_held()
         if times is not None:
             integers[[_START, _END]] = times[[0, -1]]
-        if self.fixed.adapts:
+        if self.signal is not None:
             rows.drift[0] = counters[DRIFTED]
         self._withhold(rows)
         return rows
@@ -261,7 +250,7 @@ class WindowEngine:
         return rows
 
     def _blank(self, rows: int) -> Rows:
-        return Rows.blank(rows, (self._names,), self.fixed.config)
+        return Rows.blank(rows, (self._names,), self.fixed.no_rows.config)
 
     def _write_pane(self, rows: Rows) -> None:
         if self._pane is not None:
@@ -283,7 +272,7 @@ class WindowEngine:
     @property
     def _course_fields(self) -> list[int]:
         """The counters of the course that a state has."""
-        return list(WINDOW_FIELDS) if self.fixed.rule.grid or self.fixed.adapts else []
+        return list(WINDOW_FIELDS) if self.fixed.rule.grid or self.signal is not None else []
 
     def state(self) -> EvaluatorState:
         """Return everything that the future depends on. What is sorted is sorted again on loading."""

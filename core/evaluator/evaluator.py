@@ -146,7 +146,7 @@ class ModelEvaluator:
             return fixed.no_rows
         self._refuse_broken()
         if label_classes is not None and self.settings.positive is None:
-            if fixed.draws:
+            if self.settings.curves is not None:
                 self._refuse_without_positive()
             if engine.signal is not None and engine.signal.name == "placement":
                 raise InputError(
@@ -222,14 +222,15 @@ class ModelEvaluator:
         self._refuse_broken()
         engine, seq = self._engine, self.seq
         fixed, rows = engine.fixed, engine.fixed.no_rows
-        if fixed.draws and not engine.classes.is_ranked:
+        draws = self.settings.curves is not None
+        if draws and not engine.classes.is_ranked:
             self._refuse_without_positive()
         is_reported = engine.reported_seq == seq
         was_finished = is_reported and not (fixed.rule.every and seq % fixed.rule.every == 0)
         if not is_reported:
             rows = engine.last_row()
         stride = fixed.curve_stride
-        if fixed.draws and seq and not was_finished and (not stride or seq % stride):
+        if draws and seq and not was_finished and (not stride or seq % stride):
             return rows.with_curves((self._curve_due(),))
         return rows
 
@@ -269,7 +270,9 @@ class ModelEvaluator:
         greatest = int(engine.counters[GREATEST])
         time = None if greatest == NO_TIME else greatest
         curve = engine.window.curve()
-        return WindowCurve(self.model, self.slice, self.pane, self.seq, time, engine.fixed.config, curve)
+        return WindowCurve(
+            self.model, self.slice, self.pane, self.seq, time, engine.fixed.no_rows.config, curve
+        )
 
     # ---- state
 

@@ -37,7 +37,7 @@ from .ranking import Ranking, keeps_form, steps_until_switch
 from .sorted_ranking import SortedRanking
 from .state import Codes
 from .tree_ranking import TreeRanking
-from .window import RANKING, Classes, Columns, Held
+from .window import RANKING, Classes, Columns, Held, Window
 
 _EVENTS = INTEGER_COLUMNS.index("window_events")
 _WEIGHT, _MASSES = 0, slice(0, 3)
@@ -46,11 +46,10 @@ _NO_LABELS: Int8Array = np.empty(0, np.int8)
 _NO_COUNTS: Int64Array = np.empty(0, np.int64)
 
 
-class UnitWindow:
+class UnitWindow(Window):
     """Ring and ranking of a window of events that count 1 each; see `Window`.
 
     sizes  numbers of events held at which a tree serves the window better (`tree_sizes`)
-    limit  how many events it holds when it is full; None: it has no such size
     """
 
     has_weights = False
@@ -62,13 +61,12 @@ class UnitWindow:
         counters: Int64Array,
         classes: Classes,
         sizes: range,
-        limit: int | None,
     ) -> None:
         self._settings = settings
         self._counters = counters
         self._classes = classes
         self._tree_sizes = sizes
-        self._limit = limit
+        self._limit = settings.window.size
         self._labels: Codes = _NO_LABELS
         self._predictions: Codes = _NO_LABELS
         self._hits = _NO_LABELS

@@ -196,6 +196,8 @@ class Window(Protocol):
     """
 
     has_weights: bool
+    is_timed: bool
+    """Whether the window keeps the times of its events itself."""
 
     def __len__(self) -> int:
         """Return how many events the window holds."""
@@ -234,11 +236,6 @@ class Window(Protocol):
 
     def load(self, held: Held, greatest: int) -> None:
         """Hold these events and no others; `greatest` is the greatest time applied. O(k log k)."""
-        ...
-
-    @property
-    def is_timed(self) -> bool:
-        """Whether the window keeps the times of its events itself."""
         ...
 
     def live_bytes(self) -> int:

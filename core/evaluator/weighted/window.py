@@ -26,7 +26,7 @@ from ...rows.curves import RocCurve
 from ...rows.rows import Rows
 from ...settings.evaluator import EvaluatorSettings
 from ...settings.measures import MEASURES
-from ..window import RANKING, Classes, Columns, Held
+from ..window import RANKING, Classes, Columns, Held, Window
 from .decisions import GONE, Changes, WeightedRing, apply_weighted, weigh_all
 from .measures import Masses, mass_of, rarer_before, weighted_measures
 from .ranking import WeightedRanking
@@ -54,7 +54,7 @@ _NO_ROWS: Int64Array = np.empty(0, np.int64)
 _ZERO: Int64Array = np.zeros(1, np.int64)
 
 
-class WeightedWindow:
+class WeightedWindow(Window):
     """Ring, masses and ranking of a window of events with weights; see `Window`."""
 
     has_weights = True
