@@ -36,8 +36,8 @@ Outputs = dict[str, beam.PCollection[Any]]
 class EvaluateModelsYaml(beam.PTransform[beam.PCollection[Any], Outputs]):
     """`EvaluateModels`; outputs rows, dead_letters, late and duplicates.
 
-    Its settings are those of `EvaluateModels` by the same names. window, every, cost and partial_fpr are
-    texts as on the command line; measures a list of names, or "all"; a cross of slices "a,b". Raises
+    Its settings are those of `EvaluateModels` by the same names. window, every, cost and a range are texts
+    as on the command line; measures a list of names, or "all"; a cross of slices "a,b". Raises
     ConfigError for a setting that cannot be.
     """
 

@@ -88,6 +88,18 @@ def made_at_row(settings: EvaluatorSettings) -> AtRow:
     )
 
 
+class Points(NamedTuple):
+    """Where a row reads its ROC curve: at a false positive rate, and at the cost of a false positive."""
+
+    fpr: float
+    cost: float
+
+
+def points_of(settings: EvaluatorSettings) -> Points:
+    """Return where these settings read the ROC curve."""
+    return Points(settings.at_fpr, settings.false_positive_cost)
+
+
 def curvature_of(settings: EvaluatorSettings) -> float | None:
     """Return the curvature of a cost density whose loss is kept in fixed point; None for all others.
 

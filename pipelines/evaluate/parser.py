@@ -63,8 +63,8 @@ def option_of(name: str) -> str:
 def default_text(settings: type, name: str) -> str | None:
     """Return the default of a setting as an option has it; None where it has none.
 
-    >>> default_text(EvaluatorSettings, "partial_fpr")
-    '0:0.1'
+    >>> default_text(EvaluatorSettings, "cost")
+    'beta:2,2'
     """
     default = getattr(settings, name)
     if isinstance(default, tuple):
