@@ -121,7 +121,7 @@ class AdaptiveSignal:
         return end, parts
 
     def _shrink(self, window: UnitWindow | WeightedWindow, event: Columns, follow: Follow) -> list[Rows]:
-        """Apply the event with which ADWIN dropped values: what came before those it keeps goes."""
+        """Apply the event at which ADWIN dropped values; events older than its values leave."""
         stay = np.array([1 + _events_since_fed(window.hits(), self.adwin.width - 1)])
         return follow(event, stay, _ONE)
 

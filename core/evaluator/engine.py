@@ -53,7 +53,7 @@ _REMAINING = [SEQ, NEXT_ROW, GREATEST, CLOCK, LAST_DUE]
 
 
 class Fixed(NamedTuple):
-    """What follows from settings alone, for all models that have them.
+    """Values that follow from settings alone, shared by all models of the same settings.
 
     no_rows       rows, none of them
     not_asked     of each measure whether it is not asked for

@@ -320,7 +320,7 @@ class Course:
     ) -> Iterator[Plan]:
         """Plan what a batch of so many events makes of the window, in parts, each followed before the next.
 
-        times, given, fed, clock  see `plan_steps`; times are None where events have none
+        times, given, fed, clock  see `plan_steps`; times None: the events have no times
         """
         counters, rule = self.counters, self.rule
         counters[AT] = 0

@@ -102,7 +102,7 @@ class TreeRanking:
         refuse_infinite(numbers[np.newaxis], reasons[np.newaxis])
 
     def _write(self, rows: Any, numbers: FloatArray, reasons: Int8Array) -> None:
-        """Write rows from records of ROW; one, of the tree as it stands, where it is asked for more."""
+        """Write rows from records of ROW; one row at a time where measures are made at the row (`AtRow`)."""
         write_tree_rows(rows, self._ask.h, self._z, numbers, reasons)
         tree = self._window.tree
         if self._at_row.anything and 0 < tree.positives < len(tree):

@@ -84,8 +84,8 @@ class Held(NamedTuple):
 class Classes:
     """The classes that an evaluator has met: their codes, and how often the window holds each.
 
-    Labels of 1 and 0 are the codes 1 and 0. Classes with names are numbered as they appear; where one of them
-    is positive, its code is 0.
+    Labels of 1 and 0 are the codes 1 and 0. Classes with names are numbered as they appear. A positive class
+    that the settings name has the code 0.
 
     counts         int64 (4, classes or more): LABELS, PREDICTIONS, CORRECT, LAST_SEEN (measures/decisions.py)
     is_multiclass  whether classes have names; None: no event has come
@@ -140,7 +140,7 @@ class Classes:
             )
 
     def columns(self, events: GivenEvents, has_weights: bool) -> Columns:
-        """Return events as a window takes them, with weights where it has some."""
+        """Return events as a window takes them; where it has weights, an event without one weighs 1."""
         scores = events.scores + 0.0  # -0.0 and 0.0 are one score
         if events.label_classes is None or events.predicted is None:
             labels = np.array(events.labels, np.int8)  # kept until the next row: a copy of the caller's

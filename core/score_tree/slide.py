@@ -30,7 +30,7 @@ _COURSE_FIELDS: list[Any] = [
     ("row", "i8"),  # the next to write
     ("oldest", "i8"),  # where the ring's oldest event lies
     ("held", "i8"),  # events in the ring
-    ("window", "i8"),  # NO_WINDOW: there is no ring; else what its owner makes of it
+    ("window", "i8"),  # NO_WINDOW: there is no ring; a compressed AUC: the events its window holds
 ]
 COURSE = np.dtype(_COURSE_FIELDS)
 NO_WINDOW = -1

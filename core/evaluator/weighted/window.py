@@ -360,7 +360,7 @@ class WeightedWindow(Window):
             self._ranking.rebuild(*self._events(np.arange(len(slots))))
 
     def _make_room(self, entering: int) -> None:
-        """Grow the ring, or close its gaps, so that what comes has slots beside all that is there."""
+        """Grow the ring, or close its gaps: entering events need slots beside all events held."""
         used = self._span if self._half_life else len(self)
         if used + entering > len(self._ring.labels):
             held = self._held_slots()
@@ -381,7 +381,7 @@ class WeightedWindow(Window):
         self._heads[:] = 0
 
     def _make_classes(self) -> None:
-        """Have masses for all classes that there are."""
+        """Give every class that the evaluator has met its masses."""
         more = self._classes.counts.shape[1] - self._masses.of_classes.shape[1]
         if more <= 0:
             return
