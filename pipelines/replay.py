@@ -33,7 +33,7 @@ from ..transforms.kafka.topic import KafkaTopic, confluent_kafka, is_kafka
 from ..transforms.sinks.kafka import DELIVERY_SECONDS
 from ..transforms.sources.files.listing import column_names, list_sources
 from ..transforms.sources.files.timed_lines import TimedFile, TimedLines, survey, timed_lines
-from ..transforms.sources.streams.folder_partition import END_FILE
+from ..transforms.sources.streams.folder_listing import END_FILE
 from .evaluate.options import time_format_of
 from .stopping import StopOnSignal
 

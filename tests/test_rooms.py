@@ -30,7 +30,6 @@ TO_BE_SPLIT = {
     "core/weighted_tree/sums.py",
     "core/weighted_tree/tree.py",
     "core/weighted_tree/update.py",
-    "pipelines/evaluate/live.py",
     "transforms/events/validate.py",
     "transforms/files/formats.py",
 }

@@ -25,39 +25,33 @@ from ..arguments import whole_number
 from ..outputs import check_csv_safe, check_outputs, is_text
 from .alerts import alerts_of
 from .exit_status import parse_fail_rule, status_of
+from .growing import GrowingSource, growing_source
 from .job import Evaluation, Output, Streams
-from .live import (
-    LiveSource,
-    evaluate_live,
-    in_order_of_a_stream,
-    live_source,
-    on_a_stream,
-    refuse_outputs_in,
-)
+from .live.run import evaluate_live
 from .on_beam import evaluate_and_report
 from .options import fields_of, join_of, runner_of, sources_of, table_of, timing_of
 from .prometheus import served
 from .runner_log import RunnerLog
 from .savepoint import check_savepoint
-from .streams import Topics, followed_on, refuse_outputs_to, streams_of, topics_of
+from .streams import Topics, refuse_outputs_to, streams_of, topics_of
 from .summary import goes_on
 from .take_up import state_taken_up
 
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
     """Run the command with parsed options; the rest of the words are Beam's."""
-    job, live = _planned(options, beam_flags)
+    job = _planned(options, beam_flags)
     with (
         served(options.prometheus, whole_number("--prometheus-models", options.prometheus_models, 0)),
         state_taken_up(job, options) as whole,
     ):
-        if live is not None:
-            return evaluate_live(whole, live)
+        if whole.streams is not None and whole.streams.way == "live":
+            return evaluate_live(whole, whole.streams)
         return _evaluate_on_beam(whole)
 
 
-def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> tuple[Evaluation, LiveSource | None]:
-    """Return the job that is asked for, and what it reads if it runs without Beam; all of it checked."""
+def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluation:
+    """Return the job that is asked for, all of it checked."""
     for option, text in (("--model-name", options.model_name), ("--title", options.title)):
         if not is_text(text or ""):
             raise ConfigError(f"{option} {text!a} is not UTF-8; give another")
@@ -69,31 +63,22 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> tuple[Ev
     runner = runner_of(options, beam_flags)
     _refuse_report(options, runner)
     topics = topics_of(options)
-    live = live_source(options, beam_flags) if topics is None else None
-    of_files = topics is None and live is None
-    followed = None
-    if live is not None and options.runner != "local":
-        followed, live = live, None
+    growing = growing_source(options, beam_flags) if topics is None else None
+    of_files = topics is None and growing is None
     job = _asked(options, fields, settings, cache_bytes, runner, of_files=of_files)
-    if live is None:
+    if growing is None or options.runner != "local":
         _refuse_report_of_stream(job)
     if topics is not None:
         refuse_outputs_to(topics, job.outputs())
     _check_files(job)
     job = replace(job, timing=timing_of(options, job.settings.evaluator))
-    if options.prometheus is not None and live is None and not runner.in_process:
+    if options.prometheus is not None and not runner.in_process:
         raise ConfigError(
             f"--prometheus {options.prometheus} shows the counters of this process, and runner "
             f"{options.runner!r} works in others; fetch Beam's metrics from it, or leave it out"
         )
-    if topics is not None:
-        return _on_topics(job, topics, options)
-    if followed is not None:
-        job = in_order_of_a_stream(job)
-        refuse_outputs_in(followed.folder or "", job)
-        streams = followed_on(runner, followed.folder or "", job.fields, job.settings, job.timing)
-        return _on_streams(job, streams.asked_by(options.control), options), None
-    return (job if live is None else on_a_stream(job)), live
+    source = topics or growing
+    return job if source is None else _on_streams(job, source, options)
 
 
 def _refuse_report(options: argparse.Namespace, runner: Runner) -> None:
@@ -162,27 +147,32 @@ def _check_of(output: Output, sinks: SinkOptions) -> Callable[[str], None]:
     return lambda path: check_sink(path, sinks, f"{output.option} {path}")
 
 
-def _on_topics(
-    job: Evaluation, topics: Topics, options: argparse.Namespace
-) -> tuple[Evaluation, LiveSource | None]:
-    """Return the job with the topics that it reads, and a source of nothing else if it runs without Beam."""
-    if topics.until is None:
-        job = in_order_of_a_stream(job)
-    streams = streams_of(topics, job.runner, job.fields, job.settings, job.timing, job.join)
-    streams = streams.asked_by(options.control)
-    if streams.way == "live":
-        return on_a_stream(replace(job, streams=streams)), LiveSource()
-    return _on_streams(job, streams, options), None
-
-
-def _on_streams(job: Evaluation, streams: Streams, options: argparse.Namespace) -> Evaluation:
-    """Return the job with streams that its runner reads."""
+def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argparse.Namespace) -> Evaluation:
+    """Return the job with the streams that it reads."""
+    if isinstance(source, GrowingSource):
+        job = _in_order_of_a_stream(job)
+        streams = source.streams(job)
+    else:
+        if source.until is None:
+            job = _in_order_of_a_stream(job)
+        streams = streams_of(source, job.runner, job.fields, job.settings, job.timing, job.join)
+    job = replace(job, streams=streams.asked_by(options.control))
+    if streams.way == "live":  # in this process, where one shard is the fastest
+        return replace(job, settings=replace(job.settings, shards=1))
     _refuse_states(options, streams)
-    job = replace(job, streams=streams)
     if not streams.is_bounded:
         _refuse_files(job)
         job.runner.options.view_as(StandardOptions).streaming = True
     return job
+
+
+def _in_order_of_a_stream(job: Evaluation) -> Evaluation:
+    """Return the job with an order that a stream can have: it is never sorted as a whole."""
+    evaluator = job.settings.evaluator
+    if evaluator.order != "time":
+        return job
+    settings = replace(job.settings, evaluator=replace(evaluator, order="time:0s"))
+    return replace(job, settings=settings, timing=replace(job.timing, lateness=0))
 
 
 def _refuse_states(options: argparse.Namespace, streams: Streams) -> None:

@@ -166,10 +166,9 @@ _JOB = Group("the job", (
     Argument("--report", "PATH", "one self-contained page about it all, such as report.html [none]"),
     Argument("--title", "TEXT", "stands above the page of --report"),
     switch("--follow",
-        "SOURCE is a folder: read each file as it appears there, finished by rename, once; go on until "
-        "there is a file _END, or until Ctrl-C, which ends stdin too: the last rows come, and the summary; "
-        "on runner flink or prism its files are JSON lines, in order of their names, and the last may "
-        "grow"),
+        "SOURCE is a folder: read each file as it appears there, once; JSON lines may grow until the next "
+        "file comes, others are finished by rename; go on until there is a file _END, or until Ctrl-C, "
+        "which ends stdin too: the last rows come, and the summary; the same on runners flink and prism"),
     Argument("--start", "WHERE",
         "in a topic: earliest, latest, or a time of its messages, RFC 3339 [earliest]"),
     Argument("--until", "WHERE",
@@ -177,7 +176,7 @@ _JOB = Group("the job", (
     Argument("--partition-idle", "30s",
         "by --time, a partition of a topic that is silent for so long is not waited for; events of it that "
         "come behind the others are then late [all partitions are waited for]"),
-    Argument("--until-idle", "60s", "with --follow: end after so long without a new file [never]"),
+    Argument("--until-idle", "60s", "with --follow: end after so long without anything new [never]"),
     Argument("--prometheus", "[HOST]:PORT",
         "serve counters for Prometheus there while the job runs in this process: :9100 is for this machine "
         "alone, 0.0.0.0:9100 for all that reach it [none]"),

@@ -17,16 +17,14 @@ from datetime import UTC, datetime
 from time import time
 from typing import Any, Literal
 
-from ...core.errors import ConfigError, InputError, RocsteadyError
+from ...core.errors import ConfigError, InputError
 from ...core.settings.durations import microseconds
 from ...core.settings.table import TableSettings
 from ...runners.presets import Runner
 from ...transforms.events.fields import EventFields, Role
 from ...transforms.events.validate import Timing
-from ...transforms.files.formats import everywhere, stem_of
 from ...transforms.kafka.topic import KafkaTopic, is_kafka
 from ...transforms.sources.files.json_lines import keys_of_first
-from ...transforms.sources.streams.folder_partition import FolderPartition
 from ...transforms.sources.streams.kafka_offsets import Moment, Offsets, offsets_of
 from ...transforms.sources.streams.kafka_partition import KafkaPartition
 from ...transforms.sources.streams.partition import StreamPartition
@@ -182,29 +180,7 @@ def streams_of(
             )
             for number, (partition, each) in enumerate(zip(partitions, offsets, strict=True))
         ]
-    return Streams(inputs, _way_of(runner, is_bounded=topics.until is not None))
-
-
-def followed_on(
-    runner: Runner, folder: str, fields: EventFields, settings: TableSettings, timing: Timing
-) -> Streams:
-    """Return a folder that grows as what a runner reads. Raises InputError where it cannot be listed."""
-    partition = FolderPartition(everywhere(folder))
-    if others := partition.not_read():
-        raise InputError(
-            f"--follow {folder}: on runner {runner.name} a folder is read as JSON lines (.jsonl), and it "
-            f"holds {others[0]}; follow it without --runner, or bring its files there as JSON lines"
-        )
-    if fields.model is None and fields.model_name is None:
-        try:
-            first = _first_keys(partition, 0)
-        except RocsteadyError as error:
-            raise InputError(str(error)) from None
-        partition.close()
-        fields = fields.resolved(("model",) if first is None else first, stem_of(partition.folder))
-    located = settings.deduplicate is not None
-    source = StreamInput(partition, 0, 1, "event", fields, 0, None, timing, located)
-    return Streams([source], _way_of(runner, is_bounded=False))
+    return Streams(inputs, way_of(runner, is_bounded=topics.until is not None))
 
 
 def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
@@ -216,9 +192,9 @@ def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
     """
     known = {source: position for source, position in export.positions.values() if isinstance(position, dict)}
     known = {source: position for source, position in known.items() if "offset" in position}
-    if not known:
+    names = {source.partition.name for source in streams.inputs if source.partition.resumes}
+    if not known or not names:
         return streams
-    names = {source.partition.name for source in streams.inputs}
     if others := sorted(known.keys() - names):
         raise InputError(
             f"--import-state {export.folder} was read up to offsets of {', '.join(others[:5])}, and this job "
@@ -258,7 +234,8 @@ def _from(known: dict[str, Any], source: StreamInput, export: Export) -> StreamI
     return replace(source, start=offset, place=place, high_water=high_water)
 
 
-def _way_of(runner: Runner, *, is_bounded: bool) -> Way | Literal["live"]:
+def way_of(runner: Runner, *, is_bounded: bool) -> Way | Literal["live"]:
+    """Return how a runner reads streams; "live": this process reads them."""
     if is_bounded:
         return "bounded"
     if runner.name == "local":

@@ -72,8 +72,9 @@ def test_a_job_on_a_runner_gives_the_rows_of_one_without(broker, runner):
 
 
 def test_a_folder_that_grows_gives_the_rows_of_its_files_and_ends(runner):
-    """A file grows, another appears, and the folder is complete: then the last rows come."""
+    """A file grows, others appear, of any format and name, and the folder is complete: the last rows come."""
     found = [json.dumps(event) + "\n" for event in events()]
+    rest = events()[3 * N // 4 :]
     folder = Path("arriving")
     folder.mkdir()
     growing = folder / "part-1.jsonl"
@@ -84,8 +85,11 @@ def test_a_folder_that_grows_gives_the_rows_of_its_files_and_ends(runner):
         with growing.open("a") as file:
             file.write(found[N // 3][20:] + "".join(found[N // 3 + 1 : N // 2]))
         hidden = folder / ".part-2.jsonl"
-        hidden.write_text("".join(found[N // 2 :]))
+        hidden.write_text("".join(found[N // 2 : 3 * N // 4]))
         hidden.rename(folder / "part-2.jsonl")
+        records = [",".join(map(str, event.values())) for event in rest]
+        hidden.write_text("\n".join([",".join(rest[0]), *records]))
+        hidden.rename(folder / "a.csv")
         (folder / "_END").touch()
         Path("same.jsonl").write_text("".join(found))
         assert evaluate("same.jsonl", "--output", "same-rows.jsonl", *OPTIONS, "--order", "time:0s") == 0

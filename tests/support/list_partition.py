@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rocsteady.transforms.sources.streams.partition import Fetched
 
@@ -21,8 +21,12 @@ class ListPartition:
     offsets: tuple[int, ...] | None = None
     low: int = 0
     origin: str = ""
+    resumes: bool = True
+    stopped: list[bool] = field(default_factory=list, compare=False)
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
+        if self.stopped:
+            return Fetched([], [], offset, True, ended=True)
         if offset < self.low:
             return Fetched([], [], self.low, False, self.low - offset)
         places = range(len(self.values)) if self.offsets is None else self.offsets
@@ -34,6 +38,9 @@ class ListPartition:
 
     def end(self) -> int:
         return len(self.values) if self.offsets is None else max(self.offsets, default=-1) + 1
+
+    def stop(self) -> None:
+        self.stopped.append(True)
 
     def unread_partitions(self) -> int:
         return 0

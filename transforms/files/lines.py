@@ -21,7 +21,8 @@ MOST_LINE_BYTES = 8 << 20
 SHOWN_BYTES = 10_000
 """Of a line or a message that is no record; its dead letter shows no more."""
 
-_MARK = b"\xef\xbb\xbf"
+MARK = b"\xef\xbb\xbf"
+"""Some programs write it before UTF-8 text."""
 
 
 class LongLine(NamedTuple):
@@ -111,7 +112,7 @@ class WholeLines:
     def _without_mark(self, block: bytes) -> bytes:
         if self._first:
             self._first = not block
-            return block.removeprefix(_MARK)
+            return block.removeprefix(MARK)
         return block
 
 

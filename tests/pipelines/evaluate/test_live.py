@@ -521,7 +521,7 @@ def test_what_is_read_is_not_written_over(capsys, monkeypatch):
 
 ELSEWHERE = {
     "lines --runner flink --output lines/": "--output lines/ is in the folder that is followed",
-    "tables --runner flink --output rows/": "--follow tables: on runner flink a folder is read as JSON lines",
+    "tables --runner flink --output rows/ --score p": "tables/b.csv has no column 'p'",
     "lines --runner prism --output rows.csv": "--output rows.csv: it would be there at the end of a stream",
     "lines --runner flink --output rows/ --until-idle 5s": "a folder is complete when it has a file _END",
     "lines --runner DirectRunner --output rows/": "--follow is evaluated in this process, without Beam",
@@ -531,9 +531,12 @@ ELSEWHERE = {
 
 @pytest.mark.parametrize("words", ELSEWHERE)
 def test_what_a_folder_elsewhere_cannot_be_is_said_before_the_job(capsys, words):
-    for name, file in (("lines", "a.jsonl"), ("tables", "b.csv")):
+    for name, file, text in (
+        ("lines", "a.jsonl", '{"model": "m", "score": 0.5, "label": 1, "time": 1}\n'),
+        ("tables", "b.csv", "model,score,label,time\nm,0.5,1,1\n"),
+    ):
         Path(name).mkdir()
-        Path(name, file).write_text('{"model": "m", "score": 0.5, "label": 1, "time": 1}\n')
+        Path(name, file).write_text(text)
     ran = call(capsys, "evaluate", *words.split(), "--follow", "--time", "time")
     assert ran.status == 2, ran
     assert ELSEWHERE[words] in ran.lines[-1]

@@ -22,10 +22,10 @@ from rocsteady.transforms.files.lines import (
 )
 from rocsteady.transforms.sources.files.json_lines import json_chunks, json_columns
 from rocsteady.transforms.sources.files.listing import list_sources
-from rocsteady.transforms.sources.streams import folder_partition
-from rocsteady.transforms.sources.streams.folder_partition import END_FILE, FolderPartition
-from rocsteady.transforms.sources.streams.live_readers import PipeReader
-from rocsteady.transforms.sources.streams.messages import message_chunk
+from rocsteady.transforms.sources.streams import folder_files
+from rocsteady.transforms.sources.streams.folder_listing import END_FILE
+from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
+from rocsteady.transforms.sources.streams.pipe_partition import PipePartition
 from rocsteady.transforms.tables.read import read_tables
 from thorough import examples
 
@@ -151,52 +151,65 @@ def test_a_file_that_begins_with_a_line_too_long_is_read_behind_it(tmp_path):
         json_columns(alone)
 
 
+FIELDS = EventFields("score", "label", model_name="m")
+
+
+def letters_of(parts):
+    return [letter for part in parts for letter in part.chunk.dead]
+
+
+def records_of(parts):
+    return sum(part.chunk.records for part in parts)
+
+
 def test_a_line_of_a_pipe_that_is_too_long_is_a_dead_letter():
     receive, send = os.pipe()
-    reader = PipeReader(receive, EventFields("score", "label", model_name="m"))
+    partition = PipePartition(receive, FIELDS)
     data = b"\n".join([GOOD, LONG, GOOD, LONG])
-    arrived = []
+    parts, offset = [], 0
     for at in range(0, len(data), 50_000):
         os.write(send, data[at : at + 50_000])
-        arrived += reader.next(0.0)
+        fetched = partition.fetch(offset, 10, 0.0)
+        parts, offset = [*parts, *fetched.parts], fetched.next
     os.close(send)
-    while (more := reader.next(0.0)) is not None:
-        arrived += more
+    fetched = partition.fetch(offset, 10, 0.0)
+    assert (fetched.next, fetched.ended) == (4, True)
     os.close(receive)
-    one, other = (letter for each in arrived for letter in each.chunk.dead)
+    one, other = letters_of([*parts, *fetched.parts])
     check_letter(one, "stdin", 1, len(LONG), len(GOOD) + 1)
     check_letter(other, "stdin", 3, len(LONG), 2 * len(GOOD) + len(LONG) + 3)
-    assert sum(each.chunk.records for each in arrived) == 4
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz"])
-def test_a_line_of_a_folder_that_is_too_long_is_a_dead_letter_of_its_number(tmp_path, ending):
-    write(tmp_path / f"a{ending}", GOOD, LONG, b"", b"", GOOD, LONG)
+def test_a_line_of_a_folder_that_is_too_long_is_a_dead_letter_at_its_place(tmp_path, ending):
+    path = write(tmp_path / f"a{ending}", GOOD, LONG, b"", b"", GOOD, LONG)
     write(tmp_path / f"b{ending}", GOOD)
     (tmp_path / END_FILE).touch()
-    offset, place, ended, letters, records = 0, "", False, [], 0
+    partition = FolderPartition(str(tmp_path), FIELDS)
+    parts, offset, place, ended = [], 0, "", False
     while not ended:
-        fetched = FolderPartition(str(tmp_path)).fetch(offset, 2, 0.0, place)
-        chunk = message_chunk(fetched, "folder", (), ("score", "label"))
-        letters += [*chunk.dead]
-        records += chunk.batch.num_rows
+        fetched = partition.fetch(offset, 2, 0.0, place)
+        assert records_of(fetched.parts) <= 2
+        parts += fetched.parts
         offset, place, ended = fetched.next, fetched.place, fetched.ended
-    assert (offset, records) == (5, 3)
-    check_letter(letters[0], "folder", 1, len(LONG), len(GOOD) + 1)
-    check_letter(letters[1], "folder", 3, len(LONG), 2 * len(GOOD) + len(LONG) + 5)
+    assert (offset, records_of(parts)) == (5, 5)
+    one, other = letters_of(parts)
+    check_letter(one, str(path), 1, len(LONG), len(GOOD) + 1)
+    check_letter(other, str(path), 3, len(LONG), 2 * len(GOOD) + len(LONG) + 5)
 
 
 def test_a_line_that_is_too_long_and_still_grows_waits_for_its_end(tmp_path):
     path = write(tmp_path / "a.jsonl", GOOD, LONG)
-    partition = FolderPartition(str(tmp_path))
+    partition = FolderPartition(str(tmp_path), FIELDS)
     first = partition.fetch(0, 10, 0.0)
-    assert (len(first.values), first.at_end, first.ended) == (1, True, False)
-    assert partition.fetch(1, 10, 0.0, first.place).values == []
+    assert (first.next, first.at_end, first.ended) == (1, True, False)
+    assert partition.fetch(1, 10, 0.0, first.place).parts == []
     with path.open("ab") as file:
         file.write(b"x\n" + GOOD + b"\n")
-    second = partition.fetch(1, 10, 0.0, first.place)
-    assert (second.values, second.long[1].size) == ([None], len(LONG) + 1)
-    assert partition.fetch(2, 10, 0.0, second.place).values == [GOOD]
+    second = partition.fetch(1, 1, 0.0, first.place)
+    assert [letter.position for letter in letters_of(second.parts)] == [1]
+    third = partition.fetch(2, 10, 0.0, second.place)
+    assert (third.next, letters_of(third.parts)) == (3, [])
     partition.close()
 
 
@@ -205,12 +218,12 @@ def test_blank_lines_of_a_folder_are_passed_by_blocks(tmp_path, monkeypatch):
     (tmp_path / END_FILE).touch()
     calls = []
     monkeypatch.setattr(
-        folder_partition,
+        folder_files,
         "_blank_lines",
-        lambda stream, passed=folder_partition._blank_lines: calls.append(1) or passed(stream),
+        lambda stream, passed=folder_files._blank_lines: calls.append(1) or passed(stream),
     )
-    fetched = FolderPartition(str(tmp_path)).fetch(0, 10, 0.0)
-    assert (fetched.values, fetched.ended) == ([GOOD, GOOD], True)
+    fetched = FolderPartition(str(tmp_path), FIELDS).fetch(0, 10, 0.0)
+    assert (fetched.next, fetched.ended) == (2, True)
     assert len(calls) < 1_000
 
 
@@ -232,7 +245,7 @@ from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.sources.files.partition import read_batches
 from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
 from rocsteady.transforms.sources.files.listing import column_names, list_sources
-from rocsteady.transforms.sources.streams.live_readers import PipeReader
+from rocsteady.transforms.sources.streams.pipe_partition import PipePartition
 from rocsteady.transforms.tables.read import read_tables
 
 fields = EventFields("score", "label", model_name="m")
@@ -247,13 +260,14 @@ def read(how, path):
     elif how == "folder":
         place, ended = "", False
         while not ended:
-            fetched = FolderPartition(path).fetch(records, 1000, 1.0, place)
+            fetched = FolderPartition(path, fields).fetch(records, 1000, 1.0, place)
             records, place, ended = fetched.next, fetched.place, fetched.ended
     elif how == "pipe":
         with subprocess.Popen(["gzip", "-dc", path], stdout=subprocess.PIPE) as unpacking:
-            reader = PipeReader(unpacking.stdout.fileno(), fields)
-            while (arrived := reader.next(1.0)) is not None:
-                records += sum(each.chunk.records for each in arrived)
+            partition, ended = PipePartition(unpacking.stdout.fileno(), fields), False
+            while not ended:
+                fetched = partition.fetch(records, 1000, 1.0)
+                records, ended = fetched.next, fetched.ended
     else:
         records = read_tables([path], "rows")[0].num_rows
     return records

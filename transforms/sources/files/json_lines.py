@@ -261,9 +261,22 @@ def json_columns(source: SourceFile, most: int = MOST_LINE_BYTES) -> list[str] |
             if head := without_blank_lines(block):
                 break
     lines = [line for line in head.split(b"\n") if line.strip()]
+    keys = keys_in(head)
+    if (lines or too_long) and keys is None:
+        hint = "no line is an object"
+        if too_long:
+            hint = f"a line is longer than {most:,} bytes, and no other one is an object"
+        elif lines[0].lstrip().startswith(b"["):
+            hint = "it is one JSON array"
+        raise InputError(f"{source.name} is not JSON lines: {hint}; write one JSON object on each line")
+    return keys
+
+
+def keys_in(block: bytes) -> list[str] | None:
+    """Return the keys of all lines that are objects, each once; None where no line is an object."""
     keys: dict[str, None] = {}
     objects = 0
-    for line in lines:
+    for line in block.split(b"\n"):
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
@@ -271,14 +284,7 @@ def json_columns(source: SourceFile, most: int = MOST_LINE_BYTES) -> list[str] |
         if isinstance(record, dict):
             objects += 1
             keys.update(dict.fromkeys(record))
-    if (lines or too_long) and not objects:
-        hint = "no line is an object"
-        if too_long:
-            hint = f"a line is longer than {most:,} bytes, and no other one is an object"
-        elif lines[0].lstrip().startswith(b"["):
-            hint = "it is one JSON array"
-        raise InputError(f"{source.name} is not JSON lines: {hint}; write one JSON object on each line")
-    return list(keys) if lines else None
+    return [*keys] if objects else None
 
 
 def keys_of_first(lines: Iterable[bytes | None], *, in_arrays: bool = False) -> list[str] | None:

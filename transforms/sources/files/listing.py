@@ -142,28 +142,27 @@ def check_columns(sources: Sequence[SourceFile], fields: EventFields, role: Role
     nearest name, and the option that mends it.
     """
     for source in sources:
-        names = column_names(source)
-        if names is None:
-            continue
-        needed = fields.resolved(names, source.stem).needed(role)
-        for field, column in needed:
-            if names.count(column) > 1:
-                raise InputError(
-                    f"{source.name} has {names.count(column)} columns named {column!r}; "
-                    "give each its own name"
-                )
-            if column not in names:
-                shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
-                taken = {other for _, other in needed}  # which have a meaning already
-                near = near_names(column, (name for name in names if name not in taken))
-                meant = f" (did you mean {near[0]!r}?)" if near else ""
-                option = _OPTIONS_OF_ROLES.get((role, field), OPTIONS[field])
-                both = (
-                    "; labels and predictions must call it the same"
-                    if (role, field) == ("label", "id")
-                    else ""
-                )
-                raise InputError(
-                    f"{source.name} has no column {column!r}{meant}; it has {shown}. "
-                    f"Say which with {option} COL{both}"
-                )
+        if (names := column_names(source)) is not None:
+            check_names(source.name, names, fields.resolved(names, source.stem), role)
+
+
+def check_names(name: str, names: Sequence[str], fields: EventFields, role: Role = "event") -> None:
+    """See that the columns that records need are among those of a file, each once; see `check_columns`."""
+    needed = fields.needed(role)
+    for field, column in needed:
+        if names.count(column) > 1:
+            raise InputError(
+                f"{name} has {names.count(column)} columns named {column!r}; give each its own name"
+            )
+        if column not in names:
+            shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
+            taken = {other for _, other in needed}  # which have a meaning already
+            near = near_names(column, (other for other in names if other not in taken))
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
+            option = _OPTIONS_OF_ROLES.get((role, field), OPTIONS[field])
+            both = (
+                "; labels and predictions must call it the same" if (role, field) == ("label", "id") else ""
+            )
+            raise InputError(
+                f"{name} has no column {column!r}{meant}; it has {shown}. Say which with {option} COL{both}"
+            )

@@ -1,7 +1,7 @@
 """Live streams of events: topics and folders, read at every tick.
 
-`partition` is the protocol of a partition; `kafka_partition` and `folder_partition` are two. `messages`
-makes columns of what they give. `reader` (`StreamReader`) reads partitions in step; `read` is the transform
-around it. `kafka_offsets` says where a topic is read from. `live_readers` reads pipes and folders in the
-launching process.
+`partition` is the protocol of a partition; there are `kafka_partition`, `folder_partition`, `pipe_partition`.
+`reader` (`StreamReader`) makes packets of what a partition gives: messages (`messages` puts them in columns)
+or `parts`. `read` is the transform around it. `folder_listing` finds the files of a folder, `folder_files`
+reads them, and `folder_place` says where a job goes on. `kafka_offsets` says where a topic is read from.
 """

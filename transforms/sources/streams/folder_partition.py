@@ -1,130 +1,96 @@
-"""A folder that grows as a partition of a stream: its files of JSON lines, in order of their names.
+"""A folder that grows as a partition of a stream: its files, one after another, as they come.
 
 Invariant
-    What is read is the lines of all files in order of names, each once, wherever it goes on from: a place is
-    a file and a byte of it, and knows nothing of the process that read it.
+    Every record of every file comes once, wherever a reader goes on from: a place is a file, how far it was
+    read, and the names of the files that were read before. What cannot be read of a file is a dead letter.
 
-Files may appear whole, or grow while they are read; those that are packed grow by whole members. A file is
-done when one of a later name is there; its last line then needs no end. So names must rise, as
-part-000001.jsonl, part-000002.jsonl do: a file that comes with an earlier name than that which is read is
-left out, and said in the log. Files that were read may be removed; one of which a part was not is missed, in
-words. A file `_END` says that the folder is complete; other names that begin with "_" or ".", or end in
-".tmp", are still being written.
+A file counts from the moment when its name is there. Files that are found together are read in order of
+their names; files that come later are read later, whatever their names. Files of JSON lines may grow until
+another file comes, packed ones by whole members; a last line without an end is a record then. Files of other
+formats must be there as a whole: written elsewhere, or under a name that begins with "_" or "." or ends in
+".tmp", and renamed. Files that were read may be removed. The folder is complete when it has a file `_END`.
 """
 
 from __future__ import annotations
 
-import gzip
-import io
-import json
+import errno
 import os
 import threading
 import time
-import zlib
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import NamedTuple
 
-from ....core.encoding.json import read_json, reading, text_of, whole
-from ....core.errors import RocsteadyError
+from ....core.errors import InputError, RocsteadyError
+from ....core.events.reasons import Reason
 from ....core.process.console import logger
-from ....core.process.rare_log import RareLog
-from ...files.lines import MOST_LINE_BYTES, SHOWN_BYTES, LongLine
+from ...events.fields import EventFields
+from ...files.formats import everywhere
+from ..files.listing import list_sources
+from .folder_files import FilePlace, FileRead, LinesFile, WholeFile, folder_file
+from .folder_listing import FolderListing, lines_may_grow
+from .folder_place import FolderPlace
 from .partition import Fetched
+from .parts import Part, unread_part
 
 _logger = logger("rocsteady.folders")
-_logger.addFilter(RareLog())
 
-END_FILE = "_END"
-"""The name of a file that says that a folder is complete."""
-
-ENDINGS = (".jsonl", ".json", ".jsonl.gz", ".json.gz")
 _POLL_SECONDS = 0.05
-_MOST_BYTES = 8 << 20
-"""Of lines that are read at once, at the most."""
-
-_PIECE_BYTES = 1 << 16
-"""Of a line that is too long, which are in memory at once."""
-
-_SLOW_LISTING = 0.01
-_REST = 4
-"""A folder that takes longer than that to list is left alone for so many times as long."""
-
-
-class _Place(NamedTuple):
-    """Where a folder is read on: behind so many bytes, unpacked, of a file; "" = before the first.
-
-    whole  all was read that was there, so that the file may be gone
-    """
-
-    name: str
-    byte: int
-    whole: bool
-
-    @classmethod
-    def of(cls, text: str) -> _Place:
-        if not text:
-            return cls("", 0, True)
-        what = "the place in a folder"
-        with reading(what):
-            name, byte, is_whole = read_json(text, what)
-            return cls(text_of(name), whole(byte, 0), bool(is_whole))
-
-
-class _Lines(NamedTuple):
-    """Lines, where they end, whether there are more now, and whether there will ever be.
-
-    long  lines that are too long, by their places among `lines`, where they are None
-    """
-
-    lines: list[bytes | None]
-    place: _Place
-    has_more: bool
-    ended: bool
-    long: dict[int, LongLine]
 
 
 @dataclass(frozen=True)
 class FolderPartition:
-    """The files of a folder on this machine, or on one that all workers see, as messages: a line each."""
+    """The files of a folder on this machine, or on one that all workers see, as events.
+
+    fields  which columns are what. Where nobody said which model an event is of, the column "model" of its
+            file does; all events of a file without it are of a model that is named after the file
+    idle    seconds after which a folder in which nothing is new has ended; None: never
+    """
 
     folder: str
+    fields: EventFields
+    idle: float | None = None
 
     @property
     def name(self) -> str:
-        """What dead letters call it: the folder."""
-        return self.folder
+        """The whole path of the folder."""
+        return everywhere(self.folder)
 
     @property
     def origin(self) -> str:
         """Nothing: the name is the path."""
         return ""
 
-    def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:
-        """Return up to `limit` lines from a place on, the first of which is number `offset` of the folder.
+    @property
+    def resumes(self) -> bool:
+        """Whether another job can go on from an offset of this one: it can."""
+        return True
 
-        Waits up to `wait` seconds for the first. Raises RocsteadyError where the folder, or a file of it,
-        cannot be read.
+    def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:
+        """Return up to `limit` records from a place on, the first of which is number `offset` of the folder.
+
+        Waits up to `wait` seconds for the first. Raises RocsteadyError where the folder cannot be listed,
+        InputError where the first file is damaged at its beginning or lacks a column.
         """
         until = time.monotonic() + wait
-        at = _Place.of(place)
-        while True:
-            found = _reader_of(self.folder).read(at, limit)
-            at = found.place
-            if found.lines or found.ended or time.monotonic() >= until:
-                break
-            if not found.has_more:  # else there were blank lines alone
-                time.sleep(_POLL_SECONDS)
-        number = offset + len(found.lines)
-        said = json.dumps(at) if at.name else ""
-        long = {offset + place: line for place, line in found.long.items()}
+        reader = _reader_of(self)
+        found = reader.read(place, limit)
+        while not (found.parts or found.has_more or found.ended) and time.monotonic() < until:
+            time.sleep(min(_POLL_SECONDS, wait))
+            found = reader.read(place, limit)
+        records = sum(part.chunk.records for part in found.parts)
         return Fetched(
-            range(offset, number), found.lines, number, not found.has_more, place=said, ended=found.ended,
-            long=long,
+            (), (), offset + records, not found.has_more, parts=found.parts, place=found.place,
+            ended=found.ended,
         )  # fmt: skip
 
+    def stop(self) -> None:
+        """Let the next fetches read the file that has been begun to its end, and no other."""
+        _reader_of(self).stop()
+
     def end(self) -> int:
-        """Return -1: how many lines there are nobody knows before they are read."""
+        """Return -1: how many records there are nobody knows before they are read."""
         return -1
 
     def unread_partitions(self) -> int:
@@ -132,236 +98,207 @@ class FolderPartition:
         return 0
 
     def close(self) -> None:
-        """Forget what this process knows of it."""
+        """Forget what this process knows of the folder."""
         with _lock:
-            reader = _readers.pop(self.folder, None)
+            reader = _readers.pop(self, None)
         if reader is not None:
             reader.close()
 
-    def not_read(self) -> list[str]:
-        """Return the names of its files that are no JSON lines, if none is. Raises RocsteadyError."""
-        names = _names_in(self.folder)
-        others = [name for name in names if is_whole(name) and not name.lower().endswith(ENDINGS)]
-        return [] if any(_is_wanted(name) for name in names) else others
 
+class _Found(NamedTuple):
+    """What a folder gave at once, and the place behind it; whether there is more now, or never will be."""
 
-def is_whole(name: str) -> bool:
-    """Tell the name of a file that is there from one that is still being written, or says something."""
-    return not name.startswith((".", "_")) and not name.endswith(".tmp")
-
-
-def _is_wanted(name: str) -> bool:
-    return is_whole(name) and name.lower().endswith(ENDINGS)
-
-
-def _is_packed(name: str) -> bool:
-    return name.lower().endswith(".gz")
-
-
-def _rest_of_line(stream: BinaryIO) -> tuple[int, bool]:
-    """Read a line to its end, in bounded memory; return how many bytes, and whether a newline ends them."""
-    size = 0
-    while piece := stream.readline(_PIECE_BYTES):
-        size += len(piece)
-        if piece.endswith(b"\n"):
-            return size, True
-    return size, False
-
-
-def _blank_lines(stream: BinaryIO) -> int:
-    """Read the blank lines that are in the buffer of a stream; return how many bytes they have."""
-    ahead = cast(io.BufferedReader, stream).peek(1)
-    blank = len(ahead) - len(ahead.lstrip())
-    return len(stream.read(ahead.rfind(b"\n", 0, blank) + 1))
-
-
-def _became_shorter(path: Path, byte: int) -> RocsteadyError:
-    return RocsteadyError(
-        f"{path} was read up to byte {byte:,} and is shorter now: it was written anew; restore it, or begin "
-        "anew with what is new in a file of a later name"
-    )
-
-
-def _names_in(folder: str) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))  # noqa: PTH208 - names alone
-    except OSError as error:
-        raise RocsteadyError(f"the folder {folder} cannot be listed: {error.strerror or error}") from None
-
-
-class _Stand(NamedTuple):
-    """A place at the end of a file as it was, by its size and when it was written."""
-
-    name: str
-    byte: int
-    size: int
-    written: int
+    parts: Sequence[Part]
+    place: str
+    has_more: bool
+    ended: bool
 
 
 @dataclass
+class _Pass:
+    """What is read at once: the place behind it, how many more records may be read, which files are done."""
+
+    name: str
+    file: FilePlace
+    left: int
+    parts: list[Part] = field(default_factory=list)
+    read: set[str] = field(default_factory=set)
+
+
 class _Reader:
-    """What this process knows of a folder: none of it decides what is read. Thread-safe."""
+    """What this process knows of a folder. Thread-safe.
 
-    folder: str
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    _open: tuple[str, int, BinaryIO] | None = None
-    _stand: tuple[_Stand, bool] | None = None
-    _begun: set[str] | None = None
-    _names: list[str] = field(default_factory=list)
-    _next_look: float = 0.0
+    The place alone decides which records come. What this process saw before decides of which files it is told
+    that they changed, or vanished before they were begun.
+    """
 
-    def read(self, place: _Place, limit: int) -> _Lines:
+    def __init__(self, partition: FolderPartition) -> None:
+        self._fields = partition.fields
+        self._idle = partition.idle
+        self._folder = Path(partition.folder)
+        self._listing = FolderListing(self._folder)
+        self._lock = threading.Lock()
+        self._open: tuple[str, LinesFile | WholeFile] | None = None
+        self._said = "", FolderPlace()
+        self._stopped = False
+        self._is_idle = False
+        self._heard = time.monotonic()
+
+    def read(self, place: str, limit: int) -> _Found:
+        """Return up to `limit` records from a place on, and dead letters of what cannot be read."""
         with self._lock:
-            return self._read(place, limit)
+            found = self._read(place, limit)
+            if found.parts:
+                self._heard = time.monotonic()
+            elif self._idle is not None and time.monotonic() - self._heard >= self._idle:
+                self._is_idle = True
+                found = self._read(found.place, limit)
+            return found
+
+    def stop(self) -> None:
+        """Read the file that has been begun to its end, and no other."""
+        with self._lock:
+            self._stopped = True
 
     def close(self) -> None:
+        """Let go of the open file."""
         with self._lock:
             self._let_go()
 
-    def _read(self, place: _Place, limit: int) -> _Lines:
-        names, complete = self._look(place)
-        waiting = [name for name in names if name >= place.name]
-        begun = self._had_their_turn(names, place)
-        if place.name not in waiting and not place.whole:
-            raise RocsteadyError(
-                f"{Path(self.folder, place.name)} is gone, and was not read behind byte {place.byte:,}; "
-                "restore it, or begin anew"
-            )
-        lines: list[bytes | None] = []
-        long: dict[int, LongLine] = {}
+    def _read(self, text: str, limit: int) -> _Found:
+        place = self._said[1] if text == self._said[0] else FolderPlace.of(text)
+        now = _Pass(place.name, place.file, limit)
+        for name in self._listing.look({place.name, *(place.read or ())}):
+            self._tell_gone(name, FilePlace(), now)
+        self._tell_changes(now)
+        names = self._listing.names
+        before = place.read
+        if before is None:
+            before = frozenset(name for name in names if name < place.name)
+        if place.name not in names:
+            if not place.file.whole and place.name:
+                self._tell_gone(place.name, place.file, now)
+            now.file = FilePlace(whole=True)
+        waiting = [name for name in names if name not in before]
+        waiting.sort(key=lambda name: (name != place.name, name < place.name))
+        left_out: list[str] = []
+        if self._stopped:
+            left_out = [name for name in waiting if name != place.name]
+            waiting = [name for name in waiting if name == place.name]
+        is_complete = self._listing.complete or self._stopped or self._is_idle
+        has_more = False
         for number, name in enumerate(waiting):
-            begun.add(name)
-            is_done = complete or number + 1 < len(waiting)
-            byte = place.byte if name == place.name else 0
-            found, byte, has_more, whole = self._lines(name, byte, limit - len(lines), is_done=is_done)
-            for line in found:
-                if isinstance(line, LongLine):
-                    long[len(lines)] = line
-                lines.append(None if isinstance(line, LongLine) else line)
-            place = _Place(name, byte, whole)
-            if has_more or len(lines) >= limit:
-                return _Lines(lines, place, True, False, long)
-        return _Lines(lines, place, False, complete, long)
+            is_last = number + 1 == len(waiting)
+            has_more = self._read_file(name, now, is_done=is_complete or not is_last)
+            if has_more or (now.left <= 0 and not is_last):
+                has_more = True
+                break
+        before = before.intersection(names) | now.read
+        self._listing.note_read(now.read)
+        ended = is_complete and not has_more
+        if ended:
+            self._tell_changes(now, before)
+            self._tell_left_out(left_out)
+        place = FolderPlace(now.name, now.file, before)
+        self._said = place.said(), place
+        return _Found(now.parts, self._said[0], has_more, ended)
 
-    def _look(self, place: _Place) -> tuple[list[str], bool]:
-        """Return the names of files of lines, in order, and whether the folder is complete.
-
-        A listing that is made while files come may have a later one and not the one before it. So it is made
-        twice: all that came before a name of the first one is in the second.
-        """
-        now = time.monotonic()
-        if now >= self._next_look:
-            names = _names_in(self.folder)
-            if END_FILE in names or any(name > place.name for name in names):
-                seen = {*names}
-                last = max(filter(_is_wanted, names), default="")
-                names = [
-                    name
-                    for name in _names_in(self.folder)
-                    if name in seen or (_is_wanted(name) and name < last)
-                ]
-            took = time.monotonic() - now
-            self._next_look = now + took * (1 + _REST) if took > _SLOW_LISTING else 0.0
-            self._names = names
-            for name in names:
-                if is_whole(name) and not _is_wanted(name):
-                    _logger.warning(
-                        "%s is not read: a folder is read as JSON lines here", Path(self.folder, name)
-                    )
-        return [name for name in self._names if _is_wanted(name)], END_FILE in self._names
-
-    def _had_their_turn(self, names: list[str], place: _Place) -> set[str]:
-        """Return the names that were begun, as this process knows; say which came too late for it."""
-        earlier = {name for name in names if name < place.name}
-        begun = earlier if self._begun is None else self._begun
-        begun &= {*names}  # what was removed need not be remembered
-        for name in sorted(earlier - begun):
-            _logger.warning(
-                "%s came when %s was read already, and is left out: names must rise",
-                Path(self.folder, name),
-                place.name,
-            )
-        self._begun = begun | earlier
-        return self._begun
-
-    def _lines(
-        self, name: str, byte: int, limit: int, *, is_done: bool
-    ) -> tuple[list[bytes | LongLine], int, bool, bool]:
-        """Return whole lines of a file from a byte on, and the byte behind them.
-
-        And whether there are more now; and whether what is there was read to its last byte.
-        """
-        path = Path(self.folder, name)
-        lines: list[bytes | LongLine] = []
-        size, line, has_more = 0, b"", True
+    def _read_file(self, name: str, now: _Pass, *, is_done: bool) -> bool:
+        """Read on in a file; return whether it has more now. `is_done`: it does not grow any more."""
+        may_grow = lines_may_grow(name)
+        is_done = is_done or not may_grow
+        place = now.file if name == now.name else FilePlace()
         try:
-            found = path.stat()
-            stand = _Stand(name, byte, found.st_size, found.st_mtime_ns)
-            if found.st_size < byte and not _is_packed(name):
-                self._let_go()
-                raise _became_shorter(path, byte)
-            if self._stand is not None and stand == self._stand[0] and not is_done:
-                return [], byte, False, self._stand[1]
-            stream = self._stream(path, name, byte)
-            try:
-                while len(lines) < limit and size < _MOST_BYTES:
-                    line = stream.readline(MOST_LINE_BYTES + 1)
-                    skipped, is_whole_line = 0, line.endswith(b"\n")
-                    if len(line) > MOST_LINE_BYTES and not is_whole_line:
-                        skipped, is_whole_line = _rest_of_line(stream)
-                    if not line or not (is_whole_line or is_done):
-                        has_more = False
-                        break
-                    if skipped or len(line) - is_whole_line > MOST_LINE_BYTES:
-                        length = len(line) + skipped - is_whole_line
-                        lines.append(LongLine(line[:SHOWN_BYTES], length, byte + size))
-                    elif line.strip():
-                        lines.append(line.rstrip(b"\r\n"))
-                    else:
-                        skipped = _blank_lines(stream)
-                    size += len(line) + skipped
-            except EOFError:  # of a packed file that is being written
+            size = self._listing.stamp(name, again=may_grow)
+            if not size and not place.records:
                 if is_done:
-                    raise
-                self._let_go()
-                return lines, byte + size, False, False
-        except (OSError, EOFError, zlib.error) as error:
-            self._let_go()
-            raise RocsteadyError(
-                f"{path} cannot be read from byte {byte + size:,} on: "
-                f"{getattr(error, 'strerror', None) or error}; restore it, or end the job"
-            ) from None
-        byte += size
-        if has_more:
-            self._open = name, byte, stream
-        else:
-            self._let_go()
-            self._stand = stand._replace(byte=byte), not line
-        return lines, byte, has_more, not has_more and not line
+                    _logger.warning("%s is empty (0 bytes): it has no events", self._folder / name)
+                    now.read.add(name)
+                else:  # the lines that it gets come before those of files that come after it
+                    now.name, now.file = name, FilePlace(whole=True)
+                return False
+        except OSError as error:
+            self._tell_gone(name, place, now, error.strerror or str(error))
+            now.read.add(name)
+            return False
+        is_first, now.name, now.file = not now.name, name, place
+        has_more = True
+        while has_more and now.left > 0:
+            has_more = self._read_on(now, is_done=is_done, is_first=is_first)
+        if is_done and not has_more:
+            now.read.add(name)
+        return has_more
 
-    def _stream(self, path: Path, name: str, byte: int) -> BinaryIO:
-        """Open a file at a byte; go on with the one that is open if it stands there."""
-        if self._open is not None and self._open[:2] == (name, byte):
-            stream = self._open[2]
-        else:
-            self._let_go()
-            stream = cast(BinaryIO, gzip.open(path) if _is_packed(name) else path.open("rb"))  # noqa: SIM115 - kept
-            if stream.seek(byte) < byte:  # of a packed file, where its end is known only now
-                stream.close()
-                raise _became_shorter(path, byte)
-        self._open = name, -1, stream  # while it moves it stands nowhere
-        return stream
+    def _read_on(self, now: _Pass, *, is_done: bool, is_first: bool) -> bool:
+        try:
+            got = self._file(now.name).read(now.file, now.left, is_done=is_done)
+        except (InputError, OSError) as error:
+            fault = error if isinstance(error, InputError) else RocsteadyError(str(error))
+            got = FileRead([], now.file, fault=fault)
+        if is_first:
+            for wrong in (got.doubt, got.fault):
+                if isinstance(wrong, InputError):
+                    raise wrong
+        if got.doubt is not None:
+            _logger.warning("%s", got.doubt)
+        now.parts += got.parts
+        now.file = got.place
+        now.left -= sum(part.chunk.records for part in got.parts)
+        if got.fault is not None:
+            self._tell_unread(now, now.name, str(got.fault), now.file.records, got.reason)
+            now.read.add(now.name)
+        return got.has_more
+
+    def _file(self, name: str) -> LinesFile | WholeFile:
+        """Return the reader of a file: the one that has it open, or a new one."""
+        if self._open is not None and self._open[0] == name:
+            return self._open[1]
+        self._let_go()
+        (source,) = list_sources(self._folder / name)
+        self._open = name, folder_file(source, self._fields)
+        return self._open[1]
 
     def _let_go(self) -> None:
         if self._open is not None:
-            self._open[2].close()
+            self._open[1].close()
             self._open = None
+
+    def _tell_gone(
+        self, name: str, place: FilePlace, now: _Pass, why: str = os.strerror(errno.ENOENT)
+    ) -> None:
+        if place.records:
+            why = f"is gone, and was not read behind {place}"
+        else:
+            why = f"vanished before it was read: {why}"
+        self._tell_unread(now, name, why, max(place.records, 0))
+
+    def _tell_changes(self, now: _Pass, read: Collection[str] | None = None) -> None:
+        for name, how in self._listing.changes(read):
+            why = f"{how} after it was found, and is not read again; rename files here when they are whole"
+            self._tell_unread(now, name, why, None, Reason.FILE_CHANGED)
+
+    def _tell_unread(
+        self, now: _Pass, name: str, why: str, position: int | None, reason: Reason = Reason.FILE_UNREADABLE
+    ) -> None:
+        """Say in the log, and in a dead letter, what of a file cannot be read, and why."""
+        path = str(self._folder / name)
+        sentence = why if why.startswith(path) else f"{path} {why}"
+        _logger.warning("%s", sentence)
+        now.parts.append(unread_part(reason, path, position, sentence, self._fields))
+
+    def _tell_left_out(self, names: Sequence[str]) -> None:
+        if names:
+            many = f"{len(names)} files were" if len(names) > 1 else "1 file was"
+            _logger.warning("%s not read any more, from %s on", many, self._folder / names[0])
 
 
 _lock = threading.Lock()
-_readers: dict[str, _Reader] = {}
+_readers: dict[FolderPartition, _Reader] = {}
 
 
-def _reader_of(folder: str) -> _Reader:
+def _reader_of(partition: FolderPartition) -> _Reader:
     with _lock:
-        return _readers.setdefault(folder, _Reader(folder))
+        reader = _readers.get(partition)
+        if reader is None:
+            reader = _readers[partition] = _Reader(partition)
+        return reader

@@ -66,6 +66,11 @@ class KafkaPartition:
         """The cluster: a topic of the same name on another one has other offsets."""
         return f"Kafka cluster {self.cluster}" if self.cluster else ""
 
+    @property
+    def resumes(self) -> bool:
+        """Whether another job can go on from an offset of this one: it can."""
+        return True
+
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
         """Return up to `limit` messages from an offset on; wait up to `wait` seconds for the first.
 
@@ -74,6 +79,10 @@ class KafkaPartition:
         once a minute.
         """
         return _client_of(self).fetch(offset, limit, wait)
+
+    def stop(self) -> None:
+        """Let the next fetch of this process end the partition where it is."""
+        _client_of(self).stop()
 
     def end(self) -> int:
         """Return the offset behind the last message, as the brokers said lately; -1 = not known."""
@@ -104,10 +113,13 @@ class _Client:
         self._too_large: tuple[int, int] | None = None
         self._looked = time.monotonic()
         self._unread = 0
+        self._stopped = False
         self.used = time.monotonic()
 
     def fetch(self, offset: int, limit: int, wait: float) -> Fetched:
         with self._lock:
+            if self._stopped:
+                return Fetched([], [], offset, True, ended=True)
             if offset != self._position:
                 self._seek(offset)
             first = self._consumer.poll(wait)
@@ -201,6 +213,10 @@ class _Client:
         deleted = max(int(low) - offset, 0)
         self._seek(offset + deleted)
         return Fetched([], [], offset + deleted, False, deleted)
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped = True
 
     def end(self) -> int:
         with self._lock:

@@ -20,7 +20,7 @@ from ....core.events.reasons import Reason
 from ...events.chunk import Chunk
 from ...events.dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters
 from ...files.lines import SHOWN_BYTES
-from ..files.json_lines import begun_lines, json_chunk, long_line_letter
+from ..files.json_lines import begun_lines, json_chunk
 from .partition import Fetched
 
 
@@ -39,11 +39,7 @@ def message_chunk(
     lines: list[bytes] = []
     offsets: list[int] = []
     dead: list[DeadLetter] = []
-    long: list[DeadLetter] = []
     for offset, value in zip(fetched.offsets, fetched.values, strict=True):
-        if offset in fetched.long:
-            long.append(long_line_letter(fetched.long[offset], name, offset))
-            continue
         text = b"" if value is None else value.strip()
         if not text:
             dead.append(DeadLetter.invalid(Reason.EMPTY_MESSAGE, name, "an empty message", offset))
@@ -60,7 +56,7 @@ def message_chunk(
     chunk = json_chunk(b"\n".join(lines), name, 0, text_columns, columns) if lines else _NOTHING
     size = sum(map(len, filter(None, fetched.values)))
     chunk = _at_offsets(chunk, np.array(offsets, np.int64), fetched, name, size)
-    return chunk._replace(dead=DeadLetters.concat([DeadLetters.of([*dead, *long]), chunk.dead]))
+    return chunk._replace(dead=DeadLetters.concat([DeadLetters.of(dead), chunk.dead]))
 
 
 def _plain_lines(values: Sequence[bytes | None]) -> bytes | None:

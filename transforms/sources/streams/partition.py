@@ -1,27 +1,24 @@
-"""What a reader needs of a partition of a stream: messages from any offset on, and where it ends now."""
+"""What a reader needs of a partition of a stream: messages or records from any offset on, and its end."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from ...files.lines import LongLine
-
-_NONE: Mapping[int, LongLine] = MappingProxyType({})
+from .parts import Part
 
 
 class Fetched(NamedTuple):
-    """Consecutive messages of a partition.
+    """Consecutive messages, or records, of a partition.
 
     offsets  of the messages; rising, not always by 1
     values   their bytes; None = a message has none
     next     the offset to go on from
     at_end   nothing was there behind it when it was read
     deleted  so many messages before `next` were deleted before anybody read them; nothing else was found then
-    place    where that is, in words of the partition's own, if an offset alone does not say it
-    ended    nothing will ever be there behind it
-    long     by offset what was too long to be a message, whose value is None here
+    parts    the records instead of messages, where the partition knows their columns
+    place    where `next` is, in the partition's own words, if an offset alone does not say it
+    ended    nothing will ever be there behind `next`
     """
 
     offsets: Sequence[int]
@@ -29,28 +26,40 @@ class Fetched(NamedTuple):
     next: int
     at_end: bool
     deleted: int = 0
+    parts: Sequence[Part] = ()
     place: str = ""
     ended: bool = False
-    long: Mapping[int, LongLine] = _NONE
 
 
 class StreamPartition(Protocol):
-    """One partition of a stream. It is sent to workers, so it holds no connection itself."""
+    """One partition of a stream. One that is sent to workers holds no connection itself."""
 
     @property
     def name(self) -> str:
-        """What dead letters call it."""
+        """Its name: of a topic's partition the source of dead letters, too."""
         ...
 
     @property
     def origin(self) -> str:
-        """What tells it from another of the same name; "" where the name does, or nobody knows."""
+        """What tells the partition from another of the same name; "" where the name does, or nobody knows."""
+        ...
+
+    @property
+    def resumes(self) -> bool:
+        """Whether another job can go on from an offset of this one."""
         ...
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:
-        """Return up to `limit` messages from an offset on; wait up to `wait` seconds for the first.
+        """Return up to `limit` records from an offset on; wait up to `wait` seconds for the first.
 
         place  what the fetch before said, whoever did it; "" at the beginning
+        """
+        ...
+
+    def stop(self) -> None:
+        """Let this process end the partition soon: records that it has begun to read come, later ones do not.
+
+        The fetch that gives the last of them says `ended`.
         """
         ...
 
@@ -63,5 +72,5 @@ class StreamPartition(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of what this process holds of it; to fetch again is no mistake."""
+        """Let go of what this process holds of the partition; to fetch again is no mistake."""
         ...

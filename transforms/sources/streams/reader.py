@@ -6,19 +6,22 @@ Invariant
     step. (Two things follow the wall clock: `ahead` and `idle`, which are off unless asked for. The log
     tells of events that are dated far ahead of it.)
 
-It knows nothing of Beam: `read` drives it there, `pipelines.evaluate.live` without.
+It knows nothing of Beam: `read` drives it there, `pipelines.evaluate.live` without Beam.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple
 
 from ....core.encoding.json import read_object, reading, text_of, whole
 from ....core.errors import FutureVersionError, OtherConfigurationError
+from ....core.events.batch import EventBatch
 from ....core.events.times import IDLE, NO_TIME
+from ....core.events.unjoined import LabelBatch, PredictionBatch
 from ...events.dead_letters import NO_LETTERS, DeadLetters
 from ...events.fields import EventFields, Role
 from ...events.time_doubts import tell_ahead
@@ -27,6 +30,7 @@ from ...state.control import ControlFile
 from ..files.packets import Cut, Packets
 from .messages import message_chunk
 from .partition import Fetched, StreamPartition
+from .parts import Part
 
 BATCH_MESSAGES = 20_000
 """Messages of a step, at the most: what they become is in memory at once, some 10 MB."""
@@ -214,29 +218,52 @@ class StreamReader:
             step.packets.extend(self._ends())
         return step._replace(at_end=fetched.at_end or state.ended)
 
-    def finish(self, cut: Cut | None = None) -> Step:
-        """End here, whatever is still to come; or be cut off here."""
-        packets: list[tuple[str, bytes]] = []
-        if not self._state.ended:
-            packets = self._ends() if cut is None else self._markers(cut)
-        return Step(packets, NO_LETTERS, at_end=True)
+    def finish(self) -> Iterator[Step]:
+        """End here: yield the steps of what the partition has begun to give, whatever is still to come."""
+        self.source.partition.stop()
+        while not self._state.ended:
+            yield self.step()
 
     def _read(self, fetched: Fetched) -> Step:
-        if not fetched.offsets and not fetched.deleted:
+        if not fetched.offsets and not fetched.deleted and not fetched.parts:
             return Step(self._silence(fetched), NO_LETTERS)
         source, name = self.source, self.source.partition.name
-        chunk = message_chunk(fetched, name, self._text_columns, self._columns)
-        self._timing = timing = replace(self._timing, now=time.time_ns() // 1_000)
-        batch, late = validate_as(
-            source.role, chunk, source.fields, name, source.number, timing, source.located
-        )
-        if timing.ahead is None:
-            tell_ahead(name, chunk, batch, source.fields, timing.high_water, timing.lateness, timing.now)
-        self._timing = timing.after(batch)
+        parts = fetched.parts
+        if not parts:
+            chunk = message_chunk(fetched, name, self._text_columns, self._columns)
+            parts = [Part(name, source.fields, chunk)]
+        batches, letters = zip(*map(self._validated, parts), strict=True)
+        batch = self._whole(batches)
         self._heard = time.monotonic()
         packets = [*self._packets.split(batch), *self._settle()]
+        records = sum(part.chunk.records for part in parts)
+        size = sum(part.chunk.bytes_read for part in parts)
+        return Step(packets, DeadLetters.concat(letters), records, size, time_span(batch))
+
+    def _validated(self, part: Part) -> tuple[EventBatch | PredictionBatch | LabelBatch, DeadLetters]:
+        """Part the sound records from the dead letters, each in order of their positions."""
+        name, fields, chunk = part
+        source = self.source
+        self._timing = timing = replace(self._timing, now=time.time_ns() // 1_000)
+        batch, late = validate_as(source.role, chunk, fields, name, source.number, timing, source.located)
+        if timing.ahead is None:
+            tell_ahead(name, chunk, batch, fields, timing.high_water, timing.lateness, timing.now)
+        self._timing = timing.after(batch)
         dead = DeadLetters.concat([chunk.dead, late])
-        return Step(packets, dead, chunk.records, chunk.bytes_read, time_span(batch))
+        return batch, DeadLetters(dead.batch.sort_by("position")) if len(dead) else dead
+
+    def _whole(
+        self, batches: Sequence[EventBatch | PredictionBatch | LabelBatch]
+    ) -> EventBatch | PredictionBatch | LabelBatch:
+        """Return the batches of a step as one batch of the partition."""
+        name = self.source.partition.name
+        first = batches[0]
+        if len(batches) == 1 and first.packet().source == name:
+            return first
+        events = EventBatch.concat([batch for batch in batches if isinstance(batch, EventBatch)])
+        if events.positions is not None:
+            events = replace(events, sources=events.event_sources())
+        return replace(events, source=name, high_water=self._timing.high_water)
 
     def _settle(self) -> list[tuple[str, bytes]]:
         """Tell how far it is settled, where that is news."""
@@ -269,6 +296,8 @@ class StreamReader:
 
     def _markers(self, cut: Cut) -> list[tuple[str, bytes]]:
         state = self._state
+        if not self.source.partition.resumes:
+            return [*self._packets.markers(cut, {"records": state.next}, state.settled, state.high_water)]
         position = {"offset": state.next, "place": state.place, "high_water": state.high_water}
         if origin := self.source.partition.origin:
             position["origin"] = origin

@@ -1,209 +1,504 @@
-"""A folder that grows, as messages: every line once, in order of names, wherever a reader goes on from."""
+"""A folder that grows, as a partition: every record once, wherever a reader goes on from, by each driver."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import random
+import threading
 import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from folder_looks import DRIVERS, Looks
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from list_partition import ListPartition
-from rocsteady.core.errors import CorruptBytesError, RocsteadyError
+from rocsteady.core.errors import CorruptBytesError, InputError, RocsteadyError
+from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.records import EndOfPartition, unpack_record
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.validate import Timing
-from rocsteady.transforms.sources.streams.folder_partition import END_FILE, FolderPartition
-from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
+from rocsteady.transforms.sources.streams.folder_listing import END_FILE
+from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
+from rocsteady.transforms.sources.streams.reader import ReaderState, StreamInput, StreamReader
 from thorough import examples
 
-
-def read_rest(folder, offset=0, place="", limit=1_000):
-    found, ended = [], False
-    while not ended:
-        got = FolderPartition(str(folder)).fetch(offset, limit, 0.0, place)
-        assert [*got.offsets] == [*range(offset, offset + len(got.values))]
-        found += got.values
-        offset, place, ended = got.next, got.place, got.ended
-        if got.at_end:
-            break
-    return found, offset, place, ended
+FIELDS = EventFields(model_name="m")
+PLENTY = 50_000
+"""Records that no driver reads at one look."""
 
 
-@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.fixture
+def folder(tmp_path):
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    return inbox
+
+
+@pytest.fixture(params=DRIVERS)
+def driver(request):
+    return request.param
+
+
+@pytest.fixture(params=[name for name in DRIVERS if name != "anew"])
+def one_process(request):
+    """A driver that stays in one process: only that process can tell that a file is not as it was."""
+    return request.param
+
+
+def line(score):
+    return f'{{"score": {score}, "label": 1}}\n'.encode()
+
+
+def put(folder, name, n=3, score=0.5):
+    """Let a file appear, whole."""
+    hidden = folder / f".{name}"
+    if name.endswith(".parquet"):
+        pq.write_table(pa.table({"score": [score] * n, "label": [1] * n}), hidden)
+    elif ".csv" in name:
+        text = ("score,label\n" + f"{score},1\n" * n).encode()
+        hidden.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    elif ".tsv" in name:
+        hidden.write_text("score\tlabel\n" + f"{score}\t1\n" * n)
+    else:
+        hidden.write_bytes(gzip.compress(line(score) * n) if name.endswith(".gz") else line(score) * n)
+    hidden.rename(folder / name)
+
+
+def end(folder):
+    (folder / END_FILE).touch()
+
+
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 100_000))
-def test_every_line_comes_once_in_order_however_the_folder_grows(tmp_path, seed):
+def test_every_record_comes_once_in_order_however_the_folder_grows(tmp_path, seed):
+    """Files of every format come, in any order of names; the last file of lines grows; bundles fail."""
     rng = random.Random(seed)
     folder = tmp_path / f"f{len(list(tmp_path.iterdir()))}"
     folder.mkdir()
-    partition = FolderPartition(str(folder))
+    fields = EventFields(model_name="m")
+    partition = FolderPartition(str(folder), fields)
+    source = StreamInput(partition, 0, 1, "event", fields, 0)
     written, found = [], []
-    offset, place, number, ended = 0, "", 0, False
-    pending = b""
-    for _ in range(rng.randrange(40)):
+    state, pending, growing = None, b"", None
+    names = [f"part-{i:03d}" for i in range(40)]
+    rng.shuffle(names) if rng.random() < 0.5 else names.reverse()
+
+    def closed():
+        """Write what is pending; the last line needs no newline."""
+        if growing is not None and pending:
+            with growing.open("ab") as file:
+                file.write(pending.rstrip(b"\r\n"))
+        return b""
+
+    def taken(step):
+        records = [unpack_record(packet) for _, packet in step.packets]
+        return [score for batch in records if isinstance(batch, EventBatch) for score in batch.scores]
+
+    for _ in range(rng.randrange(30)):
         what = rng.random()
-        if what < 0.3:  # the last file grows, by some of what it will hold
-            lines = [f'{{"n": {len(written) + i}}}'.encode() for i in range(rng.randrange(4))]
-            written += lines
-            pending += b"".join(line + rng.choice([b"\n", b"\r\n", b"\n\n"]) for line in lines)
+        if what < 0.35 and growing is not None:
+            scores = [len(written) + i for i in range(rng.randrange(4))]
+            written += scores
+            pending += b"".join(line(s).strip() + rng.choice([b"\n", b"\r\n", b"\n\n"]) for s in scores)
             cut = rng.randrange(len(pending) + 1)
-            with (folder / f"part-{number:03d}.jsonl").open("ab") as file:
+            with growing.open("ab") as file:
                 file.write(pending[:cut])
             pending = pending[cut:]
-        elif what < 0.45:  # the next one begins, and the last line has no end
-            if pending:
-                with (folder / f"part-{number:03d}.jsonl").open("ab") as file:
-                    file.write(pending.rstrip(b"\r\n"))
-                pending = b""
-            number += 1
-            (folder / f"part-{number:03d}.jsonl").touch()
-        elif what < 0.55 and place:  # what was read may go
-            for file in folder.iterdir():
-                if file.name < json.loads(place)[0]:
-                    file.unlink()
+        elif what < 0.5:  # the next file comes when all that is there was read, so that its order is known
+            pending = closed()
+            while True:
+                reader = StreamReader(source, 1, state)
+                step = reader.step(100)
+                found += taken(step)
+                state = reader.state()
+                if step.at_end:
+                    break
+            name = names.pop()
+            if rng.random() < 0.5:
+                growing = folder / f"{name}.jsonl"
+                growing.touch()
+            else:
+                growing = None
+                scores = [len(written) + i for i in range(rng.randrange(1, 9))]
+                written += scores
+                hidden = folder / f".{name}"
+                if rng.random() < 0.5:
+                    pq.write_table(pa.table({"score": scores, "label": [1] * len(scores)}), hidden)
+                    hidden.rename(folder / f"{name}.parquet")
+                else:
+                    hidden.write_text("score,label\n" + "".join(f"{score},1\n" for score in scores))
+                    hidden.rename(folder / f"{name}.csv")
         elif what < 0.65:  # another process goes on
             partition.close()
         else:
-            got = partition.fetch(offset, rng.randrange(1, 9), 0.0, place)
-            assert [*got.offsets] == [*range(offset, got.next)]
-            assert not got.ended
-            found += got.values
-            if rng.random() < 0.8:
-                offset, place = got.next, got.place
-            else:  # the bundle failed: it is done again
-                found = found[: len(found) - len(got.values)]
-    with (folder / f"part-{number:03d}.jsonl").open("ab") as file:
-        file.write(pending)
-    (folder / END_FILE).touch()
-    until = time.monotonic() + 20  # a folder that takes long to list is not listed with every look
-    while not ended:
+            reader = StreamReader(source, 1, state)
+            step = reader.step(rng.randrange(1, 9))
+            assert not reader.ended
+            if rng.random() < 0.8:  # else the bundle failed: it is done again
+                found += taken(step)
+                state = reader.state()
+    pending = closed()
+    end(folder)
+    reader = StreamReader(source, 1, state)
+    until = time.monotonic() + 20
+    while not reader.ended:
         assert time.monotonic() < until
-        rest, offset, place, ended = read_rest(folder, offset, place)
-        found += rest
+        step = reader.step(rng.randrange(1, 9))
+        assert not len(step.letters)
+        found += taken(step)
+    partition.close()
     assert found == written
 
 
-def test_packed_files_are_read_and_others_are_said_and_left_out(tmp_path, caplog):
-    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(b"1\n2\n3"))
-    (tmp_path / "b.csv").write_text("score,label\n")
-    (tmp_path / ".hidden.jsonl").write_text("4\n")
-    (tmp_path / "_later.jsonl").write_text("5\n")
-    (tmp_path / "c.jsonl.tmp").write_text("6\n")
-    (tmp_path / "c.json").write_text("7\n")
-    assert read_rest(tmp_path, limit=2)[0] == [b"1", b"2", b"3", b"7"]
-    assert "b.csv is not read: a folder is read as JSON lines here" in caplog.text
+FORMATS = ("a.csv", "b.csv.gz", "c.json", "d.jsonl", "e.jsonl.gz", "f.parquet", "g.tsv")
 
 
-def test_a_name_that_comes_too_late_is_said_and_left_out(tmp_path, caplog):
-    (tmp_path / "b.jsonl").write_text("1\n")
-    (tmp_path / "c.jsonl").write_text("2\n")
-    found, offset, place, _ = read_rest(tmp_path)
-    assert read_rest(tmp_path, offset, place)[0] == []
-    assert not caplog.text
-    (tmp_path / "a.jsonl").write_text("0\n")
-    (tmp_path / "d.jsonl").write_text("3\n")
-    assert found + read_rest(tmp_path, offset, place)[0] == [b"1", b"2", b"3"]
-    assert "a.jsonl came when c.jsonl was read already, and is left out: names must rise" in caplog.text
+def test_files_of_every_format_are_read_once_each_in_order_of_names(folder, caplog, driver):
+    for name in reversed(FORMATS):
+        put(folder, name)
+    for name in (".hidden.csv", "_SUCCESS", "half.csv.tmp"):
+        (folder / name).write_text("not for us")
+    (folder / "sub.csv").mkdir()
+    end(folder)
+    looks = Looks(folder, FIELDS, driver).rest(limit=2)
+    assert (looks.files, looks.dead) == ([(name, 3) for name in FORMATS], [])
+    assert not caplog.records
+    assert looks.look() == 0
 
 
-def test_what_cannot_be_read_is_a_sentence(tmp_path):
-    folder = FolderPartition(str(tmp_path / "none"))
-    with pytest.raises(RocsteadyError, match=r"the folder .*none cannot be listed: No such file"):
-        folder.fetch(0, 10, 0.0)
-    packed = gzip.compress(random.Random(1).randbytes(60_000).hex().encode())
-    for damaged, byte in ((packed[:-20], 0), (packed[:100] + b"\xff" * 900 + packed[1_000:], 0)):
-        (tmp_path / "a.jsonl.gz").write_bytes(damaged)
-        (tmp_path / END_FILE).touch()
-        with pytest.raises(
-            RocsteadyError, match=rf"a.jsonl.gz cannot be read from byte {byte} on: .*; restore it"
-        ):
-            FolderPartition(str(tmp_path)).fetch(0, 100_000, 0.0)
-    with pytest.raises(CorruptBytesError, match="the place in a folder contradicts itself"):
-        FolderPartition(str(tmp_path)).fetch(0, 10, 0.0, "nonsense")
+def test_files_that_come_later_are_read_later_whatever_their_names(folder, driver):
+    looks = Looks(folder, FIELDS, driver)
+    assert looks.look() == 0
+    put(folder, "b.csv", 1)
+    assert looks.look() == 1
+    put(folder, "a.csv", 2)
+    looks.look()
+    put(folder, "c.jsonl", 3)
+    looks.look()
+    put(folder, "0.jsonl", 4)
+    end(folder)
+    assert looks.rest().files == [("b.csv", 1), ("a.csv", 2), ("c.jsonl", 3), ("0.jsonl", 4)]
 
 
-def test_a_packed_file_that_is_being_written_is_read_on_when_there_is_more(tmp_path):
-    lines = [f"{{{i}, {random.Random(i).random()}}}".encode() for i in range(20_000)]
-    packed = gzip.compress(b"\n".join(lines) + b"\n")
-    found, offset, place = [], 0, ""
-    for part in (packed[: len(packed) // 3], packed[: len(packed) // 2], packed):
-        (tmp_path / "a.jsonl.gz").write_bytes(part)
-        for _ in range(2):
-            more, offset, place, _ = read_rest(tmp_path, offset, place)
-            found += more
-    assert found == lines
+def test_a_file_of_lines_grows_until_another_file_comes(folder, driver):
+    looks = Looks(folder, FIELDS, driver)
+    growing = folder / "b.jsonl"
+    growing.write_bytes(line(1) + line(2)[:9])
+    looks.look()
+    assert looks.scores == [1]
+    with growing.open("ab") as file:
+        file.write(line(2)[9:] + line(3).strip())
+    looks.look()
+    assert looks.scores == [1, 2]
+    put(folder, "a.csv", 1, score=4)
+    looks.look()
+    end(folder)
+    assert looks.rest().scores == [1, 2, 3, 4]
+    assert looks.dead == []
 
 
-def test_a_failed_read_leaves_nothing_behind(tmp_path):
-    """The bundle is done again in the same process, when the file has been restored."""
-    lines = [f"{{{i}, {random.Random(i).random()}}}".encode() for i in range(20_000)]
-    packed = gzip.compress(b"\n".join(lines) + b"\n")
-    (tmp_path / "a.jsonl.gz").write_bytes(packed[: len(packed) // 2])
-    (tmp_path / END_FILE).touch()
-    folder = FolderPartition(str(tmp_path))
-    first = folder.fetch(0, 5_000, 0.0)
-    with pytest.raises(RocsteadyError, match=r"a.jsonl.gz cannot be read from byte"):
-        folder.fetch(first.next, 15_000, 0.0, first.place)
-    (tmp_path / "a.jsonl.gz").write_bytes(packed)
-    assert [*first.values, *read_rest(tmp_path, first.next, first.place)[0]] == lines
+def test_a_model_without_a_name_is_the_stem_of_its_file(folder, driver):
+    put(folder, "churn.csv")
+    put(folder, "fraud.jsonl")
+    (folder / "named.jsonl").write_text(
+        '{"score": 1, "label": 1, "model": "own"}\n{"score": 1, "label": 1}\n'
+    )
+    end(folder)
+    looks = Looks(folder, EventFields(), driver).rest(limit=1)
+    assert looks.models == {"churn", "fraud", "own"}
+    assert [letter.reason for letter in looks.letters] == ["model is missing"]
 
 
-def test_a_file_that_is_removed_before_it_was_read_is_missed(tmp_path):
-    (tmp_path / "d.jsonl").write_text("1\n2\n3\n")
-    (tmp_path / "e.jsonl").write_text("4\n")
-    folder = FolderPartition(str(tmp_path))
-    half = folder.fetch(0, 2, 0.0)
-    whole = folder.fetch(0, 10, 0.0)
-    assert len(whole.values) == 4
-    (tmp_path / "d.jsonl").unlink()
-    with pytest.raises(RocsteadyError, match=r"d.jsonl is gone, and was not read behind byte 4; restore it"):
-        folder.fetch(half.next, 10, 0.0, half.place)
-    (tmp_path / "e.jsonl").unlink()
-    (tmp_path / "f.jsonl").write_text("5\n")
-    assert folder.fetch(whole.next, 10, 0.0, whole.place).values == [b"5"]
+def test_a_silence_ends_a_folder_and_what_is_new_ends_the_silence(folder):
+    looks = Looks(folder, FIELDS, idle=0.6)
+    started = time.monotonic()
+    later = threading.Timer(0.4, put, [folder, "a.csv"])
+    later.start()
+    assert looks.rest(wait=1.0).files == [("a.csv", 3)]
+    assert 0.9 < time.monotonic() - started < 5
+    later.join()
+
+
+def test_a_last_line_without_an_end_counts_when_a_silence_ends_the_folder(folder):
+    (folder / "a.jsonl").write_bytes(line(1).strip())
+    assert Looks(folder, FIELDS, idle=0.1).rest().scores == [1]
+
+
+def test_a_reader_that_is_finished_reads_the_file_that_it_began(folder, caplog):
+    put(folder, "a.csv", 100_000)
+    put(folder, "b.csv")
+    looks = Looks(folder, FIELDS)
+    looks.look(limit=10)
+    looks.stop()
+    assert looks.files == [("a.csv", 100_000)]
+    assert "1 file was not read any more" in caplog.text
+    assert "b.csv" in caplog.text
+
+
+def broken_parquet(folder):
+    (folder / "b.parquet").write_bytes(b"PAR1 no parquet at all")
+    return "b.parquet is not a Parquet file"
+
+
+def cut_gzip(folder):
+    lines = "".join(f"{i * 0.618 % 1:.12f},1\n" for i in range(300_000))
+    data = gzip.compress(f"score,label\n{lines}".encode())
+    (folder / "b.csv.gz").write_bytes(data[: len(data) // 2])
+    return "b.csv.gz is damaged"
+
+
+def cut_lines(folder):
+    packed = gzip.compress(b"".join(line(random.Random(i).random()) for i in range(9_000)))
+    (folder / "b.jsonl.gz").write_bytes(packed[: len(packed) // 2])
+    return "b.jsonl.gz is damaged after record"
+
+
+def corrupt_lines(folder):
+    packed = gzip.compress(b"".join(line(random.Random(i).random()) for i in range(9_000)))
+    (folder / "b.jsonl.gz").write_bytes(packed[:1_000] + b"\xff" * 900 + packed[1_900:])
+    return "b.jsonl.gz cannot be read: Error -3 while decompressing"
+
+
+def no_gzip(folder):
+    (folder / "b.jsonl.gz").write_bytes(line(1))
+    return "b.jsonl.gz ends in .gz and is not compressed"
+
+
+@pytest.mark.parametrize("damage", [broken_parquet, cut_gzip, cut_lines, corrupt_lines, no_gzip])
+def test_a_damaged_file_is_said_and_a_dead_letter_and_others_are_read(folder, caplog, driver, damage):
+    put(folder, "a.csv")
+    sentence = damage(folder)
+    put(folder, "c.csv")
+    end(folder)
+    looks = Looks(folder, FIELDS, driver).rest()
+    assert looks.files[0] == ("a.csv", 3)
+    assert looks.files[-1] == ("c.csv", 3)
+    ((_, reason),) = looks.dead
+    assert sentence in reason
+    assert looks.letters[0].reason == "file cannot be read"
+    assert [record.getMessage() for record in caplog.records] == [reason]
+
+
+def test_what_could_be_read_of_a_damaged_file_counts(folder):
+    lines = [line(i) for i in range(20_000)]
+    packed = gzip.compress(b"".join(lines[:9_000])) + gzip.compress(b"".join(lines[9_000:]))[:-20]
+    (folder / "a.jsonl.gz").write_bytes(packed)
+    end(folder)
+    looks = Looks(folder, FIELDS).rest(limit=1_000)
+    assert looks.scores == [*range(len(looks.scores))]
+    assert len(looks.scores) >= 9_000
+    ((name, _),) = looks.dead
+    assert (name, looks.letters[0].position) == ("a.jsonl.gz", len(looks.scores))
+
+
+def test_a_file_that_vanishes_before_it_is_read_is_a_dead_letter(folder, caplog, one_process):
+    put(folder, "a.csv", PLENTY)
+    put(folder, "b.csv")
+    looks = Looks(folder, FIELDS, one_process)
+    assert 0 < looks.look() < PLENTY
+    (folder / "b.csv").unlink()
+    end(folder)
+    looks.rest()
+    assert looks.files == [("a.csv", PLENTY)]
+    assert [name for name, _ in looks.dead] == ["b.csv"]
+    assert "vanished before it was read" in caplog.text
+
+
+def test_a_file_that_is_removed_before_it_was_read_to_its_end_is_a_dead_letter(folder, driver):
+    put(folder, "d.jsonl", PLENTY)
+    put(folder, "e.jsonl")
+    looks = Looks(folder, FIELDS, driver)
+    read = looks.look()
+    assert 0 < read < PLENTY
+    (folder / "d.jsonl").unlink()
+    end(folder)
+    looks.rest()
+    ((name, detail),) = looks.dead
+    assert name == "d.jsonl"
+    assert detail.endswith(f"d.jsonl is gone, and was not read behind byte {read * len(line(0.5)):,}")
+    assert looks.files == [("d.jsonl", read), ("e.jsonl", 3)]
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_file_that_grows_after_it_was_read_is_a_dead_letter(folder, caplog, one_process, late, name):
+    looks = Looks(folder, FIELDS, one_process)
+    put(folder, name)
+    looks.look()
+    put(folder, "b.csv")
+    looks.look()
+    if late:
+        end(folder)
+    with (folder / name).open("a") as file:
+        file.write("0.5,1\n")
+    end(folder)
+    looks.rest()
+    assert looks.files == [(name, 3), ("b.csv", 3)]
+    assert [each for each, _ in looks.dead] == [name]
+    assert looks.letters[0].reason == "file changed after it was found"
+    assert "grew by 6 bytes" in caplog.text
 
 
 @pytest.mark.parametrize(("name", "pack"), [("a.jsonl", bytes), ("a.jsonl.gz", gzip.compress)])
-def test_a_file_that_was_written_anew_and_shorter_is_told(tmp_path, name, pack):
-    (tmp_path / name).write_bytes(pack(b"1\n2\n3\n"))
-    folder = FolderPartition(str(tmp_path))
-    read = folder.fetch(0, 10, 0.0)
-    assert len(read.values) == 3
-    (tmp_path / name).write_bytes(pack(b"4\n"))
-    with pytest.raises(RocsteadyError, match=rf"{name} was read up to byte 6 and is shorter now"):
-        folder.fetch(read.next, 10, 0.0, read.place)
+def test_a_file_of_lines_that_was_written_anew_and_is_shorter_is_a_dead_letter(folder, driver, name, pack):
+    (folder / name).write_bytes(pack(line(1) * 3))
+    looks = Looks(folder, FIELDS, driver)
+    assert looks.look() == 3
+    (folder / name).write_bytes(pack(line(4)))
+    put(folder, "b.jsonl")
+    end(folder)
+    looks.rest()
+    assert looks.files == [(name, 3), ("b.jsonl", 3)]
+    ((_, detail),) = looks.dead
+    assert f"{name} was read up to byte 75 and is shorter now" in detail
 
 
-def test_a_folder_of_other_files_is_told_apart_from_one_that_is_empty_yet(tmp_path):
-    folder = FolderPartition(str(tmp_path))
-    assert folder.not_read() == []
-    (tmp_path / "b.parquet").touch()
-    assert folder.not_read() == ["b.parquet"]
-    (tmp_path / "c.jsonl").touch()
-    assert folder.not_read() == []
+def test_files_that_are_read_may_be_removed(folder, caplog, driver):
+    looks = Looks(folder, FIELDS, driver)
+    for name in ("a.csv", "b.jsonl"):
+        put(folder, name)
+        looks.look()
+    (folder / "a.csv").unlink()
+    (folder / "b.jsonl").unlink()
+    looks.look()
+    put(folder, "c.parquet")
+    end(folder)
+    assert looks.rest().files == [("a.csv", 3), ("b.jsonl", 3), ("c.parquet", 3)]
+    assert looks.dead == []
+    assert not caplog.records
 
 
-def test_a_complete_folder_ends_as_a_partition_with_an_end_does(tmp_path):
+def test_empty_files_and_other_endings_are_said(folder, caplog, driver):
+    put(folder, "a.csv")
+    (folder / "b.csv").touch()
+    (folder / "c.txt").write_text("no events")
+    (folder / "d.txt").write_text("no events")
+    end(folder)
+    looks = Looks(folder, FIELDS, driver).rest()
+    assert (looks.files, looks.dead) == ([("a.csv", 3)], [])
+    said = sorted(record.getMessage() for record in caplog.records)
+    assert len(said) == 2
+    assert "b.csv is empty" in said[0]
+    assert ".txt" in said[1]
+
+
+@pytest.mark.parametrize("name", ["b.csv", "b.jsonl"])
+def test_the_first_file_must_have_the_columns_and_later_ones_are_told_of(folder, caplog, driver, name):
+    put(folder, name)
+    with pytest.raises(InputError, match=rf"{name} has no column 'p'"):
+        Looks(folder, EventFields(score="p", model_name="m"), driver).rest()
+    (folder / "c.csv").write_text("p,label\n0.5,1\n")
+    end(folder)
+    looks = Looks(folder, FIELDS, driver).rest()
+    assert looks.files == [(name, 3)]
+    assert [each for each, _ in looks.dead] == ["c.csv"]
+    assert "c.csv has no column 'score'" in caplog.text
+
+
+def test_a_folder_that_vanishes_is_an_error(folder, driver):
+    looks = Looks(folder, FIELDS, driver)
+    folder.rmdir()
+    with pytest.raises(RocsteadyError, match=r"the folder .*inbox cannot be listed: No such file"):
+        looks.look()
+
+
+def test_records_keep_their_places_in_their_files(folder, driver):
+    (folder / "a.jsonl").write_bytes(b"\xef\xbb\xbf" + line(1) + b"\n\r\nno\n" + line(1) + b"[1]\n")
+    (folder / "b.csv").write_text("score,label\n1,1\n1\n1,1\nx,1\n")
+    end(folder)
+    looks = Looks(folder, FIELDS, driver).rest(limit=1)
+    assert looks.files == [("a.jsonl", 2), ("b.csv", 2)]
+    assert [(Path(letter.source).name, letter.position) for letter in looks.letters] == [
+        ("a.jsonl", 1), ("a.jsonl", 3), ("b.csv", 1), ("b.csv", 3),
+    ]  # fmt: skip
+
+
+def test_a_packed_file_that_is_being_written_is_read_on_when_there_is_more(folder, driver):
+    lines = b"".join(line(i) for i in range(20_000))
+    packed = gzip.compress(lines)
+    looks = Looks(folder, FIELDS, driver)
+    for part in (packed[:4], packed[: len(packed) // 3], packed[: len(packed) // 2], packed):
+        (folder / "a.jsonl.gz").write_bytes(part)
+        for _ in range(2):
+            looks.look()
+    end(folder)
+    assert looks.rest().scores == [*range(20_000)]
+    assert looks.dead == []
+
+
+def test_a_place_is_refused_that_contradicts_itself(folder):
+    partition = FolderPartition(str(folder), FIELDS)
+    for place in (
+        "nonsense",
+        "[1]",
+        "{}",
+        '{"file": ["a", 1, true, 2, null], "read": "eA=="}',
+        '["a", -1, true]',
+    ):
+        with pytest.raises(CorruptBytesError, match="the place in a folder"):
+            partition.fetch(0, 10, 0.0, place)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_state_of_the_version_that_read_lines_alone_in_order_of_names_goes_on(folder, pack):
+    """Its place was ["name", byte, whether all was read]."""
+    ending = ".jsonl.gz" if pack is gzip.compress else ".jsonl"
+    (folder / f"part-1{ending}").write_bytes(pack(line(1) * 2))
+    (folder / f"part-2{ending}").write_bytes(pack(line(2) + b"\n" + line(3) + b"no\n" + line(4)))
+    (folder / f"part-3{ending}").write_bytes(pack(line(5)))
+    byte = len(line(2)) + 1 + len(line(3))
+    old = (
+        f'{{"next":4,"sent":[2],"high_water":{-(2**63)},"settled":{-(2**63)},"ended":false,"is_idle":false,'
+        f'"asked":"","place":"[\\"part-2{ending}\\", {byte}, false]","version":2}}'
+    ).encode()
+    assert ReaderState.from_bytes(old).place == f'["part-2{ending}", {byte}, false]'
+    looks = Looks(folder, FIELDS, "anew")
+    looks.write(old)
+    looks.look()
+    put(folder, "part-0.jsonl", 1, score=6)
+    end(folder)
+    assert looks.rest().scores == [4, 5, 6]
+    assert [(Path(letter.source).name, letter.position) for letter in looks.letters] == [
+        (f"part-2{ending}", 2)
+    ]
+
+
+def test_the_names_of_many_files_that_were_read_take_little_state(folder):
+    for i in range(2_000):
+        (folder / f"part-{i:06d}.jsonl").write_bytes(line(i))
+    looks = Looks(folder, FIELDS, "anew")
+    looks.look()
+    assert looks.scores == [*range(2_000)]
+    assert len(looks.read()) < 10_000
+
+
+def test_a_complete_folder_gives_the_events_of_the_same_messages(folder):
     lines = [
         json.dumps({"score": i % 5 / 5, "label": i % 2, "time": i, "model": "m"}).encode() for i in range(50)
     ]
     for part in range(5):
-        Path(tmp_path, f"part-{part}.jsonl").write_bytes(b"\n".join(lines[part * 10 : part * 10 + 10]))
-    (tmp_path / END_FILE).touch()
-    fields, packets = EventFields(time="time", model="model"), []
-    for partition, end in (
-        (FolderPartition(str(tmp_path)), None),
-        (ListPartition(str(tmp_path), tuple(lines)), 50),
+        (folder / f"part-{part}.jsonl").write_bytes(b"\n".join(lines[part * 10 : part * 10 + 10]))
+    end(folder)
+    fields, given = EventFields(time="time", model="model"), []
+    for partition, last in (
+        (FolderPartition(str(folder), fields), None),
+        (ListPartition(str(folder), tuple(lines)), 50),
     ):
-        source = StreamInput(partition, 0, 1, "event", fields, 0, end, Timing(lateness=0))
-        state, given_now = None, []
-        while not given_now or not isinstance(unpack_record(given_now[-1][1]), EndOfPartition):
+        source = StreamInput(partition, 0, 1, "event", fields, 0, last, Timing(lateness=0))
+        state, packets = None, []
+        while not packets or not isinstance(packets[-1], EndOfPartition):
             reader = StreamReader(source, 1, state)
-            given_now += reader.step(7).packets
+            packets += [unpack_record(packet) for _, packet in reader.step(7).packets]
             state = reader.state()
         assert reader.ended
-        packets.append(given_now)
-    assert packets[0] == packets[1]
+        given.append([
+            (packet.times.tolist(), packet.scores.tolist(), packet.source, packet.sequence, packet.high_water)
+            if isinstance(packet, EventBatch)
+            else packet
+            for packet in packets
+        ])  # fmt: skip
+    assert given[0] == given[1]

@@ -333,7 +333,7 @@ def test_offsets_need_not_be_consecutive_and_the_end_may_have_no_message():
 def test_an_end_is_said_once_even_where_nothing_is_to_be_read():
     reader = reader_of(ListPartition("events[0]", ()), shards=2, end=0)
     assert [unpack_record(packet).packets for _, packet in reader.step().packets] == [0, 0]
-    assert (reader.ended, reader.step().packets, reader.finish().packets) == (True, [], [])
+    assert (reader.ended, reader.step().packets, [*reader.finish()]) == (True, [], [])
     resumed = reader_of(ListPartition("events[0]", ()), shards=2, end=0, state=reader.state())
     assert resumed.step().packets == []
 
@@ -341,6 +341,10 @@ def test_an_end_is_said_once_even_where_nothing_is_to_be_read():
 def words(steps):
     found = [unpack_record(packet) for step in steps for _, packet in step.packets]
     return [word for word in found if isinstance(word, Heartbeat)]
+
+
+def ends_of(reader):
+    return [packet for step in reader.finish() for _, packet in step.packets]
 
 
 def test_a_silent_partition_says_so_once_and_takes_it_back():
@@ -377,9 +381,9 @@ def test_the_clock_does_not_wait_for_a_silent_partition_but_the_end_does():
     packets += [packet for _, packet in silent.step().packets]
     rows, _ = rows_of(packets)
     assert [row.seq for row in rows] == [5, 10, 15, 20, 25]
-    packets += [packet for _, packet in first.finish().packets]
+    packets += ends_of(first)
     assert [row.seq for row in rows_of(packets)[0]] == [5, 10, 15, 20, 25]
-    packets += [packet for _, packet in silent.finish().packets]
+    packets += ends_of(silent)
     assert [row.seq for row in rows_of(packets)[0]] == [5, 10, 15, 20, 25, 30]
 
 
@@ -393,7 +397,7 @@ def test_where_all_are_silent_none_waits_for_another():
     assert [row.seq for row in rows_of(packets)[0]] == [5, 10, 15]  # up to the time that both have reached
     packets += [packet for reader in readers for _, packet in reader.step().packets]
     assert [row.seq for row in rows_of(packets)[0]] == [5, 10, 15, 20, 25, 30, 35]
-    packets += [packet for reader in readers for _, packet in reader.finish().packets]
+    packets += [packet for reader in readers for packet in ends_of(reader)]
     assert [row.seq for row in rows_of(packets)[0]][-1] == 40
 
 

@@ -1,0 +1,197 @@
+"""Lines on a pipe as a partition: every line once, in order, however it came."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+import time
+from contextlib import contextmanager
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rocsteady.core.errors import RocsteadyError
+from rocsteady.core.events.records import StateMarker, unpack_record
+from rocsteady.transforms.events.fields import EventFields
+from rocsteady.transforms.events.validate import validate
+from rocsteady.transforms.sources.files.json_lines import json_line_chunks
+from rocsteady.transforms.sources.files.packets import Cut
+from rocsteady.transforms.sources.streams.pipe_partition import PipePartition
+from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
+from thorough import examples
+
+FIELDS = EventFields(model_name="m")
+
+AWKWARD = [
+    b'{"score": 0.25, "label": 1}',
+    b'{"label": 0, "score": 1}\r',
+    b"",
+    b"   ",
+    b"no object",
+    b"[1, 2]",
+    b"null",
+    b'{"score": 0.5, "label": 1, "more": {"a": [1, null]}}',
+    b'{"score": "\xff", "label": 1}',
+    '{"score": 0.75, "label": 0, "name": "Zoë \U0001f600"}'.encode(),
+    b'{"score": NaN, "label": 1}',
+    b'{"score": 3, "label": 2}',
+    b'{"score": 3, "label": 0.5}',
+    b'{"score": 0.125',
+]
+"""Lines of every kind; a newline may or may not follow the last one."""
+
+
+def judged(chunk):
+    """(position, what became of it) of every record of a chunk."""
+    events, letters = validate(
+        chunk.batch,
+        FIELDS,
+        source="stdin",
+        partition=0,
+        first_position=chunk.first_position,
+        positions=chunk.positions,
+        raw=chunk.raw,
+        located=True,
+    )
+    sound = zip(
+        events.positions.tolist(), map(str, zip(events.scores, events.labels, strict=True)), strict=True
+    )
+    return [*sound, *((letter.position, str(letter)) for letter in (*chunk.dead, *letters))]
+
+
+class Lines:
+    """What a partition gives, fetch by fetch."""
+
+    def __init__(self, handle, fields=FIELDS):
+        self.partition = PipePartition(handle, fields)
+        self.offset, self.ended = 0, False
+
+    def next(self, wait=0.0):
+        fetched = self.partition.fetch(self.offset, 1_000, wait)
+        self.offset, self.ended = fetched.next, fetched.ended
+        return list(fetched.parts)
+
+    def rest(self):
+        parts = []
+        while not self.ended:
+            parts += self.next(0.01)
+        return parts
+
+
+@contextmanager
+def pipe():
+    receive, send = os.pipe()
+    try:
+        with os.fdopen(send, "wb", buffering=0) as file:
+            yield receive, file
+    finally:
+        os.close(receive)
+
+
+def read_in_pieces(pieces, fields=FIELDS):
+    """The parts of pieces that come one by one."""
+    found = []
+    with pipe() as (receive, send):
+        lines = Lines(receive, fields)
+        for piece in pieces:
+            send.write(piece)
+            found += lines.next()
+        send.close()
+        return found + lines.rest()
+
+
+@settings(max_examples=examples(150))
+@given(
+    lines=st.lists(st.sampled_from(AWKWARD), max_size=8),
+    mark=st.booleans(),
+    ended=st.booleans(),
+    cuts=st.lists(st.integers(0, 400), max_size=6),
+)
+def test_lines_cut_anywhere_are_the_lines_of_a_file(lines, mark, ended, cuts):
+    data = b"\xef\xbb\xbf" * mark + b"\n".join(lines) + b"\n" * (ended and bool(lines))
+    bounds = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
+    found = read_in_pieces([data[a:b] for a, b in pairwise(bounds)])
+    whole = json_line_chunks(io.BytesIO(data), "stdin", ["label"], columns=FIELDS.columns)
+    places = sorted(place for part in found for place in judged(part.chunk))
+    assert places == sorted(place for chunk in whole for place in judged(chunk))
+    assert [place for place, _ in places] == list(range(len(places)))
+    assert {part.source for part in found} <= {"stdin"}
+
+
+def test_a_line_waits_for_its_end_and_the_last_one_for_that_of_the_input():
+    with pipe() as (receive, send):
+        lines = Lines(receive)
+        assert lines.next() == []
+        send.write(b'{"score": 0.5, "la')
+        assert lines.next() == []
+        send.write(b'bel": 1}\n{"score": 0.25, "label": 0}')
+        (part,) = lines.next()
+        assert part.chunk.records == 1
+        send.close()
+        (part,) = lines.next()
+        assert part.chunk.batch.to_pylist() == [{"score": 0.25, "label": 0}]
+        assert lines.ended
+        assert lines.next() == []
+
+
+def test_a_wait_ends_with_the_first_bytes_and_otherwise_in_time():
+    with pipe() as (receive, send):
+        lines = Lines(receive)
+        started = time.monotonic()
+        assert lines.next(0.2) == []
+        assert 0.15 < time.monotonic() - started < 2
+        later = threading.Timer(0.1, send.write, [b'{"score": 0.5, "label": 1}\n'])
+        later.start()
+        started = time.monotonic()
+        assert len(lines.next(30)) == 1
+        assert time.monotonic() - started < 5
+        later.join()
+
+
+def reader_of(handle, **more):
+    partition = PipePartition(handle, FIELDS)
+    return StreamReader(StreamInput(partition, 0, 1, "event", FIELDS, 0, **more), 1)
+
+
+def test_a_reader_that_is_finished_still_gives_what_is_in_the_pipe():
+    with pipe() as (receive, send):
+        reader = reader_of(receive)
+        send.write(b'{"score": 0.5, "label": 1}\n' * 500 + b'{"score": 0.5, "label": 1}')
+        assert sum(step.records for step in reader.finish()) == 501
+        assert reader.ended
+
+
+def test_a_state_says_how_many_records_were_read_and_no_offset_to_go_on_from():
+    with pipe() as (receive, send):
+        reader = reader_of(receive, cut=Cut("1", "folder"))
+        send.write(b'{"score": 0.5, "label": 1}\n' * 3)
+        packets = [packet for step in reader.finish() for _, packet in step.packets]
+        marker = unpack_record(packets[-1])
+        assert isinstance(marker, StateMarker)
+        assert (marker.source, marker.position) == ("stdin", '{"records": 3}')
+
+
+def test_what_cannot_be_read_is_an_error(tmp_path):
+    handle = os.open(tmp_path, os.O_RDONLY)
+    try:
+        with pytest.raises(RocsteadyError, match="stdin cannot be read: Is a directory"):
+            Lines(handle).next()
+    finally:
+        os.close(handle)
+
+
+@pytest.mark.parametrize(
+    ("lines", "model"),
+    [
+        (['{"score": 1}', '{"model": "a"}'], ("model_name", "stdin")),
+        (['{"model": "a"}', '{"score": 1}'], ("model", "model")),
+        (["[]", "x", '{"model": "a"}'], ("model", "model")),
+    ],
+)
+def test_the_first_object_says_where_models_come_from(lines, model):
+    role, name = model
+    for pieces in ([f"{line}\n".encode() for line in lines], ["".join(f"{x}\n" for x in lines).encode()]):
+        *_, last = read_in_pieces(pieces, EventFields())
+        assert getattr(last.fields, role) == name

@@ -1,0 +1,311 @@
+"""Files of a folder that is followed: each is read on from a place, in this process or in another one.
+
+A file of JSON lines may grow while it is read, and is read on from a byte. A file of another format is there
+as a whole, and is read on from a record. What a reader keeps in memory (an open stream, records that it read
+ahead) decides nothing: a reader that is made anew gives the same records.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
+
+from ....core.errors import InputError, RocsteadyError
+from ....core.events.reasons import Reason
+from ...events.chunk import Chunk
+from ...events.fields import EventFields
+from ...files.formats import DAMAGE, SourceFile
+from ...files.lines import MARK, MOST_LINE_BYTES, SHOWN_BYTES, LongLine
+from ..files.json_lines import keys_in
+from ..files.listing import check_names, column_names
+from ..files.partition import read_batches
+from .parts import Part, cut_chunk, line_parts
+
+_MOST_BYTES = 8 << 20
+"""Of lines that are read at once, at the most."""
+
+_PIECE_BYTES = 1 << 16
+"""Of a line that is too long, which are in memory at once."""
+
+_HEAD_BYTES = 1 << 20
+"""Of lines whose keys say which columns a file has."""
+
+
+class FilePlace(NamedTuple):
+    """A place in a file.
+
+    byte       of lines: so many bytes, unpacked, were read
+    whole      all was read that was there, so that the file may be gone
+    records    so many records were read; -1: not known, for an old version did not count them
+    has_model  of lines: whether the file has the column "model"; None: no record has told yet
+    """
+
+    byte: int = 0
+    whole: bool = False
+    records: int = 0
+    has_model: bool | None = None
+
+    def __str__(self) -> str:
+        """Say the place in words."""
+        return f"byte {self.byte:,}" if self.byte else f"record {self.records:,}"
+
+
+class FileRead(NamedTuple):
+    """What a file gave at once.
+
+    place     behind the records
+    has_more  whether the file has more records now
+    fault     why the rest of the file cannot be read; None: it can
+    reason    of that, for a dead letter
+    doubt     which column the file lacks, told at its beginning; None: it lacks none
+    """
+
+    parts: list[Part]
+    place: FilePlace
+    has_more: bool = False
+    fault: RocsteadyError | None = None
+    reason: Reason = Reason.FILE_UNREADABLE
+    doubt: InputError | None = None
+
+
+def folder_file(source: SourceFile, fields: EventFields) -> LinesFile | WholeFile:
+    """Return the reader of a file, by its format."""
+    return LinesFile(source, fields) if source.format == "jsonl" else WholeFile(source, fields)
+
+
+def _shorter(source: SourceFile, place: FilePlace) -> FileRead:
+    """Return what a file gives that ends before a place."""
+    why = (
+        f"{source.name} was read up to {place} and is shorter now: it was written anew, and is not read "
+        "again; put what is new into another file"
+    )
+    return FileRead([], place, fault=RocsteadyError(why), reason=Reason.FILE_CHANGED)
+
+
+def _lacking(source: SourceFile, names: list[str], fields: EventFields) -> InputError | None:
+    """Return the error that says which column a file with these names lacks."""
+    try:
+        check_names(source.name, names, fields)
+    except InputError as error:
+        return error
+    return None
+
+
+class WholeFile:
+    """A file of CSV or Parquet. To go on from a record, a new reader reads the records before it again."""
+
+    def __init__(self, source: SourceFile, fields: EventFields) -> None:
+        self._source = source
+        self._asked = fields
+        self._fields = fields
+        self._chunks: Iterator[Chunk] | None = None
+        self._chunk: Chunk | None = None
+        self._at = 0
+
+    def read(self, place: FilePlace, limit: int, *, is_done: bool) -> FileRead:  # noqa: ARG002
+        """Return up to `limit` records from a place on."""
+        doubt = None
+        try:
+            if self._chunks is None or self._at != place.records:
+                doubt = self._begin()
+                while self._at < place.records and (chunk := self._ahead()) is not None:
+                    self._at = min(chunk.first_position + chunk.records, place.records)
+                if self._at < place.records:
+                    return _shorter(self._source, place)
+            chunk = self._ahead()
+        except (RocsteadyError, OSError) as error:
+            fault = error if isinstance(error, RocsteadyError) else RocsteadyError(str(error))
+            self.close()
+            return FileRead([], place, fault=fault, doubt=doubt)
+        if chunk is None:
+            self.close()
+            return FileRead([], place._replace(whole=True), doubt=doubt)
+        end = min(chunk.first_position + chunk.records, self._at + limit)
+        part = Part(self._source.name, self._fields, cut_chunk(chunk, self._at, end))
+        self._at = end
+        return FileRead([part], place._replace(records=end), has_more=True, doubt=doubt)
+
+    def close(self) -> None:
+        """Let go of the open file."""
+        self._chunks = self._chunk = None
+
+    def _begin(self) -> InputError | None:
+        """Open the file; return the error that says which column it lacks."""
+        self.close()
+        self._at = 0
+        names = column_names(self._source) or []
+        self._fields = self._asked.resolved(names, self._source.stem)
+        self._chunks = read_batches(self._source, self._fields)
+        return _lacking(self._source, names, self._fields)
+
+    def _ahead(self) -> Chunk | None:
+        """Return the chunk with the next record; None: there is no next record."""
+        chunk = self._chunk
+        while chunk is None or chunk.first_position + chunk.records <= self._at:
+            chunk = next(self._chunks or iter(()), None)
+            if chunk is None:
+                break
+        self._chunk = chunk
+        return chunk
+
+
+class LinesFile:
+    """A file of JSON lines. A packed one grows by whole members of gzip."""
+
+    def __init__(self, source: SourceFile, fields: EventFields) -> None:
+        self._source = source
+        self._fields = fields
+        self._open: tuple[int, BinaryIO] | None = None
+        self._seen: tuple[int, int, int, bool] | None = None
+
+    def read(self, place: FilePlace, limit: int, *, is_done: bool) -> FileRead:
+        """Return up to `limit` records from a place on; a last line without an end only where it is done."""
+        found = Path(self._source.path).stat()
+        if found.st_size < place.byte and not self._source.gzipped:
+            return _shorter(self._source, place)
+        seen = place.byte, found.st_size, found.st_mtime_ns
+        if not is_done and self._seen is not None and self._seen[:3] == seen:
+            return FileRead([], place._replace(whole=self._seen[3]))
+        lines = _Lines(place.byte)
+        stream: BinaryIO | None = None
+        fault: RocsteadyError | None = None
+        try:
+            stream = self._stream(place.byte)
+            if stream is None:
+                return _shorter(self._source, place)
+            if place.records < 0:
+                place = place._replace(records=self._records_before(place.byte))
+            lines.take(stream, limit, is_done=is_done)
+        except DAMAGE as error:
+            lines.has_more = False
+            self.close()
+            if is_done or not isinstance(error, EOFError):  # else the packed file is being written
+                fault = self._damage(max(place.records, 0) + lines.count, error)
+        if lines.has_more and stream is not None:
+            self._open = lines.byte, stream
+        else:
+            self.close()
+            self._seen = lines.byte, *seen[1:], lines.whole
+        return self._told(place, lines, fault)
+
+    def close(self) -> None:
+        """Let go of the open file."""
+        if self._open is not None:
+            self._open[1].close()
+            self._open = None
+
+    def _told(self, place: FilePlace, lines: _Lines, fault: RocsteadyError | None) -> FileRead:
+        has_model, doubt = place.has_model, None
+        blocks = lines.blocks()
+        names = keys_in(_head(blocks)) if has_model is None else None
+        if names is not None:
+            has_model = "model" in names
+            doubt = _lacking(self._source, names, self._fields.resolved(names, self._source.stem))
+        fields = self._fields.resolved(["model"] * bool(has_model), self._source.stem)
+        start = max(place.records, 0)
+        parts = [*line_parts(blocks, self._source.name, start, fields)]
+        end = start + sum(part.chunk.records for part in parts)
+        behind = FilePlace(lines.byte, lines.whole, end, has_model)
+        return FileRead(parts, behind, lines.has_more, fault, doubt=doubt)
+
+    def _stream(self, byte: int) -> BinaryIO | None:
+        """Open the file at a byte, or go on with the stream that stands there; None: the file is shorter."""
+        if self._open is not None and self._open[0] == byte:
+            stream = self._open[1]
+        else:
+            self.close()
+            stream = self._opened()
+            self._open = byte, stream
+            if stream.seek(byte) < byte:  # of a packed file, where its end is known only now
+                self.close()
+                return None
+        self._open = -1, stream  # while it moves it stands nowhere
+        return stream
+
+    def _opened(self) -> BinaryIO:
+        path = self._source.path
+        return cast(BinaryIO, gzip.open(path) if self._source.gzipped else open(path, "rb"))  # noqa: PTH123
+
+    def _records_before(self, byte: int) -> int:
+        """Count the records before a byte."""
+        lines = _Lines(0)
+        with self._opened() as stream:
+            while lines.byte < byte:
+                lines.take(stream, 1, is_done=True)
+                lines.blocks()
+        return lines.count
+
+    def _damage(self, records: int, error: Exception) -> RocsteadyError:
+        """Return the error that says what is wrong with the file behind so many records."""
+        if not records:
+            try:
+                column_names(self._source)
+            except InputError as said:
+                return said
+        return self._source.damaged(records, error)
+
+
+class _Lines:
+    """Collects lines from a byte of a file on."""
+
+    def __init__(self, byte: int) -> None:
+        self.byte = byte
+        self.count = 0
+        self.has_more = True
+        self.whole = False
+        self._blocks: list[tuple[LongLine | None, list[bytes]]] = [(None, [])]
+
+    def take(self, stream: BinaryIO, limit: int, *, is_done: bool) -> None:
+        """Read up to `limit` lines that are not blank; a last one without a newline only where it is done."""
+        start = self.byte
+        end = self.count + limit
+        while self.count < end and self.byte - start < _MOST_BYTES:
+            line = stream.readline(MOST_LINE_BYTES + 1)
+            skipped, is_whole = 0, line.endswith(b"\n")
+            if len(line) > MOST_LINE_BYTES and not is_whole:
+                skipped, is_whole = _rest_of_line(stream)
+            if not line or not (is_whole or is_done):
+                self.has_more, self.whole = False, not line
+                return
+            text = line if self.byte else line.removeprefix(MARK)
+            if skipped or len(line) - is_whole > MOST_LINE_BYTES:
+                long = LongLine(line[:SHOWN_BYTES], len(line) + skipped - is_whole, self.byte)
+                self._blocks.append((long, []))
+                self.count += 1
+            elif text.strip():
+                self._blocks[-1][1].append(text)
+                self.count += 1
+            else:
+                skipped = _blank_lines(stream)
+            self.byte += len(line) + skipped
+
+    def blocks(self) -> list[tuple[LongLine | None, bytes]]:
+        """Return what was read, as `line_parts` takes it, and forget it."""
+        blocks, self._blocks = self._blocks, [(None, [])]
+        return [(long, b"".join(lines)) for long, lines in blocks]
+
+
+def _head(blocks: Iterable[tuple[LongLine | None, bytes]]) -> bytes:
+    """Return the first lines, of about a MiB."""
+    data = b"".join(block for _, block in blocks)
+    return data[: data.find(b"\n", _HEAD_BYTES) + 1] or data
+
+
+def _rest_of_line(stream: BinaryIO) -> tuple[int, bool]:
+    """Read a line to its end, in bounded memory; return how many bytes, and whether a newline ends them."""
+    size = 0
+    while piece := stream.readline(_PIECE_BYTES):
+        size += len(piece)
+        if piece.endswith(b"\n"):
+            return size, True
+    return size, False
+
+
+def _blank_lines(stream: BinaryIO) -> int:
+    """Read the blank lines that are in the buffer of a stream; return how many bytes they have."""
+    ahead = cast(io.BufferedReader, stream).peek(1)
+    blank = len(ahead) - len(ahead.lstrip())
+    return len(stream.read(ahead.rfind(b"\n", 0, blank) + 1))

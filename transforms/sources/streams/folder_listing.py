@@ -1,0 +1,142 @@
+"""What is in a folder that is followed, as this process knows: new files, files that changed or vanished."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from ....core.errors import RocsteadyError
+from ....core.process.console import logger
+from ...files.formats import FORMATS
+
+_logger = logger("rocsteady.folders")
+
+END_FILE = "_END"
+"""The name of a file that says that a folder is complete."""
+
+_SLOW_LISTING = 0.01
+_REST = 4
+"""A folder that takes longer than that to list is left alone for so many times as long."""
+
+_WATCHED = 100
+"""Of the files that were read, so many that were read last are looked at with every listing."""
+
+
+def is_finished(name: str) -> bool:
+    """Tell the name of a file that is there from one that is still being written, or says something."""
+    return not name.startswith((".", "_")) and not name.endswith(".tmp")
+
+
+def _ending(name: str) -> str:
+    return Path(name.lower().removesuffix(".gz")).suffix
+
+
+class _Stamp(NamedTuple):
+    """What tells whether a file is as it was: how many bytes, when written, which file."""
+
+    size: int
+    written: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: Path) -> _Stamp:
+        found = path.stat()
+        return cls(found.st_size, found.st_mtime_ns, found.st_ino)
+
+
+class FolderListing:
+    """The files of a folder that are to be read.
+
+    names     of these files, in order
+    complete  whether the folder has a file `_END`
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.names: list[str] = []
+        self.complete = False
+        self._next_look = 0.0
+        self._stamps: dict[str, _Stamp] = {}
+        self._watched: deque[str] = deque(maxlen=_WATCHED)
+        self._endings: set[str] = set()
+
+    def look(self, known: Collection[str]) -> list[str]:
+        """List the folder; return the names that were new at the look before and vanished, unread, since.
+
+        A listing that is made while files come may have a later one and not the one before it. So it is made
+        twice: all that came before a name of the first listing is in the second.
+
+        known  names that are no news
+        """
+        now = time.monotonic()
+        if now < self._next_look:
+            return []
+        names, complete = self._list()
+        new = names - {*known}
+        if complete or new:
+            last = max(names, default="")
+            names |= {name for name in self._list()[0] if name < last}
+        vanished = [name for name in self.names if name not in names and name not in known]
+        self.names, self.complete = sorted(names), complete
+        self._stamps = {name: stamp for name, stamp in self._stamps.items() if name in names}
+        took = time.monotonic() - now
+        self._next_look = now + took * (1 + _REST) if took > _SLOW_LISTING else 0.0
+        return vanished
+
+    def _list(self) -> tuple[set[str], bool]:
+        """Return the names of the files that are to be read, and whether the folder is complete."""
+        names: set[str] = set()
+        complete = False
+        try:
+            with os.scandir(self._folder) as entries:
+                for entry in entries:
+                    complete |= entry.name == END_FILE
+                    if is_finished(entry.name) and entry.is_file() and self._is_known(entry.name):
+                        names.add(entry.name)
+        except OSError as error:
+            raise RocsteadyError(
+                f"the folder {self._folder} cannot be listed: {error.strerror or error}"
+            ) from None
+        return names, complete
+
+    def _is_known(self, name: str) -> bool:
+        ending = _ending(name)
+        if ending not in FORMATS and ending not in self._endings:
+            self._endings.add(ending)
+            _logger.warning("%s, and what else has such an ending, is not read", self._folder / name)
+        return ending in FORMATS
+
+    def stamp(self, name: str, *, again: bool) -> int:
+        """Note what a file is like before it is read; return its size in bytes. Raises OSError.
+
+        again  whether to note it anew, where it has been noted before: the file may grow
+        """
+        stamp = self._stamps.get(name)
+        if stamp is None or again:
+            stamp = self._stamps[name] = _Stamp.of(self._folder / name)
+        return stamp.size
+
+    def note_read(self, names: Iterable[str]) -> None:
+        """Note that files were read to their ends: from now on they must not change."""
+        self._watched.extend(names)
+
+    def changes(self, read: Collection[str] | None = None) -> Iterator[tuple[str, str]]:
+        """Yield (name, how it changed) of the files that were read last, or of `read`, where they changed."""
+        for name in [*self._watched] if read is None else sorted(read):
+            if (before := self._stamps.get(name)) is None:
+                continue
+            with suppress(OSError):
+                now = self._stamps[name] = _Stamp.of(self._folder / name)
+                if now != before:
+                    grown = now.size - before.size
+                    yield name, f"grew by {grown:,} bytes" if grown > 0 else "changed"
+
+
+def lines_may_grow(name: str) -> bool:
+    """Tell a file of JSON lines, packed or not, by its name."""
+    return FORMATS.get(_ending(name)) == "jsonl"

@@ -1,0 +1,71 @@
+"""Where a folder is read on: which file is being read, how far, and which files were read before."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ....core.encoding.json import MOST_BYTES, read_json, reading, text_of, whole
+from .folder_files import FilePlace
+
+_BEGINNING = FilePlace()
+
+
+@dataclass(frozen=True)
+class FolderPlace:
+    """A place in a folder.
+
+    name  the file that was begun last; "" = none was
+    file  the place in that file
+    read  the names of the files that are there and were read to their ends; None: all whose names come before
+          `name`, for an old version read files in order of their names alone
+    """
+
+    name: str = ""
+    file: FilePlace = _BEGINNING
+    read: frozenset[str] | None = frozenset()
+
+    @classmethod
+    def of(cls, text: str) -> FolderPlace:
+        """Read a place, as this version or an old one wrote it. Raises CorruptBytesError."""
+        if not text:
+            return cls()
+        what = "the place in a folder"
+        with reading(what):
+            content = read_json(text, what)
+            if isinstance(content, list):
+                name, byte, is_whole = content
+                return cls(text_of(name), FilePlace(whole(byte, 0), bool(is_whole), -1), None)
+            name, byte, is_whole, records, has_model = content["file"]
+            told = None if has_model is None else bool(has_model)
+            at = FilePlace(whole(byte, 0), bool(is_whole), whole(records, 0), told)
+            return cls(text_of(name), at, _unpacked(text_of(content["read"])))
+
+    def said(self) -> str:
+        """Return the place as text."""
+        if not self.name and not self.read:
+            return ""
+        content = {"file": [self.name, *self.file], "read": _packed(self.read or frozenset())}
+        return json.dumps(content, separators=(",", ":"))
+
+
+@lru_cache(maxsize=16)  # a place changes with each fetch, its names with each file alone
+def _packed(names: frozenset[str]) -> str:
+    """Return names as text: some 3 bytes a name where names count the files, as part-000001.jsonl does."""
+    return base64.b64encode(zlib.compress(b"/".join(sorted(map(os.fsencode, names))), 1)).decode()
+
+
+def _unpacked(text: str) -> frozenset[str]:
+    """Return the names that `_packed` wrote. Raises ValueError."""
+    packed = zlib.decompressobj()
+    try:
+        names = packed.decompress(base64.b64decode(text), MOST_BYTES)
+    except zlib.error as error:
+        raise ValueError(str(error)) from None
+    if not packed.eof:
+        raise ValueError("names of files are missing")
+    return frozenset(filter(None, os.fsdecode(names).split("/")))

@@ -1,0 +1,74 @@
+"""Parts of a stream: records of one source, with the columns that they have.
+
+A pipe and a folder give parts. A topic gives messages (`messages`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ....core.events.reasons import Reason
+from ...events.batches import records_to_batch
+from ...events.chunk import Chunk
+from ...events.dead_letters import DeadLetter, DeadLetters
+from ...events.fields import EventFields
+from ...files.lines import LongLine
+from ..files.json_lines import line_chunks
+
+
+class Part(NamedTuple):
+    """Consecutive records of a source.
+
+    source  the name that dead letters give: a file, or "stdin"
+    fields  which columns are what; settled, also where the model comes from
+    chunk   the records, and their positions in `source`
+    """
+
+    source: str
+    fields: EventFields
+    chunk: Chunk
+
+
+def line_parts(
+    blocks: Iterable[tuple[LongLine | None, bytes]], source: str, position: int, fields: EventFields
+) -> Iterator[Part]:
+    """Yield the events of JSON lines, the first of which is record number `position` of its source.
+
+    blocks  what `WholeLines.take` gives: a line that is too long or None, and the whole lines behind it
+    """
+    columns, numbers = fields.columns_of("event"), fields.number_columns
+    text_columns = [column for column in columns if column not in numbers]
+    for long, block in blocks:
+        for chunk in line_chunks(long, block, source, position, text_columns, columns):
+            position += chunk.records
+            yield Part(source, fields, chunk._replace(bytes_read=len(block)))
+
+
+def unread_part(reason: Reason, path: str, position: int | None, why: str, fields: EventFields) -> Part:
+    """Return the dead letter of what cannot be read of a file.
+
+    position  of the first record that cannot be read; None: not known
+    why       a sentence that begins with the path
+    """
+    dead = DeadLetters.of([DeadLetter.invalid(reason, path, why, position)])
+    return Part(path, fields.resolved((), path), Chunk(position or 0, records_to_batch([]), None, dead))
+
+
+def cut_chunk(chunk: Chunk, start: int, end: int) -> Chunk:
+    """Return the records at positions `start` to `end`, without `end`, of a chunk that has no `raw`."""
+    positions = chunk.positions
+    if positions is None:
+        first = max(start - chunk.first_position, 0)
+        batch = chunk.batch.slice(first, max(end - chunk.first_position - first, 0))
+    else:
+        low, high = np.searchsorted(positions, (start, end)).tolist()
+        batch, positions = chunk.batch.slice(low, high - low), positions[low:high]
+    dead = chunk.dead
+    if len(dead):
+        places = dead.batch.column("position").to_numpy()
+        dead = DeadLetters(dead.batch.filter(pa.array((places >= start) & (places < end))))
+    return Chunk(start, batch, positions, dead)

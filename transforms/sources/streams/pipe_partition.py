@@ -1,0 +1,122 @@
+"""JSON lines on a pipe as a partition of a stream, as they come.
+
+Invariant
+    Every line is in exactly one part, in order, whatever the pieces in which it came: a row of the part's
+    chunk, or a dead letter. The last line needs no newline.
+
+What was read from a pipe cannot be read again. So this partition is read in the process that has the pipe.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+
+from ....core.errors import RocsteadyError
+from ...events.fields import EventFields
+from ...files.lines import WholeLines, without_blank_lines
+from ..files.json_lines import keys_of_first
+from .partition import Fetched
+from .parts import line_parts
+
+_BLOCK_BYTES = 1 << 20
+"""Of lines that are read at once, at the most: a row that is due waits until all of them are evaluated."""
+
+_GATHER_SECONDS = 0.05
+
+
+class PipePartition:
+    """JSON lines from a pipe, a terminal or a file that is open.
+
+    Where nobody said which model an event is of, the first line that is an object decides: by its key
+    "model", or else all events are of the model `name`.
+    """
+
+    origin = ""
+    resumes = False
+
+    def __init__(self, handle: int, fields: EventFields, name: str = "stdin") -> None:
+        self.name = name
+        self._handle = handle
+        self._fields = fields
+        self._settled = fields.model is not None or fields.model_name is not None
+        self._lines = WholeLines()
+        self._stopped = False
+        self._ended = False
+        _widen(handle)
+
+    def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
+        """Return the lines of up to 1 MiB that are whole by now, however many; wait for the first bytes.
+
+        Raises RocsteadyError where the pipe cannot be read.
+        """
+        data = b"" if self._ended else self._gather(0.0 if self._stopped else wait)
+        self._ended |= self._stopped
+        blocks = [self._lines.take(data)]
+        if self._ended:
+            blocks.append(self._lines.rest())
+        parts = []
+        for long, block in blocks:
+            self._settle(block)
+            for part in line_parts([(long, block)], self.name, offset, self._fields):
+                offset += part.chunk.records
+                parts.append(part)
+        return Fetched((), (), offset, at_end=not data, parts=parts, ended=self._ended)
+
+    def stop(self) -> None:
+        """Let the next fetch read what is in the pipe now, and no more."""
+        self._stopped = True
+
+    def end(self) -> int:
+        """Return -1: nobody knows how many lines will come."""
+        return -1
+
+    def unread_partitions(self) -> int:
+        """Return 0: a pipe is one partition."""
+        return 0
+
+    def close(self) -> None:
+        """Do nothing: whoever opened the pipe closes it."""
+
+    def _gather(self, wait: float) -> bytes:
+        """Read what is there. A pipe gives some 64 KiB at once, and a block costs 2 ms however short."""
+        parts: list[bytes] = []
+        missing = _BLOCK_BYTES
+        started = time.monotonic()
+        while missing and _is_ready(self._handle, 0.0 if parts else wait):
+            try:
+                data = os.read(self._handle, missing)
+            except BlockingIOError:  # whoever opened it made it so
+                break
+            except OSError as error:
+                raise RocsteadyError(f"{self.name} cannot be read: {error.strerror or error}") from None
+            if not data:
+                self._ended = True
+                break
+            parts.append(data)
+            missing -= len(data)
+            if os.name != "posix" or time.monotonic() - started > wait + _GATHER_SECONDS:
+                break
+        return b"".join(parts)
+
+    def _settle(self, block: bytes) -> None:
+        """Settle where models come from by the first object of a block, where that is open."""
+        if not self._settled and (keys := keys_of_first(without_blank_lines(block).split(b"\n"))) is not None:
+            self._fields = self._fields.resolved(keys, self.name)
+            self._settled = True
+
+
+def _is_ready(handle: int, wait: float) -> bool:
+    """Wait until there is something to read, or the end. Windows cannot tell: there a read will wait."""
+    return os.name != "posix" or bool(select.select([handle], [], [], wait)[0])
+
+
+def _widen(handle: int) -> None:
+    """Let a pipe hold a block, where the system can: fewer and larger pieces cost less."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(handle, fcntl.F_SETPIPE_SZ, _BLOCK_BYTES)
+    except (ImportError, AttributeError, OSError):
+        pass
