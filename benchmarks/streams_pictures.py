@@ -23,7 +23,7 @@ from rocsteady.core.rows.records import MeasureRow
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
-from rocsteady.core.shard.order import TimeOrder
+from rocsteady.core.shard.by_time import TimeOrder
 from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.validate import Timing, validate

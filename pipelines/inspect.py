@@ -18,7 +18,7 @@ from ..core.evaluator.state import EvaluatorState, evaluator_bytes
 from ..core.join.state import MAGIC as JOIN_MAGIC
 from ..core.join.state import JoinState, describe_join
 from ..core.process.console import name_text, show
-from ..core.state.export import STATE_MAGIC, VERSION, WAITING_MAGIC, ShardState, WaitingState
+from ..core.state.exported import STATE_MAGIC, VERSION, WAITING_MAGIC, ShardState, WaitingState
 from ..transforms.files.formats import has_scheme
 from ..transforms.state.folder import EVALUATORS, JOIN, Export, read_export
 

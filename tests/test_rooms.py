@@ -23,8 +23,6 @@ TO_BE_SPLIT = {
     "core/prequential/fold.py",
     "core/score_tree/bridge.py",
     "core/score_tree/tree.py",
-    "core/shard/order.py",
-    "core/state/export.py",
     "core/weighted_tree/query.py",
     "core/weighted_tree/rows.py",
     "core/weighted_tree/sums.py",

@@ -40,8 +40,9 @@ from ..ids.sharding import shard_key, split_by_shard
 from ..settings.durations import duration_text, microseconds
 from ..settings.shards import Shards
 from ..shard.buffer import ReorderBuffer
-from ..shard.by_time import in_time_order
+from ..shard.order import Ledger
 from ..shard.partitions import SourcePartitions, StreamClock
+from ..shard.time_sort import in_time_order
 from .matching import LONGEST_TTL, NOTHING, Arrivals, Departures, LabelMatcher
 from .matching_steps import ORPHAN, REPEAT, SECOND, USED
 from .row_store import RowStore
@@ -230,17 +231,9 @@ class LabelJoin:
     kind = "join"
 
     @property
-    def partitions(self) -> int | None:
-        """How many partitions both inputs have together; None = nobody has said so yet."""
-        return self._clock.partitions.count
-
-    def received(self, partition: int) -> int | None:
-        """Return how many packets of a partition are here without a gap."""
-        return self._clock.partitions.received(partition)
-
-    def has_ended(self, partition: int) -> bool:
-        """Return whether a partition has ended and all of its packets are here."""
-        return self._clock.partitions.has_ended(partition)
+    def ledger(self) -> Ledger:
+        """What the partitions of both inputs have sent."""
+        return self._clock.partitions
 
     def waiting(self) -> dict[str, int]:
         """Return how many predictions and labels wait for what is to come."""

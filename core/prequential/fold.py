@@ -39,7 +39,7 @@ from ..events.unjoined import LabelBatch, PredictionBatch
 from ..ids.chances import seed_of
 from ..ids.index import hash64_of_ids
 from ..rows.rows import Rows
-from ..shard.order import order_of
+from ..shard.orders import order_of
 from .instances import Instances
 from .settings import PrequentialSettings
 

@@ -1,130 +1,144 @@
-"""The total sort of a bounded input by time (docs/architecture.md, "Order and lateness").
-
-By (time, model, id, a hash of its canonical bytes), and never by where an event came from: the order is the
-same however a stream was cut into files and packets. Of equal records each has its number in the hash;
-which of them is which makes no difference. (Events of two models never meet: that the model comes before
-the id changes no row.)
-
-Why a hash: ordered by their bytes, events that share a time would stand by label and score, and a window
-that ends among them would hold one class. (60,000 events of three dates and one decimal, whose AUC is .83
-throughout: windows of 5,000 said .45 to .94 so, and say .81 to .85 by the hash.)
-
-Only events that share all three are hashed, one by one, 8 microseconds each. Those of one moment that models
-or ids tell apart are sorted in columns, 0.2 microseconds each: clocks tick in seconds, and one label serves
-many models.
-"""
+"""Order of time: events apply once the clock has passed them, sorted by `time_sort`."""
 
 from __future__ import annotations
 
-import hashlib
-import struct
-from collections import Counter
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..arrays import Int64Array
 from ..errors import InputError
 from ..events.batch import EventBatch
-from ..events.columns import IdColumn, TextColumn
+from ..events.records import EndOfPartition, Record, StateMarker
+from ..events.rejected import Rejected
+from ..events.times import END_OF_TIME, NO_TIME
+from .buffer import ReorderBuffer
+from .order import RUNNER, Held, InputOrder, Ledger
+from .partitions import SourcePartitions, StreamClock
+from .time_sort import in_time_order
 
-_ID_BYTES = 64
-"""Of an id, that are sorted in columns; events whose ids agree in so many are sorted one by one."""
 
-_BLOCK = 1 << 16
-"""Ids that are put into columns at once: some 40 MB."""
+class TimeOrder(InputOrder):
+    """By event time, as far as the clock has come.
 
-
-def in_time_order(batches: list[EventBatch]) -> tuple[EventBatch, int]:
-    """Put the events of many batches into one, sorted.
-
-    Returns with it how many events share time, id and model with another: nothing in the input says in which
-    order they came.
+    The clock is that of the readers: the least moment that any partition is settled up to; or it is given
+    (`Clock`), for packets that have no number. An event behind the clock is late: readers judge lateness
+    themselves, before that, so with their clock there is none. A clock that is given makes no rows on a grid
+    by itself, as nothing says where it would end: there a model's time is that of its own events.
     """
-    whole = EventBatch.concat(batches)
-    if whole.times is None:
-        raise InputError("order 'time' needs events with times; name the column with --time")
-    order = np.argsort(whole.times, kind="stable")
-    times = whole.times[order]
-    places = _in_runs(times[1:] == times[:-1])
-    if not len(places):
-        return whole.take(order), 0
-    rows = order[places]
-    keys = _keys(times[places], whole.models.take(rows), None if whole.ids is None else whole.ids.take(rows))
-    sorting = np.argsort(keys, kind="stable")
-    order[places], keys = rows[sorting], keys[sorting]
-    same = _in_runs(keys[1:] == keys[:-1])
-    tied = 0
-    if len(same):
-        starts = np.flatnonzero(np.append(True, keys[same][1:] != keys[same][:-1]))
-        tied = _sort_alike(whole, order, places[same], [*starts.tolist(), len(same)])
-    return whole.take(order), tied
 
+    def __init__(self) -> None:
+        self.tied = 0
+        self._clock = StreamClock()
+        self._buffer: ReorderBuffer[EventBatch] = ReorderBuffer()
 
-def _in_runs(equal: Any) -> Int64Array:
-    """Return the places that are equal to the one before or behind; `equal[i]`: i and i + 1 are."""
-    return np.flatnonzero(np.append(equal, False) | np.append(False, equal))
+    @property
+    def clock(self) -> int:
+        """Every event before it has been given; NO_TIME = not known, END_OF_TIME = all."""
+        return self._clock.moment
 
+    @property
+    def is_finished(self) -> bool:
+        """Whether the last event has been given."""
+        return self._clock.moment == END_OF_TIME
 
-def _keys(times: Int64Array, models: TextColumn, ids: IdColumn | None) -> Any:
-    """Return bytes that sort as (time, model, first bytes of the id); what is missing counts as empty."""
-    n = len(times)
-    names = [value.encode("utf-8", "surrogatepass") for value in models.values] + [b""]
-    rank = {name: number for number, name in enumerate(sorted({*names}))}
-    columns = [
-        (times.view(np.uint64) ^ np.uint64(1 << 63)).astype(">u8"),  # the sign turned: bytes sort as numbers
-        np.array([rank[name] for name in names], ">u4")[models.codes],
-    ]
-    if ids is not None:
-        lengths = np.minimum(np.maximum(ids.lengths, 0), _ID_BYTES)
-        place, data, offsets = np.arange(int(lengths.max())), np.frombuffer(ids.data, np.uint8), ids.offsets
-        start = np.zeros((n, len(place)), np.uint8)
-        for first in range(0, n, _BLOCK):
-            block = slice(first, min(first + _BLOCK, n))
-            there = place < lengths[block, None]
-            start[block][there] = data[(offsets[block, None] + place)[there]]
-        columns += [start, lengths.astype(np.uint8)]  # the length tells "a" from "a" and a zero byte
-    keys = np.concatenate([column.view(np.uint8).reshape(n, -1) for column in columns], axis=1)
-    return keys.view(f"S{keys.shape[1]}").ravel()
+    @property
+    def greatest(self) -> int:
+        """The greatest time that the partitions have told of; NO_TIME where the clock is given."""
+        return self._clock.partitions.greatest
 
+    @property
+    def clock_is_given(self) -> bool:
+        """Whether no packet had a number."""
+        return not self._clock.partitions
 
-def _sort_alike(whole: EventBatch, order: Int64Array, places: Int64Array, bounds: list[int]) -> int:
-    """Sort events of one key by the whole of their ids and their hashes; return how many share their ids.
+    @property
+    def ledger(self) -> Ledger:
+        """What the partitions have sent."""
+        return self._clock.partitions
 
-    `places` in the order are those of all such events, from each of the bounds to the next those of one key.
-    """
-    rows = order[places].tolist()
-    ids = [b""] * len(rows)
-    if whole.ids is not None:
-        ids = [name or b"" for name in whole.ids.take(order[places]).encoded()]
-    tied, result = 0, []
-    for start, end in pairwise(bounds):
-        seen: Counter[tuple[bytes, bytes]] = Counter()
-        alike = []
-        for row, name in zip(rows[start:end], ids[start:end], strict=True):
-            record = _canonical_bytes(whole, row)
-            alike.append((name, _digest(record, seen[name, record]), row))
-            seen[name, record] += 1
-        result += [row for *_, row in sorted(alike)]
-        tied += sum(count for count in Counter(ids[start:end]).values() if count > 1)
-    order[places] = result
-    return tied
+    @property
+    def waiting(self) -> int:
+        """How many events are here and may not apply yet."""
+        return len(self._buffer)
 
+    @property
+    def grid_clock(self) -> int:
+        """The clock, but not beyond the greatest time."""
+        greatest = self.greatest
+        return NO_TIME if greatest == NO_TIME else min(self.clock, greatest + 1)
 
-def _digest(record: bytes, number: int) -> bytes:
-    return hashlib.blake2b(number.to_bytes(8, "little") + record, digest_size=16).digest()
+    def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
+        """Yield the events that the clock has passed."""
+        if isinstance(content, EventBatch):
+            yield from self._hold(content, len(record))
+        elif isinstance(content, StateMarker):
+            self._clock.is_new(content)
+        moment = self._clock.after(content)
+        if moment > self._clock.moment:
+            parts = self._buffer.release(moment)
+            if parts:
+                events, tied = in_time_order(parts)
+                self.tied += tied
+                yield events
+            self._clock.moment = moment
 
+    def _hold(self, batch: EventBatch, size: int) -> Iterator[Rejected]:
+        if batch.times is None:
+            raise InputError("order 'time' needs events with times; name the column with --time")
+        if not self._clock.is_new(batch):
+            return
+        late = batch.times < self._clock.moment
+        if late.any():
+            behind = batch.take(np.flatnonzero(late))
+            yield self._clock.late(behind, "what was applied")
+            batch = batch.take(np.flatnonzero(~late))
+        self._buffer.add(batch, size)
 
-def _canonical_bytes(batch: EventBatch, row: int) -> bytes:
-    """Return what a record is, in bytes: each field with its length before it."""
-    texts = [batch.models[row]]
-    texts += [column[row] for column in (batch.label_classes, batch.predicted) if column is not None]
-    texts += [column[row] for _, column in batch.slices]
-    weight = 1.0 if batch.weights is None else float(batch.weights[row])
-    parts = [struct.pack("<dbd", batch.scores[row], batch.labels[row], weight)]
-    parts += [struct.pack("<d", column[row]) for _, column in batch.features]
-    for text in texts:
-        data = b"" if text is None else text.encode("utf-8", "surrogatepass")
-        parts.append(struct.pack("<i", -1 if text is None else len(data)) + data)
-    return b"".join([parts[1], parts[0], *parts[2:]])
+    def wakes_at(self) -> int | None:
+        """Return a moment behind most of what waits, so that each waking gives much at once."""
+        moment = self._buffer.moment(0.75)
+        return None if moment is None else moment + 1
+
+    def progress(self) -> dict[str, Any]:
+        """Return the clock and what the partitions have said."""
+        partitions = self._clock.partitions
+        return {"clock": self.clock, **({"sources": partitions.progress()} if partitions else {})}
+
+    def held(self) -> list[Held]:
+        """Return the events that wait, packed."""
+        return [(RUNNER, number, packet) for number, packet in enumerate(self._buffer.packets())]
+
+    def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
+        """Take over what `progress` and `held` gave; those of before there was a clock, too."""
+        if "ends" in progress:
+            self._go_on_from_the_total_sort(progress, held)
+            return
+        self._clock.moment = int(progress["clock"])
+        if "sources" in progress:
+            self._clock.partitions = SourcePartitions.of_progress(progress["sources"])
+        for _, _, record in held:
+            self._buffer.add(EventBatch.unpack(record), len(record))
+
+    def _go_on_from_the_total_sort(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
+        """Read versions 1 and 2: every packet was held until all partitions had ended."""
+        count = progress["partitions"]
+        if count is not None and int(progress["turn"]) == int(count):
+            self._clock.moment = END_OF_TIME
+        for _, _, record in held:
+            batch = EventBatch.unpack(record)
+            self._clock.is_new(batch)
+            self._buffer.add(batch, len(record))
+        for number, packets, source in progress["ends"]:
+            end = EndOfPartition(source, number, count, packets, int(progress.get("clock", NO_TIME)))
+            self._clock.after(end)
+        if self.is_finished:
+            self._clock.partitions.note_all()
+
+    def snapshot_bytes(self) -> int:
+        """Return about what it adds to a snapshot."""
+        return self._buffer.snapshot_bytes() + self._clock.partitions.snapshot_bytes()
+
+    def live_bytes(self) -> int:
+        """Return about what it takes in memory."""
+        return self._buffer.live_bytes() + self._clock.partitions.snapshot_bytes()

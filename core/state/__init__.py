@@ -1,5 +1,5 @@
 """State that outlives a job: what leaves one job and begins another.
 
-`export` is the state of a shard as it leaves; `take_up` checks whether it fits the next job's settings;
+`export` lets a shard give its state where a cut passes; `exported` is what it gives. `take_up` checks whether it fits the next job's settings;
 `reshard` spreads it over another number of shards. `warm_starts` compiles ahead what a job will need.
 """

@@ -24,12 +24,10 @@ import heapq
 import json
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from ..encoding.fields import Reader, packed_text
-from ..encoding.frames import framed, unframed
-from ..encoding.json import read_json, read_object, reading, text_of, whole
+from ..encoding.fields import packed_text
+from ..encoding.frames import framed
 from ..events.batch import EventBatch
 from ..events.records import (
     EndOfInput,
@@ -43,10 +41,9 @@ from ..events.records import (
 from ..events.unjoined import LabelBatch, PredictionBatch
 from ..events.wire import UNORDERED
 from ..shard.machine import StateMachine
+from ..shard.order import Ledger
 from ..shard.partitions import packets_lost
-
-STATE_MAGIC, WAITING_MAGIC = b"RSXS", b"RSXW"
-VERSION = 1
+from .exported import VERSION, WAITING_MAGIC, ShardState, Waiting, WaitingState, cut_of
 
 Output = TypeVar("Output")
 
@@ -64,16 +61,8 @@ class CutMachine(StateMachine[Output], Protocol[Output]):
         ...
 
     @property
-    def partitions(self) -> int | None:
-        """How many partitions the input has; None = nobody has said so yet."""
-        ...
-
-    def received(self, partition: int) -> int | None:
-        """Return how many packets of a partition are here without a gap; None where they are not counted."""
-        ...
-
-    def has_ended(self, partition: int) -> bool:
-        """Return whether a partition has ended and all of its packets are here."""
+    def ledger(self) -> Ledger:
+        """What the partitions of the input have sent."""
         ...
 
     def waiting(self) -> dict[str, int]:
@@ -83,88 +72,6 @@ class CutMachine(StateMachine[Output], Protocol[Output]):
     def pass_on(self, marker: StateMarker) -> list[Output]:
         """Send a marker on to the next step, to all of its shards; it takes a number there."""
         ...
-
-
-@dataclass(frozen=True)
-class ShardState:
-    """The state of one shard of one step, as an export holds it: a file.
-
-    id, folder  of the export
-    step        what the shard belongs to: "evaluators" or "join"
-    shard       its number, of `shards`
-    positions   where each partition's reader stood: {partition: (source, position)}, in words of its own
-    snapshot    its bytes
-
-    Wire form: a frame (encoding/frames.py) with magic "RSXS"; payload: all but the snapshot (text, JSON), and
-    that.
-    """
-
-    id: str
-    folder: str
-    step: str
-    shard: int
-    shards: int
-    positions: dict[int, tuple[str, str]]
-    snapshot: bytes
-
-    def pack(self) -> bytes:
-        """Return the bytes."""
-        head = {
-            "id": self.id,
-            "folder": self.folder,
-            "step": self.step,
-            "shard": self.shard,
-            "shards": self.shards,
-            "positions": [[number, *said] for number, said in sorted(self.positions.items())],
-        }
-        return framed(STATE_MAGIC, VERSION, packed_text(json.dumps(head)) + self.snapshot)
-
-    @property
-    def cut(self) -> str:
-        """Where the cut passed all partitions; equal in all shards of all steps that one cut passed."""
-        return cut_of(self.positions)
-
-    @classmethod
-    def unpack(cls, data: bytes) -> ShardState:
-        """Read the bytes. Raises a `WireError` for any others."""
-        payload = unframed(data, STATE_MAGIC, VERSION, "the exported state of a shard")
-        with reading("the exported state of a shard"):
-            return cls._read(payload)
-
-    @classmethod
-    def _read(cls, payload: memoryview) -> ShardState:
-        reader = Reader(payload)
-        head = read_object(reader.text(), "the exported state of a shard")
-        positions = {
-            whole(number, 0): (text_of(source), text_of(position))
-            for number, source, position in head["positions"]
-        }
-        for _, position in positions.values():
-            read_json(position, "the position of a reader")
-        names = {name: text_of(head[name]) for name in ("id", "folder", "step")}
-        shards = whole(head["shards"], 1)
-        shard = whole(head["shard"], 0, shards - 1)
-        snapshot = bytes(payload[reader.at :])
-        return cls(**names, shard=shard, shards=shards, positions=positions, snapshot=snapshot)
-
-
-_PASSED_ON = "cut"
-
-
-def cut_of(positions: dict[int, tuple[str, str]]) -> str:
-    """Return a cut in words (JSON): what the markers of the input said, also where a step passed them on."""
-    said = {position for _, position in positions.values()}
-    if len(said) == 1 and isinstance(passed := _position(next(iter(said))), dict) and _PASSED_ON in passed:
-        return json.dumps(passed)
-    return json.dumps({_PASSED_ON: [[number, *each] for number, each in sorted(positions.items())]})
-
-
-def _position(text: str) -> Any:
-    return read_json(text, "the position of a reader")
-
-
-Waiting = tuple[int, int, bytes]
-"""A record that waits for its turn: (packets that come before it, when it came, the record)."""
 
 
 class ExportingMachine(Generic[Output]):
@@ -255,8 +162,8 @@ class ExportingMachine(Generic[Output]):
         marker = self._markers.get(partition)
         if marker is not None:
             return marker.sequence
-        received = self._machine.received(partition)
-        return _ALL if received is None or self._machine.has_ended(partition) else received
+        received = self._machine.ledger.received(partition)
+        return _ALL if received is None or self._machine.ledger.has_ended(partition) else received
 
     def _wait(self, partition: int, before: int, record: bytes) -> None:
         self._came += 1
@@ -283,7 +190,7 @@ class ExportingMachine(Generic[Output]):
         """Let the machine apply a record; a marker cuts the partition here."""
         outputs: list[Output | ShardState] = []
         if isinstance(content, StateMarker):
-            is_new = self._machine.received(content.partition) in (None, content.sequence)
+            is_new = self._machine.ledger.received(content.partition) in (None, content.sequence)
             outputs += self._machine.take(content, record)
             if is_new and content.id >= self._export:
                 if content.id > self._export:
@@ -300,8 +207,8 @@ class ExportingMachine(Generic[Output]):
 
     def _is_aligned(self) -> bool:
         return all(
-            number in self._markers or self._machine.has_ended(number)
-            for number in range(self._machine.partitions or 0)
+            number in self._markers or self._machine.ledger.has_ended(number)
+            for number in range(self._machine.ledger.count or 0)
         )
 
     def _give_state(self) -> list[Output | ShardState]:
@@ -408,41 +315,6 @@ class ExportingMachine(Generic[Output]):
 
 
 _ALL = 2**63 - 1
-
-
-@dataclass(frozen=True)
-class WaitingState:
-    """What the bytes of an `ExportingMachine` say where anything waits."""
-
-    awaits: bool
-    stopped: bool
-    export: str
-    markers: list[StateMarker]
-    snapshot: bytes
-    records: list[Waiting]
-
-    @classmethod
-    def unpack(cls, data: bytes) -> WaitingState:
-        """Read the bytes. Raises a `WireError` for any others."""
-        payload = unframed(data, WAITING_MAGIC, VERSION, "the state of a shard in an export")
-        with reading("the state of a shard in an export"):
-            return cls._read(Reader(payload))
-
-    @classmethod
-    def _read(cls, reader: Reader) -> WaitingState:
-        head = read_object(reader.text(), "the state of a shard in an export")
-        markers = [unpack_record(bytes.fromhex(marker)) for marker in head["markers"]]
-        snapshot = bytes(reader.take(reader.number("<Q")))
-        records = []
-        for _ in range(reader.number("<I")):
-            partition, before, size = reader.numbers("<iqQ")
-            records.append((partition, before, bytes(reader.take(size))))
-        reader.end()
-        cut = [marker for marker in markers if isinstance(marker, StateMarker)]
-        if len(cut) < len(markers):
-            raise ValueError("a marker that is none")
-        export = text_of(head["export"])
-        return cls(bool(head["awaits"]), bool(head["stopped"]), export, cut, snapshot, records)
 
 
 def _by_arrival(waiting: Waiting) -> int:

@@ -36,7 +36,9 @@ from ..events.unjoined import LabelBatch, PredictionBatch
 from ..ids.deduplicator import Deduplicator
 from ..rows.rows import Rows
 from ..settings.table import TableSettings
-from ..shard.order import ArrivalOrder, order_of
+from ..shard.by_arrival import ArrivalOrder
+from ..shard.order import Ledger
+from ..shard.orders import order_of
 from .idle import IdleModels
 from .pending import PendingEvents
 from .pool import EvaluatorPool
@@ -137,17 +139,9 @@ class EvaluatorTable:
     kind = "evaluators"
 
     @property
-    def partitions(self) -> int | None:
-        """How many partitions the input has; None = nobody has said so yet."""
-        return self._order.partitions
-
-    def received(self, partition: int) -> int | None:
-        """Return how many packets of a partition are here without a gap; None where they are not counted."""
-        return self._order.received(partition)
-
-    def has_ended(self, partition: int) -> bool:
-        """Return whether a partition has ended and all of its packets are here."""
-        return self._order.has_ended(partition)
+    def ledger(self) -> Ledger:
+        """What the partitions of the input have sent."""
+        return self._order.ledger
 
     def waiting(self) -> dict[str, int]:
         """Return how many events wait for what is to come."""

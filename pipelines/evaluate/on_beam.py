@@ -122,7 +122,8 @@ def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int
 def report_on(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[str]) -> None:
     """Write the page about a job whose files are written."""
     from ...transforms.tables.read import read_tables, rows_settings
-    from ..report.report import TITLE, write_report
+    from ..report.html import TITLE
+    from ..report.report import write_report
     from ..report.rows import EventCounters
 
     files = [

@@ -20,7 +20,7 @@ from rocsteady.core.join.join import JoinSettings
 from rocsteady.core.join.state import JoinState
 from rocsteady.core.rows.rows import Rows
 from rocsteady.core.settings.table import TableSettings
-from rocsteady.core.state.export import ShardState
+from rocsteady.core.state.exported import ShardState
 from rocsteady.core.state.reshard import resharded, resharded_joins
 from rocsteady.core.state.take_up import join_taken_up, taken_up
 from rocsteady.transforms.evaluate.join_labels import JoinFactory

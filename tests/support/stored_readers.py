@@ -60,7 +60,8 @@ from rocsteady.core.settings.windows import EveryEvents, parse_every, parse_wind
 from rocsteady.core.shard import parts as snapshot_parts
 from rocsteady.core.sketches import wire as sketch_wire
 from rocsteady.core.sketches.auc_sketch import AucSketch
-from rocsteady.core.state.export import ExportingMachine, ShardState, WaitingState
+from rocsteady.core.state.export import ExportingMachine
+from rocsteady.core.state.exported import ShardState, WaitingState
 from rocsteady.core.state.reshard import resharded, resharded_joins
 from rocsteady.core.state.take_up import join_taken_up, taken_up
 from rocsteady.core.table.table import EvaluatorTable

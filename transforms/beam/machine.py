@@ -41,7 +41,7 @@ from ...core.events.records import Clock, EndOfInput, brings_state
 from ...core.events.rejected import Rejected
 from ...core.shard.machine import MachineFactory, Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES, MachineCache, ShardCells, ShardProtocol, ValueCell
-from ...core.state.export import ShardState
+from ...core.state.exported import ShardState
 from ..events.batches import from_ipc  # noqa: F401  registers the coder of the letters
 from ..events.dead_letters import DeadLetters
 from .cells import NumberedCellsDeclared, numbered_cells

@@ -10,7 +10,7 @@ from ...core.events.records import StateImport
 from ...core.ids.sharding import number_of, shard_key
 from ...core.join.join import JoinSettings
 from ...core.settings.table import TableSettings
-from ...core.state.export import ShardState
+from ...core.state.exported import ShardState
 from ...core.state.take_up import join_taken_up, taken_up
 from .folder import EVALUATORS, JOIN, Export, Step, write_state
 

@@ -16,7 +16,7 @@ from ....core.ids.sharding import shard_key
 from ....core.process.console import say
 from ....core.rows.arrow import rows_to_arrow
 from ....core.rows.rows import Rows
-from ....core.state.export import ShardState
+from ....core.state.exported import ShardState
 from ....core.state.take_up import taken_up
 from ....transforms.beam import metrics, progress
 from ....transforms.beam.metrics import RECORD_COUNTERS

@@ -9,7 +9,7 @@ import zlib
 
 import pytest
 from rocsteady.core.errors import InputError
-from rocsteady.core.state.export import ShardState
+from rocsteady.core.state.exported import ShardState
 from rocsteady.transforms.state import folder as state_folder
 from rocsteady.transforms.state.folder import Step, read_export, write_state
 from url_files import url

@@ -20,7 +20,7 @@ from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.shards import Shards
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
-from rocsteady.core.state.export import ShardState
+from rocsteady.core.state.exported import ShardState
 from rocsteady.core.state.take_up import taken_up
 from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.transforms.evaluate.shards import TableFactory

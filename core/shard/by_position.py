@@ -1,0 +1,184 @@
+"""Order of position: partition after partition, packet after packet by number."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..errors import InputError
+from ..events.batch import MAGIC, EventBatch
+from ..events.records import EndOfInput, EndOfPartition, Record, StateMarker
+from ..events.rejected import Rejected
+from ..events.times import NO_TIME
+from .order import Held, InputOrder, Ledger
+from .partitions import check_packet, packets_lost
+
+
+class PositionOrder(InputOrder):
+    """Partition after partition, packet after packet; the end of the last partition is that of the input."""
+
+    is_finished = False
+    greatest = NO_TIME
+
+    def __init__(self) -> None:
+        self._turn = self._expected = 0
+        self._partitions: int | None = None
+        self._ends: dict[int, tuple[int, str]] = {}
+        self._held: dict[tuple[int, int], bytes] = {}
+        self._held_bytes = self._end_bytes = 0
+        self._ahead: dict[int, int] = {}  # of partitions whose turn has not come: packets without a gap
+        self._bases: dict[int, int] = {}  # of packets that another job left, before the first of this one
+
+    def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
+        """Yield what is next, as far as it is here."""
+        if isinstance(content, EndOfInput):
+            self._check_whole()
+        elif isinstance(content, EndOfPartition):
+            self._end(content)
+        elif isinstance(content, EventBatch | StateMarker):
+            packets, _ = self._ends.get(content.partition, (None, ""))
+            place = (content.source, content.partition, self._numbered(content.partition, content.sequence))
+            check_packet(*place, self._partitions, packets, "order 'position'")
+            key = place[1:]
+            if key == (self._turn, self._expected):
+                if isinstance(content, EventBatch):
+                    yield content
+                self._expected += 1
+            elif key >= (self._turn, self._expected) and key not in self._held:
+                self._hold(key, record)
+            if isinstance(content, StateMarker):
+                self._note_count(content)
+        yield from self._follow()
+
+    def _numbered(self, partition: int, sequence: int) -> int:
+        """Return the number of a packet behind those that another job left."""
+        return sequence + self._bases.get(partition, 0) if sequence >= 0 else sequence
+
+    def _note_count(self, marker: StateMarker) -> None:
+        if self._partitions not in (None, marker.partitions):
+            raise InputError(
+                f"the marker of an export in partition {marker.source!r} says that there are "
+                f"{marker.partitions} partitions, and there are {self._partitions}; all must say the same"
+            )
+        self._partitions = marker.partitions
+
+    def _end(self, end: EndOfPartition) -> None:
+        said = (self._numbered(end.partition, end.packets), end.source)
+        if (
+            self._ends.get(end.partition, said) != said
+            or self._partitions not in (None, end.partitions)
+            or end.partition >= end.partitions
+        ):
+            raise InputError(
+                f"the end of partition {end.source!r} contradicts what was said before: number "
+                f"{end.partition} of {end.partitions}, {end.packets} packets; end each once"
+            )
+        if end.partition not in self._ends:
+            self._note_end(end.partition, said)
+        self._partitions = end.partitions
+        self.greatest = max(self.greatest, end.high_water)
+
+    def _note_end(self, partition: int, said: tuple[int, str]) -> None:
+        self._ends[partition] = said
+        self._end_bytes += len(json.dumps([partition, *said])) + 2  # a comma and a space between two
+
+    def _hold(self, key: tuple[int, int], record: bytes) -> None:
+        self._held[key] = record
+        self._held_bytes += len(record) + 16
+        partition, packets = key[0], self._ahead.get(key[0], 0)
+        while (partition, packets) in self._held:
+            packets += 1
+        self._ahead[partition] = packets
+
+    def _follow(self) -> Iterator[EventBatch]:
+        """Yield what was held and has its turn now."""
+        while not self.is_finished:
+            while (key := (self._turn, self._expected)) in self._held:
+                record = self._held.pop(key)
+                self._held_bytes -= len(record) + 16
+                if record[: len(MAGIC)] == MAGIC:  # and no marker
+                    yield EventBatch.unpack(record)
+                self._expected += 1
+            if self._ends.get(self._turn, (-1, ""))[0] != self._expected:
+                return
+            self._turn, self._expected = self._turn + 1, 0
+            self._ahead.pop(self._turn, None)
+            self.is_finished = self._turn == self._partitions
+
+    @property
+    def ledger(self) -> Ledger:
+        """What the partitions have sent: the order counts it itself."""
+        return self
+
+    @property
+    def count(self) -> int | None:
+        """How many partitions there are; None = nobody has said so yet."""
+        return self._partitions
+
+    @property
+    def waiting(self) -> int:
+        """How many events are here and may not apply yet."""
+        packets = (record for record in self._held.values() if record[: len(MAGIC)] == MAGIC)
+        return sum(len(EventBatch.unpack(record)) for record in packets)
+
+    def received(self, number: int) -> int | None:
+        """Return how many packets of a partition are here without a gap, of those that this job numbers."""
+        if number < self._turn:
+            packets = self._ends[number][0]
+        elif number == self._turn:
+            packets = self._expected
+        else:
+            packets = self._ahead.get(number, 0)
+        return packets - self._bases.get(number, 0)
+
+    def has_ended(self, number: int) -> bool:
+        """Return whether a partition has ended and all of its packets are here."""
+        end = self._ends.get(number)
+        return end is not None and self.received(number) == end[0] - self._bases.get(number, 0)
+
+    def _check_whole(self) -> None:
+        if self.is_finished or not (self._held or self._ends or self._turn or self._expected):
+            return
+        known = self._ends.get(self._turn)
+        name = f"number {self._turn}"
+        if known is not None:
+            name = f"{known[1]!r} ({self._expected} of {known[0]} packets)"
+        raise packets_lost(name)
+
+    def progress(self) -> dict[str, Any]:
+        """Return whose turn it is and which partitions have ended."""
+        return {
+            "turn": self._turn,
+            "expected": self._expected,
+            "partitions": self._partitions,
+            "ends": [[partition, *end] for partition, end in sorted(self._ends.items())],
+            **({} if self.greatest == NO_TIME else {"clock": self.greatest}),
+            **({"bases": sorted(self._bases.items())} if self._bases else {}),
+        }
+
+    def held(self) -> list[Held]:
+        """Return the packets whose turn has not come."""
+        return [(*key, record) for key, record in sorted(self._held.items())]
+
+    def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
+        """Take over what `progress` and `held` gave."""
+        self._turn, self._expected = int(progress["turn"]), int(progress["expected"])
+        self._partitions = None if progress["partitions"] is None else int(progress["partitions"])
+        for number, packets, source in progress["ends"]:
+            self._note_end(int(number), (int(packets), str(source)))
+        self.greatest = int(progress.get("clock", NO_TIME))
+        self._bases = {int(number): int(packets) for number, packets in progress.get("bases", ())}
+        if min(self._turn, self._expected) < 0 or (self._partitions or 0) < 0:
+            raise ValueError("a number below 0")
+        self.is_finished = self._turn == self._partitions
+        for partition, sequence, record in held:
+            self._hold((partition, sequence), record)
+
+    def snapshot_bytes(self) -> int:
+        """Return about what it adds to a snapshot."""
+        return self._held_bytes + self._end_bytes
+
+    def live_bytes(self) -> int:
+        """Return about what it takes in memory."""
+        return self._held_bytes + 200 * len(self._held) + self._end_bytes

@@ -1,0 +1,134 @@
+"""What an export holds of a shard: its state, and what waits until a cut has passed all partitions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from ..encoding.fields import Reader, packed_text
+from ..encoding.frames import framed, unframed
+from ..encoding.json import read_json, read_object, reading, text_of, whole
+from ..events.records import StateMarker, unpack_record
+
+STATE_MAGIC, WAITING_MAGIC = b"RSXS", b"RSXW"
+
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class ShardState:
+    """The state of one shard of one step, as an export holds it: a file.
+
+    id, folder  of the export
+    step        what the shard belongs to: "evaluators" or "join"
+    shard       its number, of `shards`
+    positions   where each partition's reader stood: {partition: (source, position)}, in words of its own
+    snapshot    its bytes
+
+    Wire form: a frame (encoding/frames.py) with magic "RSXS"; payload: all but the snapshot (text, JSON), and
+    that.
+    """
+
+    id: str
+    folder: str
+    step: str
+    shard: int
+    shards: int
+    positions: dict[int, tuple[str, str]]
+    snapshot: bytes
+
+    def pack(self) -> bytes:
+        """Return the bytes."""
+        head = {
+            "id": self.id,
+            "folder": self.folder,
+            "step": self.step,
+            "shard": self.shard,
+            "shards": self.shards,
+            "positions": [[number, *said] for number, said in sorted(self.positions.items())],
+        }
+        return framed(STATE_MAGIC, VERSION, packed_text(json.dumps(head)) + self.snapshot)
+
+    @property
+    def cut(self) -> str:
+        """Where the cut passed all partitions; equal in all shards of all steps that one cut passed."""
+        return cut_of(self.positions)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> ShardState:
+        """Read the bytes. Raises a `WireError` for any others."""
+        payload = unframed(data, STATE_MAGIC, VERSION, "the exported state of a shard")
+        with reading("the exported state of a shard"):
+            return cls._read(payload)
+
+    @classmethod
+    def _read(cls, payload: memoryview) -> ShardState:
+        reader = Reader(payload)
+        head = read_object(reader.text(), "the exported state of a shard")
+        positions = {
+            whole(number, 0): (text_of(source), text_of(position))
+            for number, source, position in head["positions"]
+        }
+        for _, position in positions.values():
+            read_json(position, "the position of a reader")
+        names = {name: text_of(head[name]) for name in ("id", "folder", "step")}
+        shards = whole(head["shards"], 1)
+        shard = whole(head["shard"], 0, shards - 1)
+        snapshot = bytes(payload[reader.at :])
+        return cls(**names, shard=shard, shards=shards, positions=positions, snapshot=snapshot)
+
+
+_PASSED_ON = "cut"
+
+
+def cut_of(positions: dict[int, tuple[str, str]]) -> str:
+    """Return a cut in words (JSON): what the markers of the input said, also where a step passed them on."""
+    said = {position for _, position in positions.values()}
+    if len(said) == 1 and isinstance(passed := _position(next(iter(said))), dict) and _PASSED_ON in passed:
+        return json.dumps(passed)
+    return json.dumps({_PASSED_ON: [[number, *each] for number, each in sorted(positions.items())]})
+
+
+def _position(text: str) -> Any:
+    return read_json(text, "the position of a reader")
+
+
+Waiting = tuple[int, int, bytes]
+"""A record that waits for its turn: (packets that come before it, when it came, the record)."""
+
+
+@dataclass(frozen=True)
+class WaitingState:
+    """What the bytes of an `ExportingMachine` say where anything waits."""
+
+    awaits: bool
+    stopped: bool
+    export: str
+    markers: list[StateMarker]
+    snapshot: bytes
+    records: list[Waiting]
+
+    @classmethod
+    def unpack(cls, data: bytes) -> WaitingState:
+        """Read the bytes. Raises a `WireError` for any others."""
+        payload = unframed(data, WAITING_MAGIC, VERSION, "the state of a shard in an export")
+        with reading("the state of a shard in an export"):
+            return cls._read(Reader(payload))
+
+    @classmethod
+    def _read(cls, reader: Reader) -> WaitingState:
+        head = read_object(reader.text(), "the state of a shard in an export")
+        markers = [unpack_record(bytes.fromhex(marker)) for marker in head["markers"]]
+        snapshot = bytes(reader.take(reader.number("<Q")))
+        records = []
+        for _ in range(reader.number("<I")):
+            partition, before, size = reader.numbers("<iqQ")
+            records.append((partition, before, bytes(reader.take(size))))
+        reader.end()
+        cut = [marker for marker in markers if isinstance(marker, StateMarker)]
+        if len(cut) < len(markers):
+            raise ValueError("a marker that is none")
+        export = text_of(head["export"])
+        return cls(bool(head["awaits"]), bool(head["stopped"]), export, cut, snapshot, records)
