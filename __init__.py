@@ -9,8 +9,9 @@ from .core.process.beam_import import mend_beam_import
 from .core.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from .core.alerts.grammar import parse_alert
     from .core.alerts.rows import AlertRow
-    from .core.alerts.rules import AlertRule, parse_alert
+    from .core.alerts.rules import AlertRule
     from .core.alerts.table import AlertTable
     from .core.compare.comparisons import ComparisonRow, FoldMean
     from .core.compare.significance import (
@@ -48,7 +49,8 @@ if TYPE_CHECKING:
     from .core.learning.polynomial.classifier import PolynomialAucClassifier  # noqa: F401  handed on below
     from .core.learning.polynomial.fit import PolynomialAucModel
     from .core.learning.polynomial.learner import PolynomialAucLearner
-    from .core.measures.polynomial_auc import PolynomialAuc, PolynomialEstimate
+    from .core.measures.polynomial_auc import PolynomialAuc
+    from .core.measures.polynomial_estimate import PolynomialEstimate
     from .core.river import metrics as river  # noqa: F401  handed on below
     from .core.rows.curves import RocCurve, WindowCurve
     from .core.rows.records import MeasureRow, Measures
@@ -87,7 +89,8 @@ mend_beam_import()
 
 _HOMES = {
     "core.alerts.rows": ("AlertRow",),
-    "core.alerts.rules": ("AlertRule", "parse_alert"),
+    "core.alerts.grammar": ("parse_alert",),
+    "core.alerts.rules": ("AlertRule",),
     "core.alerts.table": ("AlertTable",),
     "core.compare.comparisons": ("ComparisonRow", "FoldMean"),
     "core.compare.significance": (

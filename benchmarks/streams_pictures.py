@@ -18,7 +18,8 @@ from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfInput, EndOfPartition, Heartbeat
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.unjoined import LabelBatch, PredictionBatch
-from rocsteady.core.join.join import JoinSettings, LabelJoin
+from rocsteady.core.join.join import LabelJoin
+from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.rows.records import MeasureRow
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.table import TableSettings
@@ -26,7 +27,8 @@ from rocsteady.core.settings.windows import EveryEvents, LastEvents
 from rocsteady.core.shard.by_time import TimeOrder
 from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.events.validate import Timing, validate
+from rocsteady.transforms.events.timing import Timing
+from rocsteady.transforms.events.validate import validate
 
 MINUTE, HOUR = 60_000_000, 3_600_000_000
 BLUE, ORANGE, RED, GREEN, GREY, DARK = "#06c", "#c60", "#c22", "#282", "#777", "#222"

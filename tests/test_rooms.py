@@ -16,20 +16,9 @@ FOLDERS = sorted(
 )
 MOST_MODULES, MOST_LINES = 16, 400
 TO_BE_SPLIT = {
-    "core/alerts/rules.py",
     "core/join/join.py",
-    "core/measures/polynomial_auc.py",
-    "core/measures/scan.py",
-    "core/prequential/fold.py",
-    "core/score_tree/bridge.py",
     "core/score_tree/tree.py",
-    "core/weighted_tree/query.py",
-    "core/weighted_tree/rows.py",
-    "core/weighted_tree/sums.py",
     "core/weighted_tree/tree.py",
-    "core/weighted_tree/update.py",
-    "transforms/events/validate.py",
-    "transforms/files/formats.py",
 }
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from rocsteady.core.join.join import JoinSettings
+from rocsteady.core.join.settings import JoinSettings
 
 from benchmarks import streams_pictures
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from rocsteady.core.arrays import FloatArray, Int8Array
 from rocsteady.core.learning.polynomial.classifier import PolynomialAucClassifier
-from rocsteady.core.measures.polynomial_auc import NEAR_FITS, PolynomialAuc
+from rocsteady.core.measures.polynomial_auc import PolynomialAuc
+from rocsteady.core.measures.polynomial_estimate import NEAR_FITS
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits

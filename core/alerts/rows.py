@@ -163,7 +163,7 @@ class WatchedRows(NamedTuple):
 def watched_columns(rules: Iterable[AlertRule]) -> tuple[str, ...]:
     """Return the numbers that rules read of a row, each once.
 
-    >>> from .rules import parse_alert
+    >>> from .grammar import parse_alert
     >>> watched_columns([parse_alert("auc drops against 7d until h > 0.5"), parse_alert("auc < 0.6")])
     ('auc', 'h', 'auc_half_width')
     """

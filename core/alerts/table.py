@@ -66,9 +66,10 @@ from ..rows.columns import INTEGER_COLUMNS
 from ..rows.differences import first_seq, first_time, half_width_of_difference
 from ..rows.records import MeasureRow
 from ..rows.rows import Rows
+from .grammar import parse_alert
 from .messages import closing_message, opening_message
 from .rows import HALF_WIDTH, AlertRow, WatchedRows, watched_columns
-from .rules import AlertRule, Change, Limit, parse_alert
+from .rules import AlertRule, Change, Limit
 from .watch import REFERENCE_BYTES, STATE_BYTES, Reference, Watch, WatchedRow
 
 MAGIC = b"RSAL"

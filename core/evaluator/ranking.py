@@ -22,7 +22,8 @@ from scipy.special import ndtri
 from ..arrays import FloatArray, Int8Array, Int64Array
 from ..kernels.rings import FIRST_CAPACITY
 from ..measures.at_row import curvature_of, made_at_row
-from ..measures.scan import EXACT_EVENTS, place
+from ..measures.scan import EXACT_EVENTS
+from ..measures.sorted import place
 from ..measures.steps import Steps
 from ..rows.columns import NUMBER_COLUMNS, OUT_OF_RANGE
 from ..settings.evaluator import EvaluatorSettings

@@ -9,14 +9,8 @@ from ..errors import InputError
 from ..kernels.rings import FIRST_CAPACITY, capacity_for, unrolled, with_room, write_ring
 from ..measures.at_row import made_at_row, points_of, write_at_row
 from ..measures.loss import LEAST_CAPACITY, fixed_point_scale
-from ..measures.scan import (
-    EXACT_EVENTS,
-    group_ties,
-    insert_shifted,
-    merge_sorted,
-    probability_losses,
-    scan_window,
-)
+from ..measures.scan import EXACT_EVENTS, probability_losses, scan_window
+from ..measures.sorted import group_ties, insert_shifted, merge_sorted
 from ..measures.steps import ENTERS, ROW_DUE, Steps
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measures import MEASURES

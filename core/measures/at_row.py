@@ -18,23 +18,12 @@ from scipy.special import betainc
 from ..arrays import FloatArray, Int8Array, Int64Array
 from ..kernels.compile import Integer, scanning
 from ..kernels.exact_sums import SUM_CHUNKS, add, add_times, clear, rounded
-from ..rows.columns import CONSTANT_SCORES, NUMBER_COLUMNS
+from ..rows import slots
+from ..rows.columns import CONSTANT_SCORES
 from ..settings.costs import SeverityCost
 from ..settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
-from ..settings.measures import MEASURES
-from .polynomial_auc import polynomial_auc_of
+from .polynomial_estimate import polynomial_auc_of
 from .scan import lower_hull
-
-_MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
-_AUC, _H = MEASURES.index("auc"), MEASURES.index("h")
-_COST_CURVE_AREA = MEASURES.index("cost_curve_area")
-_AVERAGE_PRECISION = MEASURES.index("average_precision")
-_CALIBRATION_ERROR = MEASURES.index("calibration_error")
-_PARTIAL_AUC = MEASURES.index("partial_auc")
-_PARTIAL_AUC_MCCLISH = MEASURES.index("partial_auc_mcclish")
-
-_POLYNOMIAL_AUC = MEASURES.index("polynomial_auc")
-_POLYNOMIAL_AUC_BOUND = MEASURES.index("polynomial_auc_bound")
 
 OF_ENTRIES = frozenset(
     (
@@ -124,15 +113,15 @@ def write_at_row(
 
     edges may be empty where `wanted` needs no hull; `entries` is called where they are needed, at most once.
     """
-    measures = numbers[_MEASURE:]
-    flips = wanted.flips and bool(measures[_AUC] < 0.5)
+    measures = numbers[slots.MEASURES :]
+    flips = wanted.flips and bool(measures[slots.AUC] < 0.5)
     held = entries() if wanted.entries or flips else _NO_ENTRIES
     if flips or wanted.h:
-        measures[_H] = h_measure(*(edges_of_flipped(held) if flips else edges), settings)
-    if wanted.entries or asked[_COST_CURVE_AREA]:
+        measures[slots.H] = h_measure(*(edges_of_flipped(held) if flips else edges), settings)
+    if wanted.entries or asked[slots.COST_CURVE_AREA]:
         n, p = numbers[2], numbers[1]
         write_measures(*held, *edges, int(n), int(p), *settings.partial_fpr, asked, measures)
-    if asked[_POLYNOMIAL_AUC] or asked[_POLYNOMIAL_AUC_BOUND]:
+    if asked[slots.POLYNOMIAL_AUC] or asked[slots.POLYNOMIAL_AUC_BOUND]:
         write_polynomial_auc(held[0], held[1].astype(float), held[2].astype(float), measures, reasons)
 
 
@@ -146,9 +135,9 @@ def write_polynomial_auc(
     """Write AUC by a polynomial, and its bound, of entries with both classes; null of one entry."""
     found = polynomial_auc_of(scores, negatives, positives)
     if found.auc is None or found.bound is None:
-        reasons[[_POLYNOMIAL_AUC, _POLYNOMIAL_AUC_BOUND]] = CONSTANT_SCORES
+        reasons[[slots.POLYNOMIAL_AUC, slots.POLYNOMIAL_AUC_BOUND]] = CONSTANT_SCORES
         return
-    measures[_POLYNOMIAL_AUC], measures[_POLYNOMIAL_AUC_BOUND] = found.auc, found.bound
+    measures[slots.POLYNOMIAL_AUC], measures[slots.POLYNOMIAL_AUC_BOUND] = found.auc, found.bound
 
 
 @scanning
@@ -166,18 +155,18 @@ def write_measures(
     measures: FloatArray,
 ) -> None:
     """Write what is asked for of a window with n negatives and p positives; low, high: the range of FPR."""
-    if asked[_COST_CURVE_AREA]:
-        measures[_COST_CURVE_AREA] = cost_curve_area(edge_negatives, edge_positives, n, p)
-    if asked[_AVERAGE_PRECISION]:
-        measures[_AVERAGE_PRECISION] = average_precision(negatives, positives, p)
-    if asked[_CALIBRATION_ERROR]:
-        measures[_CALIBRATION_ERROR] = calibration_error(
+    if asked[slots.COST_CURVE_AREA]:
+        measures[slots.COST_CURVE_AREA] = cost_curve_area(edge_negatives, edge_positives, n, p)
+    if asked[slots.AVERAGE_PRECISION]:
+        measures[slots.AVERAGE_PRECISION] = average_precision(negatives, positives, p)
+    if asked[slots.CALIBRATION_ERROR]:
+        measures[slots.CALIBRATION_ERROR] = calibration_error(
             keys, negatives, positives, edge_negatives, edge_positives
         )
-    if asked[_PARTIAL_AUC] or asked[_PARTIAL_AUC_MCCLISH]:
+    if asked[slots.PARTIAL_AUC] or asked[slots.PARTIAL_AUC_MCCLISH]:
         area = partial_auc(negatives, positives, n, p, low, high)
-        measures[_PARTIAL_AUC] = area
-        measures[_PARTIAL_AUC_MCCLISH] = mcclish(area, low, high)
+        measures[slots.PARTIAL_AUC] = area
+        measures[slots.PARTIAL_AUC_MCCLISH] = mcclish(area, low, high)
 
 
 @scanning

@@ -22,6 +22,7 @@ import numpy as np
 from ..arrays import FloatArray, Int8Array, Int64Array
 from ..kernels.compile import Integer, inlined, scanning
 from ..kernels.rings import move_on
+from ..rows import slots
 from ..rows.columns import (
     CHANCE_IS_CERTAIN,
     EMPTY_MARGIN,
@@ -31,11 +32,9 @@ from ..rows.columns import (
     NO_POSITIVES,
     NO_PREDICTED_POSITIVES,
     NOTHING_TO_AVERAGE,
-    NUMBER_COLUMNS,
     ONE_CLASS,
     PERSISTENT_IS_RIGHT,
 )
-from ..settings.measures import MEASURES
 from .steps import ENTERS, EVENT, FED, ROW_DUE
 
 SEQ, HELD, HEAD, MAJORITY_HITS, PERSISTENT_HITS, LAST_LABEL, MAJORITY, CLASSES = range(8)
@@ -50,25 +49,6 @@ LABELS, PREDICTIONS, CORRECT, LAST_SEEN = range(4)
 
 MAJORITY_HIT, PERSISTENT_HIT, FED_HIT = 1, 2, 4
 """Bits of an event's hits; the last says that an adaptive window's signal was fed with it."""
-
-_MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
-_TP = MEASURES.index("tp")
-_FP = MEASURES.index("fp")
-_TN = MEASURES.index("tn")
-_FN = MEASURES.index("fn")
-_ACCURACY = MEASURES.index("accuracy")
-_PRECISION = MEASURES.index("precision")
-_RECALL = MEASURES.index("recall")
-_SPECIFICITY = MEASURES.index("specificity")
-_F1 = MEASURES.index("f1")
-_BALANCED_ACCURACY = MEASURES.index("balanced_accuracy")
-_G_MEAN = MEASURES.index("g_mean")
-_HARMONIC_MEAN = MEASURES.index("harmonic_mean")
-_KAPPA = MEASURES.index("kappa")
-_KAPPA_M = MEASURES.index("kappa_m")
-_KAPPA_PER = MEASURES.index("kappa_per")
-_MCC = MEASURES.index("mcc")
-_CMD = MEASURES.index("cmd")
 
 
 @scanning
@@ -115,12 +95,12 @@ def write_binary(
     tp: float, fp: float, fn: float, tn: float, measures: FloatArray, reasons: Int8Array
 ) -> None:
     """Write what needs to know which class is positive."""
-    measures[_TP], measures[_FP], measures[_TN], measures[_FN] = tp, fp, tn, fn
-    measures[_CMD] = tp * tn - fp * fn
-    write_ratio(tp, tp + fp, _PRECISION, NO_PREDICTED_POSITIVES, measures, reasons)
-    write_ratio(tp, tp + fn, _RECALL, NO_POSITIVES, measures, reasons)
-    write_ratio(tn, tn + fp, _SPECIFICITY, NO_NEGATIVES, measures, reasons)
-    write_ratio(2.0 * tp, 2.0 * tp + fp + fn, _F1, NOTHING_TO_AVERAGE, measures, reasons)
+    measures[slots.TP], measures[slots.FP], measures[slots.TN], measures[slots.FN] = tp, fp, tn, fn
+    measures[slots.CMD] = tp * tn - fp * fn
+    write_ratio(tp, tp + fp, slots.PRECISION, NO_PREDICTED_POSITIVES, measures, reasons)
+    write_ratio(tp, tp + fn, slots.RECALL, NO_POSITIVES, measures, reasons)
+    write_ratio(tn, tn + fp, slots.SPECIFICITY, NO_NEGATIVES, measures, reasons)
+    write_ratio(2.0 * tp, 2.0 * tp + fp + fn, slots.F1, NOTHING_TO_AVERAGE, measures, reasons)
 
 
 @scanning
@@ -144,18 +124,28 @@ def write_recall_means(classes: Any, count: int, measures: FloatArray, reasons: 
             logarithms += np.log(recall)
             reciprocals += 1.0 / recall
     if present < 2:
-        for measure in (_BALANCED_ACCURACY, _G_MEAN, _HARMONIC_MEAN):
+        for measure in (slots.BALANCED_ACCURACY, slots.G_MEAN, slots.HARMONIC_MEAN):
             reasons[measure] = ONE_CLASS
         return
-    measures[_BALANCED_ACCURACY] = total / present
-    measures[_G_MEAN] = np.exp(logarithms / present) if recalls[0] > 0.0 else 0.0
-    measures[_HARMONIC_MEAN] = present / reciprocals if recalls[0] > 0.0 else 0.0
+    measures[slots.BALANCED_ACCURACY] = total / present
+    measures[slots.G_MEAN] = np.exp(logarithms / present) if recalls[0] > 0.0 else 0.0
+    measures[slots.HARMONIC_MEAN] = present / reciprocals if recalls[0] > 0.0 else 0.0
 
 
 @scanning
 def refuse_binary(reasons: Int8Array) -> None:
     """Say of what needs to know which class is positive that none is named."""
-    for measure in (_TP, _FP, _TN, _FN, _PRECISION, _RECALL, _SPECIFICITY, _F1, _CMD):
+    for measure in (
+        slots.TP,
+        slots.FP,
+        slots.TN,
+        slots.FN,
+        slots.PRECISION,
+        slots.RECALL,
+        slots.SPECIFICITY,
+        slots.F1,
+        slots.CMD,
+    ):
         reasons[measure] = NO_POSITIVE_CLASS
 
 
@@ -165,7 +155,7 @@ def _write_agreement(
 ) -> None:
     """Write accuracy, the kappa family and what else needs no positive class; say so of what does."""
     events = float(counters[HELD])
-    measures = numbers[_MEASURE:]
+    measures = numbers[slots.MEASURES :]
     count = int(counters[CLASSES])
     correct, chance, label_squares, prediction_squares = 0.0, 0.0, 0.0, 0.0
     for code in range(count):
@@ -175,19 +165,21 @@ def _write_agreement(
         label_squares += label_mass * label_mass
         prediction_squares += predicted_mass * predicted_mass
     accuracy = correct / events
-    measures[_ACCURACY] = accuracy
+    measures[slots.ACCURACY] = accuracy
     square = events * events
-    write_ratio(correct * events - chance, square - chance, _KAPPA, CHANCE_IS_CERTAIN, measures, reasons)
+    write_ratio(correct * events - chance, square - chance, slots.KAPPA, CHANCE_IS_CERTAIN, measures, reasons)
     of_majority, of_persistent = counters[MAJORITY_HITS], counters[PERSISTENT_HITS]
-    write_ratio(correct - of_majority, events - of_majority, _KAPPA_M, MAJORITY_IS_RIGHT, measures, reasons)
     write_ratio(
-        correct - of_persistent, events - of_persistent, _KAPPA_PER, PERSISTENT_IS_RIGHT,
+        correct - of_majority, events - of_majority, slots.KAPPA_M, MAJORITY_IS_RIGHT, measures, reasons
+    )
+    write_ratio(
+        correct - of_persistent, events - of_persistent, slots.KAPPA_PER, PERSISTENT_IS_RIGHT,
         measures, reasons,
     )  # fmt: skip
     mcc = correlation(correct * events - chance, square - label_squares, square - prediction_squares)
-    measures[_MCC] = mcc
+    measures[slots.MCC] = mcc
     if np.isnan(mcc):
-        reasons[_MCC] = EMPTY_MARGIN
+        reasons[slots.MCC] = EMPTY_MARGIN
     write_recall_means(classes, count, measures, reasons)
     if positive < 0:
         refuse_binary(reasons)
@@ -215,7 +207,7 @@ def decision_measures(
     tp = float(classes[CORRECT, positive])
     fp = classes[PREDICTIONS, positive] - tp
     fn = classes[LABELS, positive] - tp
-    write_binary(tp, fp, fn, events - tp - fp - fn, numbers[_MEASURE:], reasons)
+    write_binary(tp, fp, fn, events - tp - fp - fn, numbers[slots.MEASURES :], reasons)
 
 
 @inlined

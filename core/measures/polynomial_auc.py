@@ -13,12 +13,11 @@ sums give bounds that hold whatever the scores.
 
 from __future__ import annotations
 
-import functools
 import numbers
 import struct
 import sys
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +27,17 @@ from ..encoding.frames import framed, framed_size, unframed
 from ..encoding.json import reading
 from ..errors import ConfigError, InputError
 from ..events.inputs import as_array, as_weights, checked_events
-from .polynomial_sums import FRACTION_BITS, MOST_TERMS, add_chebyshev, mean_over_pairs
-from .step_polynomials import checked_degree, pair_coefficients, step_polynomial
-
-NearFit = Literal["least_squares", "chebyshev"]
-NEAR_FITS: tuple[NearFit, ...] = get_args(NearFit)
-
-DEFAULT_DEGREE = 30
+from .polynomial_estimate import (
+    DEFAULT_DEGREE,
+    NEAR_FITS,
+    NO_ESTIMATE,
+    NearFit,
+    PolynomialEstimate,
+    Sums,
+    estimated,
+)
+from .polynomial_sums import FRACTION_BITS, add_chebyshev
+from .step_polynomials import checked_degree
 
 MAGIC = b"RSPA"
 VERSION = 1
@@ -51,22 +54,6 @@ _CHUNK = 1 << 16
 """Events that are checked and summed at a time: their copies stay in the cache, and memory constant."""
 
 _NO_WEIGHTS: FloatArray = np.empty(0)
-
-
-class PolynomialEstimate(NamedTuple):
-    """AUC by a polynomial near the step, ties near one half; low <= AUC of the events <= high is certified.
-
-    bound is how far auc can be off: the greater distance to low and high. In practice it is off by much less:
-    bounds hold for the worst scores with the same sums. None where there are no events of a class.
-    """
-
-    auc: float | None
-    bound: float | None
-    low: float | None
-    high: float | None
-
-
-_NO_ESTIMATE = PolynomialEstimate(None, None, None, None)
 
 
 class PolynomialAuc:
@@ -107,7 +94,7 @@ class PolynomialAuc:
                 f"fit={fit!r}: give {' or '.join(NEAR_FITS)}; bounds come from polynomials of their own"
             )
         self.fit: NearFit = fit
-        self._sums = _Sums.none(self.degree)
+        self._sums = Sums.none(self.degree)
 
     def add(self, labels: npt.ArrayLike, scores: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> None:
         """Add events: n labels (1/0, 1/-1 or booleans), n scores in the interval, or one of each.
@@ -163,8 +150,8 @@ class PolynomialAuc:
     def estimate(self) -> PolynomialEstimate:
         """Return the AUC with its certified bounds. O(d^2)."""
         if not self.positives or not self.negatives:
-            return _NO_ESTIMATE
-        return _estimated(self.degree, self.fit, self._sums.means(), 2.0**-FRACTION_BITS)
+            return NO_ESTIMATE
+        return estimated(self.degree, self.fit, self._sums.means(), 2.0**-FRACTION_BITS)
 
     def to_bytes(self) -> bytes:
         """Return it as bytes, the same for the same events: some 600 at degree 30."""
@@ -196,7 +183,7 @@ class PolynomialAuc:
         if shift + max(value.bit_length() for value in (negatives, positives, *sums)) > _MOST_BITS:
             raise ValueError("a sum is greater than events can make it")
         whole = np.array([value << shift for value in sums], object).reshape(2, -1)
-        read._sums = _Sums((negatives, positives), whole)
+        read._sums = Sums((negatives, positives), whole)
         return read
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -213,7 +200,7 @@ class PolynomialAuc:
     def _described(self) -> str:
         return f"degree={self.degree}, interval={self.interval}, fit={self.fit!r}"
 
-    def _sums_of(self, labels: Any, scores: Any, weights: Any) -> _Sums:
+    def _sums_of(self, labels: Any, scores: Any, weights: Any) -> Sums:
         """Return the sums of events; else raise InputError with value and remedy."""
         label_array, score_array = as_array("labels", labels), as_array("scores", scores)
         weight_array = None if weights is None else as_array("weights", weights)
@@ -222,7 +209,7 @@ class PolynomialAuc:
                 f"weights of shape {weight_array.shape} for scores of shape {score_array.shape}: give one "
                 "per event"
             )
-        total = _Sums.none(self.degree)
+        total = Sums.none(self.degree)
         for start in range(0, max(1, len(label_array), len(score_array)), _CHUNK):
             part = slice(start, start + _CHUNK)
             of_part = None if weight_array is None else weight_array[part]
@@ -241,22 +228,22 @@ class PolynomialAuc:
         checked = checked_events_within(self.interval, labels, scores)
         return *checked, None if weights is None else _checked_weights(weights)
 
-    def _summed(self, labels: Int8Array, scores: FloatArray, weights: FloatArray | None) -> _Sums:
+    def _summed(self, labels: Int8Array, scores: FloatArray, weights: FloatArray | None) -> Sums:
         """Return sums of checked events. Those of one power of two in their weights are summed together."""
         positives = int(np.count_nonzero(labels))
         counts = len(labels) - positives, positives
         if weights is None:
-            return _Sums(counts, self._terms(labels, scores, _NO_WEIGHTS) << _WEIGHT_BITS)
+            return Sums(counts, self._terms(labels, scores, _NO_WEIGHTS) << _WEIGHT_BITS)
         fractions, exponents = np.frexp(weights)
         order = np.argsort(exponents.astype(np.int8), kind="stable")  # in linear time
         labels, scores, fractions = labels[order], scores[order], 2.0 * fractions[order]
         exponents = exponents[order]
         starts = np.flatnonzero(np.diff(exponents, prepend=-_WEIGHT_BITS - 1)).tolist()
-        total = _Sums.none(self.degree).sums
+        total = Sums.none(self.degree).sums
         for start, end in pairwise([*starts, len(scores)]):
             terms = self._terms(labels[start:end], scores[start:end], fractions[start:end])
             total = total + (terms << (_WEIGHT_BITS + int(exponents[start]) - 1))
-        return _Sums(counts, total)
+        return Sums(counts, total)
 
     def _terms(self, labels: Int8Array, scores: FloatArray, weights: FloatArray) -> npt.NDArray[Any]:
         """Return sums in units of the kernel, as Python's integers."""
@@ -282,119 +269,6 @@ def checked_events_within(
             "make it for the least and the greatest score there can be (interval=)"
         )
     return label_array, np.array(score_array)
-
-
-class _Sums(NamedTuple):
-    """Exact sums of negatives and of positives, as whole numbers of Python.
-
-    counts  how many events of each class
-    sums    (2, d + 1), of w T_r(u), in units of 2^-(42 + 64); the first of each class is its mass
-    """
-
-    counts: tuple[int, int]
-    sums: npt.NDArray[Any]
-
-    @classmethod
-    def none(cls, degree: int) -> _Sums:
-        return cls((0, 0), np.full((2, degree + 1), 0, object))
-
-    def plus(self, other: _Sums, sign: int = 1) -> _Sums:
-        counts = self.counts[0] + sign * other.counts[0], self.counts[1] + sign * other.counts[1]
-        return _Sums(counts, self.sums + sign * other.sums)
-
-    def contradiction(self) -> str | None:
-        """Return what no events can have, in words. None: some could be so."""
-        for name, count, sums in zip(("negatives", "positives"), self.counts, self.sums, strict=True):
-            mass, *others = sums.tolist()
-            if count < 0:
-                return f"there would be {count} {name}"
-            if mass < 0 or (mass > 0) != (count > 0):
-                than = "" if mass == 0 else "more than " if mass > 0 else "less than "
-                return f"{count} {name} would weigh {than}nothing"
-            if max(map(abs, others)) > mass + (mass >> 36):  # |T_r| <= 1, but for rounding
-                return f"{count} {name} would have sums that no events have"
-        return None
-
-    def means(self) -> FloatArray:
-        """Return the mean of T_r over each class, (2, d + 1); each rounded once."""
-        return np.array([[value / sums[0] for value in sums] for sums in self.sums], np.float64)
-
-    def shifted(self) -> tuple[int, list[int]]:
-        """Return the greatest power of two that divides all sums, and what is left of them."""
-        values = self.sums.ravel().tolist()
-        bits = functools.reduce(int.__or__, values)
-        shift = (bits & -bits).bit_length() - 1 if bits else 0
-        return shift, [value >> shift for value in values]
-
-
-def polynomial_auc_of(scores: FloatArray, negatives: FloatArray, positives: FloatArray) -> PolynomialEstimate:
-    """Return the estimate of degree 30 on the interval of the scores themselves. O(entries).
-
-    scores                distinct, finite, ascending
-    negatives, positives  masses at each, in any two scales; one per score, not all 0
-
-    None where there is no interval: of one score, or of none.
-    """
-    if len(scores) < 2:
-        return _NO_ESTIMATE
-    low, high = float(scores[0]), float(scores[-1])
-    means = np.empty((2, DEFAULT_DEGREE + 1))
-    off = 0.0
-    for label, masses in enumerate((negatives, positives)):
-        held = np.flatnonzero(masses)
-        weights = np.ldexp(masses[held], -int(np.frexp(masses.max())[1]))
-        labels = np.zeros(len(held), np.int8)
-        sums = [0] * (DEFAULT_DEGREE + 1)
-        for start in range(0, len(held), MOST_TERMS):
-            part = slice(start, start + MOST_TERMS)
-            terms = np.zeros((2, DEFAULT_DEGREE + 1), np.int64)
-            add_chebyshev(labels[part], scores[held[part]], weights[part], low, high, terms)
-            sums = [total + term for total, term in zip(sums, terms[0].tolist(), strict=True)]
-        means[label] = [value / sums[0] for value in sums]
-        off = max(off, len(held) / sums[0])  # each term by half a unit, in units of the mass
-    return _estimated(DEFAULT_DEGREE, "least_squares", means, off)
-
-
-def _estimated(degree: int, fit: NearFit, means: FloatArray, off: float) -> PolynomialEstimate:
-    """Return the estimate from means of T_r, (2, d + 1).
-
-    off  what rounding to units can have changed in each mean
-
-    The bounds are moved outwards by `rounding`: what all roundings together can come to.
-    """
-    negatives, positives = means
-    auc, low, high = (
-        float(mean_over_pairs(pairs, positives, negatives)) for pairs in _pairs(degree, fit)[:3]
-    )
-    rounding = _rounding(degree, fit, off)
-    low, high = max(0.0, low - rounding), min(1.0, high + rounding)
-    auc = min(max(auc, low), high)
-    return PolynomialEstimate(auc, max(high - auc, auc - low), low, high)
-
-
-_POLYNOMIALS_OFF = 1e-12
-"""More than the one-sided polynomials dip through the step, and their coefficients over pairs are off by."""
-
-
-def _rounding(degree: int, fit: NearFit, off: float) -> float:
-    """Return what a mean over pairs can be off by.
-
-    The recurrence adds up errors of 3 * 2^-53 a step, each of which grows at most as fast as the number of
-    steps since: 3/2 d^2 2^-53. Means are off by that and by `off`; so are both factors of a product, each
-    with another of at most 1, and sum |A| of them. The sum over pairs is of d numbers, of d numbers each.
-    """
-    mean_off = off + 2.0 * degree**2 * 2.0**-53
-    largest = _pairs(degree, fit)[3]
-    return largest * (mean_off * (2.0 + mean_off) + (2 * degree + 8) * 2.0**-53) + _POLYNOMIALS_OFF
-
-
-@functools.cache
-def _pairs(degree: int, fit: NearFit) -> tuple[FloatArray, FloatArray, FloatArray, float]:
-    """Return coefficients over pairs of polynomials near, below and above the step; the most of sum |A|."""
-    near, lower, upper = (
-        pair_coefficients(step_polynomial(degree, which)) for which in (fit, "lower", "upper")
-    )
-    return near, lower, upper, max(float(np.abs(pairs).sum()) for pairs in (near, lower, upper))
 
 
 def _checked_interval(interval: Any) -> tuple[float, float]:

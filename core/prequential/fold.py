@@ -27,7 +27,7 @@ from ..compare.fold_report import FoldReport
 from ..encoding.fields import Reader, packed_text
 from ..encoding.frames import framed, unframed
 from ..encoding.json import read_json, read_object, reading, whole
-from ..errors import CorruptBytesError, InputError, check_settings
+from ..errors import InputError, check_settings
 from ..evaluator.evaluator import ModelEvaluator
 from ..events.batch import EventBatch
 from ..events.columns import TextColumn
@@ -41,23 +41,15 @@ from ..ids.index import hash64_of_ids
 from ..rows.rows import Rows
 from ..shard.orders import order_of
 from .instances import Instances
+from .outputs import FoldOutput, own_record
 from .settings import PrequentialSettings
 
 MAGIC = b"RSLF"
 VERSION = 1
-
 _STATE = "the state of a fold"
-_SHARED = b"RSZR"
 
 COUNTED = ("instances_tested", "instances_learnt", "learner_failures", "late")
 """What the machine of a fold counts."""
-
-
-class FoldOutput(NamedTuple):
-    """Rows that fell due, and packed `FoldReport`s, in their order."""
-
-    rows: Rows
-    reports: tuple[bytes, ...]
 
 
 class _Tested(NamedTuple):
@@ -68,26 +60,6 @@ class _Tested(NamedTuple):
     labels: Int8Array
     scores: FloatArray
     times: Int64Array
-
-
-def shared_record(record: bytes) -> bytes:
-    """Return a record as it goes to every fold of every learner: squeezed once, for the copies it becomes.
-
-    >>> from rocsteady.core.events.records import EndOfInput
-    >>> own_record(shared_record(EndOfInput().pack())) == EndOfInput().pack()
-    True
-    """
-    return _SHARED + zlib.compress(record, 1)
-
-
-def own_record(record: bytes) -> bytes:
-    """Return what `shared_record` was given; any other record as it is."""
-    if record[: len(_SHARED)] != _SHARED:
-        return record
-    try:
-        return zlib.decompress(record[len(_SHARED) :])
-    except zlib.error as damage:
-        raise CorruptBytesError(f"a record of all folds is damaged: {damage}") from None
 
 
 class PrequentialFold:

@@ -21,91 +21,8 @@ from ..kernels.bits import bits_below, bits_through, highest_bit, lowest_bit
 from ..kernels.compile import inlined, kernel
 from ..kernels.records import at, whole
 from .bucket import INFINITY, Change, slot_loss, slot_slope
-from .layout import FAR, LEFT, RIGHT, Tree, edge_loss, hull_loss
-
-
-class Part(NamedTuple):
-    """The part of a hull that is in play: from abscissa `low` to `high`, both vertices or beyond.
-
-    `low_slope` is the slope of the edge that ends at low, `high_slope` of the one that begins at
-    high.
-    """
-
-    low: int
-    high: int
-    low_slope: float
-    high_slope: float
-
-
-class Cursor(NamedTuple):
-    """Where the search stands in one child's hull.
-
-    `place` is a subtree whose hull contains the part in play, (x, y) its origin. The loss over the
-    child's hull up to a vertex is `loss_before` plus that over the hull of `place` up to it. In a
-    bucket the vertices in play are those in the slots first..last (0 before they are known).
-    """
-
-    place: int
-    x: int
-    y: int
-    part: Part
-    loss_before: int
-    first: int
-    last: int
-
-
-class Edge(NamedTuple):
-    """A hull edge, with the slots of its ends if it lies in a bucket; or one vertex, twice."""
-
-    x1: int
-    y1: int
-    x2: int
-    y2: int
-    slot1: int
-    slot2: int
-    is_vertex: bool
-
-
-@inlined
-def whole_hull(place: int, x: int, y: int) -> Cursor:
-    """Return a cursor with all of a child's hull in play."""
-    everything = Part(whole(-1), whole(FAR), -INFINITY, INFINITY)
-    return Cursor(place, x, y, everything, whole(0), whole(0), whole(0))
-
-
-@inlined
-def into_child(tree: Tree, cursor: Cursor, side: int, part: Part) -> Cursor:
-    """Go on in a child of the cursor's node, with this part in play."""
-    node = tree.nodes[at(cursor.place)]
-    x, y, loss_before = cursor.x, cursor.y, cursor.loss_before
-    child = whole(node.child[side])
-    if side == RIGHT:
-        x += node.weight[LEFT]
-        y += node.positives[LEFT]
-        # up to a vertex right of the bridge, the loss over the node's hull and that over the right
-        # child's differ by this constant
-        loss_before += hull_loss(tree, cursor.place) - hull_loss(tree, child)
-    return Cursor(child, x, y, part, loss_before, whole(0), whole(0))
-
-
-@inlined
-def with_slots(cursor: Cursor, first: int, last: int) -> Cursor:
-    """Only the vertices in the slots first..last of the cursor's bucket are in play."""
-    return Cursor(cursor.place, cursor.x, cursor.y, cursor.part, cursor.loss_before, first, last)
-
-
-@inlined
-def into_bucket(tree: Tree, cursor: Cursor) -> Cursor:
-    """Find the slots in play, now that the cursor has arrived at a bucket."""
-    bucket = tree.buckets[at(~cursor.place)]
-    vertices = bucket.vertices
-    first = lowest_bit(vertices)
-    last = highest_bit(vertices)
-    while first < last and cursor.x + bucket.weight[first] < cursor.part.low:
-        first = lowest_bit(vertices & ~bits_through(first))
-    while first < last and cursor.x + bucket.weight[last] > cursor.part.high:
-        last = highest_bit(vertices & bits_below(last))
-    return with_slots(cursor, first, last)
+from .cursor import Cursor, Edge, into_bucket, into_child, keep_from, keep_until, whole_hull
+from .layout import LEFT, RIGHT, Tree, edge_loss, hull_loss
 
 
 @inlined
@@ -139,26 +56,6 @@ def aim(tree: Tree, cursor: Cursor) -> tuple[Cursor, Edge]:
         x2 = cursor.x + bucket.weight[slot2]
         y2 = cursor.y + bucket.positives[slot2]
     return cursor, Edge(x1, y1, x2, y2, slot1, slot2, (slot1 == slot2) & (slot1 > 0))
-
-
-@inlined
-def keep_from(tree: Tree, cursor: Cursor, edge: Edge) -> Cursor:
-    """Go on where the tangent point is the edge's end or lies beyond it."""
-    if cursor.place < 0:
-        return with_slots(cursor, edge.slot2, cursor.last)
-    slope = (edge.y2 - edge.y1) / (edge.x2 - edge.x1)
-    beyond = Part(edge.x2, cursor.part.high, slope, cursor.part.high_slope)
-    return into_child(tree, cursor, RIGHT, beyond)
-
-
-@inlined
-def keep_until(tree: Tree, cursor: Cursor, edge: Edge) -> Cursor:
-    """Go on where the tangent point is the edge's beginning or lies before it."""
-    if cursor.place < 0:
-        return with_slots(cursor, cursor.first, edge.slot1)
-    slope = (edge.y2 - edge.y1) / (edge.x2 - edge.x1)
-    before = Part(cursor.part.low, edge.x1, cursor.part.low_slope, slope)
-    return into_child(tree, cursor, LEFT, before)
 
 
 @inlined

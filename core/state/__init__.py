@@ -1,5 +1,6 @@
 """State that outlives a job: what leaves one job and begins another.
 
-`export` lets a shard give its state where a cut passes; `exported` is what it gives. `take_up` checks whether it fits the next job's settings;
-`reshard` spreads it over another number of shards. `warm_starts` compiles ahead what a job will need.
+`export` lets a shard give its state where a cut passes; `exported` is what it gives. `take_up` checks whether
+a state fits the settings of the next job; `reshard` spreads it over another number of shards. `warm_starts`
+compiles ahead what a job will need.
 """

@@ -23,7 +23,7 @@ from ..evaluator.snapshot import DEDUPLICATOR, Snapshot
 from ..evaluator.state import EvaluatorState
 from ..events.batch import MAGIC
 from ..events.times import NO_TIME
-from ..join.join import JoinSettings
+from ..join.settings import JoinSettings
 from ..join.state import JoinState
 from ..settings.declared import declared
 from ..settings.evaluator import EvaluatorSettings

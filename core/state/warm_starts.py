@@ -15,8 +15,8 @@ from itertools import product
 import numpy as np
 
 from ..evaluator.evaluator import ModelEvaluator
-from ..join.join import JoinSettings
 from ..join.join import warm_up as join_warm_up
+from ..join.settings import JoinSettings
 from ..kernels.compile import CACHE_FOLDER
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measures import MEASURES

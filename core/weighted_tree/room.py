@@ -8,7 +8,7 @@ import numpy as np
 
 from ..kernels.records import empty_records
 from .layout import EDGE, ROOM_AHEAD, Forest, empty_forest
-from .sums import hull_room, move_all_hulls
+from .pool import hull_room, move_all_hulls
 
 
 def with_more_nodes(old: Forest) -> Forest:

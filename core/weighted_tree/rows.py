@@ -15,37 +15,19 @@ import numpy as np
 
 from ..kernels.compile import entry, inlined, kernel
 from ..kernels.records import at, whole
-from ..rows.columns import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
-from ..settings.measures import MEASURES
-from .layout import FAINT, FRESH, LOSS_ALLOWED, MASSES, SQUARES_ALLOWED, TINY_TOTAL, Forest, root_run
+from ..rows import slots
+from ..rows.columns import DEGENERATE, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
+from .exponents import common_exponent, times_power, wants_rebuild
+from .hull import cost_threshold, kolmogorov_smirnov
+from .layout import FAINT, FRESH, LOSS_ALLOWED, MASSES, Forest, root_run
 from .query import (
     area_under_min,
-    cost_threshold,
-    crossing_of_class,
-    kolmogorov_smirnov,
-    masses_around,
     placement,
     point_of_roc,
-    score_at_positives,
 )
 from .sums import refresh
 from .update import DONE, NEEDS_REBUILD, insert, remove
 
-_MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
-_WEIGHT, _POSITIVES, _NEGATIVES, _PREVALENCE = range(_MEASURE)
-_AUC = MEASURES.index("auc")
-_AUC_LOW = MEASURES.index("auc_low")
-_AUC_HIGH = MEASURES.index("auc_high")
-_H = MEASURES.index("h")
-_KS = MEASURES.index("ks")
-_KS_THRESHOLD = MEASURES.index("ks_threshold")
-_BRIER = MEASURES.index("brier")
-_LOG_LOSS = MEASURES.index("log_loss")
-_TPR_AT_FPR = MEASURES.index("tpr_at_fpr")
-_COST_THRESHOLD = MEASURES.index("cost_threshold")
-_AUM = MEASURES.index("aum")
-_COST_CURVE_AREA = MEASURES.index("cost_curve_area")
-_RANKING_MEASURES = MEASURES.index("tp")
 """Those before it are of the ranking."""
 
 RAREST = 2.0**-900
@@ -89,44 +71,6 @@ class Batch(NamedTuple):
     signs: Any
 
 
-@inlined
-def times_power(value: float, exponent: int) -> float:
-    """Return value * 2^exponent; infinite or 0 where that is out of range."""
-    exponent = min(whole(2000), max(whole(-2000), whole(exponent)))
-    half = exponent >> 1
-    return value * math.ldexp(1.0, int(half)) * math.ldexp(1.0, int(exponent - half))
-
-
-@inlined
-def common_exponent(tree: Forest) -> int:
-    """Return the exponent of the scale that both classes are brought to."""
-    state = tree.state[0]
-    if state.events[0] == 0:
-        return state.exponent[1]
-    if state.events[1] == 0:
-        return state.exponent[0]
-    return max(state.exponent[0], state.exponent[1])
-
-
-@inlined
-def wants_rebuild(tree: Forest) -> bool:
-    """Whether sums had better be made anew from the events. Needs fresh masses."""
-    state = tree.state[0]
-    run = root_run(tree)
-    if state.spoiled != 0:
-        return True
-    for c in range(2):
-        mass = run.mass[c]
-        if state.events[c] == 0:
-            continue
-        if mass < TINY_TOTAL:
-            return True
-        # The squares are at least what equal weights would have; their sum itself may be stale.
-        if state.lost_squares[c] * state.events[c] > SQUARES_ALLOWED * (mass * mass):
-            return True
-    return False
-
-
 @kernel
 def edge_loss(n: float, p: float, curvature: float) -> float:
     """Return h(n, p) of Hand's measure for one edge."""
@@ -154,13 +98,13 @@ def write_interval(tree: Forest, z: float, measures: Any, reasons: Any) -> bool:
         low, high = tree.pool[at(run.edges)], tree.pool[at(run.edges + 1)]
         if (low.mass[1] == 0.0) & (high.mass[0] == 0.0):
             auc = 1.0
-    measures[_AUC] = auc
+    measures[slots.AUC] = auc
     beyond_n, beyond_p = 2.0 * run.cross[0] / run.squares[0], 2.0 * run.cross[1] / run.squares[1]
     beyond = min(beyond_n, beyond_p)
     doubt = abs(beyond - ONE_EVENT) < 1e-6 * ONE_EVENT
     if beyond <= ONE_EVENT:
-        reasons[_AUC_LOW] = TOO_FEW
-        reasons[_AUC_HIGH] = TOO_FEW
+        reasons[slots.AUC_LOW] = TOO_FEW
+        reasons[slots.AUC_HIGH] = TOO_FEW
         return doubt
     share_p = run.spread[1] / p / n / n
     share_n = run.spread[0] / n / p / p
@@ -172,10 +116,10 @@ def write_interval(tree: Forest, z: float, measures: Any, reasons: Any) -> bool:
     if share_n > STEADY:
         variance += share_n / beyond_n
     half_width = z * math.sqrt(variance)
-    measures[_AUC_LOW] = max(0.0, auc - half_width)
-    measures[_AUC_HIGH] = min(1.0, auc + half_width)
+    measures[slots.AUC_LOW] = max(0.0, auc - half_width)
+    measures[slots.AUC_HIGH] = min(1.0, auc + half_width)
     if variance == 0.0:
-        reasons[_AUC_LOW] = DEGENERATE
+        reasons[slots.AUC_LOW] = DEGENERATE
     return doubt
 
 
@@ -194,9 +138,9 @@ def write_hull_measures(tree: Forest, ask: RowAsk, scale_n: float, scale_p: floa
         if ask.area != 0:
             area += edge_loss(edge.mass[0] / n, edge.mass[1] / p, 0.0)
     if ask.h != 0:
-        measures[_H] = 1.0 - loss / edge_loss(n * scale_n, p * scale_p, ask.curvature)
+        measures[slots.H] = 1.0 - loss / edge_loss(n * scale_n, p * scale_p, ask.curvature)
     if ask.area != 0:
-        measures[_COST_CURVE_AREA] = area
+        measures[slots.COST_CURVE_AREA] = area
 
 
 @kernel
@@ -243,11 +187,11 @@ def write_row(tree: Forest, ask: RowAsk, scale: float, exponent: int, numbers: A
         return code
     if wants_rebuild(tree) or has_lost(tree):
         return NEEDS_REBUILD
-    measures = numbers[_MEASURE:]
+    measures = numbers[slots.MEASURES :]
     if write_measures(tree, ask, scale, exponent, numbers, reasons) and tree.state[0].changes != 0:
-        numbers[:_MEASURE] = np.nan
-        measures[:_RANKING_MEASURES] = np.nan
-        reasons[:_RANKING_MEASURES] = 0
+        numbers[: slots.MEASURES] = np.nan
+        measures[: slots.TP] = np.nan
+        reasons[: slots.TP] = 0
         return NEEDS_REBUILD
     return DONE
 
@@ -263,56 +207,56 @@ def write_measures(
     scale_n = times_power(1.0, state.exponent[0] - top) if state.events[0] > 0 else 0.0
     scale_p = times_power(1.0, state.exponent[1] - top) if state.events[1] > 0 else 0.0
     n, p = run.mass[0] * scale_n, run.mass[1] * scale_p
-    numbers[_WEIGHT] = times_power((n + p) * scale, top + exponent)
-    numbers[_POSITIVES] = times_power(run.mass[1] * scale, state.exponent[1] + exponent)
-    numbers[_NEGATIVES] = times_power(run.mass[0] * scale, state.exponent[0] + exponent)
+    numbers[slots.WEIGHT] = times_power((n + p) * scale, top + exponent)
+    numbers[slots.POSITIVES] = times_power(run.mass[1] * scale, state.exponent[1] + exponent)
+    numbers[slots.NEGATIVES] = times_power(run.mass[0] * scale, state.exponent[0] + exponent)
     doubt = False
-    if not numbers[_WEIGHT] < 1e308:
+    if not numbers[slots.WEIGHT] < 1e308:
         doubt |= is_at_the_end((n + p) * scale, top + exponent)
         doubt |= is_at_the_end(run.mass[1] * scale, state.exponent[1] + exponent)
         doubt |= is_at_the_end(run.mass[0] * scale, state.exponent[0] + exponent)
-    for i in range(_PREVALENCE):
+    for i in range(slots.PREVALENCE):
         if np.isinf(numbers[i]):
             numbers[i] = np.nan
     if state.entries == 0:
         return doubt
-    numbers[_PREVALENCE] = p / (n + p)
+    numbers[slots.PREVALENCE] = p / (n + p)
     if (state.events[0] == 0) | (state.events[1] == 0):
-        for measure in range(_RANKING_MEASURES):
-            if measure not in (_BRIER, _LOG_LOSS):
+        for measure in range(slots.TP):
+            if measure not in (slots.BRIER, slots.LOG_LOSS):
                 reasons[measure] = ONE_CLASS
         return doubt
-    measures = numbers[_MEASURE:]
+    measures = numbers[slots.MEASURES :]
     doubt |= write_interval(tree, ask.z, measures, reasons)
     write_hull_measures(tree, ask, scale_n, scale_p, measures)
     ks, threshold, in_doubt = kolmogorov_smirnov(tree)
     doubt |= in_doubt
-    measures[_KS] = ks
-    measures[_KS_THRESHOLD] = threshold
-    measures[_TPR_AT_FPR], in_doubt = point_of_roc(tree, ask.fpr, 0)
+    measures[slots.KS] = ks
+    measures[slots.KS_THRESHOLD] = threshold
+    measures[slots.TPR_AT_FPR], in_doubt = point_of_roc(tree, ask.fpr, 0)
     doubt |= in_doubt
     doubt |= abs(min(n, p) - RAREST) < 1e-6 * RAREST
     if min(n, p) < RAREST:
         if ask.prior < 0.0:
-            measures[_H] = np.nan
-            reasons[_H] = OUT_OF_RANGE
-        reasons[_COST_THRESHOLD] = OUT_OF_RANGE
-        reasons[_AUM] = OUT_OF_RANGE
+            measures[slots.H] = np.nan
+            reasons[slots.H] = OUT_OF_RANGE
+        reasons[slots.COST_THRESHOLD] = OUT_OF_RANGE
+        reasons[slots.AUM] = OUT_OF_RANGE
         return doubt
     doubt |= run.faint != 0
     if (run.faint != 0) and is_faint(tree):  # nobody knows the share of positives among what has no mass left
-        reasons[_COST_THRESHOLD] = OUT_OF_RANGE
+        reasons[slots.COST_THRESHOLD] = OUT_OF_RANGE
     else:
-        measures[_COST_THRESHOLD], in_doubt = cost_threshold(tree, ask.cost, scale_n, scale_p)
+        measures[slots.COST_THRESHOLD], in_doubt = cost_threshold(tree, ask.cost, scale_n, scale_p)
         doubt |= in_doubt
     area, power = area_under_min(tree, scale_n, scale_p)
     aum = times_power(area * scale, top + exponent + power)
     if not aum < 1e308:
         doubt |= is_at_the_end(area * scale, top + exponent + power)
     if np.isfinite(aum):
-        measures[_AUM] = aum
+        measures[slots.AUM] = aum
     else:
-        reasons[_AUM] = OUT_OF_RANGE
+        reasons[slots.AUM] = OUT_OF_RANGE
     return doubt
 
 
@@ -348,79 +292,3 @@ def run_batch(tree: Forest, batch: Batch, ask: RowAsk, plan: RowPlan, placements
         if code != DONE:
             return code
         course[0] = event + 1
-
-
-ASK_AUC, ASK_TPR, ASK_FPR, ASK_COST, ASK_AUM, ASK_KS, ASK_REBUILD = range(7)
-
-
-@entry
-def answer(tree: Forest, question: int, values: Any, out: Any) -> int:
-    """Answer one question for each value; DONE, or what is needed first."""
-    code = refresh(tree, MASSES if question == ASK_REBUILD else FRESH)
-    if code != DONE:
-        return code
-    state = tree.state[0]
-    run = root_run(tree)
-    if question == ASK_REBUILD:
-        out[0] = 1.0 if wants_rebuild(tree) else 0.0
-        return DONE
-    top = common_exponent(tree)
-    scale_n = times_power(1.0, state.exponent[0] - top)
-    scale_p = times_power(1.0, state.exponent[1] - top)
-    if question == ASK_AUC:
-        out[0] = min(1.0, run.pairs / run.mass[0] / run.mass[1])
-    elif question == ASK_KS:
-        out[0], out[1], _ = kolmogorov_smirnov(tree)
-    elif question == ASK_AUM:
-        area, power = area_under_min(tree, scale_n, scale_p)
-        out[0] = times_power(area, top + power)
-    else:
-        for i in range(len(values)):
-            if question == ASK_COST:
-                out[i], _ = cost_threshold(tree, values[i], scale_n, scale_p)
-            else:
-                out[i], _ = point_of_roc(tree, values[i], whole(1) if question == ASK_FPR else whole(0))
-    return DONE
-
-
-@entry
-def place_scores(tree: Forest, labels: Any, scores: Any, out: Any) -> int:
-    """Fill the placement of each event among those held; DONE."""
-    refresh(tree, MASSES)
-    for i in range(len(scores)):
-        out[i] = placement(tree, whole(labels[i]), scores[i] + 0.0)
-    return DONE
-
-
-@entry
-def sum_below(tree: Forest, scores: Any, out: Any) -> int:
-    """Fill the masses held of negatives and positives strictly below each score; DONE."""
-    refresh(tree, MASSES)
-    for i in range(len(scores)):
-        below_n, below_p, _, _, _ = masses_around(tree, scores[i] + 0.0)
-        out[i, 0] = below_n
-        out[i, 1] = below_p
-    return DONE
-
-
-@entry
-def reach_positives(tree: Forest, masses: Any, from_above: bool, strictly: bool, out: Any) -> int:
-    """Fill the first score at which the positives reach each mass held; DONE."""
-    refresh(tree, MASSES)
-    for i in range(len(masses)):
-        out[i] = score_at_positives(tree, masses[i], from_above, strictly)
-    return DONE
-
-
-@entry
-def find_mass_crossing(tree: Forest, label: int, mass: float, out: Any) -> int:
-    """Write a MassCrossing of masses held (see `crossing_of_class`); DONE."""
-    refresh(tree, MASSES)
-    crossing_of_class(tree, label, mass, out)
-    return DONE
-
-
-@entry
-def sum_all(tree: Forest) -> int:
-    """Bring everything up to date; DONE, or what is needed first."""
-    return refresh(tree, FRESH)

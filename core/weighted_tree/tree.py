@@ -37,16 +37,12 @@ import numpy.typing as npt
 from ..arrays import FloatArray, Int64Array
 from ..errors import InputError
 from ..kernels.records import empty_records, for_kernels
+from ..rows import slots
 from ..rows.columns import NUMBER_COLUMNS
 from ..score_tree.inputs import MassCrossing, MissingEventError, as_labels, as_scores
 from ..score_tree.tree import KolmogorovSmirnov
 from ..settings.measures import MEASURES
-from .build import build, group_events, leaves_needed, list_entries, nodes_needed, ties_of
-from .check import check
-from .inputs import as_finite_scores, as_signs, as_weights
-from .layout import ENTRY, ROOM_AHEAD, SLOTS, Forest, empty_forest
-from .room import with_larger_pool, with_more_nodes, with_more_ties
-from .rows import (
+from .answers import (
     ASK_AUC,
     ASK_AUM,
     ASK_COST,
@@ -54,20 +50,21 @@ from .rows import (
     ASK_KS,
     ASK_REBUILD,
     ASK_TPR,
-    Batch,
-    RowAsk,
-    RowPlan,
     answer,
     find_mass_crossing,
     place_scores,
     reach_positives,
-    run_batch,
     sum_all,
     sum_below,
 )
+from .build import build, group_events, leaves_needed, list_entries, nodes_needed, ties_of
+from .check import check
+from .inputs import as_finite_scores, as_signs, as_weights
+from .layout import ENTRY, ROOM_AHEAD, SLOTS, Forest, empty_forest
+from .room import with_larger_pool, with_more_nodes, with_more_ties
+from .rows import Batch, RowAsk, RowPlan, run_batch
 from .update import DONE, MISSING, NEEDS_POOL, NEEDS_REBUILD, NEEDS_ROOM, NEEDS_SCALE, NEEDS_TIED, exponent_of
 
-_AUC = MEASURES.index("auc")
 NOTHING = RowAsk(0.0, 0.0, 0.5, 0, 0.0, -1.0, 0)
 _NO_FLOATS: FloatArray = np.empty(0)
 _NO_ROWS = RowPlan(
@@ -287,7 +284,7 @@ class WeightedTree:
         None without both classes, or where a class has the effective size of one event.
         """
         row = self._row(NOTHING._replace(z=z))
-        low, high = float(row[_AUC + 1]), float(row[_AUC + 2])
+        low, high = float(row[slots.AUC + 1]), float(row[slots.AUC + 2])
         return None if math.isnan(low) else (low, high)
 
     def hull(self) -> WeightedHull:

@@ -16,12 +16,11 @@ import numpy as np
 
 from ..kernels.compile import inlined, kernel, scanning
 from ..kernels.records import at, whole
+from .balance import shrink_leaf, split_leaf
 from .layout import (
-    FAN,
     LARGEST,
     LOSS_ALLOWED,
     MERGED_LEAF,
-    MERGED_NODE,
     NONE,
     ROOM_AHEAD,
     SLOTS,
@@ -32,12 +31,8 @@ from .layout import (
     add_to,
     child_of,
     common_unit,
-    free_leaf,
-    free_node,
     slot_of,
     square_of,
-    take_leaf,
-    take_node,
 )
 
 DONE = 0
@@ -81,172 +76,6 @@ def descend(tree: Forest, score: float) -> int:
         place = whole(node.child[at(index)])
     tree.leaf_runs[at(place)].state = STALE
     return place
-
-
-@kernel
-def hang_child(tree: Forest, key: float, child: int) -> None:
-    """Put a new child to the right of the one on the path, from level 1 up; split what is full."""
-    state = tree.state[0]
-    level = whole(1)
-    while True:
-        if level > state.height:
-            top = take_node(tree)
-            node = tree.nodes[at(top)]
-            node.child[0] = state.root
-            node.key[0] = -np.inf
-            node.child[1] = child
-            node.key[1] = key
-            node.count = 2
-            state.root = top
-            state.height = level
-            return
-        node = tree.nodes[at(tree.path[0, level])]
-        index = tree.path[1, level] + 1
-        if node.count < FAN:
-            place_child(node, index, key, child)
-            return
-        right = take_node(tree)
-        other = tree.nodes[at(right)]
-        half = FAN // 2
-        for i in range(half, FAN):
-            other.key[i - half] = node.key[i]
-            other.child[i - half] = node.child[i]
-            node.key[i] = np.inf
-        node.count = half
-        other.count = FAN - half
-        if index <= half:
-            place_child(node, index, key, child)
-        else:
-            place_child(other, index - half, key, child)
-        key = other.key[0]
-        child = right
-        level += 1
-
-
-@inlined
-def place_child(node: Any, index: int, key: float, child: int) -> None:
-    """Put a child into a node that has room."""
-    for i in range(node.count, index, -1):
-        node.key[at(i)] = node.key[at(i - 1)]
-        node.child[at(i)] = node.child[at(i - 1)]
-    node.key[at(index)] = key
-    node.child[at(index)] = child
-    node.count += 1
-
-
-@inlined
-def drop_child(node: Any, index: int) -> None:
-    """Take a child out of a node."""
-    last = whole(node.count) - 1
-    for i in range(index, last):
-        node.key[at(i)] = node.key[at(i + 1)]
-        node.child[at(i)] = node.child[at(i + 1)]
-    node.key[at(last)] = np.inf
-    node.count = last
-
-
-@kernel
-def shrink_nodes(tree: Forest) -> None:
-    """Merge, drop or lower nodes from level 1 up, after a child of the path's node there went."""
-    state = tree.state[0]
-    level = whole(1)
-    while level <= state.height:
-        place = tree.path[0, level]
-        node = tree.nodes[at(place)]
-        if level == state.height:
-            if node.count == 0:
-                free_node(tree, place)
-                state.root = take_leaf(tree)
-                state.height = 0
-                return
-            while (state.height > 0) & (tree.nodes[at(state.root)].count == 1):
-                lower = whole(tree.nodes[at(state.root)].child[0])
-                free_node(tree, state.root)
-                state.root = lower
-                state.height -= 1
-            return
-        parent = tree.nodes[at(tree.path[0, level + 1])]
-        index = tree.path[1, level + 1]
-        if node.count == 0:
-            free_node(tree, place)
-            drop_child(parent, index)
-            level += 1
-            continue
-        left = whole(NONE)
-        if index > 0 and tree.nodes[at(parent.child[at(index - 1)])].count + node.count <= MERGED_NODE:
-            left = index - 1
-        elif (
-            index + 1 < parent.count
-            and tree.nodes[at(parent.child[at(index + 1)])].count + node.count <= MERGED_NODE
-        ):
-            left = index
-        if left == NONE:
-            return
-        kept, gone = whole(parent.child[at(left)]), whole(parent.child[at(left + 1)])
-        into, out = tree.nodes[at(kept)], tree.nodes[at(gone)]
-        begin = whole(into.count)
-        for i in range(out.count):
-            into.key[at(begin + i)] = out.key[i]
-            into.child[at(begin + i)] = out.child[i]
-        into.key[at(begin)] = parent.key[at(left + 1)]  # the first one's own may be out of date
-        into.count = begin + out.count
-        tree.node_runs[at(kept)].state = STALE
-        free_node(tree, gone)
-        drop_child(parent, left + 1)
-        level += 1
-
-
-@inlined
-def move_entries(tree: Forest, source: int, begin: int, target: int) -> None:
-    """Move the entries of a leaf from one slot on to the end of another leaf."""
-    out, into = tree.leaves[at(source)], tree.leaves[at(target)]
-    offset = whole(into.count) - begin
-    for slot in range(begin, out.count):
-        into.key[at(slot + offset)] = out.key[at(slot)]
-        into.mass[0, at(slot + offset)] = out.mass[0, at(slot)]
-        into.mass[1, at(slot + offset)] = out.mass[1, at(slot)]
-        into.tied[at(slot + offset)] = out.tied[at(slot)]
-        out.key[at(slot)] = np.inf
-    into.count = out.count + offset
-    out.count = begin
-
-
-@kernel
-def split_leaf(tree: Forest, index: int) -> int:
-    """Move the upper half of a full leaf into a new one, and return it."""
-    new = take_leaf(tree)
-    move_entries(tree, index, whole(SLOTS // 2), new)
-    hang_child(tree, tree.leaves[at(new)].key[0], new)
-    return new
-
-
-@kernel
-def shrink_leaf(tree: Forest, index: int) -> None:
-    """Merge a leaf that lost an entry with a neighbour, or drop it if it is empty."""
-    if tree.state[0].height == 0:
-        return
-    count = whole(tree.leaves[at(index)].count)
-    parent = tree.nodes[at(tree.path[0, 1])]
-    place = tree.path[1, 1]
-    left = whole(NONE)
-    if place > 0 and tree.leaves[at(parent.child[at(place - 1)])].count + count <= MERGED_LEAF:
-        left = place - 1
-    elif (
-        place + 1 < parent.count and tree.leaves[at(parent.child[at(place + 1)])].count + count <= MERGED_LEAF
-    ):
-        left = place
-    if left != NONE:
-        kept, gone = whole(parent.child[at(left)]), whole(parent.child[at(left + 1)])
-        move_entries(tree, gone, whole(0), kept)
-        tree.leaf_runs[at(kept)].state = STALE
-        free_leaf(tree, gone)
-        drop_child(parent, left + 1)
-    elif count == 0:
-        free_leaf(tree, index)
-        drop_child(parent, place)
-    else:
-        return
-    shrink_nodes(tree)
 
 
 @inlined

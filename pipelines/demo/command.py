@@ -27,7 +27,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from ...core.errors import InputError, RocsteadyError
-from ...core.join.join import JoinSettings
+from ...core.join.settings import JoinSettings
 from ...core.process.console import redraw, say, show
 from ...core.settings.durations import duration_text
 from ...core.settings.evaluator import EvaluatorSettings

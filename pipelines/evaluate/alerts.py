@@ -10,7 +10,8 @@ import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet
 
-from ...core.alerts.rules import AlertRule, Change, parse_alert
+from ...core.alerts.grammar import parse_alert
+from ...core.alerts.rules import AlertRule, Change
 from ...core.alerts.table import checked_rules
 from ...core.errors import ConfigError
 from ...core.rows.columns import MASS_COLUMNS

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from ...core.join.join import JoinSettings
+from ...core.join.settings import JoinSettings
 from ...core.settings.table import TableSettings
 from ...runners.presets import Runner
 from ...transforms.events.fields import EventFields
-from ...transforms.events.validate import ANY_TIME, Timing
+from ...transforms.events.timing import ANY_TIME, Timing
 from ...transforms.files.formats import SourceFile, everywhere
 from ...transforms.sinks.open import PLAIN_SINKS, SinkOptions
 from ...transforms.sources.files.packets import Cut

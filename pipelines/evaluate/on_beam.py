@@ -18,7 +18,7 @@ import pyarrow as pa
 from ...core.errors import ConfigError
 from ...core.evaluator.ranking import stride_of
 from ...core.events.reasons import Reason
-from ...core.join.join import JoinSettings
+from ...core.join.settings import JoinSettings
 from ...core.process.standard_streams import write_out
 from ...core.process.temporary_folders import temporary_folder
 from ...core.settings.table import TableSettings

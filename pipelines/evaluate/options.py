@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from ...core.errors import ConfigError, InputError
-from ...core.join.join import JoinSettings
+from ...core.join.settings import JoinSettings
 from ...core.settings.declared import declared
 from ...core.settings.durations import microseconds, parse_lateness
 from ...core.settings.evaluator import CURVES_AT_END, EvaluatorSettings, check_signal, checked_order
@@ -19,7 +19,7 @@ from ...core.settings.windows import EveryEvents, Window, parse_every, parse_win
 from ...runners.presets import Runner, RunnerError, choose_runner
 from ...transforms.events.fields import EventColumns, EventFields
 from ...transforms.events.time_formats import checked_format
-from ...transforms.events.validate import Timing
+from ...transforms.events.timing import Timing
 from ...transforms.files.formats import SourceFile
 from ...transforms.kafka.topic import is_kafka
 from ...transforms.sources.files.listing import list_sources

@@ -22,7 +22,7 @@ from ...core.settings.durations import microseconds
 from ...core.settings.table import TableSettings
 from ...runners.presets import Runner
 from ...transforms.events.fields import EventFields, Role
-from ...transforms.events.validate import Timing
+from ...transforms.events.timing import Timing
 from ...transforms.kafka.topic import KafkaTopic, is_kafka
 from ...transforms.sources.files.json_lines import keys_of_first
 from ...transforms.sources.streams.kafka_offsets import Moment, Offsets, offsets_of

@@ -8,14 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import call
-from rocsteady.core.alerts.rules import parse_alert
+from rocsteady.core.alerts.grammar import parse_alert
 from rocsteady.core.alerts.table import AlertTable
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import Clock, Heartbeat
 from rocsteady.core.events.times import IDLE
 from rocsteady.core.events.unjoined import PredictionBatch
-from rocsteady.core.join.join import JoinSettings, LabelJoin
+from rocsteady.core.join.join import LabelJoin
+from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import LastEvents

@@ -42,8 +42,9 @@ from rocsteady.core.events.records import (
 from rocsteady.core.events.unjoined import LabelBatch, LabelRows, PredictionBatch
 from rocsteady.core.ids.deduplicator import Deduplicator
 from rocsteady.core.join import matching_wire as label_matching_wire
-from rocsteady.core.join.join import JoinSettings, LabelJoin
+from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.matching import Arrivals, LabelMatcher
+from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.join.state import JoinState
 from rocsteady.core.learning.aum.learner import AumLearner
 from rocsteady.core.learning.polynomial.learner import PolynomialAucLearner
@@ -540,7 +541,7 @@ FORMS: dict[str, Form] = {
     "core.compare.fold_report:FoldReport.unpack": Form(
         lambda: [report.pack() for report in reports_of(1, 10)[3:5]], FoldReport.unpack, use_report
     ),
-    "core.table.idle:IdleState.unpack": Form(idle_samples, IdleState.unpack),
+    "core.evaluator.state:IdleState.unpack": Form(idle_samples, IdleState.unpack),
     "core.events.unjoined:LabelBatch.unpack": Form(lambda: [labels().pack()], LabelBatch.unpack, use_record),
     "core.events.unjoined:LabelRows.unpack": Form(lambda: [LabelRows.of(labels()).pack()], LabelRows.unpack),
     "core.events.unjoined:PredictionBatch.unpack": Form(
@@ -586,8 +587,8 @@ FORMS: dict[str, Form] = {
         ),
         use_waiting,
     ),
-    "core.state.export:ShardState.unpack": Form(shard_states, ShardState.unpack, use_described),
-    "core.state.export:WaitingState.unpack": Form(waiting_samples, WaitingState.unpack, use_described),
+    "core.state.exported:ShardState.unpack": Form(shard_states, ShardState.unpack, use_described),
+    "core.state.exported:WaitingState.unpack": Form(waiting_samples, WaitingState.unpack, use_described),
     "transforms.prequential.folds:FoldOutputCoder.decode": Form(output_samples, FoldOutputCoder().decode),
     "transforms.evaluate.shards:RowsCoder.decode": Form(rows_samples, RowsCoder().decode),
     "transforms.sources.streams.reader:ReaderState.from_bytes": Form(reader_samples, ReaderState.from_bytes),

@@ -9,13 +9,8 @@ import numpy.typing as npt
 from apache_beam.coders import RowCoder, registry
 
 from ...core.arrays import FloatArray, Int8Array
-from ...core.measures.polynomial_auc import (
-    DEFAULT_DEGREE,
-    NearFit,
-    PolynomialAuc,
-    checked_events_within,
-    packed_size,
-)
+from ...core.measures.polynomial_auc import PolynomialAuc, checked_events_within, packed_size
+from ...core.measures.polynomial_estimate import DEFAULT_DEGREE, NearFit
 from ...core.rows.columns import ONE_CLASS, REASONS
 from .events import CombineEvents
 

@@ -19,8 +19,9 @@ from apache_beam.coders import RowCoder, registry
 from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
+from ...core.alerts.grammar import parse_alert
 from ...core.alerts.rows import AlertRow, WatchedRows, numbers_of, watched_columns
-from ...core.alerts.rules import AlertRule, parse_alert
+from ...core.alerts.rules import AlertRule
 from ...core.alerts.table import AlertTable, checked_rules
 from ...core.arrays import FloatArray, Int64Array
 from ...core.errors import ConfigError, InputError

@@ -11,111 +11,21 @@ Positions are 0-based ordinals of the records of a source; a header is no record
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from ...core.arrays import FloatArray, Int8Array, Int64Array
+from ...core.arrays import Int64Array
 from ...core.errors import InputError
-from ...core.events.batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch
+from ...core.events.batch import EventBatch
 from ...core.events.columns import IdColumn, TextColumn
-from ...core.events.reasons import Reason
-from ...core.events.rejected import details_of, in_words
-from ...core.events.times import NO_TIME
 from ...core.events.unjoined import LabelBatch, PredictionBatch
-from ...core.settings.durations import duration_text
-from .batches import records_to_batch
+from .check import Check
 from .chunk import Chunk
-from .columns import ids, instants, number, numbers, texts
-from .dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters, RawRecords, seconds
-from .faults import (
-    Fault,
-    Faults,
-    ahead_verdict,
-    class_verdict,
-    feature_verdict,
-    label_verdict,
-    score_verdict,
-    time_verdict,
-    weight_verdict,
-)
+from .dead_letters import DeadLetters, RawRecords
 from .fields import EventFields, Role
-from .text import json_objects
-from .time_doubts import tell_doubt
-
-__all__ = [
-    "DEAD_LETTER_SCHEMA",
-    "DeadLetter",
-    "DeadLetters",
-    "EventFields",
-    "Timing",
-    "records_to_batch",
-    "time_span",
-    "validate",
-    "validate_as",
-]
-
-LABELS = {"1": POSITIVE, "true": POSITIVE, "0": NEGATIVE, "-1": NEGATIVE, "false": NEGATIVE}
-"""What a label may say where no positive class is named, by `class_text`."""
-
-MODEL_REMEDY = "; name its column with model=, or one name for all with model_name="
-"""For a record without a model, where nobody said where to find it."""
-
-
-def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Return the column; all of it missing where the batch does not have it."""
-    places = batch.schema.get_all_field_indices(name)
-    if len(places) > 1:
-        raise InputError(f"the column {name!r} is there {len(places)} times; give each its own name")
-    return batch.column(places[0]) if places else pa.nulls(batch.num_rows, pa.string())
-
-
-def binary_labels(classes: TextColumn, fields: EventFields) -> Int8Array:
-    """Return the labels of classes, int8[n].
-
-    NO_CLASS where a label is missing, unknown, or has no positive class to compare with.
-    """
-    if fields.positive is not None:
-        of_class = [POSITIVE if value == fields.positive else NEGATIVE for value in classes.values]
-    elif fields.predicted is not None or fields.classes:
-        of_class = [NO_CLASS] * len(classes.values)
-    else:
-        of_class = [LABELS.get(value, NO_CLASS) for value in classes.values]
-    return np.array([*of_class, NO_CLASS], np.int8)[classes.codes]
-
-
-@dataclass(frozen=True)
-class Timing:
-    """What the times of records are judged by, microseconds.
-
-    high_water  the greatest event time in the records' source before them; NO_TIME = none
-    lateness    a record earlier than the greatest time before it in its source by more than this is late;
-                None: none is
-    now, ahead  a record dated more than `ahead` after now is a fault; None: none is
-    """
-
-    high_water: int = NO_TIME
-    lateness: int | None = None
-    now: int = 0
-    ahead: int | None = None
-
-    def after(self, batch: EventBatch | PredictionBatch | LabelBatch) -> Timing:
-        """Return what judges the records behind a batch."""
-        return replace(self, high_water=max(self.high_water, batch.packet().high_water))
-
-
-ANY_TIME = Timing()
-
-
-def time_span(batch: EventBatch | PredictionBatch | LabelBatch) -> tuple[int, int] | None:
-    """Return the least and the greatest time of a batch, microseconds; None where it has none. O(n)."""
-    times = batch.times
-    if times is None or not len(times):
-        return None
-    return int(times.min()), int(times.max())
+from .timing import ANY_TIME, Timing
 
 
 def validate(
@@ -144,7 +54,7 @@ def validate(
     The events' `high_water` is the greatest time in this batch. Raises InputError where a needed column
     is there twice.
     """
-    return _events(_Check(batch, fields, source, partition, first_position, positions, raw, timing, located))
+    return _events(Check(batch, fields, source, partition, first_position, positions, raw, timing, located))
 
 
 def validate_as(
@@ -161,7 +71,7 @@ def validate_as(
     A prediction needs an id and a time and no label; a label is an id, a time and a label; an instance has
     features and no score, and is known by its place where it has no id. All three are located.
     """
-    check = _Check(
+    check = Check(
         chunk.batch, fields, source, partition, chunk.first_position, chunk.positions, chunk.raw, timing,
         located or role != "event",
     )  # fmt: skip
@@ -172,7 +82,7 @@ def validate_as(
     return _labels(check) if role == "label" else _events(check)
 
 
-def _events(check: _Check) -> tuple[EventBatch, DeadLetters]:
+def _events(check: Check) -> tuple[EventBatch, DeadLetters]:
     models, scores = check.models(), check.scores()
     classes, labels = check.labels()
     predicted = check.predicted()
@@ -193,7 +103,7 @@ def _events(check: _Check) -> tuple[EventBatch, DeadLetters]:
     return check.split(events)
 
 
-def _predictions(check: _Check) -> tuple[PredictionBatch, DeadLetters]:
+def _predictions(check: Check) -> tuple[PredictionBatch, DeadLetters]:
     models, scores = check.models(), check.scores()
     predicted = check.predicted()
     times, found = check.times(), check.ids(needed=True)
@@ -212,7 +122,7 @@ def _predictions(check: _Check) -> tuple[PredictionBatch, DeadLetters]:
     return PredictionBatch(events), letters
 
 
-def _instances(check: _Check) -> tuple[EventBatch, DeadLetters]:
+def _instances(check: Check) -> tuple[EventBatch, DeadLetters]:
     fields = check.fields
     classes, labels = check.labels()
     rows = len(labels)
@@ -236,7 +146,7 @@ def _instances(check: _Check) -> tuple[EventBatch, DeadLetters]:
     return instances, letters
 
 
-def _labels(check: _Check) -> tuple[LabelBatch, DeadLetters]:
+def _labels(check: Check) -> tuple[LabelBatch, DeadLetters]:
     classes, labels = check.labels()
     times, found = check.times(), check.ids(needed=True)
     if times is None or found is None:
@@ -251,235 +161,3 @@ def _labels(check: _Check) -> tuple[LabelBatch, DeadLetters]:
         partition=check.partition,
     )
     return check.split(made)
-
-
-_Batch = TypeVar("_Batch", EventBatch, LabelBatch)
-
-
-class _Check:
-    """The records of one batch, and what is wrong with them."""
-
-    def __init__(
-        self,
-        batch: pa.RecordBatch,
-        fields: EventFields,
-        source: str,
-        partition: int,
-        first_position: int,
-        positions: Sequence[int] | Int64Array | None,
-        raw: RawRecords | None,
-        timing: Timing,
-        located: bool,
-    ) -> None:
-        self._batch = batch
-        self._nobody_named = fields.model is None
-        self.fields = fields.resolved(batch.schema.names)
-        self.source = source
-        self.partition = partition
-        self._first_position = first_position
-        self._places = None if positions is None else np.asarray(positions, np.int64)
-        self._raw = raw
-        self._timing = timing
-        self._located = located
-        self._faults = Faults()
-
-    def models(self) -> TextColumn:
-        """Read the models' names."""
-        name = self.fields.model
-        if name is None:
-            return TextColumn.repeated(str(self.fields.model_name), self._batch.num_rows)
-        column = _column(self._batch, name)
-        models = texts(column)
-        remedy = MODEL_REMEDY if self._nobody_named else ""
-        self._faults.add(models.codes < 0, "model", name, column, class_verdict, remedy)
-        return models
-
-    def scores(self) -> FloatArray:
-        """Read the scores."""
-        column = _column(self._batch, self.fields.score)
-        scores = numbers(column)
-        bad = ~np.isfinite(scores)
-        if self.fields.probabilities:
-            bad |= ~((scores >= 0.0) & (scores <= 1.0))
-        self._faults.add(bad, "score", self.fields.score, column, score_verdict)
-        return scores
-
-    def labels(self) -> tuple[TextColumn, Int8Array]:
-        """Read the labels, as classes and as 1 and 0."""
-        fields = self.fields
-        column = _column(self._batch, fields.label)
-        classes = texts(column, fields.class_of)
-        labels = binary_labels(classes, fields)
-        if fields.positive is None and fields.predicted is None and not fields.classes:
-            self._faults.add(labels == NO_CLASS, "label", fields.label, column, label_verdict)
-        else:
-            self._faults.add(classes.codes < 0, "label", fields.label, column, class_verdict)
-        return classes, labels
-
-    def predicted(self) -> TextColumn | None:
-        """Read the predicted classes, if there are any."""
-        name = self.fields.predicted
-        if name is None:
-            return None
-        column = _column(self._batch, name)
-        predicted = texts(column, self.fields.class_of)
-        self._faults.add(predicted.codes < 0, "predicted", name, column, class_verdict)
-        return predicted
-
-    def times(self) -> Int64Array | None:
-        """Read the times, if there are any."""
-        name = self.fields.time
-        if name is None:
-            return None
-        column = _column(self._batch, name)
-        unit, form = self.fields.time_unit, self.fields.time_format
-        times = instants(column, unit, form)
-        self._faults.add(times == NO_TIME, "time", name, column, time_verdict(unit, form))
-        if form is None:
-            tell_doubt(name, column, times, unit)
-        if self._timing.ahead is not None:
-            latest = self._timing.now + self._timing.ahead
-            self._faults.add(times > latest, "time", name, column, ahead_verdict)
-        return times
-
-    def weights(self) -> FloatArray | None:
-        """Read the weights, if there are any."""
-        name = self.fields.weight
-        if name is None:
-            return None
-        column = _column(self._batch, name)
-        weights = numbers(column)
-        bad = ~((weights > 0.0) & np.isfinite(weights))
-        self._faults.add(bad, "weight", name, column, weight_verdict)
-        return weights
-
-    def ids(self, *, needed: bool = False) -> IdColumn | None:
-        """Read the ids, if there are any."""
-        name = self.fields.id
-        if name is None:
-            return None
-        column = _column(self._batch, name)
-        found = ids(column)
-        if needed:
-            self._faults.add(found.lengths < 0, "id", name, column, class_verdict)
-        return found
-
-    def slices(self) -> tuple[tuple[str, TextColumn], ...]:
-        """Read the columns of slices."""
-        return tuple((name, texts(_column(self._batch, name))) for name in self.fields.slice_columns)
-
-    def features(self) -> tuple[tuple[str, FloatArray], ...]:
-        """Read the features that are numbers. NaN is a missing value; infinity, and what is none, a fault."""
-        found = []
-        for name in self.fields.features:
-            column = _column(self._batch, name)
-            values = numbers(column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column)
-            bad = np.isinf(values)
-            if not pa.types.is_floating(column.type):
-                for row in np.flatnonzero(np.isnan(values)).tolist():
-                    value = column[row].as_py()
-                    bad[row] = value is not None and number(value) is None
-            self._faults.add(bad, "feature", name, column, feature_verdict)
-            found.append((name, values))
-        return tuple(found)
-
-    def split(self, read: _Batch) -> tuple[_Batch, DeadLetters]:
-        """Part the records that are sound and in time from the others."""
-        n, faults = self._batch.num_rows, self._faults
-        keep = np.ones(n, np.bool_)
-        keep[list(faults.by_row)] = False
-        late, behind = self._late(read.times, keep)
-        keep[late] = False
-        kept = np.flatnonzero(keep)
-        letters = NO_LETTERS
-        first_position, places = self._first_position, self._places
-        if len(kept) < n:
-            letters = self._dead_letters(read, late, behind)
-            if first_position >= 0 and len(kept):
-                first_position += int(kept[0])
-            if places is not None:
-                places = places[kept]
-            read = read.take(kept)
-        if places is not None and len(places):
-            first_position = int(places[0])
-        high_water = NO_TIME
-        if read.times is not None and len(read):
-            high_water = int(read.times.max())
-        positions = None
-        if self._located:
-            known = self._first_position >= 0
-            positions = places if places is not None else kept + self._first_position if known else None
-        return replace(
-            read, first_position=first_position, high_water=high_water, positions=positions
-        ), letters
-
-    def _late(self, times: Int64Array | None, sound: npt.NDArray[np.bool_]) -> tuple[Int64Array, Int64Array]:
-        """Return the rows of the sound records that are late, and how late each is, microseconds."""
-        lateness = self._timing.lateness
-        if lateness is None or times is None:
-            return _NO_ROWS, _NO_ROWS
-        rows = np.flatnonzero(sound)
-        mine = times[rows]
-        before = np.maximum.accumulate(np.concatenate(([self._timing.high_water], mine)))[:-1]
-        behind = np.where(before == NO_TIME, 0, before - mine)
-        late = np.flatnonzero(behind > lateness)
-        return rows[late], behind[late]
-
-    def _dead_letters(
-        self, read: EventBatch | LabelBatch, late: Int64Array, behind: Int64Array
-    ) -> DeadLetters:
-        """Return a letter of every row that has a fault or is late, in order."""
-        batch, faults = self._batch, self._faults.by_row
-        allowed = self._timing.lateness or 0
-        sentences = details_of(
-            behind,
-            lambda gap: (
-                f"{in_words(gap)} behind the greatest time before it; {duration_text(allowed)} is allowed"
-            ),
-        ).to_list()
-        whys = faults | {
-            row: Fault(Reason.LATE, None, None, str(sentence))
-            for row, sentence in zip(late.tolist(), sentences, strict=True)
-        }
-        rows = np.fromiter(sorted(whys), np.int64, len(whys))
-        reasons, columns, values, details = zip(*(whys[row] for row in rows.tolist()), strict=True)
-        if self._places is not None:
-            positions = pa.array(self._places[rows])
-        elif self._first_position >= 0:
-            positions = pa.array(rows + self._first_position)
-        else:
-            positions = pa.nulls(len(rows), pa.int64())
-        times = pa.nulls(len(rows), pa.timestamp("us", "UTC"))
-        if read.times is not None:
-            known = read.times[rows]
-            times = pa.array(known, mask=known == NO_TIME).cast(times.type)
-        models = pa.nulls(len(rows), pa.string())
-        if isinstance(read, EventBatch):
-            models = pa.array(read.models.take(rows).to_list(), pa.string())
-        id_column: IdColumn | None = None if read.ids is None else read.ids.take(rows)
-        is_late = np.isin(rows, late)
-        gaps = np.full(len(rows), -1)
-        gaps[is_late] = behind
-        return DeadLetters(
-            pa.RecordBatch.from_arrays(
-                [
-                    pa.array(["invalid", "late"]).take(pa.array(is_late.astype(np.int8))),
-                    pa.array([reason.value for reason in reasons], pa.string()),
-                    pa.array([self.source]).take(pa.array(np.zeros(len(rows), np.int8))),
-                    positions,
-                    times,
-                    models,
-                    pa.array([None] * len(rows) if id_column is None else id_column.to_list(), pa.string()),
-                    json_objects(batch.take(pa.array(rows))) if self._raw is None else self._raw(rows),
-                    pa.array(columns, pa.string()),
-                    pa.array(values, pa.string()),
-                    pa.array(details, pa.string()),
-                    seconds(gaps, len(rows)),
-                    seconds(np.where(is_late, allowed, -1), len(rows)),
-                ],
-                schema=DEAD_LETTER_SCHEMA,
-            )
-        )
-
-
-_NO_ROWS = np.empty(0, np.int64)

@@ -27,7 +27,8 @@ from ..events.chunk import Chunk
 from ..events.columns import json_record
 from ..events.dead_letters import NO_LETTERS, DeadLetter, DeadLetters
 from ..events.fields import EventFields, Role
-from ..events.validate import ANY_TIME, validate_as
+from ..events.timing import ANY_TIME
+from ..events.validate import validate_as
 from .packed_events import fitting
 
 PACKET_EVENTS = 10_000

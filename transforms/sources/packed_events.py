@@ -11,8 +11,8 @@ from ...core.events.batch import EventBatch
 from ...core.events.columns import TextColumn
 from ...core.events.times import AFTER_LAST_TIME, FIRST_TIME
 from ...core.events.wire import UNORDERED
+from ..events.check import binary_labels
 from ..events.fields import EventFields
-from ..events.validate import binary_labels
 
 
 def fitting(batch: EventBatch, fields: EventFields, *, needs_ids: bool = False) -> EventBatch:

@@ -17,7 +17,8 @@ from ...core.errors import InputError
 from ...core.rows.arrow import ROW_SCHEMA
 from ...core.settings.evaluator import config_of
 from ..events.dead_letters import DEAD_LETTER_SCHEMA
-from ..files.formats import DAMAGE, SourceFile, arrow_buffer, csv_header, unpacked
+from ..files.csv import csv_header
+from ..files.formats import DAMAGE, SourceFile, arrow_buffer, unpacked
 from ..files.lines import MOST_LINE_BYTES, line_blocks
 from ..sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
 from ..sinks.curves import CURVE_SCHEMA

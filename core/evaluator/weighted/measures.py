@@ -36,7 +36,7 @@ from ...rows.columns import (
     PERSISTENT_IS_RIGHT,
 )
 from ...settings.measures import MEASURES
-from ...weighted_tree.rows import times_power
+from ...weighted_tree.exponents import times_power
 
 ALL, RIGHT_MAJORITY, RIGHT_PERSISTENT = range(3)
 """The exact sums of a window that are of no class: its mass, and those of the baselines' hits."""

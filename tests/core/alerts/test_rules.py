@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rocsteady.core.alerts.rules import RULE_COLUMNS, AlertRule, Change, Limit, Period, Span, parse_alert
+from rocsteady.core.alerts.grammar import parse_alert
+from rocsteady.core.alerts.rules import RULE_COLUMNS, AlertRule, Change, Limit, Period, Span
 from rocsteady.core.errors import ConfigError
 
 DAY = 86_400_000_000

@@ -31,8 +31,9 @@ from oracles import (
     tpr_at_fpr,
 )
 from rocsteady.core.measures.at_row import minimum_loss
+from rocsteady.core.measures.delong import auc_interval, rank_sums
 from rocsteady.core.measures.polynomial_auc import PolynomialAuc
-from rocsteady.core.measures.scan import EXACT_EVENTS, auc_interval, rank_sums
+from rocsteady.core.measures.scan import EXACT_EVENTS
 from rocsteady.core.rows.reasons import reasons_by_measure
 from rocsteady.core.rows.rows import Rows
 from rocsteady.core.settings.classes import class_text

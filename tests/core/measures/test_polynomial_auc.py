@@ -18,8 +18,9 @@ from batches import flips, truncations, with_right_checksum
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial.chebyshev import chebval
-from rocsteady.core.measures import polynomial_auc, polynomial_sums
-from rocsteady.core.measures.polynomial_auc import PolynomialAuc, PolynomialEstimate, polynomial_auc_of
+from rocsteady.core.measures import polynomial_estimate, polynomial_sums
+from rocsteady.core.measures.polynomial_auc import PolynomialAuc
+from rocsteady.core.measures.polynomial_estimate import PolynomialEstimate, polynomial_auc_of
 from rocsteady.core.measures.step_polynomials import step_polynomial
 from scipy.stats import norm
 from score_tree_oracle import streams
@@ -353,7 +354,7 @@ def test_of_entries_it_is_that_of_their_events(name: str, monkeypatch: pytest.Mo
     assert found == polynomial_auc_of(keys, negatives * 2.0**200, positives * 2.0**-300)
     with np.errstate(all="ignore"):
         assert found.low <= roc_auc_score(labels, scores) <= found.high
-    monkeypatch.setattr(polynomial_auc, "MOST_TERMS", 7)
+    monkeypatch.setattr(polynomial_estimate, "MOST_TERMS", 7)
     assert polynomial_auc_of(keys, negatives, positives) == found
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from rocsteady.core.errors import ConfigError, OtherConfigurationError
 from rocsteady.core.ids.sharding import shard_of
-from rocsteady.core.join.join import JoinSettings, LabelJoin
+from rocsteady.core.join.join import LabelJoin
+from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.shards import Shards
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.table.table import EvaluatorTable

@@ -11,7 +11,8 @@ from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import EndOfPartition, Heartbeat
 from rocsteady.core.events.unjoined import LabelBatch, PredictionBatch
-from rocsteady.core.join.join import JoinSettings, LabelJoin
+from rocsteady.core.join.join import LabelJoin
+from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.table.table import EvaluatorTable
 from streams import SECOND

@@ -14,7 +14,8 @@ from rocsteady.core.events.columns import IdColumn, TextColumn
 from rocsteady.core.events.records import Heartbeat, unpack_record
 from rocsteady.core.events.rejected import Rejected
 from rocsteady.core.events.unjoined import LabelBatch, PredictionBatch
-from rocsteady.core.join.join import JoinSettings, LabelJoin
+from rocsteady.core.join.join import LabelJoin
+from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.table.table import EvaluatorTable
 from thorough import THOROUGH

@@ -10,7 +10,8 @@ import pytest
 import rocsteady as rs
 from rocsteady.core.errors import InputError
 from rocsteady.core.evaluator.snapshot import Snapshot
-from rocsteady.core.join.join import JoinSettings, LabelJoin
+from rocsteady.core.join.join import LabelJoin
+from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.pipelines.commands import command_parser
 from rocsteady.pipelines.evaluate import savepoint

@@ -13,7 +13,7 @@ from rocsteady.pipelines.evaluate.summary import ProgressLine, summarise
 from rocsteady.runners.presets import choose_runner
 from rocsteady.transforms.beam.progress import Progress
 from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.events.validate import ANY_TIME
+from rocsteady.transforms.events.timing import ANY_TIME
 
 
 @pytest.fixture

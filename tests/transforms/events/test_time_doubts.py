@@ -10,7 +10,8 @@ from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.settings.durations import microseconds
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.time_doubts import tell_ahead
-from rocsteady.transforms.events.validate import Timing, validate_as
+from rocsteady.transforms.events.timing import Timing
+from rocsteady.transforms.events.validate import validate_as
 from rocsteady.transforms.sources.files.json_lines import json_chunk
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 

@@ -29,7 +29,8 @@ from rocsteady.transforms.events.columns import (
 )
 from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA, DeadLetter, DeadLetters
 from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.events.validate import Timing, validate
+from rocsteady.transforms.events.timing import Timing
+from rocsteady.transforms.events.validate import validate
 from thorough import examples
 
 PLAIN = EventFields(model_name="m")

@@ -16,7 +16,8 @@ from ....core.errors import InputError
 from ....core.prequential.generators import GeneratedStream
 from ....core.process.near_names import near_names
 from ...events.fields import OPTIONS, EventFields, Role
-from ...files.formats import DAMAGE, FORMATS, NO_TEXT, SourceFile, csv_header, has_scheme, stem_of
+from ...files.csv import csv_header
+from ...files.formats import DAMAGE, FORMATS, NO_TEXT, SourceFile, has_scheme, stem_of
 from .generated import GENERATED, generated_schema, is_generated
 from .json_lines import json_columns
 

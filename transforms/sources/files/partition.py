@@ -16,8 +16,10 @@ from ...events.chunk import Chunk
 from ...events.columns import instants
 from ...events.dead_letters import DeadLetters
 from ...events.fields import EventFields, Role
-from ...events.validate import ANY_TIME, Timing, validate_as
-from ...files.formats import CHUNK_ROWS, DAMAGE, SourceFile, csv_chunks, parquet_chunks
+from ...events.timing import ANY_TIME, Timing
+from ...events.validate import validate_as
+from ...files.csv import csv_chunks
+from ...files.formats import CHUNK_ROWS, DAMAGE, SourceFile, parquet_chunks
 from .generated import GENERATED, generated_chunks
 from .json_lines import json_chunks
 from .listing import column_names

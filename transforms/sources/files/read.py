@@ -30,7 +30,7 @@ from ....core.ids.sharding import shard_of
 from ...beam import progress
 from ...beam.metrics import count_records
 from ...events.fields import EventFields
-from ...events.validate import ANY_TIME, Timing, time_span
+from ...events.timing import ANY_TIME, Timing, time_span
 from ...files.formats import CHUNK_ROWS, SourceFile
 from .packets import Cut, Packets
 from .partition import FilePartition, LeastTimes, Piece

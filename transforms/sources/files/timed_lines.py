@@ -28,7 +28,8 @@ from ...events.chunk import Chunk
 from ...events.columns import EXACT, instants, plain, texts
 from ...events.text import json_objects, rfc3339
 from ...events.time_doubts import tell_doubt
-from ...files.formats import DAMAGE, SourceFile, csv_chunks, parquet_chunks
+from ...files.csv import csv_chunks
+from ...files.formats import DAMAGE, SourceFile, parquet_chunks
 from .json_lines import json_chunks
 from .listing import column_names
 

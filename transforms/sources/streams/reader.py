@@ -25,7 +25,8 @@ from ....core.events.unjoined import LabelBatch, PredictionBatch
 from ...events.dead_letters import NO_LETTERS, DeadLetters
 from ...events.fields import EventFields, Role
 from ...events.time_doubts import tell_ahead
-from ...events.validate import ANY_TIME, Timing, time_span, validate_as
+from ...events.timing import ANY_TIME, Timing, time_span
+from ...events.validate import validate_as
 from ...state.control import ControlFile
 from ..files.packets import Cut, Packets
 from .messages import message_chunk

@@ -30,7 +30,8 @@ from rocsteady.transforms.beam.metrics import letter_metrics
 from rocsteady.transforms.events.dead_letters import DeadLetters
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.validate import validate
-from rocsteady.transforms.files.formats import Utf8Stream, csv_chunks
+from rocsteady.transforms.files.csv import csv_chunks
+from rocsteady.transforms.files.formats import Utf8Stream
 from rocsteady.transforms.sources.files.json_lines import json_line_chunks
 from rocsteady.transforms.sources.files.listing import check_columns, list_sources
 from rocsteady.transforms.sources.files.partition import read_batches

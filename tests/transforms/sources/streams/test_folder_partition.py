@@ -20,7 +20,7 @@ from rocsteady.core.errors import CorruptBytesError, InputError, RocsteadyError
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.records import EndOfPartition, unpack_record
 from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.events.validate import Timing
+from rocsteady.transforms.events.timing import Timing
 from rocsteady.transforms.sources.streams.folder_listing import END_FILE
 from rocsteady.transforms.sources.streams.folder_partition import FolderPartition
 from rocsteady.transforms.sources.streams.reader import ReaderState, StreamInput, StreamReader

@@ -1,0 +1,92 @@
+"""What a label join is asked for: how long predictions and labels wait, and which label counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import ConfigError
+from ..settings.durations import duration_text, microseconds
+from ..settings.shards import Shards
+from .matching import LONGEST_TTL, LabelMatcher
+
+
+@dataclass(frozen=True)
+class JoinSettings:
+    """How labels are joined, and over how many shards.
+
+    ttl     microseconds: a label counts that comes at most so long after its prediction,
+    lead    or so long before it; None = as long
+    second  of several such labels "first" or "last" counts; "dead-letter": the first, and others are mistakes
+    shards  of the join
+    evaluator_shards  of the evaluators that the joined events go to
+    deduplicate  microseconds within which a second prediction of a model and id does not count; None: all do
+    """
+
+    ttl: int
+    lead: int | None = None
+    second: str = "first"
+    shards: int = 16
+    evaluator_shards: int = 64
+    deduplicate: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.second not in ("first", "last", "dead-letter"):
+            raise ConfigError(f"second_label={self.second!r}: give 'first', 'last' or 'dead-letter'")
+        for name in ("shards", "evaluator_shards"):
+            if isinstance(number := getattr(self, name), bool) or not isinstance(number, int) or number < 1:
+                raise ConfigError(f"{name}={number!r}: give a whole number, 1 or more")
+        if self.ttl > LONGEST_TTL:
+            raise ConfigError(
+                f"ttl={duration_text(self.ttl)!r} is longer than 36,000 years; give at most that"
+            )
+        if self.lead is not None and self.lead > self.ttl:
+            raise ConfigError(
+                f"label_lead={duration_text(self.lead)!r} is longer than ttl={duration_text(self.ttl)!r}; "
+                "give at most that"
+            )
+
+    @classmethod
+    def of(cls, ttl: object, lead: object = None, **more: object) -> JoinSettings:
+        """Make settings of durations as users write them; a lead of 0 is one, too."""
+        lead_micros = None
+        if lead is not None:
+            zero = lead in (0, "0", "0s")
+            lead_micros = 0 if zero else microseconds(lead, "label_lead")  # type: ignore[arg-type]
+        return cls(microseconds(ttl, "ttl"), lead_micros, **more)  # type: ignore[arg-type]
+
+    def matcher(self) -> LabelMatcher:
+        """Return a matcher that has seen nothing."""
+        return LabelMatcher(self.ttl, self.lead, self.second)  # type: ignore[arg-type]
+
+    @property
+    def output_delay(self) -> int:
+        """How much earlier than the clock of the join an event that it gives may be."""
+        return self.matcher().output_delay
+
+    @property
+    def runner_delay(self) -> int:
+        """How much earlier than a runner's watermark an event that it gives may be."""
+        return self.output_delay + self.waking
+
+    @property
+    def waking(self) -> int:
+        """How long it lets records wait where the clock is the runner's: it asks for it so often."""
+        return self.ttl // _WAKINGS + 1
+
+    def meaning(self) -> dict[str, object]:
+        """Return what decides the meaning of a state, by name."""
+        lead = self.ttl if self.lead is None else self.lead
+        own = Shards.of(self.evaluator_shards).own
+        return {
+            "ttl": duration_text(self.ttl),
+            "label_lead": duration_text(lead),
+            "second_label": self.second,
+            "deduplicate": self.deduplicate and duration_text(self.deduplicate),
+            "shards": self.shards,
+            "evaluator_shards": self.evaluator_shards,
+            **({"own_shards": [*own]} if own else {}),
+        }
+
+
+_WAKINGS = 8
+"""A clock that is the runner's is asked so often in a time to live: joined events wait that much longer."""

@@ -1,0 +1,23 @@
+"""Where each number of a row stands.
+
+The numbers of a row are its masses (`WEIGHT` to `PREVALENCE`), then its measures, from `MEASURES` on. The
+slots of measures (`AUC` to `CMD`) count from there: they are the places in `numbers[MEASURES:]`, and in the
+reasons of a row.
+"""
+
+from __future__ import annotations
+
+from ..settings import measures
+from .columns import MASS_COLUMNS
+
+MEASURES = len(MASS_COLUMNS)
+"""The first measure, behind the masses."""
+
+WEIGHT, POSITIVES, NEGATIVES, PREVALENCE = range(MEASURES)
+
+(
+    AUC, AUC_LOW, AUC_HIGH, H, KS, KS_THRESHOLD, BRIER, LOG_LOSS, TPR_AT_FPR, COST_THRESHOLD, AUM,
+    COST_CURVE_AREA, AVERAGE_PRECISION, CALIBRATION_ERROR, PARTIAL_AUC, PARTIAL_AUC_MCCLISH,
+    POLYNOMIAL_AUC, POLYNOMIAL_AUC_BOUND, TP, FP, TN, FN, ACCURACY, PRECISION, RECALL, SPECIFICITY, F1,
+    BALANCED_ACCURACY, G_MEAN, HARMONIC_MEAN, KAPPA, KAPPA_M, KAPPA_PER, MCC, CMD,
+) = range(len(measures.MEASURES))  # fmt: skip
