@@ -200,6 +200,7 @@ class AlertRule:
 
     Raises ConfigError for a rule that would open and close on the same value.
 
+    >>> from .grammar import parse_alert
     >>> rule = AlertRule(Limit("auc_high", "<", 0.8), held=Span(3))
     >>> str(rule), rule == parse_alert(str(rule))
     ('auc_high < 0.8 for 3 rows', True)

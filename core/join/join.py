@@ -29,27 +29,23 @@ from ..arrays import Int64Array
 from ..encoding.json import read_object, reading
 from ..errors import CorruptBytesError, InputError, check_settings
 from ..events.batch import EventBatch
-from ..events.columns import IdColumn, TextColumn
-from ..events.reasons import Reason
-from ..events.records import EndOfPartition, Heartbeat, Record, StateMarker, unpack_record
-from ..events.rejected import Rejected, details_of, in_words
+from ..events.columns import IdColumn
+from ..events.records import Record, StateMarker, unpack_record
+from ..events.rejected import Rejected
 from ..events.times import END_OF_TIME, NO_TIME
 from ..events.unjoined import LabelBatch, LabelRows, PredictionBatch
 from ..ids.deduplicator import Deduplicator
-from ..ids.sharding import shard_key, split_by_shard
-from ..settings.durations import duration_text
 from ..shard.buffer import ReorderBuffer
 from ..shard.order import Ledger
 from ..shard.partitions import SourcePartitions, StreamClock
 from ..shard.time_sort import in_time_order
+from . import fates
 from .matching import NOTHING, Arrivals, Departures, LabelMatcher
 from .matching_steps import ORPHAN, REPEAT, SECOND, USED
+from .outlet import Outlet, Packet
 from .row_store import RowStore
 from .settings import JoinSettings
 from .state import JoinState
-
-Packet = tuple[str, bytes]
-"""A record for a shard of the evaluators: (key, bytes)."""
 
 _LEAST_GONE, _LEAST_GONE_BYTES = 4_096, 1 << 20
 """Rows, or bytes, that have left before what is kept beside the matcher is put together anew."""
@@ -65,7 +61,7 @@ class LabelJoin:
     """The join of one shard.
 
     >>> from rocsteady.core.events.records import EndOfInput
-    >>> from rocsteady.core.events.columns import IdColumn
+    >>> from rocsteady.core.events.columns import IdColumn, TextColumn
     >>> join = LabelJoin(JoinSettings(ttl=10, evaluator_shards=1), 0)
     >>> columns = {"ids": IdColumn.of(["a"]), "times": np.array([3])}
     >>> predictions = PredictionBatch.of(models=TextColumn.of(["m"]), scores=np.array([0.7]), **columns)
@@ -81,8 +77,8 @@ class LabelJoin:
         self.settings = settings
         self.number = number
         self._matcher = settings.matcher()
-        self._delay = self._matcher.output_delay
         self._clock = StreamClock()
+        self._outlet = Outlet(settings, number)
         self._coming: tuple[ReorderBuffer[EventBatch], ReorderBuffer[LabelBatch]] = (
             ReorderBuffer(),
             ReorderBuffer(),
@@ -90,8 +86,6 @@ class LabelJoin:
         self._predictions: RowStore[EventBatch] = RowStore()
         self._labels: RowStore[LabelBatch] = RowStore()
         self._greatest = NO_TIME
-        self._greatest_joined = NO_TIME
-        self._sent = [0] * settings.evaluator_shards
         self._counts = Counter(dict.fromkeys(COUNTED, 0))
         self._seen_rows, self._seen_bytes = 0, 0
         horizon = settings.deduplicate
@@ -163,17 +157,7 @@ class LabelJoin:
 
     def pass_on(self, marker: StateMarker) -> list[Packet | Rejected]:
         """Send a marker to every shard of the evaluators, behind what this shard gave out."""
-        packets: list[Packet | Rejected] = []
-        clock = self._clock.moment
-        settled = NO_TIME if clock == NO_TIME else max(clock - self._delay, NO_TIME + 1)
-        for shard, sent in enumerate(self._sent):
-            passed = replace(
-                marker, source=self._name, partition=self.number, partitions=self.settings.shards,
-                sequence=sent, settled=settled, high_water=self._greatest_joined,
-            )  # fmt: skip
-            packets.append((shard_key(shard), passed.pack()))
-            self._sent[shard] += 1
-        return packets
+        return [*self._outlet.mark(marker, self._clock.moment)]
 
     # ---- matching
 
@@ -181,24 +165,27 @@ class LabelJoin:
         """Match what the clock has passed."""
         self._clock.moment = clock
         end = max(self._clock.partitions.greatest, self._greatest)
-        predictions = self._coming[0].release(clock)
-        if predictions and self._deduplicator is not None:
-            kept, again = self._deduplicator.sift(in_time_order(predictions)[0])
-            predictions = [kept] if len(kept) else []
+        released = self._coming[0].release(clock)
+        if released and self._deduplicator is not None:
+            kept, again = self._deduplicator.sift(in_time_order(released)[0])
+            released = [kept] if len(kept) else []
             if len(again):
                 self._counts["duplicate"] += len(again)
                 yield replace(again, unlabelled=True)
         left = self._matcher.advance(
-            self._arrivals(predictions, self._predictions),
+            self._arrivals(released, self._predictions),
             self._arrivals(self._coming[1].release(clock), self._labels),
             clock,
             end=end if clock == END_OF_TIME else None,
         )
-        yield from self._joined(left)
-        yield from self._unmatched(left)
-        yield from self._label_fates(left)
+        predictions = self._predictions.take(left.pair_predictions)
+        labels = self._labels.take(left.pair_labels)
+        if predictions is not None and labels is not None:
+            self._counts["joined"] += len(predictions)
+            yield from self._outlet.joined(predictions, labels)
+        yield from self._left_alone(left)
         self._reclaim()
-        yield from self._words(clock)
+        yield from self._outlet.settle(clock)
 
     def _arrivals(
         self,
@@ -219,104 +206,24 @@ class LabelJoin:
         handles = store.append(rows)  # type: ignore[arg-type]
         return Arrivals(ids, times, handles, ties)  # type: ignore[arg-type]
 
-    def _joined(self, left: Departures) -> Iterator[Packet]:
-        predictions = self._predictions.take(left.pair_predictions)
-        labels = self._labels.take(left.pair_labels)
-        if predictions is None or labels is None:
-            return
-        self._counts["joined"] += len(predictions)
-        self._greatest_joined = max(self._greatest_joined, int(labels.times.max()))
-        events = replace(
-            predictions,
-            times=labels.times,
-            labels=labels.labels,
-            label_classes=None if predictions.predicted is None else labels.label_classes,
-            source=self._name,
-            sources=predictions.event_sources(),
-            partition=self.number,
-            high_water=self._greatest_joined,
-        )
-        for shard, part in split_by_shard(events, self.settings.evaluator_shards):
-            yield shard_key(shard), replace(part, sequence=self._sent[shard]).pack()
-            self._sent[shard] += 1
-
-    @property
-    def _name(self) -> str:
-        return f"shard {self.number} of the join"
-
-    def _unmatched(self, left: Departures) -> Iterator[Rejected]:
-        records = self._predictions.take(left.unmatched)
-        if records is None:
-            return
-        self._counts["unmatched"] += len(records)
-        waits = left.unmatched_ages
-        yield from self._given_up(records, waits, self.settings.ttl, unlabelled=True)
-
-    def _given_up(
-        self, records: EventBatch | LabelBatch, waits: Int64Array, whole: int, *, unlabelled: bool = False
-    ) -> Iterator[Rejected]:
-        """Yield what found no partner: what waited `whole`, all of its time, and what the end cut short.
-
-        A partner that lies beyond ttl may have come: the join has forgotten it, so no reason denies it.
-        """
-        words = self._partner(unlabelled)
-        for at_end, reason in enumerate(_ALONE[unlabelled]):
-            rows = np.flatnonzero((waits < whole) == bool(at_end))
-            if len(rows):
-                gaps = waits[rows]
-                yield Rejected(
-                    "unmatched", records.take(rows), reason,
-                    details_of(gaps, lambda gap: f"{words}; the input ended {in_words(gap)} after it")
-                    if at_end
-                    else TextColumn.repeated(words, len(rows)),
-                    gaps, whole, unlabelled,
-                )  # fmt: skip
-
-    def _partner(self, of_prediction: bool) -> str:
-        """Say of a prediction, or a label, which partner it did not find."""
-        ttl, lead = self.settings.ttl, self.settings.lead
-        far, near = ("after", "before") if of_prediction else ("before", "after")
-        what = "label" if of_prediction else "prediction"
-        where = f"{duration_text(ttl)} {far} it"
-        if lead is None or lead == ttl:
-            where = f"{duration_text(ttl)} of it"
-        elif lead:
-            where += f" or {duration_text(lead)} {near} it"
-        return f"no {what} of this id lies within {where}"
-
-    def _label_fates(self, left: Departures) -> Iterator[Rejected]:
+    def _left_alone(self, left: Departures) -> Iterator[Rejected]:
+        """Yield what left without a partner, and labels beside which another one counts."""
+        settings = self.settings
         self._counts["labels_used"] += int(np.count_nonzero(left.fates == USED))
-        lead = self.settings.ttl if self.settings.lead is None else self.settings.lead
+        if (records := self._predictions.take(left.unmatched)) is not None:
+            self._counts["unmatched"] += len(records)
+            yield from fates.given_up(settings, records, left.unmatched_ages, unlabelled=True)
         orphans = left.fates == ORPHAN
-        if (records := self._labels.take(left.gone[orphans])) is not None:
-            self._counts["labels_unmatched"] += len(records)
-            yield from self._given_up(records, left.ages[orphans], lead)
-        if (records := self._labels.take(left.gone[left.fates == REPEAT])) is not None:
-            self._counts["labels_duplicate"] += len(records)
-            same = "the same label of this id, at the same time, came before"
-            yield Rejected("duplicate", records, Reason.SAME_LABEL, TextColumn.repeated(same, len(records)))
-        if (records := self._labels.take(left.gone[left.fates == SECOND])) is not None:
-            mistake = self.settings.second == "dead-letter"
-            self._counts["labels_second" if mistake else "labels_duplicate"] += len(records)
-            which = "last" if self.settings.second == "last" else "first"
-            details = TextColumn.repeated(f"the {which} of several labels of this id counts", len(records))
-            yield Rejected("invalid" if mistake else "duplicate", records, Reason.SECOND_LABEL, details)
-
-    def _words(self, clock: int) -> Iterator[Packet]:
-        """Tell the evaluators how far the joined events are settled."""
-        ends = clock == END_OF_TIME
-        for shard, sent in enumerate(self._sent):
-            word: EndOfPartition | Heartbeat
-            if ends:
-                word = EndOfPartition(
-                    self._name, self.number, self.settings.shards, sent, self._greatest_joined
-                )
-            else:
-                settled = max(clock - self._delay, NO_TIME + 1)
-                word = Heartbeat(
-                    self._name, self.number, self.settings.shards, sent, settled, self._greatest_joined
-                )
-            yield shard_key(shard), word.pack()
+        if (labels := self._labels.take(left.gone[orphans])) is not None:
+            self._counts["labels_unmatched"] += len(labels)
+            yield from fates.given_up(settings, labels, left.ages[orphans], unlabelled=False)
+        if (labels := self._labels.take(left.gone[left.fates == REPEAT])) is not None:
+            self._counts["labels_duplicate"] += len(labels)
+            yield fates.repeated(labels)
+        if (labels := self._labels.take(left.gone[left.fates == SECOND])) is not None:
+            second = fates.second(settings, labels)
+            self._counts["labels_second" if second.kind == "invalid" else "labels_duplicate"] += len(labels)
+            yield second
 
     def _reclaim(self) -> None:
         """Give up the rows that have left, once they are the larger part."""
@@ -354,8 +261,8 @@ class LabelJoin:
         state = JoinState(
             self._clock.moment,
             self._greatest,
-            self._greatest_joined,
-            self._sent,
+            self._outlet.greatest,
+            self._outlet.sent,
             self._clock.partitions.progress() if self._clock.partitions else None,
             self._matcher.to_bytes(),
             None if predictions is None else replace(predictions, ids=None, times=None),
@@ -385,8 +292,8 @@ class LabelJoin:
         if len(state.sent) != self.settings.evaluator_shards:
             raise ValueError(f"packets are counted for {len(state.sent)} shards of evaluators")
         self._clock.moment = state.clock
-        self._greatest, self._greatest_joined = state.greatest, state.greatest_joined
-        self._sent = list(state.sent)
+        self._greatest, self._outlet.greatest = state.greatest, state.greatest_joined
+        self._outlet.sent = list(state.sent)
         self._seen_rows, self._seen_bytes = state.seen
         if state.sources is not None:
             self._clock.partitions = SourcePartitions.of_progress(state.sources)
@@ -449,13 +356,6 @@ def _ties(labels: LabelBatch) -> Int64Array:
     texts = (value.encode("utf-8", "surrogatepass") for value in classes.values)
     digests = b"".join(hashlib.blake2b(text, digest_size=8).digest() for text in texts)
     return np.frombuffer(digests, "<i8").astype(np.int64)[classes.codes]
-
-
-_ALONE = {
-    True: (Reason.NO_LABEL, Reason.NO_LABEL_AT_END),
-    False: (Reason.NO_PREDICTION, Reason.NO_PREDICTION_AT_END),
-}
-"""Reasons of a prediction (True) and of a label that has no partner: its time is over, or the input ended."""
 
 
 def warm_up(settings: JoinSettings) -> None:

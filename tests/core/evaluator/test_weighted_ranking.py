@@ -16,7 +16,7 @@ from rocsteady.core.rows.columns import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, O
 from rocsteady.core.settings.costs import BetaCost, SeverityCost, UniformCost
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.measures import MEASURES
-from rocsteady.core.weighted_tree import answers as weighted_tree_answers
+from rocsteady.core.weighted_tree import answers as tree_answers
 from rocsteady.core.weighted_tree import build as weighted_tree_build
 from rocsteady.core.weighted_tree import measures as weighted_measures
 from rocsteady.core.weighted_tree import pool as weighted_tree_pool
@@ -348,8 +348,12 @@ def test_every_kernel_is_compiled_once_whatever_is_handed_in() -> None:
     for settings in SETTINGS.values():
         row_of(WeightedRanking(settings, labels, scores, weights))
     for kernel in (
-        *(weighted_tree_rows.run_batch, weighted_tree_answers.answer, weighted_tree_answers.place_scores),
-        *(weighted_tree_rows.sum_below, weighted_tree_rows.reach_positives, weighted_tree_rows.sum_all),
+        *(weighted_tree_rows.run_batch, tree_answers.answer, tree_answers.place_scores),
+        *(
+            tree_answers.sum_below,
+            tree_answers.reach_positives,
+            tree_answers.sum_all,
+        ),
         *(weighted_tree_build.group_events, weighted_tree_build.build, weighted_tree_build.list_entries),
         *(weighted_tree_pool.hull_room, weighted_tree_pool.move_all_hulls),
         *(weighted_measures.partial_auc, weighted_measures.average_precision),
