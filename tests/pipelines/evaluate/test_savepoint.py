@@ -45,7 +45,7 @@ def planned(*words):
     """A job that is to resume from the savepoint in the folder `sp`."""
     flags = ["--savepoint_path=file:sp"]
     options, _ = command_parser()[0].parse_known_args(["evaluate", *WORDS, *words, "--runner", "flink"])
-    return _planned(options, flags)[0]
+    return _planned(options, flags)
 
 
 def stored(folder, *states):

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.table import TableSettings
+from rocsteady.pipelines.evaluate.growing import GrowingSource
 from rocsteady.pipelines.evaluate.job import Evaluation, Outcome
-from rocsteady.pipelines.evaluate.streams import followed_on
 from rocsteady.pipelines.evaluate.summary import ProgressLine, summarise
 from rocsteady.runners.presets import choose_runner
 from rocsteady.transforms.beam.progress import Progress
 from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.events.timing import ANY_TIME
 
 
 @pytest.fixture
 def job(tmp_path):
     runner, fields, settings = choose_runner("flink"), EventFields(), TableSettings(EvaluatorSettings())
-    streams = followed_on(runner, str(tmp_path), fields, settings, ANY_TIME)
-    return Evaluation((), fields, settings, "rows/", None, 0, runner, streams=streams)
+    job = Evaluation((), fields, settings, "rows/", None, 0, runner)
+    return replace(job, streams=GrowingSource(str(tmp_path)).streams(job))
 
 
 def said(capsys, job, **counts):
