@@ -1,4 +1,4 @@
-"""Events, or predictions, or labels that wait for the clock to pass them, to be given in order of time."""
+"""A buffer of events, predictions or labels that wait until the clock passes their times."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import Int64Array
 
 _PER_BATCH = 200
-"""Bytes that a batch takes in memory beside its columns, about."""
+"""About how many bytes a batch takes in memory beside its columns."""
 
 
 class Timed(Protocol):
@@ -40,10 +40,10 @@ TimedBatch = TypeVar("TimedBatch", bound=Timed)
 
 
 class ReorderBuffer(Generic[TimedBatch]):
-    """Batches, each sorted by time, with what of each was given already.
+    """Batches that wait, each sorted by time, with the number of rows that each batch has already released.
 
-    To add n rows costs O(n), or a sort where they are not in order; to release costs O(rows released) and
-    O(log batches) for every batch that has any of them.
+    Adding n rows costs O(n), or a sort if the rows are not in order of time. A release costs O(rows
+    released), and O(log batches) for every batch that has rows to release.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class ReorderBuffer(Generic[TimedBatch]):
         return self._waiting
 
     def add(self, batch: TimedBatch, packed_bytes: int) -> None:
-        """Hold a batch, of so many bytes where it is packed."""
+        """Hold a batch; `packed_bytes` is its size in the wire form."""
         if not len(batch):
             return
         times = _times(batch)
@@ -73,7 +73,7 @@ class ReorderBuffer(Generic[TimedBatch]):
         self._bytes += size * (len(batch) - start) / len(batch)
 
     def release(self, clock: int) -> list[TimedBatch]:
-        """Remove and return the rows with a time before `clock`: parts, each in order of time."""
+        """Remove the rows with a time before `clock` and return them as parts, each in order of time."""
         parts, rest = [], []
         while self._heap and self._heap[0][0] < clock:
             _, _, start, size, batch = heapq.heappop(self._heap)
@@ -88,7 +88,7 @@ class ReorderBuffer(Generic[TimedBatch]):
         return parts
 
     def moment(self, share: float) -> int | None:
-        """Return a time that about `share` of what waits does not exceed; None where nothing waits."""
+        """Return a time that about `share` of the waiting rows do not exceed; None if no row waits."""
         if not self._heap:
             return None
         ends = np.array([_times(batch)[-1] for *_, batch in self._heap])
@@ -96,17 +96,17 @@ class ReorderBuffer(Generic[TimedBatch]):
         return int(np.quantile(np.concatenate([starts, ends]), share, method="higher"))
 
     def packets(self) -> list[bytes]:
-        """Return what waits, packed."""
+        """Return the waiting rows as packed batches."""
         return [
             batch.part(start, len(batch)).pack() for *_, start, _, batch in sorted(self._heap, key=_place)
         ]
 
     def snapshot_bytes(self) -> int:
-        """Return about how many bytes `packets` has, with 16 for each. O(1)."""
+        """Return about how many bytes `packets` has, with 16 for each packet. O(1)."""
         return int(self._bytes) + 16 * len(self._heap)
 
     def live_bytes(self) -> int:
-        """Return about how much memory it takes. O(1)."""
+        """Return about how much memory the buffer takes. O(1)."""
         return int(self._bytes) + _PER_BATCH * len(self._heap)
 
 

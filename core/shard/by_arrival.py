@@ -1,4 +1,4 @@
-"""Order of arrival: events apply as they come."""
+"""Order of arrival: events apply in the order in which their packets arrive."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .partitions import SourcePartitions
 
 
 class _Uncounted:
-    """The ledger of a state of an earlier version, which counted no packets in order of arrival."""
+    """The ledger of a state of an earlier version, which did not count packets in order of arrival."""
 
     count = None
 
@@ -29,20 +29,21 @@ class _Uncounted:
 
 
 class ArrivalOrder(InputOrder):
-    """As they come; `EndOfInput` may come more than once, as a pane fires late.
+    """Gives every batch on as it arrives. `EndOfInput` may come more than once: a pane may fire late.
 
-    Packets that have numbers are counted, so that none is missing in an export, and none counts twice. The
-    end of all their partitions is that of the input: on a stream no other word may ever say so.
+    Packets that have numbers are counted, so that an export misses no packet and no packet counts twice. The
+    input ends when all its partitions have ended: on a stream no `EndOfInput` may ever come.
     """
 
     is_finished = False
 
     def __init__(self) -> None:
         self._sources: SourcePartitions | None = SourcePartitions()
-        self._begun = False  # with the state of another job, whose packets were counted
+        # True if the order began with the state of another job, whose packets were counted
+        self._begun = False
 
     def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:  # noqa: ARG002
-        """Yield a batch."""
+        """Yield the batch of a record at once, unless the record repeats a packet."""
         sources = self._sources
         if isinstance(content, EventBatch):
             place = (content.source, content.partition, content.sequence)
@@ -64,19 +65,20 @@ class ArrivalOrder(InputOrder):
 
     @property
     def ledger(self) -> Ledger:
-        """What the partitions have sent; nothing of it is known in a state that did not count packets."""
+        """What the partitions have sent. The ledger knows nothing if the state did not count packets."""
         return _Uncounted() if self._sources is None else self._sources
 
     def progress(self) -> dict[str, Any]:
-        """Return what the partitions have said, if packets have numbers."""
+        """Return what the partitions have said; empty if packets have no numbers."""
         if self._sources is None or not (self._sources or self._begun):
             return {}
         return {"sources": self._sources.progress()}
 
     def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
-        """Take over what `progress` gave; raises ValueError where packets wait.
+        """Take over what `progress` gave. Raises ValueError if `held` has packets: none waits in this order.
 
-        Without any nothing is counted from here on: packets may have had numbers that were not noted.
+        With an empty `progress` no packet is counted from here on: earlier packets may have had numbers that
+        the state did not note.
         """
         if held:
             raise ValueError("packets wait where they apply as they come")
@@ -85,5 +87,5 @@ class ArrivalOrder(InputOrder):
         self.is_finished = self._has_ended()
 
     def snapshot_bytes(self) -> int:
-        """Return about what it adds to a snapshot."""
+        """Return about how many bytes the order adds to a snapshot."""
         return 0 if self._sources is None else self._sources.snapshot_bytes()

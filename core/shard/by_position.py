@@ -1,4 +1,4 @@
-"""Order of position: partition after partition, packet after packet by number."""
+"""Order of position: events apply partition by partition, and within a partition by the packet's number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .partitions import check_packet, packets_lost
 
 
 class PositionOrder(InputOrder):
-    """Partition after partition, packet after packet; the end of the last partition is that of the input."""
+    """Gives packets on partition by partition, by number. The input ends with its last partition."""
 
     is_finished = False
     greatest = NO_TIME
@@ -27,11 +27,13 @@ class PositionOrder(InputOrder):
         self._ends: dict[int, tuple[int, str]] = {}
         self._held: dict[tuple[int, int], bytes] = {}
         self._held_bytes = self._end_bytes = 0
-        self._ahead: dict[int, int] = {}  # of partitions whose turn has not come: packets without a gap
-        self._bases: dict[int, int] = {}  # of packets that another job left, before the first of this one
+        # by partition whose turn has not come: how many packets are here without a gap
+        self._ahead: dict[int, int] = {}
+        # by partition: how many packets another job left, before the first of this job
+        self._bases: dict[int, int] = {}
 
     def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
-        """Yield what is next, as far as it is here."""
+        """Take in a record; yield the batches whose turn has come."""
         if isinstance(content, EndOfInput):
             self._check_whole()
         elif isinstance(content, EndOfPartition):
@@ -52,7 +54,7 @@ class PositionOrder(InputOrder):
         yield from self._follow()
 
     def _numbered(self, partition: int, sequence: int) -> int:
-        """Return the number of a packet behind those that another job left."""
+        """Return a packet's number, counted on from the packets that another job left."""
         return sequence + self._bases.get(partition, 0) if sequence >= 0 else sequence
 
     def _note_count(self, marker: StateMarker) -> None:
@@ -81,7 +83,7 @@ class PositionOrder(InputOrder):
 
     def _note_end(self, partition: int, said: tuple[int, str]) -> None:
         self._ends[partition] = said
-        self._end_bytes += len(json.dumps([partition, *said])) + 2  # a comma and a space between two
+        self._end_bytes += len(json.dumps([partition, *said])) + 2  # 2: comma and space between entries
 
     def _hold(self, key: tuple[int, int], record: bytes) -> None:
         self._held[key] = record
@@ -92,12 +94,12 @@ class PositionOrder(InputOrder):
         self._ahead[partition] = packets
 
     def _follow(self) -> Iterator[EventBatch]:
-        """Yield what was held and has its turn now."""
+        """Yield the held batches whose turn has come."""
         while not self.is_finished:
             while (key := (self._turn, self._expected)) in self._held:
                 record = self._held.pop(key)
                 self._held_bytes -= len(record) + 16
-                if record[: len(MAGIC)] == MAGIC:  # and no marker
+                if record[: len(MAGIC)] == MAGIC:  # the record is an event batch and no marker
                     yield EventBatch.unpack(record)
                 self._expected += 1
             if self._ends.get(self._turn, (-1, ""))[0] != self._expected:
@@ -108,22 +110,22 @@ class PositionOrder(InputOrder):
 
     @property
     def ledger(self) -> Ledger:
-        """What the partitions have sent: the order counts it itself."""
+        """The ledger of what the partitions have sent. The order itself counts their packets."""
         return self
 
     @property
     def count(self) -> int | None:
-        """How many partitions there are; None = nobody has said so yet."""
+        """How many partitions there are; None if no record has said so yet."""
         return self._partitions
 
     @property
     def waiting(self) -> int:
-        """How many events are here and may not apply yet."""
+        """How many events are held because their turn has not come."""
         packets = (record for record in self._held.values() if record[: len(MAGIC)] == MAGIC)
         return sum(len(EventBatch.unpack(record)) for record in packets)
 
     def received(self, number: int) -> int | None:
-        """Return how many packets of a partition are here without a gap, of those that this job numbers."""
+        """Return how many packets of a partition are here without a gap. Another job's are not counted."""
         if number < self._turn:
             packets = self._ends[number][0]
         elif number == self._turn:
@@ -158,7 +160,7 @@ class PositionOrder(InputOrder):
         }
 
     def held(self) -> list[Held]:
-        """Return the packets whose turn has not come."""
+        """Return the packets whose turn has not come, each with its place."""
         return [(*key, record) for key, record in sorted(self._held.items())]
 
     def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
@@ -176,9 +178,9 @@ class PositionOrder(InputOrder):
             self._hold((partition, sequence), record)
 
     def snapshot_bytes(self) -> int:
-        """Return about what it adds to a snapshot."""
+        """Return about how many bytes the order adds to a snapshot."""
         return self._held_bytes + self._end_bytes
 
     def live_bytes(self) -> int:
-        """Return about what it takes in memory."""
+        """Return about how many bytes the order takes in memory."""
         return self._held_bytes + 200 * len(self._held) + self._end_bytes

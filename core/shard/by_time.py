@@ -19,12 +19,13 @@ from .time_sort import in_time_order
 
 
 class TimeOrder(InputOrder):
-    """By event time, as far as the clock has come.
+    """Gives events on in order of event time, up to the clock.
 
-    The clock is that of the readers: the least moment that any partition is settled up to; or it is given
-    (`Clock`), for packets that have no number. An event behind the clock is late: readers judge lateness
-    themselves, before that, so with their clock there is none. A clock that is given makes no rows on a grid
-    by itself, as nothing says where it would end: there a model's time is that of its own events.
+    The clock is the readers' clock: the least moment that any partition is settled up to. Packets without
+    numbers have no readers' clock; then `Clock` records give the time. An event behind the clock is late.
+    Readers refuse late events before they send them, so behind the readers' clock no late event arrives here.
+    A given clock makes no rows on a grid by itself, because nothing says where it would end. A model's time
+    is then that of its own events.
     """
 
     def __init__(self) -> None:
@@ -34,7 +35,7 @@ class TimeOrder(InputOrder):
 
     @property
     def clock(self) -> int:
-        """Every event before it has been given; NO_TIME = not known, END_OF_TIME = all."""
+        """Every event before this time has been given; NO_TIME = not known, END_OF_TIME = all events."""
         return self._clock.moment
 
     @property
@@ -44,12 +45,12 @@ class TimeOrder(InputOrder):
 
     @property
     def greatest(self) -> int:
-        """The greatest time that the partitions have told of; NO_TIME where the clock is given."""
+        """The greatest time that the partitions have told of; NO_TIME if `Clock` records give the time."""
         return self._clock.partitions.greatest
 
     @property
     def clock_is_given(self) -> bool:
-        """Whether no packet had a number."""
+        """Whether no packet had a number, so that `Clock` records give the time."""
         return not self._clock.partitions
 
     @property
@@ -59,12 +60,12 @@ class TimeOrder(InputOrder):
 
     @property
     def waiting(self) -> int:
-        """How many events are here and may not apply yet."""
+        """How many events wait for the clock."""
         return len(self._buffer)
 
     @property
     def grid_clock(self) -> int:
-        """The clock, but not beyond the greatest time."""
+        """The clock, but not beyond `greatest`."""
         greatest = self.greatest
         return NO_TIME if greatest == NO_TIME else min(self.clock, greatest + 1)
 
@@ -96,7 +97,7 @@ class TimeOrder(InputOrder):
         self._buffer.add(batch, size)
 
     def wakes_at(self) -> int | None:
-        """Return a moment behind most of what waits, so that each waking gives much at once."""
+        """Return a moment behind three quarters of the waiting events: each wake-up releases many events."""
         moment = self._buffer.moment(0.75)
         return None if moment is None else moment + 1
 
@@ -110,7 +111,7 @@ class TimeOrder(InputOrder):
         return [(RUNNER, number, packet) for number, packet in enumerate(self._buffer.packets())]
 
     def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
-        """Take over what `progress` and `held` gave; those of before there was a clock, too."""
+        """Take over what `progress` and `held` gave, also in the form of versions that had no clock."""
         if "ends" in progress:
             self._go_on_from_the_total_sort(progress, held)
             return
@@ -121,7 +122,7 @@ class TimeOrder(InputOrder):
             self._buffer.add(EventBatch.unpack(record), len(record))
 
     def _go_on_from_the_total_sort(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
-        """Read versions 1 and 2: every packet was held until all partitions had ended."""
+        """Read the state of versions 1 and 2, which held every packet until all partitions had ended."""
         count = progress["partitions"]
         if count is not None and int(progress["turn"]) == int(count):
             self._clock.moment = END_OF_TIME
@@ -136,9 +137,9 @@ class TimeOrder(InputOrder):
             self._clock.partitions.note_all()
 
     def snapshot_bytes(self) -> int:
-        """Return about what it adds to a snapshot."""
+        """Return about how many bytes the order adds to a snapshot."""
         return self._buffer.snapshot_bytes() + self._clock.partitions.snapshot_bytes()
 
     def live_bytes(self) -> int:
-        """Return about what it takes in memory."""
+        """Return about how many bytes the order takes in memory."""
         return self._buffer.live_bytes() + self._clock.partitions.snapshot_bytes()

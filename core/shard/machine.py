@@ -1,7 +1,7 @@
-"""What a shard holds: a pure machine that is fed records and can be written down.
+"""The protocol of a state machine: a shard feeds it records and can write it down as bytes.
 
-`EvaluatorTable` is one, a label join and a deduplicator will be others. The protocol of a shard
-(`protocol`) and the DoFn that hosts it know no more of them than stands here.
+`EvaluatorTable`, the label join and the deduplicator are such machines. The protocol of a shard (`protocol`)
+and the DoFn that hosts a machine use only the methods below.
 """
 
 from __future__ import annotations
@@ -15,37 +15,40 @@ Output = TypeVar("Output")
 
 
 class StateMachine(Protocol[Output]):
-    """A function of the records it was fed, in their order, and of nothing else: no clock, no chance."""
+    """A deterministic machine: its state depends only on the records it was fed and their order.
+
+    The machine reads no clock of the computer and draws no random numbers.
+    """
 
     def apply(self, record: bytes) -> list[Output]:
-        """Take in one record and return what it gives rise to.
+        """Take in one record and return the outputs that the record causes.
 
         After an error the machine may be half-changed, and must not be used any more.
         """
         ...
 
     def wakes_at(self) -> int | None:
-        """Return the moment at which it wants to hear a `Clock`, microseconds; None = it waits for none."""
+        """Return the moment (microseconds) at which the machine needs a `Clock`; None if it needs none."""
         ...
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot: a machine loaded from it goes on exactly as this one does."""
+        """Return a snapshot. A machine loaded from the snapshot behaves exactly as this machine does."""
         ...
 
     def snapshot_bytes(self) -> int:
-        """Return how long `to_bytes()` would be, in O(1), exact to a few percent."""
+        """Return about the length of `to_bytes()`, in O(1), exact to a few percent."""
         ...
 
     def counts(self) -> dict[str, int]:
-        """Return what it has taken in since it was made or loaded, by name of the metric."""
+        """Return, by name of the metric, how much the machine has taken in since it was made or loaded."""
         ...
 
     def gauges(self) -> dict[str, int]:
-        """Return how much it holds now, by name of the metric, in O(1)."""
+        """Return, by name of the metric, how much the machine holds now, in O(1)."""
         ...
 
     def live_bytes(self) -> int:
-        """Return how much memory the machine takes, in O(1), roughly."""
+        """Return roughly how many bytes of memory the machine takes, in O(1)."""
         ...
 
 
@@ -53,13 +56,13 @@ class MachineFactory(Protocol[Output]):
     """Makes the machines of one step of a pipeline. Travels to the workers, so it must be picklable."""
 
     def warm_up(self) -> None:
-        """Compile what the machines will need, so that no bundle has to wait for it."""
+        """Compile the kernels that the machines will need, so that no bundle has to wait for the compiler."""
         ...
 
     def new(self, pane: Pane | None, key: str) -> StateMachine[Output]:
-        """Return the machine of a key that has seen nothing; pane is None for unwindowed input."""
+        """Return a new machine for a key; `pane` is None for unwindowed input."""
         ...
 
     def load(self, snapshot: bytes, pane: Pane | None, key: str) -> StateMachine[Output]:
-        """Return the machine of a key that wrote a snapshot. Raises a `RocsteadyError` for other bytes."""
+        """Return the machine of a key from its snapshot. Raises a `RocsteadyError` for other bytes."""
         ...

@@ -1,10 +1,10 @@
-"""The order in which the events of a shard apply, and the ledger of what its partitions have sent.
+"""The protocol of an order of events in a shard, and of the ledger of what the partitions have sent.
 
-    arrival   as they come (`by_arrival`)
-    position  partition after partition, packet by packet; what comes early is held (`by_position`)
-    time      by (time, model, id, a hash of the record) (`by_time`): what is not settled yet is held until
-              every partition is settled beyond it. Nothing else decides: not how events were cut into
-              packets, nor in which order packets and words came
+        arrival   in the order in which packets arrive (`by_arrival`)
+        position  partition after partition, packet by packet; early packets are held (`by_position`)
+        time      by (time, model, id, a hash of the record) (`by_time`). An event waits until every partition
+                  is settled beyond its time. How events were cut into packets, and the order in which packets
+                  and words came, have no influence.
 
 Each order takes in records and gives the events that may apply now, in their order. `orders` makes an order
 by its name in the settings. See docs/architecture.md, "Order and lateness".
@@ -22,10 +22,10 @@ from ..events.rejected import Rejected
 from ..events.times import NO_TIME
 
 Held = tuple[int, int, bytes]
-"""A packet that waits, in a snapshot: (partition, sequence, bytes)."""
+"""A packet that waits, as a snapshot has it: (partition, sequence, bytes)."""
 
 RUNNER = -1
-"""The "partition" of packets that waited for the clock, in a snapshot."""
+"""The "partition" number that a snapshot gives to packets that waited for the clock."""
 
 
 class Ledger(Protocol):
@@ -33,42 +33,42 @@ class Ledger(Protocol):
 
     @property
     def count(self) -> int | None:
-        """How many partitions there are; None = nobody has said so yet."""
+        """How many partitions there are; None if no record has said so yet."""
 
     def received(self, number: int) -> int | None:
-        """Return how many packets of a partition are here without a gap; None where they are not counted."""
+        """Return how many packets of a partition are here without a gap; None if they are not counted."""
 
     def has_ended(self, number: int) -> bool:
         """Return whether a partition has ended and all of its packets are here."""
 
 
 class InputOrder(ABC):
-    """An order, with the answers of one that keeps nothing back."""
+    """Base of the orders. Its methods answer for an order that keeps nothing back."""
 
     tied = 0
-    """Events given whose order among each other nothing in the input says."""
+    """How many given events tie with another: the input does not say which of the two is first."""
 
     @property
     def clock(self) -> int:
-        """Every event before it has been given; NO_TIME = not known, END_OF_TIME = all."""
+        """Every event before this time has been given; NO_TIME = not known, END_OF_TIME = all events."""
         return NO_TIME
 
     @property
     def clock_is_given(self) -> bool:
-        """Whether the clock is another's, who tells it at will (`Clock`), and not that of the partitions."""
+        """Whether `Clock` records give the clock, at arbitrary moments, and not the partitions."""
         return False
 
     @property
     def grid_clock(self) -> int:
-        """Rows before it on a grid of times can be made, also of models that are silent; NO_TIME = none.
+        """The time before which grid rows can be made, also rows of silent models; NO_TIME = no time yet.
 
-        It never passes `greatest`: chance decides how far heartbeats run ahead of events.
+        The grid clock never passes `greatest`: chance decides how far heartbeats run ahead of events.
         """
         return NO_TIME
 
     @property
     def greatest(self) -> int:
-        """The greatest time that the partitions have told of; of all of them, where they have ended."""
+        """The greatest time that any partition has told of. If all have ended: the greatest of the input."""
         return NO_TIME
 
     @property
@@ -78,7 +78,7 @@ class InputOrder(ABC):
 
     @property
     def waiting(self) -> int:
-        """How many events are here and may not apply yet. O(what waits) in order of position."""
+        """How many events are here and may not apply yet. In order of position: O(events that wait)."""
         return 0
 
     @property
@@ -88,15 +88,18 @@ class InputOrder(ABC):
 
     @abstractmethod
     def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
-        """Take in a record; yield what may apply now, and what came too late for that."""
+        """Take in a record; yield the events that may apply now and the events that came too late."""
 
     @abstractmethod
     def progress(self) -> dict[str, Any]:
-        """Return all but the packets that wait, for JSON."""
+        """Return the state of the order as JSON values, without the packets that wait."""
 
     @abstractmethod
     def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
-        """Take over what `progress` and `held` gave; raises ValueError and the like for damage."""
+        """Take over what `progress` and `held` gave.
+
+        Damaged values raise ValueError, KeyError or TypeError.
+        """
 
     @abstractmethod
     def snapshot_bytes(self) -> int:
@@ -107,7 +110,7 @@ class InputOrder(ABC):
         return self.snapshot_bytes()
 
     def wakes_at(self) -> int | None:
-        """Return the moment at which the order wants to hear a `Clock`; None = it waits for none."""
+        """Return the moment at which the order needs a `Clock`; None if it waits for none."""
         return None
 
     def held(self) -> list[Held]:

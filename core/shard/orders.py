@@ -1,4 +1,4 @@
-"""The orders by their names in the settings."""
+"""Makes an order of events by its name in the settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .order import InputOrder
 
 
 def order_of(order: str) -> InputOrder:
-    """Return a new order by its name in `EvaluatorSettings`."""
+    """Return a new order of events; `order` is its name in `EvaluatorSettings`."""
     if order == "arrival":
         return ArrivalOrder()
     return PositionOrder() if order == "position" else TimeOrder()

@@ -1,7 +1,8 @@
-"""What the partitions of an input have said: how much they sent, how far they are settled, which have ended.
+"""What an input's partitions have said: how much they sent, how far they are settled, which have ended.
 
-Packets and words may arrive in any order, and a packet twice (a source that repeats itself). A partition's
-word counts once all packets that it speaks of are here, so that it never overtakes them.
+Packets and words (heartbeats and ends) may arrive in any order. A packet may arrive twice, if a source
+repeats itself. A partition's word counts only once all packets that the word speaks of are here. So a word
+never overtakes the packets before it.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Partition:
-    """One of them.
+    """What one partition has said.
 
-    received  packets from 0 on without a gap, and
-    ahead     the numbers of those that came behind a gap
-    sent      how many there must be by now: one more than the greatest number
-    packets   how many there are in all; None = it goes on
+    received  how many packets are here without a gap, from packet 0 on
+    ahead     the numbers of the packets that came behind a gap
+    sent      how many packets there must be by now: one more than the greatest number
+    packets   how many packets there are in all; None = the partition has not ended
     words     (packets, settled) of heartbeats that speak of packets which are not here yet
     settled   see `Heartbeat`
-    is_idle   it said so behind its last packet
+    is_idle   whether the partition said that it is idle behind its last packet
     """
 
     source: str
@@ -50,11 +51,11 @@ class _Partition:
 
     @property
     def waiting_bytes(self) -> int:
-        """About how long what waits behind a gap is as JSON."""
+        """About how many bytes the numbers and words behind a gap take as JSON."""
         return 6 * len(self.ahead) + 25 * len(self.words)
 
     def hear(self) -> None:
-        """Let the words count whose packets are here."""
+        """Let every word count whose packets are all here."""
         before = self.received
         while self.received in self.ahead:
             self.ahead.remove(self.received)
@@ -70,8 +71,9 @@ class _Partition:
 class SourcePartitions:
     """All partitions of one input.
 
-    count       how many there are; None = nobody has said so yet
-    clock       nothing earlier will come: the least that any is settled up to; END_OF_TIME when all ended
+    count       how many partitions there are; None = no record has said so yet
+    clock       no earlier event will come: the least time that any partition is settled up to; END_OF_TIME
+                when all partitions have ended
     greatest    the greatest time that packets and words have told of; NO_TIME = none
     """
 
@@ -83,22 +85,21 @@ class SourcePartitions:
         self._bytes = self._waiting_bytes = 0
 
     def __bool__(self) -> bool:
-        """Whether any has said anything, also in the job whose state this one took up."""
+        """Whether any partition has said anything, also in an earlier job whose state this job took up."""
         return bool(self._of) or self.greatest != NO_TIME
 
     @property
     def ended(self) -> bool:
-        """Whether all have, and every packet is here."""
+        """Whether all partitions have ended, and every packet is here."""
         return self.clock == END_OF_TIME
 
     def take(
         self, content: Batch | Heartbeat | EndOfPartition | StateMarker, packet: tuple[str, int, int]
     ) -> bool:
-        """Note a packet, as (source, partition, sequence), or a word; return False for a known packet.
+        """Note a packet, as (source, partition, sequence), or a word. Return False for a known packet.
 
-        A marker counts as a packet, that also says how many partitions there are.
-
-        Raises InputError for what contradicts what was said before.
+        A marker counts as a packet; a marker also says how many partitions there are. Raises InputError if
+        the record contradicts an earlier record.
         """
         source, number, sequence = packet
         if isinstance(content, Heartbeat | EndOfPartition):
@@ -142,10 +143,10 @@ class SourcePartitions:
         return True
 
     def _least_settled(self) -> int:
-        """Return up to where all are settled, but for those that are idle.
+        """Return the least time that the partitions are settled up to, without those that are idle.
 
-        Where none but idle ones go on, that is as far as any of them: they do not wait for each other, and do
-        not end an input.
+        If every partition that has not ended is idle, this is the greatest time that any idle partition is
+        settled up to. Idle partitions do not wait for each other, and do not end an input.
         """
         idle = [each.settled for each in self._of.values() if each.is_idle]
         least = min((each.settled for each in self._of.values() if not each.is_idle), default=END_OF_TIME)
@@ -153,7 +154,8 @@ class SourcePartitions:
 
     def _add(self, number: int, partition: _Partition) -> _Partition:
         self._of[number] = partition
-        self._bytes += len(json.dumps(partition.source)) + 48  # the numbers beside the name, about
+        # 48: about the length of the numbers beside the name
+        self._bytes += len(json.dumps(partition.source)) + 48
         self._waiting_bytes += partition.waiting_bytes
         return partition
 
@@ -192,7 +194,7 @@ class SourcePartitions:
         return self._of[number].received if number in self._of else 0
 
     def packets(self, number: int) -> int | None:
-        """How many packets a partition has in all; None = not known."""
+        """How many packets a partition has in all; None if its end is not known."""
         return self._of[number].packets if number in self._of else None
 
     def has_ended(self, number: int) -> bool:
@@ -200,14 +202,14 @@ class SourcePartitions:
         return self.packets(number) == self.received(number)
 
     def note_all(self) -> None:
-        """Note that every packet was here: a state of old, from after the end, names the ends alone."""
+        """Note that every packet was here: a state of an old version lists only the ends of partitions."""
         for partition in self._of.values():
             partition.received = partition.sent = partition.packets or 0
             partition.hear()
         self.clock = END_OF_TIME
 
     def refuse_gaps(self) -> None:
-        """Raise InputError: the input is said to end, and something is missing."""
+        """Raise InputError that names a partition with missing packets: the input ended without them."""
         missing = next((n for n in range(self.count or 0) if self.packets(n) != self.received(n)), None)
         name = f"number {missing or 0}"
         if missing in self._of:
@@ -217,7 +219,7 @@ class SourcePartitions:
         raise packets_lost(name)
 
     def progress(self) -> dict[str, Any]:
-        """Return all of it, for JSON."""
+        """Return what all partitions have said, as JSON values."""
         parts = [
             [
                 number, each.source, each.received, sorted(each.ahead), each.packets, each.words,
@@ -229,7 +231,7 @@ class SourcePartitions:
 
     @classmethod
     def of_progress(cls, progress: dict[str, Any]) -> SourcePartitions:
-        """Return what `progress` gave. Raises CorruptBytesError where it is damaged."""
+        """Return the partitions that `progress` gave. Raises CorruptBytesError if the values are damaged."""
         self = cls()
         with reading("what the partitions of an input have said"):
             self.count = _count(progress["count"])
@@ -260,7 +262,7 @@ def _count(value: object) -> int | None:
 
 
 def check_progress(progress: dict[str, Any], settings: EvaluatorSettings) -> None:
-    """Raise CorruptBytesError where no table of these settings writes the progress of a snapshot."""
+    """Raise CorruptBytesError if no table of these settings could have written the progress of a snapshot."""
     with reading("the progress of a snapshot"):
         if not progress:
             return
@@ -286,7 +288,7 @@ def check_progress(progress: dict[str, Any], settings: EvaluatorSettings) -> Non
 def check_packet(
     source: str, number: int, sequence: int, partitions: int | None, packets: int | None, order: str
 ) -> None:
-    """Raise InputError for a packet whose place cannot be, of those that are known; None = not known."""
+    """Raise InputError for a packet whose place contradicts the known numbers; None = number not known."""
     if sequence < 0 or number < 0:
         raise InputError(
             f"a packet of {source!r} has no number, and {order} needs one; number the packets of a "
@@ -314,16 +316,16 @@ def packets_lost(name: str) -> InputError:
 
 
 def clock_in_words(moment: int) -> str:
-    """Say what time it is by a machine's clock."""
+    """Return a clock's moment in words, for a person."""
     words = {NO_TIME: "not known yet", END_OF_TIME: "at the end of the input"}
     return words.get(moment) or f"{np.datetime64(moment, 'us')}Z"
 
 
 class StreamClock:
-    """The clock of a machine that applies records by time: that of its partitions, or one that it is given.
+    """The clock of a machine that applies records by time: its partitions' clock, or a given clock.
 
-    moment      every record before it has been applied; NO_TIME = none, END_OF_TIME = all
-    partitions  what the readers have said; empty where packets have no numbers and a `Clock` is given
+    moment      every record before it has been applied; NO_TIME = none, END_OF_TIME = all records
+    partitions  what the readers have said; empty if packets have no numbers and `Clock` records give the time
     """
 
     def __init__(self) -> None:
@@ -331,7 +333,7 @@ class StreamClock:
         self.partitions = SourcePartitions()
 
     def is_new(self, batch: Batch | StateMarker) -> bool:
-        """Note a packet; return False for one that came before. Raises InputError for a contradiction."""
+        """Note a packet; return False if the packet came before. Raises InputError for a contradiction."""
         if isinstance(batch, StateMarker):
             return self.partitions.take(batch, (batch.source, batch.partition, batch.sequence))
         source, partition, sequence, _, _ = batch.packet()
@@ -340,9 +342,9 @@ class StreamClock:
         return self.partitions.take(batch, (source, partition, sequence))
 
     def after(self, content: Record) -> int:
-        """Return the moment up to which records may apply once this one is known.
+        """Take in a record; return the moment up to which records may apply from then on.
 
-        Raises InputError for a word that contradicts others, or an end where packets are missing.
+        Raises InputError for a word that contradicts earlier words, or for an end while packets are missing.
         """
         if isinstance(content, Heartbeat | EndOfPartition):
             self.partitions.take(content, (content.source, content.partition, UNORDERED))
@@ -355,7 +357,7 @@ class StreamClock:
         return max(self.moment, self.partitions.clock)
 
     def late(self, records: EventBatch | LabelBatch, whose: str, *, unlabelled: bool = False) -> Rejected:
-        """Return records that came behind this clock as refused; `whose` clock it is, in words."""
+        """Return the records behind this clock as refused; `whose` names the clock in words."""
         times = np.empty(0, np.int64) if records.times is None else records.times
         if self.moment == END_OF_TIME:
             gaps = np.full(len(times), -1)

@@ -1,21 +1,21 @@
 """A snapshot that is too large for one value of a runner's state, as parts in numbered cells.
 
 A runner carries the value of a cell in one message. Flink's TaskManager takes room for a message from its
-direct memory. A message of 153 MB found no room, and its job waited for ever, without a word. A bag does not
-help: Beam's Flink runner gives all values of a bag in one answer (2.70). So a large snapshot is spread over
-cells, and each cell holds some parts of it.
+direct memory. A message of 153 MB found no room, and its job waited for ever, without an error. A bag does
+not help: Beam's Flink runner gives all values of a bag in one answer (2.70). So a large snapshot is spread
+over cells, and each cell holds some of its parts.
 
-A part has 1 MB at the most. For every cell Flink's RocksDB keeps a buffer for what is added, up to twice the
-longest value, and the bytes that were read last. With one part of 5 MB in a cell, a snapshot of 160 MB kept
-340 MB of a TaskManager's heap; with five of 1 MB it keeps 214 MB.
+A part has 1 MB at the most. For every cell Flink's RocksDB keeps a buffer for added values, up to twice the
+longest value, and the bytes of the last read. With one part of 5 MB in a cell, a snapshot of 160 MB kept
+340 MB of a TaskManager's heap; with five parts of 1 MB in a cell it keeps 214 MB.
 
-The cell `snapshot` then holds an index in place of the snapshot: how many cells and parts there are, their
-length and checksum, and a random id. Every part repeats the id, with its number: parts of two snapshots
-are found.
+The cell `snapshot` then holds an index in place of the snapshot: the numbers of cells and parts, the length
+and checksum of the snapshot, and a random id. Every part repeats the id and adds the part's number. So a mix
+of parts of two snapshots is found.
 
 Wire form, little-endian. Index: magic "RSXI", version u8, cells u16, parts u16, length u64, crc32 u32, id 16
-bytes. Part: 4 bytes 0xFF, id 16 bytes, number u16, then its bytes. A part is an entry of a bag that may hold
-entries of the log, too; those begin with their number, which is never 0xFFFFFFFF.
+bytes. Part: 4 bytes 0xFF, id 16 bytes, number u16, then its bytes. The bag that holds a part may also hold
+entries of the log. An entry of the log begins with its number, which is never 0xFFFFFFFF.
 """
 
 from __future__ import annotations
@@ -29,13 +29,16 @@ from dataclasses import dataclass
 from ..errors import CorruptBytesError, FutureVersionError
 
 PARTS = 32
-"""Numbered cells of a shard. A cell costs Flink a column family of RocksDB, used or not."""
+"""How many numbered cells a shard has. Each costs Flink a column family of RocksDB, used or not."""
 
 PART_BYTES = 4 << 20
-"""A snapshot up to this is one value; of a longer one each cell gets so much, or more where cells are few."""
+"""A snapshot of up to this many bytes is one value.
+
+Of a longer snapshot each cell holds as many bytes, or more once all `PARTS` cells are in use.
+"""
 
 PIECE_BYTES = 1 << 20
-"""A part is not longer."""
+"""The most bytes of a part."""
 
 MAGIC, VERSION = b"RSXI", 1
 _INDEX = struct.Struct("<4sBHHQI16s")
@@ -63,7 +66,7 @@ def bytes_in_cell(size: int) -> int:
 
 @dataclass(frozen=True)
 class Index:
-    """What the cell `snapshot` says of a snapshot in parts."""
+    """What the cell `snapshot` holds for a snapshot in parts."""
 
     cells: int
     parts: int
@@ -77,7 +80,7 @@ class Index:
 
     @classmethod
     def unpack(cls, value: bytes) -> Index:
-        """Read the bytes. Raises FutureVersionError or CorruptBytesError for any others."""
+        """Read the bytes of an index. Raises FutureVersionError or CorruptBytesError for other bytes."""
         if len(value) > 4 and value[4] > VERSION:
             raise FutureVersionError(
                 f"the index of a snapshot in parts is of version {value[4]}, and this rocsteady reads "
@@ -92,17 +95,17 @@ class Index:
 
 
 def is_small(snapshot: bytes) -> bool:
-    """Whether a snapshot is one value, and has no parts."""
+    """Whether a snapshot is stored as one value, without parts."""
     return len(snapshot) <= PART_BYTES
 
 
 def is_index(value: bytes | None) -> bool:
-    """Whether the cell `snapshot` holds an index; else it holds a whole snapshot, or nothing."""
+    """Whether the cell `snapshot` holds an index. Otherwise the cell holds a whole snapshot, or is empty."""
     return value is not None and value[:4] == MAGIC
 
 
 def split(snapshot: bytes) -> tuple[Index, Iterator[tuple[int, bytes]]]:
-    """Return the index of a snapshot, and (cell, part) in order, each part made when it is asked for."""
+    """Return the index of a snapshot, and its (cell, part) in order, each part made on demand."""
     cells = cells_for(len(snapshot))
     parts = max(cells, -(-len(snapshot) // PIECE_BYTES))
     size = -(-len(snapshot) // parts)
@@ -118,12 +121,12 @@ def _parts_of(snapshot: memoryview, index: Index, size: int) -> Iterator[tuple[i
 
 
 def is_part(entry: bytes) -> bool:
-    """Whether an entry of a numbered cell is a part; else it is an entry of the log."""
+    """Whether an entry of a numbered cell is a part. Otherwise the entry belongs to the log."""
     return entry[:4] == _MARK
 
 
 def joined(index: Index, parts: Iterable[bytes], key: str) -> bytes:
-    """Return the snapshot of its parts, in any order.
+    """Return the snapshot from its parts, which may come in any order.
 
     Raises CorruptBytesError, which names the shard `key`, unless these are the parts of the index.
     """

@@ -1,31 +1,31 @@
-"""The state protocol of a shard: how a live machine and the state that a runner commits stay one.
+"""The state protocol of a shard: it keeps a live machine equal to the state that a runner commits.
 
-A runner keeps these cells for every (step, Beam window, key) and commits them with the bundle that
-changed them, or throws the changes away and tries the bundle again, here or on another worker:
+A runner keeps these cells for every (step, Beam window, key). The runner commits the cells with the bundle
+that changed them. Or it throws the changes away and tries the bundle again, here or on another worker:
 
-    snapshot    the machine's bytes as of some moment; where they are many, an index of their parts
-    log         the records applied since, each behind its number 0, 1, 2, ..., 4 bytes little-endian
-                (no runner promises the order of a bag)
-    token       16 random bytes that name the committed state
+        snapshot    the machine's bytes as of some moment; if they are many, an index of their parts
+        log         the records applied since the snapshot, each behind its number 0, 1, 2, ..., 4 bytes
+                    little-endian (no runner promises the order of a bag)
+        token       16 random bytes that name the committed state
 
-and, where the runner has them, numbered cells for a shard that is large: each holds a part of the snapshot,
-and the records of the log that `log` has no room for (`parts`).
+A runner may also have numbered cells, for a large shard (`parts`). Each holds a part of the snapshot, and the
+records of the log that `log` has no room for.
 
-Reading all of them for every bundle would cost as much as the state is large. So the live machine stays
-in a cache of the process, and the token says whether it is the one that was committed: a warm shard
-reads 16 bytes a bundle.
+Reading all cells for every bundle would cost time in proportion to the state's size. So the live machine
+stays in a cache of the process, and the token says whether the machine is the committed one. A shard whose
+machine is in the cache reads 16 bytes a bundle.
 
-Invariant: snapshot + log rebuild the machine as it is after the last committed record, and a machine in
-the cache equals that one whenever its token is the committed one. It rests on five rules; the
+Invariant: snapshot + log rebuild the machine as it is after the last committed record. A machine in the cache
+equals the rebuilt machine whenever its token is the committed token. The invariant rests on five rules; the
 simulator in the tests finds wrong rows when any of the first four is broken.
 
 1. A cached machine is used only if its token is the committed one. An absent token matches nothing.
-   Tokens are random: one derived from counts names two different states when a retried bundle is cut
-   otherwise than the bundle that failed.
-2. A machine is taken OUT of the cache before it is touched and put back after the last write to a cell,
-   under the new token. An error in between leaves nothing behind; the next bundle rebuilds.
-3. Whatever changes the machine goes through here: the callbacks of timers too.
-4. The log outgrows the snapshot: then a new snapshot replaces both (`_write`).
+   Tokens are random: a token derived from counts would name two different states when a retried bundle is
+   cut otherwise than the bundle that failed.
+2. A machine is taken OUT of the cache before it is touched. It is put back after the last write to a cell,
+   under the new token. An error in between leaves no machine in the cache; the next bundle rebuilds it.
+3. Every change of the machine goes through this module, also the callbacks of timers.
+4. When the log outgrows the snapshot, a new snapshot replaces both (`_write`).
 5. The cache is bounded in bytes (`MachineCache`); losing an entry costs a rebuild and nothing else.
 """
 
@@ -47,33 +47,37 @@ from .parts import PART_BYTES, PARTS, Index, bytes_in_cell, is_index, is_part, i
 _logger = logger(__name__)
 
 DEFAULT_CACHE_BYTES = 1 << 30
-"""Live machines that a process keeps between bundles: 1 GiB, or 1,600 models of 10,000 events each."""
+"""The most bytes of live machines that a process keeps between bundles.
+
+1 GiB is 1,600 models of 10,000 events.
+"""
 
 _MOST_LOG_BYTES = 1 << 30
-"""Records of a log, at the most: each numbered cell gets 32 MB of them."""
+"""The most records in a log: each numbered cell gets 32 MB of them."""
 
 LARGE_SNAPSHOT_BYTES = 64 << 20
-"""A shard whose snapshot is larger than this asks for more shards: a worker reads all of it to go on."""
+"""A shard with a longer snapshot asks for more shards: a worker reads the whole snapshot to go on."""
 
 LOG_BYTES = PART_BYTES
-"""Records that the cell `log` holds; those behind them go into the numbered cells in turn.
+"""How many records the cell `log` holds; later records go into the numbered cells in turn.
 
-A later version may take less, and not more: a log that holds less is taken for all of it."""
+A later version may lower this number, but not raise it: a `log` with fewer records counts as the whole log.
+"""
 
 TURN_BYTES = 1 << 20
-"""Records that go into one numbered cell before the next one has its turn."""
+"""How many records go into one numbered cell before the next cell has its turn."""
 
 TOKEN_BYTES = 16
 
 Place = tuple[str, Pane | None, str]
-"""What names a machine in a process: (step, Beam window, key)."""
+"""The key of a machine in a process: (step, Beam window, key)."""
 
 
 class ValueCell(Protocol):
-    """A cell that holds one value, or None."""
+    """A cell that holds one value, or None if none was written."""
 
     def read(self) -> bytes | None:
-        """Return the value; None if it was never written."""
+        """Return the value; None if no value was ever written."""
         ...
 
     def write(self, value: bytes, /) -> None:
@@ -82,14 +86,14 @@ class ValueCell(Protocol):
 
 
 class LogCell(Protocol):
-    """A cell that holds a bag of values, in no promised order."""
+    """A cell that holds a bag of values. A runner promises no order of the values."""
 
     def read(self) -> Iterable[bytes]:
-        """Return every value."""
+        """Return every value of the bag."""
         ...
 
     def add(self, value: bytes, /) -> None:
-        """Add a value; what is there is neither read nor rewritten."""
+        """Add a value; the values in the bag are neither read nor rewritten."""
         ...
 
     def clear(self) -> None:
@@ -100,19 +104,19 @@ class LogCell(Protocol):
 class NumberedCells(Protocol):
     """The numbered cells of a key: bags, each reached only when it is asked for.
 
-    largest  bytes of a message that the runner carries surely; None = no message carries a value
+    largest  bytes of a message that the runner is sure to carry; None = no message carries a value
     """
 
     largest: int | None
 
     def cell(self, number: int) -> LogCell:
-        """Return the bag of a number from 0 to `PARTS` - 1; what is written to it counts at once."""
+        """Return the bag of a number from 0 to `PARTS` - 1. What is written to the bag counts at once."""
         ...
 
 
 @dataclass(frozen=True)
 class ShardCells:
-    """The cells of one (step, Beam window, key); numbered None: the runner has none, and values are whole."""
+    """The cells of one (step, Beam window, key). numbered = None: the runner has no numbered cells."""
 
     snapshot: ValueCell
     log: LogCell
@@ -124,9 +128,9 @@ class ShardCells:
 class LiveMachine(Generic[Output]):
     """A machine between bundles.
 
-    token        the committed state that it equals, if the bundle that left it was committed
-    log_records  how many records that state's log holds, and
-    log_bytes    how many bytes of records they are
+    token        names the committed state that the machine equals, if the bundle before was committed
+    log_records  how many records that state's log holds
+    log_bytes    how many bytes these records have
     filled       the numbers of the cells that hold anything
     """
 
@@ -138,9 +142,9 @@ class LiveMachine(Generic[Output]):
 
 
 class MachineCache:
-    """The live machines of a process: least recently used first out, bounded in bytes, thread-safe.
+    """The live machines of a process. Bounded in bytes; the least recently used leave first. Thread-safe.
 
-    A machine larger than the bound is not kept at all, so that a bound of 0 rebuilds every time.
+    A machine larger than the bound is not kept, so that with a bound of 0 every bundle rebuilds its machine.
     """
 
     def __init__(self, max_bytes: int = DEFAULT_CACHE_BYTES) -> None:
@@ -151,12 +155,12 @@ class MachineCache:
         self._lock = Lock()
 
     def take(self, place: Place) -> LiveMachine[Any] | None:
-        """Remove a machine and return it; None if it is not here. O(1)."""
+        """Remove a machine and return it; None if the machine is not in the cache. O(1)."""
         with self._lock:
             return self._remove(place)
 
     def put(self, place: Place, live: LiveMachine[Any]) -> None:
-        """Keep a machine until it is taken or its room is needed. O(1), amortised."""
+        """Keep a machine until it is taken or other machines need its room. O(1), amortised."""
         size = live.machine.live_bytes()
         with self._lock:
             self._remove(place)
@@ -173,7 +177,10 @@ class MachineCache:
             self._users[step] = self._users.get(step, 0) + 1
 
     def close(self, step: str) -> None:
-        """Count one user less; the last of a step takes its machines along. O(entries)."""
+        """Count one user of a step less.
+
+        With the last user of a step its machines leave the cache. O(entries).
+        """
         with self._lock:
             self._users[step] = self._users.get(step, 1) - 1
             if self._users[step] <= 0:
@@ -186,7 +193,7 @@ class MachineCache:
 
     @property
     def held_bytes(self) -> int:
-        """How much the machines here take, as they said when they were put."""
+        """How many bytes the machines in the cache take, as each said when it was put."""
         return self._bytes
 
     def _remove(self, place: Place) -> LiveMachine[Any] | None:
@@ -202,9 +209,9 @@ def _count_nothing(name: str, amount: int) -> None:
 class ShardProtocol(Generic[Output]):
     """Applies records to the machine of a shard, through its cells and the cache of the process.
 
-    `count(name, amount)` is told of snapshots_written, snapshot_bytes, log_bytes and rebuilds, and of
-    what the machine counts. `held` is what the last machine that was fed holds, by name of the metric, and
-    state_bytes, how long its snapshot would be.
+    `count(name, amount)` is told of snapshots_written, snapshot_bytes, log_bytes and rebuilds, and of the
+    machine's own counts. `held` has the gauges of the machine that was fed last, by name of the metric, and
+    state_bytes, the length of its snapshot.
     """
 
     def __init__(
@@ -225,9 +232,9 @@ class ShardProtocol(Generic[Output]):
     def apply(
         self, key: str, pane: Pane | None, cells: ShardCells, record: bytes, keep: bool = True
     ) -> list[Output]:
-        """Feed one record to the machine of a key and return its outputs, all cells written.
+        """Feed one record to the machine of a key, write all cells, and return the machine's outputs.
 
-        With keep=False the machine is not cached: its pane has ended, and little if anything will come.
+        With keep=False the machine is not cached: its pane has ended, and few further records will come.
         """
         place = (self._step, pane, key)
         live = self._take(place, cells)
@@ -244,11 +251,14 @@ class ShardProtocol(Generic[Output]):
         return outputs
 
     def wakes_at(self) -> int | None:
-        """Return what the last machine that was fed says; it looks at all that waits, so not every time."""
+        """Return `wakes_at` of the machine that was fed last.
+
+        That looks at all waiting events, so call it rarely.
+        """
         return None if self._fed is None else self._fed.wakes_at()
 
     def _take(self, place: Place, cells: ShardCells) -> LiveMachine[Output]:
-        """Return the machine of the committed state, out of the cache (rules 1 and 2)."""
+        """Return the machine of the committed state, from the cache if its token fits (rules 1 and 2)."""
         live = self._cache.take(place)
         committed = cells.token.read()
         if live is not None and committed is not None and live.token == committed:
@@ -256,7 +266,7 @@ class ShardProtocol(Generic[Output]):
         return self._rebuild(cells, place, committed)
 
     def _rebuild(self, cells: ShardCells, place: Place, committed: bytes | None) -> LiveMachine[Output]:
-        """Return the machine that snapshot and log describe; what it puts out again is dropped."""
+        """Rebuild the machine from snapshot and log. The outputs of the log's records are dropped."""
         _, pane, key = place
         snapshot, entries, filled = self._read(cells, key)
         log = sorted((int.from_bytes(entry[:4], "little"), entry[4:]) for entry in entries)
@@ -300,14 +310,14 @@ class ShardProtocol(Generic[Output]):
         """Log the record, or replace snapshot and log by a new snapshot (rule 4).
 
         Let b be the bytes of all records. A snapshot is written only when it is no longer than the
-        records since the one before, this record among them; every record is since exactly one
+        records since the last snapshot, this record among them. Every record lies behind exactly one
         snapshot, so the snapshots add up to b at most. The log takes every record once or not at all:
-        b at most, and 4 bytes a record. Together 2b + 20 bytes a record with its token, whatever the
+        b at most, and 4 bytes a record. Together that is 2b + 20 bytes a record with its token, whatever the
         window does: 2.07b for batches of 20 events, which have some 280 bytes. A rebuild reads the
-        snapshot and a log that is shorter than a snapshot of now.
+        snapshot and a log that is shorter than a new snapshot would be.
 
-        Measuring by the snapshot that is there (a log may grow to its size) writes 2.7b under a growing
-        window, whose every snapshot is twice the last.
+        If instead the log might grow to the size of the stored snapshot, a growing window would write
+        2.7b: each of its snapshots is twice the last.
         """
         size = live.machine.snapshot_bytes()
         if size > LARGE_SNAPSHOT_BYTES and key not in self._warned:
@@ -368,5 +378,5 @@ class ShardProtocol(Generic[Output]):
         self._count("snapshot_bytes", len(snapshot))
 
     def _new_token(self) -> bytes:
-        """Return a name for the state as it is now that no other state has ever had."""
+        """Return a new token, which no other state has ever had."""
         return os.urandom(TOKEN_BYTES)

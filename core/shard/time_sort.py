@@ -1,17 +1,17 @@
 """The total sort of a bounded input by time (docs/architecture.md, "Order and lateness").
 
-By (time, model, id, a hash of its canonical bytes), and never by where an event came from: the order is the
-same however a stream was cut into files and packets. Of equal records each has its number in the hash;
-which of them is which makes no difference. (Events of two models never meet: that the model comes before
-the id changes no row.)
+Events are sorted by (time, model, id, a hash of their canonical bytes), and never by where an event came
+from. So the order is the same however a stream was cut into files and packets. Each of several equal records
+has its number in the hash; a swap of equal records changes no row. (Events of two models never meet: that the
+model comes before the id changes no row.)
 
-Why a hash: ordered by their bytes, events that share a time would stand by label and score, and a window
-that ends among them would hold one class. (60,000 events of three dates and one decimal, whose AUC is .83
-throughout: windows of 5,000 said .45 to .94 so, and say .81 to .85 by the hash.)
+Why a hash: if bytes ordered the events of one time, these events would stand by label and score. A window
+that ends among them would hold one class. (60,000 events of three dates and one decimal have an AUC of .83
+throughout. Windows of 5,000 said .45 to .94 in order of bytes, and say .81 to .85 in order of the hash.)
 
-Only events that share all three are hashed, one by one, 8 microseconds each. Those of one moment that models
-or ids tell apart are sorted in columns, 0.2 microseconds each: clocks tick in seconds, and one label serves
-many models.
+Only events that share time, model and id are hashed, one by one, 8 microseconds each. Events of one time that
+differ in model or id are sorted in columns, 0.2 microseconds each. They are common: clocks tick in seconds,
+and one label serves many models.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ from ..events.batch import EventBatch
 from ..events.columns import IdColumn, TextColumn
 
 _ID_BYTES = 64
-"""Of an id, that are sorted in columns; events whose ids agree in so many are sorted one by one."""
+"""How many bytes of an id are sorted in columns.
+
+Events whose ids agree in these bytes are sorted one by one.
+"""
 
 _BLOCK = 1 << 16
-"""Ids that are put into columns at once: some 40 MB."""
+"""How many ids are put into columns at once: some 40 MB."""
 
 
 def in_time_order(batches: list[EventBatch]) -> tuple[EventBatch, int]:
-    """Put the events of many batches into one, sorted.
+    """Concatenate batches into one batch in time order; return it and the number of tied events.
 
-    Returns with it how many events share time, id and model with another: nothing in the input says in which
-    order they came.
+    An event is tied if another event has its time, id and model: the input does not say which came first.
     """
     whole = EventBatch.concat(batches)
     if whole.times is None:
@@ -63,17 +65,17 @@ def in_time_order(batches: list[EventBatch]) -> tuple[EventBatch, int]:
 
 
 def _in_runs(equal: Any) -> Int64Array:
-    """Return the places that are equal to the one before or behind; `equal[i]`: i and i + 1 are."""
+    """Return the places of values that equal a neighbour; `equal[i]`: values i and i + 1 are equal."""
     return np.flatnonzero(np.append(equal, False) | np.append(False, equal))
 
 
 def _keys(times: Int64Array, models: TextColumn, ids: IdColumn | None) -> Any:
-    """Return bytes that sort as (time, model, first bytes of the id); what is missing counts as empty."""
+    """Return bytes that sort as (time, model, first bytes of the id); a missing value counts as empty."""
     n = len(times)
     names = [value.encode("utf-8", "surrogatepass") for value in models.values] + [b""]
     rank = {name: number for number, name in enumerate(sorted({*names}))}
     columns = [
-        (times.view(np.uint64) ^ np.uint64(1 << 63)).astype(">u8"),  # the sign turned: bytes sort as numbers
+        (times.view(np.uint64) ^ np.uint64(1 << 63)).astype(">u8"),  # sign bit flipped: bytes sort as numbers
         np.array([rank[name] for name in names], ">u4")[models.codes],
     ]
     if ids is not None:
@@ -90,9 +92,10 @@ def _keys(times: Int64Array, models: TextColumn, ids: IdColumn | None) -> Any:
 
 
 def _sort_alike(whole: EventBatch, order: Int64Array, places: Int64Array, bounds: list[int]) -> int:
-    """Sort events of one key by the whole of their ids and their hashes; return how many share their ids.
+    """Sort events of equal keys by their whole ids, then by their hashes. Return how many share an id.
 
-    `places` in the order are those of all such events, from each of the bounds to the next those of one key.
+    `places` are the places of these events in `order`, key by key; `bounds` has the start of each key's
+    events in `places`, and their number at the end.
     """
     rows = order[places].tolist()
     ids = [b""] * len(rows)
@@ -117,7 +120,7 @@ def _digest(record: bytes, number: int) -> bytes:
 
 
 def _canonical_bytes(batch: EventBatch, row: int) -> bytes:
-    """Return what a record is, in bytes: each field with its length before it."""
+    """Return a record's canonical bytes: each field with its length before it."""
     texts = [batch.models[row]]
     texts += [column[row] for column in (batch.label_classes, batch.predicted) if column is not None]
     texts += [column[row] for _, column in batch.slices]
