@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 _PREFIX = "rocsteady: "
 _CLEAR = "\r\033[K"
-"""Moves a terminal's cursor to the start of its line, and empties that line."""
+"""The escape sequence that moves a terminal's cursor to the start of its line and empties the line."""
 
 NAME_WIDTH = 80
 """A longer name is shortened in the middle: beginnings and ends tell names apart."""
 
 _LINE_WIDTH = 4_000
-"""A longer line is shortened, too: it holds a value of megabytes that nobody reads on a terminal."""
+"""A longer line is shortened, too: it holds a value of megabytes that no person reads on a terminal."""
 
 _GAP = "..."
 
@@ -69,7 +69,7 @@ def name_text(name: str, width: int = NAME_WIDTH) -> str:
 
 
 def _pieces(characters: Iterable[str], room: int) -> list[str]:
-    """Return the first characters, visible, that fit into so many places."""
+    """Return the first characters, made visible, that fit into `room` places."""
     found: list[str] = []
     for character in characters:
         piece = visible(character)
@@ -93,7 +93,7 @@ def without_passwords(text: str) -> str:
 
 
 def _line(text: object) -> str:
-    """Return a text as one line for a person."""
+    """Return a text as one visible line for a person."""
     return name_text(without_passwords(str(text)), _LINE_WIDTH)
 
 
@@ -105,18 +105,18 @@ def lines_text(lines: Iterable[str]) -> str:
 # ---- writing
 
 _drawn = False
-"""Whether `redraw` left a text on the last line of the terminal, which the next line takes the place of."""
+"""Whether `redraw` left a text on the last line of the terminal, which the next line replaces."""
 
 
 def _cleared() -> str:
-    """Return what clears the line that `redraw` left, if there is one."""
+    """Return the sequence that clears the text of `redraw`; the empty text if `redraw` left none."""
     global _drawn
     drawn, _drawn = _drawn, False
     return _CLEAR * drawn
 
 
 def _put(stream: TextIO, text: str) -> None:
-    """Write a text at once, so that two threads do not mix their lines, whatever the encoding."""
+    """Write a text in one call, so that two threads do not mix their lines. Works in any encoding."""
     try:
         stream.write(text)
     except UnicodeEncodeError:  # a terminal or a file in ASCII
@@ -126,7 +126,7 @@ def _put(stream: TextIO, text: str) -> None:
 
 
 def _tell(text: str) -> None:
-    """Write a text to stderr. One that takes nothing any more, as of a terminal that is gone, is let be."""
+    """Write a text to stderr. If stderr takes no text, as when its terminal is gone, the text is dropped."""
     try:
         _put(sys.stderr, text)
     except OSError:
@@ -134,7 +134,7 @@ def _tell(text: str) -> None:
 
 
 def say(sentence: object) -> None:
-    """Write one line to stderr that says who speaks: "rocsteady: sentence"."""
+    """Write one line to stderr, with the name of the program before it: "rocsteady: sentence"."""
     _tell(f"{_cleared()}{_PREFIX}{_line(sentence)}\n")
 
 
@@ -167,7 +167,7 @@ class ConsoleParser(argparse.ArgumentParser):
         super().exit(status, None if message is None else _line(message.rstrip("\n")) + "\n")
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        """Write a text as argparse does, which passes over errors of stdout where this raises them."""
+        """Write a text as argparse does. argparse ignores errors of stdout; this method raises them."""
         if message and file is not None and file is sys.stdout:
             with writing_out():
                 file.write(message)

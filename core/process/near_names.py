@@ -1,4 +1,4 @@
-"""Names like a word that was mistyped, for "did you mean": a suggestion that is not near misleads."""
+"""Suggests names near to a mistyped word, for "did you mean". A suggestion that is not near misleads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 _PARTS = re.compile(r"[^\W_]+")
 _PREFIX = 3
-"""Letters of a word that may be the beginning of a name."""
+"""The fewest letters of a word that counts as the beginning of a name."""
 
 
 def near_names(word: str, names: Iterable[str], most: int = 1) -> list[str]:

@@ -26,12 +26,15 @@ class OptionParser(ConsoleParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse as argparse does; a value is compared with those of the same call alone."""
+        """Parse as argparse does. A value is compared only with the values of the same call."""
         self._given = {}
         return super().parse_known_args(args, namespace)
 
     def note_given(self, name: str, option: str, value: Any) -> None:
-        """End with an error if another value of `name` came before. `option` is the option as it was said."""
+        """End with an error if another value of `name` came before.
+
+        `option` is the option as the user wrote it.
+        """
         if name in self._given and self._given[name][1] != value:
             first, before = self._given[name]
             self.error(
@@ -41,7 +44,7 @@ class OptionParser(ConsoleParser):
 
 
 def _said(value: Any) -> str:
-    """Return a value as words of a command line."""
+    """Return a value as a word of a command line."""
     words = value if isinstance(value, list) else [value]
     return " ".join(repr(word) if word == "" or " " in str(word) else str(word) for word in words)
 

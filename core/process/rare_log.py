@@ -1,4 +1,4 @@
-"""Log lines that do not flood: of like records one a minute, which says how many others there were."""
+"""A log filter against floods: of like records one a minute passes, and says how many others there were."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SECONDS = 60.0
 
 
 class RareLog(logging.Filter):
-    """Lets one record of a kind pass in so many seconds; the next that passes counts those between.
+    """Lets one record of a kind pass in so many seconds. The next one that passes counts those held back.
 
     A kind is a record's level and its message before arguments are put in, or what `kind` makes of it.
     Holds one entry a kind: give messages arguments, rather than texts that differ.
@@ -34,7 +34,7 @@ class RareLog(logging.Filter):
         self._passed: dict[tuple[int, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether a record may pass; put the number of those that did not behind it."""
+        """Return whether a record may pass; add to its message how many records were held back before it."""
         kind, now = (record.levelno, self._kind(record)), self._clock()
         last, held = self._passed.get(kind, (-float("inf"), 0))
         if now - last < self._seconds:

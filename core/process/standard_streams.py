@@ -1,9 +1,9 @@
 """The process's standard streams: stdout for data, and streams that the caller closed.
 
 A shell closes a stream by `>&-`. Python then has None in its place, and the next opened file takes its
-number. `open_closed_streams` fills these places. Reading from stdin finds the end. Text to stderr is dropped,
-there and where it takes nothing, as on a full disk: no job fails for want of somebody who reads of it.
-Writing to stdout fails, because rows that nobody can get must not pass for written ones.
+number. `open_closed_streams` fills these places. Reading from stdin then finds the end of the file. Text to
+stderr is dropped, if it was closed or its disk is full: no job fails because its messages have no reader.
+Writing to stdout fails, because rows that no reader can get must not pass for written ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def open_closed_streams() -> None:
     if sys.stdin is None:
         sys.stdin = open(os.devnull)  # noqa: SIM115, PTH123 - open to the end of the process
     if sys.stdout is None:
-        number = os.open(os.devnull, os.O_RDONLY)  # so that each write to it fails
+        number = os.open(os.devnull, os.O_RDONLY)  # read-only, so that each write to stdout fails
         sys.stdout = io.TextIOWrapper(
             io.BufferedWriter(io.FileIO(number, "w", closefd=False)), encoding="utf-8"
         )
@@ -34,9 +34,9 @@ def open_closed_streams() -> None:
 
 @contextmanager
 def writing_out() -> Iterator[None]:
-    """Flush stdout at the end of a block, and name stdout in what fails.
+    """Flush stdout at the end of a block, and name stdout in an error of writing to it.
 
-    Raises BrokenPipeError where the reader of stdout is gone, RocsteadyError where stdout takes nothing.
+    Raises BrokenPipeError if the reader of stdout is gone, RocsteadyError if stdout takes no data.
     """
     try:
         yield
@@ -50,7 +50,7 @@ def writing_out() -> Iterator[None]:
 
 
 def write_out(data: bytes) -> None:
-    """Write UTF-8 to stdout and flush it, also where stdout takes text alone, as in a notebook.
+    """Write UTF-8 to stdout and flush it, also if stdout takes only text, as in a notebook.
 
     Raises as `writing_out` does.
     """
@@ -71,7 +71,7 @@ def flush_out() -> None:
 
 
 def drop_the_rest(stream: TextIO) -> None:
-    """Send what a stream still holds to nowhere: Python writes it once more at its end, and would fail."""
+    """Drop the data that a stream still holds: Python would write it once more at exit, and fail."""
     with suppress(OSError):  # a stream without a number, as in a notebook
         number = os.open(os.devnull, os.O_WRONLY)
         os.dup2(number, stream.fileno())

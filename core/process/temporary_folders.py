@@ -1,4 +1,6 @@
-"""Folders for a command's own files, in the system's temporary folder: one prefix, and no remains for ever.
+"""Folders for a command's own files in the system's temporary folder.
+
+They share a prefix; old ones are removed.
 
 A process that is killed (SIGKILL) leaves its folder. When a later process makes its first one, it removes the
 folders that are empty, this user's, older than a day and in use by nobody.
@@ -33,9 +35,9 @@ def temporary_folder() -> Iterator[str]:
 
 @contextmanager
 def in_use(path: str | Path) -> Iterator[bool]:
-    """Lock a file or folder for the block; yield False where it is locked already, or not there.
+    """Lock a file or folder for the block; yield False if it is locked already or does not exist.
 
-    The system lets go of the lock when the process ends, however it ends. On Windows nothing is locked.
+    The system releases the lock when the process ends, however it ends. On Windows nothing is locked.
     """
     if sys.platform == "win32":
         yield True
@@ -61,7 +63,10 @@ def _remove_old_once() -> None:
 
 
 def remove_old() -> None:
-    """Remove what killed processes left; see the module. What cannot be removed stays."""
+    """Remove the folders that killed processes left; see the module.
+
+    A folder that cannot be removed stays.
+    """
     if sys.platform == "win32":
         return
     with suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:

@@ -3,10 +3,10 @@
 A runner keeps these cells for every (step, Beam window, key). The runner commits the cells with the bundle
 that changed them. Or it throws the changes away and tries the bundle again, here or on another worker:
 
-        snapshot    the machine's bytes as of some moment; if they are many, an index of their parts
-        log         the records applied since the snapshot, each behind its number 0, 1, 2, ..., 4 bytes
-                    little-endian (no runner promises the order of a bag)
-        token       16 random bytes that name the committed state
+    snapshot    the machine's bytes as of some moment; if they are many, an index of their parts
+    log         the records applied since the snapshot, each behind its number 0, 1, 2, ..., 4 bytes
+                little-endian (no runner promises the order of a bag)
+    token       16 random bytes that name the committed state
 
 A runner may also have numbered cells, for a large shard (`parts`). Each holds a part of the snapshot, and the
 records of the log that `log` has no room for.

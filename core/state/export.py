@@ -1,21 +1,22 @@
-"""The state of a running job, written down without stopping it, and taken up by another job.
+"""A machine that exports its state while the job runs, and imports the state of another job.
 
-Export. Every reader sends a `StateMarker` behind its packets to every shard. A shard holds back what follows
-a partition's marker until the markers of all partitions are here, or these have ended. Then it holds exactly
-what was sent before the markers: it gives its snapshot, with the readers' positions, which travelled in the
-markers, and goes on with what it held back. (Chandy and Lamport's cut, as Flink aligns its barriers.)
+Export. Every reader sends a `StateMarker` behind its packets to every shard. A shard holds back the records
+that follow a partition's marker until the markers of all partitions are here, or these have ended. Then the
+shard has applied exactly the packets sent before the markers. It gives its snapshot with the readers'
+positions, which travelled in the markers, and goes on with the records that it held back. (This is Chandy and
+Lamport's cut, as Flink aligns its barriers.)
 
-For that the packets of a partition must come in their order, which no runner promises: what comes before its
-turn waits here. So a marker never finds behind it what was applied already.
+The cut needs the packets of a partition in their order, which no runner promises. So a packet that comes
+before its turn waits here, and a marker never arrives after a later packet was applied.
 
-A machine of one step hands the marker on to the next one behind all that it gave (`CutMachine.pass_on`): the
-states of both then agree.
+A machine hands the marker on to the next step behind all its outputs (`CutMachine.pass_on`), so that the
+states of both steps agree.
 
-Import. A shard that is told to await its state holds everything back until the state comes.
+Import. A shard that is told to await its state holds all records back until the state comes.
 
-Of two exports the one that was asked for later is done; a partition that skipped the earlier one lets it go.
+If two exports overlap, the later one is done; a partition that skipped the earlier export gives it up.
 
-All of that is a function of the records, so a shard that is rebuilt in between goes on exactly.
+All of this is a function of the records, so a shard that is rebuilt in between behaves exactly the same.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ Output = TypeVar("Output")
 
 
 class CutMachine(StateMachine[Output], Protocol[Output]):
-    """A machine whose input is in partitions of numbered packets.
+    """A machine whose input comes in partitions of numbered packets.
 
     kind  names the step in an export
     """
@@ -57,7 +58,7 @@ class CutMachine(StateMachine[Output], Protocol[Output]):
     kind: str
 
     def take(self, content: Record, record: bytes) -> list[Output]:
-        """Apply one record that was read; see `StateMachine.apply`."""
+        """Apply one record, already read as `content`; see `StateMachine.apply`."""
         ...
 
     @property
@@ -66,24 +67,24 @@ class CutMachine(StateMachine[Output], Protocol[Output]):
         ...
 
     def waiting(self) -> dict[str, int]:
-        """Return how many records wait for what is to come, by what they are: "events" or "labels"."""
+        """Return how many records wait for later ones, by their kind: "events" or "labels"."""
         ...
 
     def pass_on(self, marker: StateMarker) -> list[Output]:
-        """Send a marker on to the next step, to all of its shards; it takes a number there."""
+        """Return the marker for all shards of the next step; the marker takes a packet's number there."""
         ...
 
 
 class ExportingMachine(Generic[Output]):
-    """A machine that gives its state where a cut passes, and may begin with the state of another.
+    """A machine around a `CutMachine`: it exports its state at a cut, and may begin with an imported state.
 
-    machine  that has seen nothing, or what it went on from
-    load     makes a machine of a snapshot
-    shard    its number, and of how many; `step` and `shards` are said in what it exports
-    awaits   whether it begins with the state that a `StateImport` brings, and holds everything until then;
-             what comes later, or comes again, is passed over
+    machine  new, or as it was when the snapshot was written
+    load     makes a machine from a snapshot
+    shard    returns the shard's number and how many shards there are, for the exported state
+    awaits   whether the state comes in a `StateImport`; until then all records wait. Any other `StateImport`
+             is ignored
 
-    Where nothing waits and nothing is awaited its bytes are those of the machine.
+    If no record waits and no state is awaited, its bytes are those of `machine`.
     """
 
     def __init__(
@@ -102,20 +103,20 @@ class ExportingMachine(Generic[Output]):
         self._export = ""
         self._markers: dict[int, StateMarker] = {}
         self._waiting: dict[int, list[Waiting]] = {}
-        self._unread: list[bytes] = []  # until the state comes
+        self._unread: list[bytes] = []  # records that wait for the imported state
         self._came = 0
         self._waiting_bytes = 0
         self._counts = {f"{what}_{fate}": 0 for what in machine.waiting() for fate in ("taken_up", "kept")}
 
     @property
     def machine(self) -> CutMachine[Output]:
-        """The machine itself."""
+        """The wrapped machine."""
         return self._machine
 
     def apply(self, record: bytes) -> list[Output | ShardState]:
-        """Apply one record, or let it wait; return what the machine gives, and the state where it was asked.
+        """Apply one record, or let it wait. Return the machine's outputs, and the shard's state at a cut.
 
-        Raises what the machine raises, and what reading an imported state does.
+        Raises what the machine raises, and the errors of reading an imported state.
         """
         content = unpack_record(record)
         if self._stopped:
@@ -143,7 +144,7 @@ class ExportingMachine(Generic[Output]):
     # ---- the order of a partition
 
     def _in_turn(self, content: Record, record: bytes) -> list[Output | ShardState]:
-        """Apply a record whose turn it is, and those that waited for it; let it wait if it is not."""
+        """Apply a record if its turn has come, and the records that waited for it; otherwise let it wait."""
         place = _place_of(content)
         if place is None:
             outputs: list[Output | ShardState] = [*self._machine.take(content, record)]
@@ -158,7 +159,7 @@ class ExportingMachine(Generic[Output]):
         return outputs + self._follow(partition)
 
     def _limit(self, partition: int) -> int:
-        """Return how many packets may come before a record that passes."""
+        """Return how many packets may come before a record of this partition that may apply now."""
         marker = self._markers.get(partition)
         if marker is not None:
             return marker.sequence
@@ -171,7 +172,7 @@ class ExportingMachine(Generic[Output]):
         self._waiting_bytes += len(record)
 
     def _follow(self, partition: int) -> list[Output | ShardState]:
-        """Apply what waited and has its turn now: of this partition, or of those that an export lets go."""
+        """Apply waiting records whose turn has come: of this partition, or of those an export releases."""
         outputs: list[Output | ShardState] = []
         open_ = [partition] if self._waiting else []
         while open_ and not self._stopped:
@@ -187,14 +188,14 @@ class ExportingMachine(Generic[Output]):
         return outputs
 
     def _pass(self, content: Record, record: bytes) -> list[Output | ShardState]:
-        """Let the machine apply a record; a marker cuts the partition here."""
+        """Let the machine apply a record; a marker also begins to hold back its partition."""
         outputs: list[Output | ShardState] = []
         if isinstance(content, StateMarker):
             is_new = self._machine.ledger.received(content.partition) in (None, content.sequence)
             outputs += self._machine.take(content, record)
             if is_new and content.id >= self._export:
                 if content.id > self._export:
-                    self._markers.clear()  # a later export has taken the place of the one before
+                    self._markers.clear()  # a later export replaces the one before
                 self._export = content.id
                 self._markers[content.partition] = content
         else:
@@ -236,17 +237,18 @@ class ExportingMachine(Generic[Output]):
     # ---- as a machine
 
     def wakes_at(self) -> int | None:
-        """Return the moment at which it wants to hear a `Clock`; None = it waits for none."""
+        """Return the moment at which the machine needs a `Clock`; None if it waits for none."""
         return None if self._awaits or self._stopped else self._machine.wakes_at()
 
     def gauges(self) -> dict[str, int]:
-        """Return what the machine says."""
+        """Return the gauges of the wrapped machine."""
         return self._machine.gauges()
 
     def counts(self) -> dict[str, int]:
-        """Return what the machine has taken in since it was made or loaded.
+        """Return the machine's counts since it was made or loaded, with two more of each kind of record.
 
-        And what waited in the state that it began with, and where the input was cut off: neither applied yet.
+        `..._taken_up` counts what waited in the imported state, `..._kept` what waited when the export
+        stopped the job. Neither was applied yet.
         """
         return {**self._machine.counts(), **self._counts}
 
@@ -255,16 +257,16 @@ class ExportingMachine(Generic[Output]):
         return self._waiting_bytes + self._machine.snapshot_bytes()
 
     def live_bytes(self) -> int:
-        """Return about how much memory it takes, in O(1)."""
+        """Return about how many bytes of memory the machine takes, in O(1)."""
         return self._waiting_bytes + self._machine.live_bytes()
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot of everything that the future depends on.
+        """Return a snapshot of everything that later outputs depend on.
 
-        Wire form where anything waits: a frame (encoding/frames.py) with magic "RSXW"; payload: whether it
-        awaits its state, whether it has stopped, the markers that are here and the export that they are of
-        (text, JSON), the snapshot of the machine (u64 length, bytes), then the records that wait (u32 count;
-        partition i32, packets before it i64, u64 length, bytes each).
+        Wire form if anything waits: a frame (encoding/frames.py) with magic "RSXW". The payload says whether
+        the machine awaits its state, whether it has stopped, which markers are here and of which export they
+        are (text, JSON). Then come the snapshot of the machine (u64 length, bytes) and the records that wait
+        (u32 count; partition i32, packets before it i64, u64 length, bytes each).
         """
         waiting = [(0, 0, record) for record in self._unread]
         waiting += [
@@ -295,9 +297,11 @@ class ExportingMachine(Generic[Output]):
         load: Callable[[bytes], CutMachine[Output]],
         shard: Callable[[], tuple[int, int]],
     ) -> ExportingMachine[Output]:
-        """Rebuild a machine that goes on exactly as the one that gave the bytes.
+        """Rebuild a machine that behaves exactly as the machine that gave the bytes.
 
-        new  makes one that has seen nothing. Raises what `load` raises, or a `WireError` for other bytes.
+        new  makes a machine that has seen no record
+
+        Raises what `load` raises, or a `WireError` for other bytes.
         """
         if data[:4] != WAITING_MAGIC:
             return cls(load(data), load, shard)
@@ -322,7 +326,7 @@ def _by_arrival(waiting: Waiting) -> int:
 
 
 def _place_of(content: Record) -> tuple[int, int] | None:
-    """Return the partition of a record, and how many of its packets come before; None = it has no place."""
+    """Return a record's partition and how many packets come before the record; None = no such place."""
     if isinstance(content, Heartbeat | EndOfPartition):
         return content.partition, content.packets
     if isinstance(content, StateMarker):

@@ -1,4 +1,4 @@
-"""What an export holds of a shard: its state, and what waits until a cut has passed all partitions."""
+"""The state of a shard in an export, and the records that wait until a cut has passed all partitions."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ class ShardState:
     """The state of one shard of one step, as an export holds it: a file.
 
     id, folder  of the export
-    step        what the shard belongs to: "evaluators" or "join"
-    shard       its number, of `shards`
-    positions   where each partition's reader stood: {partition: (source, position)}, in words of its own
-    snapshot    its bytes
+    step        the step of the shard: "evaluators" or "join"
+    shard       the shard's number, of `shards`
+    positions   where each partition's reader stood: {partition: (source, position)}, in the reader's own
+                words
+    snapshot    the snapshot of the shard's machine
 
-    Wire form: a frame (encoding/frames.py) with magic "RSXS"; payload: all but the snapshot (text, JSON), and
-    that.
+    Wire form: a frame (encoding/frames.py) with magic "RSXS"; payload: all fields but the snapshot (text,
+    JSON), then the snapshot.
     """
 
     id: str
@@ -40,7 +41,7 @@ class ShardState:
     snapshot: bytes
 
     def pack(self) -> bytes:
-        """Return the bytes."""
+        """Return the wire form."""
         head = {
             "id": self.id,
             "folder": self.folder,
@@ -53,12 +54,15 @@ class ShardState:
 
     @property
     def cut(self) -> str:
-        """Where the cut passed all partitions; equal in all shards of all steps that one cut passed."""
+        """Return where the cut passed all partitions.
+
+        Equal in all shards of all steps that one cut passed.
+        """
         return cut_of(self.positions)
 
     @classmethod
     def unpack(cls, data: bytes) -> ShardState:
-        """Read the bytes. Raises a `WireError` for any others."""
+        """Read the wire form. Raises a `WireError` for other bytes."""
         payload = unframed(data, STATE_MAGIC, VERSION, "the exported state of a shard")
         with reading("the exported state of a shard"):
             return cls._read(payload)
@@ -84,7 +88,7 @@ _PASSED_ON = "cut"
 
 
 def cut_of(positions: dict[int, tuple[str, str]]) -> str:
-    """Return a cut in words (JSON): what the markers of the input said, also where a step passed them on."""
+    """Return a cut as text (JSON): the markers' positions in the input, also if a step passed them on."""
     said = {position for _, position in positions.values()}
     if len(said) == 1 and isinstance(passed := _position(next(iter(said))), dict) and _PASSED_ON in passed:
         return json.dumps(passed)
@@ -96,12 +100,12 @@ def _position(text: str) -> Any:
 
 
 Waiting = tuple[int, int, bytes]
-"""A record that waits for its turn: (packets that come before it, when it came, the record)."""
+"""A record that waits for its turn: (packets before it, its place in the order of arrival, the record)."""
 
 
 @dataclass(frozen=True)
 class WaitingState:
-    """What the bytes of an `ExportingMachine` say where anything waits."""
+    """The content of an `ExportingMachine`'s bytes if anything waits."""
 
     awaits: bool
     stopped: bool
@@ -112,7 +116,7 @@ class WaitingState:
 
     @classmethod
     def unpack(cls, data: bytes) -> WaitingState:
-        """Read the bytes. Raises a `WireError` for any others."""
+        """Read the wire form. Raises a `WireError` for other bytes."""
         payload = unframed(data, WAITING_MAGIC, VERSION, "the state of a shard in an export")
         with reading("the state of a shard in an export"):
             return cls._read(Reader(payload))

@@ -1,13 +1,13 @@
-"""States spread over another number of shards: pure functions of the states of all shards at one cut.
+"""Spreads states over another number of shards. Pure functions of the states of all shards at one cut.
 
-A model belongs to shard hash mod N (`sharding`), an id of a join likewise, so every part of a state that
-names its model, or its id, goes where it belongs. What is remembered of ids that came (`deduplicator`) is a
-hash that names neither. Of a shard s of N it can only belong to the shards t of M with s = t modulo their
-greatest common divisor: each of these gets a copy. With M a multiple or a divisor of N that is as little as
-can be; copies that belong elsewhere are never met, and are forgotten when their time has come.
+A model belongs to shard hash mod N (`sharding`), and so does an id of a join. So every part of a state that
+names its model, or its id, goes to one shard. The deduplicator remembers an id as a hash that names neither
+model nor id. A hash from shard s of N can only belong to the shards t of M with s = t modulo the greatest
+common divisor of N and M: each of these shards gets a copy. If M is a multiple or a divisor of N, no fewer
+copies would do. Copies that belong elsewhere match no event, and are forgotten when their time has come.
 
-A model may get a shard of its own, or lose it (`Shards`). What is remembered goes with the model, as a copy:
-from the shard that held it before to the one that holds it then.
+A model may get a shard of its own, or lose it (`Shards`). The remembered hashes are copied from the shard
+that held the model before to the shard that holds it then.
 """
 
 from __future__ import annotations
@@ -38,15 +38,16 @@ from ..shard.order import RUNNER
 from .take_up import as_begun, join_as_begun
 
 _MOST_SHARDS = 1 << 20
-"""Of evaluators, as a join's state may say: for each it counts what it has sent."""
+"""The most shards of evaluators in a join's state: the state counts the packets sent to each."""
 
 
 def resharded(snapshots: Sequence[Snapshot], shards: int) -> list[Snapshot]:
-    """Return the states of all shards of tables as those of another number of shards. O(all of them).
+    """Spread the states of all shards of tables over another number of shards. O(size of all states).
 
-    shards  also which models have one of their own
-    Their partitions have said nothing yet (`take_up`). Raises InputError where they are not of one cut,
-    or not as many as their settings say.
+    shards  also says which models have a shard of their own
+
+    The partitions of the new states have said nothing yet (`take_up`). Raises InputError if the states are
+    not of one cut, or not as many as their settings say.
     """
     stated = Shards.of(snapshots[0].settings.shards or 1)
     if len(snapshots) != int(stated):
@@ -85,7 +86,7 @@ def resharded(snapshots: Sequence[Snapshot], shards: int) -> list[Snapshot]:
 
 
 class _Numbers(dict[str, int]):
-    """The shards of models, each found once."""
+    """The shard of each model, computed once a model."""
 
     def __init__(self, shards: int) -> None:
         super().__init__()
@@ -101,7 +102,7 @@ def _name(state: EvaluatorState) -> tuple[str, str]:
 
 
 def _latest(begun: Sequence[Snapshot]) -> dict[str, Any]:
-    """Return the progress of the shard that heard of the greatest time."""
+    """Return the progress of the shard that heard of the greatest time, without its packet counts."""
     progress = dict(max(begun, key=_heard).progress)
     progress.pop("bases", None)
     return progress
@@ -115,7 +116,7 @@ def _heard(snapshot: Snapshot) -> int:
 def _held(
     begun: Sequence[Snapshot], shards: int
 ) -> tuple[list[list[tuple[int, int, bytes]]], list[dict[int, int]]]:
-    """Deal out the packets that wait; return with them how many each partition has in each shard."""
+    """Deal out the waiting packets to shards; return them and their number by partition for each shard."""
     held: list[list[tuple[int, int, bytes]]] = [[] for _ in range(shards)]
     counts: list[dict[int, int]] = [{} for _ in range(shards)]
     for snapshot in begun:
@@ -146,7 +147,7 @@ def _idle(
 
 
 def _remembered(kept: Sequence[bytes], before: Shards, after: Shards) -> Iterable[bytes]:
-    """Yield for each shard what can be its own of all that is remembered."""
+    """Yield for each new shard the remembered hashes that can belong to it."""
     parts = [Deduplicator.from_bytes(data) for data in kept]
     common = math.gcd(before.shared, after.shared)
     sources = [[*range(shard % common, before.shared, common)] for shard in range(after.shared)]
@@ -162,9 +163,9 @@ def _remembered(kept: Sequence[bytes], before: Shards, after: Shards) -> Iterabl
 
 
 def resharded_joins(states: Sequence[JoinState], settings: str, shards: int) -> tuple[list[JoinState], str]:
-    """Return the states of all shards of joins as those of another number of shards, and their settings.
+    """Spread the states of all shards of joins over another number of shards; return states and settings.
 
-    settings  in words, as a state has them. Raises InputError where they are not of one cut.
+    settings  as text, in the form that a state has them. Raises InputError if the states are not of one cut.
     """
     if len({state.clock for state in states}) > 1:
         raise InputError("the shards of the state are not of one cut: their clocks differ; export again")
@@ -206,7 +207,7 @@ def _shards_of(ids: IdColumn, shards: int) -> Int64Array:
 
 
 def _dealt(batches: Sequence[EventBatch | LabelBatch], shards: int) -> list[list[bytes]]:
-    """Deal out, by their ids, predictions (as events) or labels that wait for the clock."""
+    """Deal out by id the predictions (as events) or labels that wait for the clock."""
     packets: list[list[bytes]] = [[] for _ in range(shards)]
     for batch in batches:
         records = PredictionBatch(batch) if isinstance(batch, EventBatch) else batch
@@ -218,7 +219,7 @@ def _dealt(batches: Sequence[EventBatch | LabelBatch], shards: int) -> list[list
 def _matched(
     states: Sequence[JoinState], matchers: Sequence[Held], of_ids: Sequence[Int64Array], shard: int
 ) -> tuple[Held, EventBatch | None, LabelRows | None]:
-    """Return what a shard gets of what the matchers hold, and the rows beside it, in the same order."""
+    """Return a shard's part of the matchers' entries, and their predictions and labels, in the same order."""
     entries: dict[str, list[Any]] = {"predictions": [], "labels": []}
     rows: dict[str, list[Any]] = {"predictions": [], "labels": []}
     ids, latest, known = [], [], 0
@@ -239,7 +240,8 @@ def _matched(
     columns = {}
     for kind, parts in entries.items():
         together = np.concatenate(parts)
-        order = np.argsort(together["time"], kind="stable")  # those of an id are of one shard: ties stay
+        # ties stay in order: those of an id are of one shard
+        order = np.argsort(together["time"], kind="stable")
         columns[kind] = together[order]
         columns[kind]["handle"] = np.arange(len(order))
         rows[kind] = [type(rows[kind][0]).concat(rows[kind]).take(order)] if rows[kind] else [None]

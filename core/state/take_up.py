@@ -1,11 +1,11 @@
-"""What a job takes up of another one's state: with its own settings, over its own shards, from its own input.
+"""Makes the state of one job the state with which another begins: new settings, shards and input.
 
-Partitions are numbered, and their packets counted, anew by the readers of every job. So what the other job's
-had said is forgotten, but for how far time had gone; packets that wait for their turn in order of position
-keep it, before the first of the same partition that comes.
+The readers of every job number their partitions anew, and count the packets anew. So what the other job's
+partitions had said is dropped, except the time they had reached. Packets that wait for their turn in order
+of position keep it, before the first new packet of the same partition.
 
-Settings that only choose what a row says of a window may be others than they were; those that decide what a
-window holds may not, since what has left it is gone. `carried` has the list.
+A setting that only chooses what a row says of a window may change. A setting that decides what a window holds
+may not, since the events that have left the window are gone. `carried` has the list.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ _FREE = {
     "own_shards",
     *(name for name, each in declared(EvaluatorSettings).items() if each.of_rows),
 }
-"""Settings of a row, not of what is held; and the shards, over which states are spread anew."""
+"""Settings that may change: those of a row, and the shards, over which states are spread anew."""
 
 
 def taken_up(data: bytes, settings: TableSettings) -> bytes:
-    """Return the snapshot of a table as one that a job with these settings can begin with.
+    """Return the snapshot of a table in the form with which a job of these settings can begin.
 
-    Raises OtherConfigurationError, which names every setting that it cannot have been made for, or a
+    Raises OtherConfigurationError, which names every setting that does not fit the snapshot, or a
     `WireError`.
     """
     return as_begun(carried(Snapshot.unpack(data), settings)).pack()
 
 
 def join_taken_up(data: bytes, settings: JoinSettings) -> bytes:
-    """Return the state of a join as one that a job with these settings can begin with; see `taken_up`."""
+    """Return the state of a join in the form with which a job of these settings can begin; see `taken_up`."""
     state, meaning = JoinState.unpack(data)
     check_join(read_object(meaning, "the settings of a label join"), settings)
     return join_as_begun(state, settings.evaluator_shards).pack(json.dumps(settings.meaning()))
 
 
 def check_join(there: dict[str, Any], settings: JoinSettings) -> None:
-    """Raise OtherConfigurationError where a join's state was made for other settings than of shards."""
+    """Raise OtherConfigurationError if a join's state was made for other settings; shards may differ."""
     refusals = [
         f"{name} was {there.get(name)!r} and is now {value!r}"
         for name, value in settings.meaning().items()
@@ -77,7 +77,7 @@ def _refuse(refusals: Sequence[str]) -> None:
 
 
 def as_begun(snapshot: Snapshot) -> Snapshot:
-    """Return a snapshot whose partitions have said nothing yet."""
+    """Return a snapshot whose partitions have said nothing yet; the clock and waiting packets stay."""
     progress, held = snapshot.progress, snapshot.held
     order = snapshot.settings.evaluator.order
     if order == "arrival" or not progress:
@@ -88,7 +88,7 @@ def as_begun(snapshot: Snapshot) -> Snapshot:
     bases: dict[int, int] = {}
     waiting = []
     for partition, _, record in sorted(held):
-        if record[: len(MAGIC)] == MAGIC:  # and no marker
+        if record[: len(MAGIC)] == MAGIC:  # an event batch, and no marker
             waiting.append((partition, bases.get(partition, 0), record))
             bases[partition] = bases.get(partition, 0) + 1
     begun: dict[str, Any] = {"turn": 0, "expected": 0, "partitions": None, "ends": []}
@@ -100,7 +100,7 @@ def as_begun(snapshot: Snapshot) -> Snapshot:
 
 
 def join_as_begun(state: JoinState, evaluator_shards: int) -> JoinState:
-    """Return the state of a join whose partitions have said nothing yet, and that has sent nothing."""
+    """Return a join's state in which no partition has said anything and no packet was sent."""
     sources = None if state.sources is None else _no_sources(state.sources)
     return replace(state, sources=sources, sent=[0] * evaluator_shards)
 
@@ -113,7 +113,7 @@ def _no_sources(sources: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_table(snapshot: Snapshot, wanted: TableSettings) -> None:
-    """Raise OtherConfigurationError where what is held cannot be what these settings would have kept."""
+    """Raise OtherConfigurationError if no job with these settings could have written the snapshot."""
     here, there = (settings.whole_meaning() for settings in (wanted, snapshot.settings))
     refusals = []
     for name, value in here.items():
@@ -127,7 +127,7 @@ def check_table(snapshot: Snapshot, wanted: TableSettings) -> None:
 
 
 def carried(snapshot: Snapshot, wanted: TableSettings) -> Snapshot:
-    """Return a snapshot under other settings, its shards aside; raises what `check_table` does."""
+    """Return a snapshot with other settings, except its shards; raises as `check_table` does."""
     check_table(snapshot, wanted)
     here, there = (settings.whole_meaning() for settings in (wanted, snapshot.settings))
     states, beside = list(snapshot.evaluators), dict(snapshot.beside)
@@ -144,7 +144,7 @@ def carried(snapshot: Snapshot, wanted: TableSettings) -> Snapshot:
 
 
 Change = Callable[[Snapshot, Any, Any], str]
-"""Says why a setting cannot change from one value to another; empty where it can."""
+"""Says why a setting cannot change from one value to another; the empty text if it can."""
 
 
 def _window(snapshot: Snapshot, was: str, now: str) -> str:  # noqa: ARG001
@@ -225,7 +225,7 @@ def _columns_of(state: EvaluatorState) -> tuple[str, ...]:
 
 
 def _in_window(state: EvaluatorState, wanted: TableSettings) -> EvaluatorState:
-    """Return the state of an evaluator with what a shorter window holds of it."""
+    """Return the state of an evaluator, cut down to the events that a shorter window holds."""
     window = wanted.evaluator.window
     first = 0
     if window.size:
@@ -247,7 +247,7 @@ def _in_window(state: EvaluatorState, wanted: TableSettings) -> EvaluatorState:
 
 
 def _decided(state: EvaluatorState, threshold: float) -> EvaluatorState:
-    """Return the state of an evaluator with predictions by another threshold."""
+    """Return the state of an evaluator with its predictions made anew by another threshold."""
     if state.multiclass:
         return state
     return replace(state, predictions=(state.scores >= threshold).view(np.int8))

@@ -1,9 +1,9 @@
-"""Every kernel compiled beforehand: for images of workers, and for machines that must not wait.
+"""Compiles every kernel ahead of time, for images of workers and for machines that must not wait.
 
-A worker compiles what its job needs when it starts, seconds for each kind of window, unless the machine code
-is in the cache folder (`kernels`). It is there after `compile_all` has run once, in the same place, by the
-same versions of Python, numba and rocsteady, on the same kind of processor: an image for many kinds sets
-NUMBA_CPU_NAME=generic, when it is built and when it runs.
+A worker compiles the kernels of its job when it starts, which takes seconds for each kind of window, unless
+the machine code is in the cache folder (`kernels`). The code is there after one run of `compile_all` in the
+same place, by the same versions of Python, numba and rocsteady, on the same kind of processor. An image for
+many kinds of processors sets NUMBA_CPU_NAME=generic, both when it is built and when it runs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..table.table import warm_up as table_warm_up
 
 _DAY = 86_400_000_000
 _MANY = 400
-"""Events: more than a scan keeps, so that there is a tree."""
+"""How many events are applied: more than a scan keeps, so that the window builds a tree."""
 
 _WINDOWS: tuple[Window, ...] = (
     LastEvents(300),
@@ -43,7 +43,8 @@ _WINDOWS: tuple[Window, ...] = (
 def compile_all(say: Callable[[str], None] = lambda _: None) -> None:
     """Compile every kernel into the cache folder.
 
-    Some minutes of one core the first time, seconds when they are there. `say` is told what is next.
+    The first time takes some minutes of one core; with a full cache it takes seconds. `say` is called with
+    the name of the next step.
     """
     for what, compile_it in _steps():
         say(what)
@@ -78,7 +79,7 @@ def _compile(settings: EvaluatorSettings) -> None:
     times, weights = np.arange(_MANY) * 1_000_000, rng.random(_MANY) + 0.5
     for weight in (None, weights):
         evaluator = ModelEvaluator(settings)
-        for later in (0, 1):  # a tree is made behind the first events: it slides with the second ones
+        for later in (0, 1):  # a tree is made behind the first events, and slides with the second ones
             evaluator.apply(scores, labels, times + later * _MANY * 1_000_000, weights=weight)
             evaluator = ModelEvaluator.from_bytes(evaluator.to_bytes(), settings)
         evaluator.finish()

@@ -1,15 +1,16 @@
 """When a model that is silent leaves: what `idle_ttl` means for the evaluators of a shard.
 
-An evaluator is idle once its clock has gone on by more than `ttl` from where it stood at its last event.
-Then it gives its last row and leaves; its counters remain (`ModelEvaluator.remains`), with which an event
-that comes later begins an empty window. Nothing depends on when anybody looked: that the clock went by is
-found out by its next event, if not before. The clock, by the order of events, is
+An evaluator is idle once its clock has gone on by more than `ttl` from where the clock stood at the
+evaluator's last event. Then the evaluator gives its last row and leaves. Its counters remain
+(`ModelEvaluator.remains`); a later event begins an empty window with them. Results do not depend on when the
+table looks for idle evaluators: an evaluator's next event finds out, at the latest, that its clock went by.
+The clock depends on the order of events:
 
     time      the time up to which all events of the input have been applied
-    arrival   the greatest time that came to the shard, of any model: as much a matter of the order in which
-              events arrive as the rest of that order
-    position  the greatest time of its own events, since those of others say nothing where files of other
-              times are still to come; and at the end of the input the greatest of all
+    arrival   the greatest time that came to the shard, of any model: it depends on the order in which events
+              arrive, as that order of events does itself
+    position  the greatest time of the evaluator's own events, since other models' events say nothing while
+              files of other times are still to come; at the end of the input the greatest time of all events
 """
 
 from __future__ import annotations
@@ -41,10 +42,12 @@ def _gaps(
     """Find the events before which their evaluator was idle; return how many an evaluator has at the most.
 
     clocks     where the clock stands with each event
-    active     by number, changed: where it stood with the last event; NO_TIME = none, or the evaluator left
-    returns    by number, zeros, and zeros again behind
-    rounds     for each event how many of its evaluator's events until then, itself among them, found it idle
-    deadlines  for an event that did, when it was; else NO_TIME
+    active     by evaluator number, changed here: where the clock stood with the last event; NO_TIME if there
+               was none, or the evaluator left
+    returns    by evaluator number: zeros, which are zeros again on return
+    rounds     for each event: how many of its evaluator's events so far, this event included, found the
+               evaluator idle
+    deadlines  for an event that found its evaluator idle: the last time at which it was not; else NO_TIME
     """
     most = 0
     for event in range(len(numbers)):
@@ -66,9 +69,9 @@ def _gaps(
 class Round(NamedTuple):
     """Events of a batch that may apply at once, after some evaluators have left.
 
-    events     in their order
-    leaving    numbers of evaluators that were idle before their first of these events, and
-    deadlines  until when they were not
+    events     rows of the batch, in their order
+    leaving    numbers of the evaluators that were idle before their first of these events
+    deadlines  for each of `leaving`: the last time at which it was not idle
     """
 
     events: Int64Array
@@ -80,9 +83,10 @@ class IdleModels:
     """Watches the evaluators of a shard, by number.
 
     ttl     microseconds
-    shared  whether the clock is that of the shard, by any of its events; else each has that of its own
+    shared  whether the clock is that of the shard, by any of its events; else each evaluator has its own
+            clock
     clock   the greatest time of any event so far
-    left    what stays of those that left, by number
+    left    by evaluator number: the counters of evaluators that left
 
     >>> idle = IdleModels(10, shared=True)
     >>> [parts] = idle.rounds(np.array([0, 1, 0]), idle.clocks(np.array([0, 5, 10])))
@@ -98,10 +102,13 @@ class IdleModels:
         self._left_bytes = 0
         self._active = np.full(64, NO_TIME)
         self._returns = np.zeros(64, np.int64)
-        self._oldest = NO_TIME  # none that is watched was active before, unless it left
+        self._oldest = NO_TIME  # no watched evaluator was active before this
 
     def clocks(self, times: Int64Array | None) -> Int64Array:
-        """Return where the clock stands with each event of a batch, one at least; it counts as applied."""
+        """Return where the clock stands with each event of a batch, and count these events as applied.
+
+        The batch must not be empty. Raises InputError for an event without a time, or with one out of range.
+        """
         if times is None or not (times.min() > -_FARTHEST and times.max() < _FARTHEST):
             raise InputError(
                 "a model leaves when it is silent for some time, and an event has no time, or one that lies "
@@ -113,7 +120,7 @@ class IdleModels:
         return np.maximum.accumulate(np.maximum(times, before)) if self.shared else times
 
     def rounds(self, numbers: Int64Array, clocks: Int64Array) -> list[Round]:
-        """Cut a batch so that evaluators may leave in between; usually that is one piece. O(events)."""
+        """Cut a batch into rounds, between which evaluators leave; usually there is one round. O(events)."""
         self._make_room(int(numbers.max(initial=-1)) + 1)
         n = len(numbers)
         which, deadlines = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -128,9 +135,9 @@ class IdleModels:
         return parts
 
     def overdue(self, clock: int) -> tuple[Int64Array, Int64Array]:
-        """Return which evaluators are idle where the clock stands, and since when each is; they leave.
+        """Return the numbers of the idle evaluators and the last time at which each was not idle; they leave.
 
-        O(1), unless there may be some.
+        O(1), unless `clock` is so late that an evaluator may be idle.
         """
         none = np.empty(0, np.int64)
         if clock == NO_TIME or (self._oldest != NO_TIME and clock <= self._oldest + self.ttl):
@@ -145,7 +152,7 @@ class IdleModels:
         return numbers, deadlines
 
     def wakes_at(self) -> int | None:
-        """Return the first moment at which any evaluator could be found idle; None = not known, or never."""
+        """Return the first moment at which an evaluator could be idle; None = not known, or never."""
         return (
             None
             if self._oldest == NO_TIME or not (self._active != NO_TIME).any()
@@ -153,12 +160,12 @@ class IdleModels:
         )
 
     def note_left(self, number: int, remains: Remains) -> None:
-        """Keep what stays of an evaluator that left."""
+        """Keep the counters of an evaluator that left."""
         self.left[number] = remains
         self._left_bytes += len(remains.pack())
 
     def take_back(self, numbers: Int64Array) -> list[tuple[int, Remains]]:
-        """Return, and keep no longer, what stays of those of some evaluators that left. O(numbers)."""
+        """Return the counters of those of these evaluators that left, and drop them here. O(numbers)."""
         if not self.left:
             return []
         back = [
@@ -177,25 +184,27 @@ class IdleModels:
 
     @property
     def nbytes(self) -> int:
-        """About how much memory it takes."""
+        """About how many bytes of memory the object takes."""
         return self._active.nbytes + self._returns.nbytes + 3 * self._left_bytes + 200 * len(self.left)
 
     def snapshot_bytes(self, held: int) -> int:
-        """Return how long `to_bytes` is for so many evaluators that are here. O(1)."""
+        """Return how long `to_bytes` is for `held` evaluators that have not left. O(1)."""
         return IdleState.size(held, self._left_bytes)
 
     def to_bytes(self, held: Iterable[int]) -> bytes:
-        """Return a snapshot, with the evaluators that are here in this order.
+        """Return a snapshot in the wire form of an `IdleState`.
 
-        It has the wire form of an `IdleState`.
+        held  numbers of the evaluators that have not left, in the order in which the snapshot has them
         """
         active = self._active[np.fromiter(held, np.int64)]
         return IdleState(self.clock, active, list(self.left.values())).pack()
 
     def read(self, data: bytes, held: int) -> list[Remains]:
-        """Take over the evaluators that are here, `held` from number 0 on; return what stays of the others.
+        """Read a snapshot; return the counters of evaluators that left.
 
-        Raises ValueError where the bytes contradict themselves.
+        held  how many evaluators have not left: they get the numbers from 0 on
+
+        Raises ValueError if the bytes contradict themselves.
         """
         state = IdleState.unpack(data)
         if len(state.active) != held:

@@ -1,13 +1,13 @@
-"""Events of many evaluators that no row needs yet.
+"""Events of many evaluators that wait, because no row needs them yet.
 
-To apply one event to an evaluator costs 20 to 30 us of Python around kernels that need less than one, and
-a packet of many small models brings one event each. So events wait here, in the order in which they came,
-until a row of theirs falls due or there are enough of them to be worth the call.
+Applying one event to an evaluator costs 20 to 30 us of Python around kernels that need less than 1 us. A
+packet of many small models brings one event for each. So events wait here, in the order in which they came,
+until a row of their evaluator falls due or enough events wait to be worth the call.
 
 Invariant: the events of an evaluator are a chain through the columns. `_last[number]` is the place of its
-newest event, `_before[place]` that of the one before, -1 ends the chain; `_counts[number]` is its length.
-So to take some evaluators' events costs no more than these events. Places that were given up stay in the
-columns until they are the larger part.
+newest event, `_before[place]` that of the event before it, -1 ends the chain; `_counts[number]` is its
+length. So taking the events of some evaluators costs time in proportion to these events alone. Places of
+events that were taken stay in the columns until they are the larger part.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _unlink(
 
 
 class PendingEvents:
-    """What waits, by the number of the evaluator. All events have times, or none has.
+    """The events that wait, by the number of their evaluator. Either all events have times, or none has.
 
     >>> pending = PendingEvents()
     >>> pending.add(np.array([0, 1, 0]), np.array([0.1, 0.2, 0.3]), np.array([1, 0, 0], np.int8), None)
@@ -88,12 +88,12 @@ class PendingEvents:
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes."""
+        """How many bytes of memory the columns take."""
         times = 0 if self._times is None else 8
         return len(self._numbers) * (25 + times) + 16 * len(self._last)
 
     def fits(self, times: Int64Array | None) -> bool:
-        """Return whether events with or without times may join those that are here."""
+        """Return whether events with or without times may join the events that wait."""
         return not self._waiting or (times is None) == (self._times is None)
 
     def add(
@@ -125,7 +125,7 @@ class PendingEvents:
 
     def take(self, numbers: Int64Array) -> Iterator[Run]:
         """Remove the events of some evaluators and yield them. O(these events), amortised."""
-        numbers = numbers[numbers < len(self._counts)]  # of the others none ever waited
+        numbers = numbers[numbers < len(self._counts)]  # no event ever waited for the others
         counts = self._counts[numbers]
         ends = np.cumsum(counts)
         taken = int(ends[-1]) if len(ends) else 0
@@ -149,7 +149,7 @@ class PendingEvents:
         return self.take(np.flatnonzero(self._counts))
 
     def _close_gaps(self) -> None:
-        """Keep what waits, in its order, and nothing else."""
+        """Rewrite the columns with only the events that wait, in their order."""
         kept = np.flatnonzero(self._numbers[: self._used] >= 0)
         numbers, scores, labels = self._numbers[kept], self._scores[kept], self._labels[kept]
         times = None if self._times is None else self._times[kept]

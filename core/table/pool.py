@@ -1,7 +1,7 @@
 """EvaluatorPool: the evaluators of a table, by number, and the events that wait for them.
 
-Invariant: an event waits only while no row depends on it (`pending`), so that rows come as if every
-event were applied at once. Evaluators of one kind of events wait; classes and weights never do.
+Invariant: an event waits only while no row depends on it (`pending`), so that rows come as if every event
+were applied at once. Only binary events without weights wait; events with classes or weights never do.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from ..settings.evaluator import EvaluatorSettings
 from .pending import PendingEvents, Run
 
 _MANY = 512
-"""Events of an evaluator that need not wait for more: what is around the kernels costs a tenth of them."""
+"""How many events of an evaluator are worth a call: the cost around the kernels is then a tenth of theirs."""
 
 
 class EvaluatorPool:
-    """Evaluators of one settings, in one pane. Those that left have a number, and are not here.
+    """Evaluators with the same settings, in one pane.
+
+    An evaluator that left keeps its number, but is not in the pool.
 
     numbered        how many numbers were given
-    snapshot_bytes  about what those that are here take in a snapshot, with what waits, and
-    live_bytes      in memory, without
+    snapshot_bytes  about how many bytes a snapshot of the evaluators has, events that wait included
+    live_bytes      about how much memory the evaluators and the events that wait take
     """
 
     def __init__(self, settings: EvaluatorSettings, pane: tuple[int, int] | None) -> None:
@@ -49,26 +51,26 @@ class EvaluatorPool:
         self._cells = np.zeros(0, np.int64)
         self._dues = np.zeros(0, np.int64)
         self._pending = PendingEvents()
-        self._must_apply = False  # no event may wait: some have classes or weights
+        self._must_apply = False  # True if no event may wait: some have classes or weights
 
     def __len__(self) -> int:
-        """Return how many evaluators are here."""
+        """Return how many evaluators are in the pool."""
         return len(self._evaluators)
 
     @property
     def live_bytes(self) -> int:
-        """About how much memory they take."""
+        """About how many bytes of memory the evaluators and the events that wait take."""
         return self._live_bytes + self._pending.nbytes
 
     @property
     def numbers(self) -> Iterable[int]:
-        """The numbers of those that are here, in the order of `states`."""
+        """The numbers of the evaluators in the pool, in the order of `states`."""
         return self._evaluators.keys()
 
     # ---- who is here
 
     def next_number(self) -> int:
-        """Return a number that nobody has."""
+        """Return a number that no evaluator had before."""
         number = self.numbered
         if number == len(self._seqs):
             more = max(64, number)
@@ -80,17 +82,17 @@ class EvaluatorPool:
         return number
 
     def make(self, model: str, label: str) -> int:
-        """Return the number of an evaluator that it makes."""
+        """Make an evaluator of a model and a slice; return its number."""
         number = self.next_number()
         self.place(number, ModelEvaluator(self.settings, model=model, slice=label, pane=self.pane))
         return number
 
     def bring_back(self, number: int, remains: Remains) -> None:
-        """Let an evaluator that left begin anew with an empty window."""
+        """Put an empty window in the place of an evaluator that left, with the counters that remain of it."""
         self.place(number, ModelEvaluator.returning(self.settings, remains, self.pane))
 
     def place(self, number: int, evaluator: ModelEvaluator) -> None:
-        """Put an evaluator where its number says."""
+        """Put an evaluator into the pool under a number."""
         self._evaluators[number] = evaluator
         self._seqs[number] = evaluator.seq
         self._emptied[number] = evaluator.seq - len(evaluator)
@@ -98,12 +100,15 @@ class EvaluatorPool:
         self._note_size(evaluator)
 
     def load(self, number: int, evaluator: ModelEvaluator, state: EvaluatorState) -> None:
-        """Put an evaluator that was rebuilt where its number says."""
+        """Put an evaluator that was rebuilt from its state into the pool under a number."""
         self.place(number, evaluator)
         self._must_apply |= state.multiclass
 
     def let_go(self, number: int, deadline: int | None) -> tuple[list[Rows], Remains]:
-        """Let an evaluator for which nothing waits go on to a moment, if any, and leave; last rows."""
+        """Remove an evaluator, after it has gone on to `deadline`, if any; return its last rows and counters.
+
+        No event may wait for the evaluator.
+        """
         evaluator = self._evaluators.pop(number)
         self._forget_size(evaluator)
         self._dues[number] = END_OF_TIME
@@ -111,7 +116,7 @@ class EvaluatorPool:
         return [*rows, evaluator.finish()], evaluator.remains()
 
     def states(self) -> list[EvaluatorState]:
-        """Return the states of all that are here; nothing may wait."""
+        """Return the states of all evaluators in the pool; no event may wait."""
         return [evaluator.state() for evaluator in self._evaluators.values()]
 
     def _note_size(self, evaluator: ModelEvaluator) -> None:
@@ -125,7 +130,7 @@ class EvaluatorPool:
     # ---- time
 
     def advance(self, clock: int) -> Iterator[Rows]:
-        """Make the rows of grid points that the clock has passed."""
+        """Yield the rows of grid points that the clock has passed."""
         overdue = np.flatnonzero(self._dues[: self.numbered] < clock)
         yield from self.apply_pending(overdue)
         for number in overdue.tolist():
@@ -136,7 +141,10 @@ class EvaluatorPool:
             self._dues[number] = evaluator.next_due
 
     def finish(self, greatest: int) -> Iterator[Rows]:
-        """Make the last rows, by name, where all events have come; the greatest time of them may be known."""
+        """Yield the last rows, by name, when all events have come.
+
+        greatest  the greatest time of all events, up to which grid rows are made; NO_TIME = not known
+        """
         yield from self.apply_pending(None)
         for evaluator in sorted(self._evaluators.values(), key=lambda each: (each.model, each.slice)):
             if greatest != NO_TIME:
@@ -146,7 +154,10 @@ class EvaluatorPool:
     # ---- events
 
     def apply(self, batch: EventBatch, numbers: Int64Array) -> Iterator[Rows]:
-        """Apply events, each to the evaluator of its number, or let them wait."""
+        """Apply events, each to the evaluator of its number, or let them wait.
+
+        Yields the rows that fall due.
+        """
         self._must_apply |= batch.label_classes is not None or batch.weights is not None
         if self._must_apply:
             return self._apply_now(batch, numbers)
@@ -155,10 +166,10 @@ class EvaluatorPool:
     def _take_in(
         self, numbers: Int64Array, scores: FloatArray, labels: Int8Array, times: Int64Array | None
     ) -> Iterator[Rows]:
-        """Let events wait with others of their evaluators; apply them where rows are due, or many wait."""
+        """Let events wait with others of their evaluators; apply them if rows are due or many wait."""
         if not self._pending.fits(times):
             yield from self.apply_pending(None)
-        starts = np.flatnonzero(np.diff(numbers, prepend=-1))  # of pieces of one evaluator's events
+        starts = np.flatnonzero(np.diff(numbers, prepend=-1))  # where each evaluator's events start
         sizes = np.diff(starts, append=len(numbers))
         present, which = np.unique(numbers[starts], return_inverse=True)
         counts = np.bincount(which, weights=sizes).astype(np.int64)
@@ -193,9 +204,11 @@ class EvaluatorPool:
     def _enters_cell(
         self, present: Int64Array, which: Int64Array, times: Int64Array
     ) -> npt.NDArray[np.bool_]:
-        """Return which evaluators' clocks pass a grid point by times that come, `which` says whose.
+        """Return for each evaluator whether these events take its clock past a grid point.
 
-        The next grid point of those that do not is noted: their events may wait until the clock passes it.
+        `present` are the evaluators' numbers; `which` has for each event the place of its evaluator there.
+        For the other evaluators the next grid point is noted: their events may wait until the clock passes
+        it.
         """
         greatest = np.full(len(present), NO_TIME)
         np.maximum.at(greatest, which, times)
@@ -207,20 +220,21 @@ class EvaluatorPool:
 
     @property
     def _enough(self) -> int:
-        """How many events may wait: more are applied at once.
+        """How many events may wait; if more do, all are applied.
 
-        1,024 for each evaluator make the cost around the kernels small. Beyond 2^16 events it is 32: these
+        1,024 for each evaluator make the cost around the kernels small. Beyond 2^16 events the limit is 32
+        for each evaluator: 32 events take less memory than the evaluator itself.
         take less memory than the evaluator itself.
         """
         return max(32 * len(self._evaluators), min(1024 * len(self._evaluators), 1 << 16))
 
     def apply_pending(self, numbers: Int64Array | None) -> list[Rows]:
-        """Apply what waits of some evaluators; None = of all."""
+        """Apply the waiting events of some evaluators; None = of all evaluators."""
         runs = self._pending.take_all() if numbers is None else self._pending.take(numbers)
         return [self._apply_run(run) for run in runs]
 
     def _apply_run(self, run: Run) -> Rows:
-        """Apply events that were taken in: all that wait of an evaluator."""
+        """Apply a run: all the events that waited for one evaluator."""
         evaluator = self._evaluators[run.number]
         waited = len(run.scores)
         if self._limit is not None:
@@ -230,7 +244,7 @@ class EvaluatorPool:
         return self._apply_to(run.number, run.scores, run.labels, run.times)
 
     def _apply_to(self, number: int, *columns: Any) -> Rows:
-        """Apply events to an evaluator, and count what it takes by then."""
+        """Apply events to an evaluator, and update the sizes and the next grid point of the pool."""
         evaluator = self._evaluators[number]
         self._forget_size(evaluator)
         rows = evaluator.apply(*columns)
@@ -240,7 +254,10 @@ class EvaluatorPool:
         return rows
 
     def _apply_now(self, batch: EventBatch, numbers: Int64Array) -> Iterator[Rows]:
-        """Apply events with classes or weights, or where some evaluators have them: each says if they fit."""
+        """Apply events at once, for batches or evaluators with classes or weights.
+
+        Each evaluator checks whether the events fit it.
+        """
         yield from self.apply_pending(None)
         classes, predicted = batch.label_classes, batch.predicted
         order = np.argsort(numbers, kind="stable")
@@ -262,6 +279,6 @@ class EvaluatorPool:
 
 
 def _bytes_per_event(times: Int64Array | None) -> int:
-    """Return how much an event that is held adds to a snapshot."""
+    """Return how many bytes one waiting event adds to a snapshot."""
     timed = times is not None
     return evaluator_bytes(1, 0, 2, False, timed) - evaluator_bytes(0, 0, 2, False, timed)

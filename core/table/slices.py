@@ -1,11 +1,11 @@
-"""Which (model, slice) every event belongs to, by number; of a slice's values only so many have their own.
+"""Numbers of (model, slice) for every event, with a bound on how many values have a slice of their own.
 
-Invariant: of each (model, tuple of slice columns) the first `cap` distinct values, in the order in which
-events apply, have a slice of their own, and all later ones share the one whose values are all `OTHER`
-("carrier=other", "carrier=other,origin=other"). So every event counts once in each slice asked for, and what
-a column of a million values takes is bounded. A value that itself is `OTHER` is one of those that share.
+Invariant: in each (model, tuple of slice columns) the first `cap` distinct values, in the order in which
+events apply, have a slice of their own. All later values share the slice whose values are all `OTHER`
+("carrier=other", "carrier=other,origin=other"). So every event counts once in each slice asked for, and the
+memory for a column of a million values is bounded. A value that itself is `OTHER` goes to the shared slice.
 
-Values that have a slice keep it: they are those of the evaluators that exist, and so need no state of
+Values that have a slice keep it. They are the values of the evaluators that exist, so they need no state of
 their own.
 """
 
@@ -19,18 +19,18 @@ from ..arrays import Int64Array
 from ..events.columns import TextColumn
 from ..settings.slices import OTHER, escape_slice, parse_slice
 
-_GROUPS = 1 << 62  # numbers of groups stay below
+_GROUPS = 1 << 62  # the numbers of groups stay below this
 
 Make = Callable[[str, str], int]
-"""Makes an evaluator of a model and a slice; returns its number."""
+"""Makes an evaluator of a model and a slice; returns the evaluator's number."""
 
 
 class SliceNumbers:
-    """The numbers of all (model, slice).
+    """The numbers of all evaluators, by model and slice.
 
-    cap     distinct values of a model and a tuple of slice columns that have a slice of their own
-    beyond  how many events went to the slice of others since, because their value came after the cap; an
-            event counts once for each slice asked for
+    cap     how many distinct values of a model and a tuple of slice columns have a slice of their own
+    beyond  how many events went to a shared slice because their value came after the cap; an event counts
+            once for each slice asked for
 
     >>> numbers, made = SliceNumbers(1), []
     >>> def make(model, label):
@@ -50,9 +50,9 @@ class SliceNumbers:
         self._own: dict[tuple[tuple[str, ...], str], int] = {}
 
     def add(self, model: str, label: str, number: int) -> bool:
-        """Note an evaluator that exists; return False where there is one of its name. O(label).
+        """Note an evaluator that exists; return False if one with its model and slice was noted. O(label).
 
-        Raises ValueError for what is no name of a slice.
+        Raises ValueError if `label` is no name of a slice.
         """
         pairs = parse_slice(label)
         names = tuple(name for name, _ in pairs)
@@ -67,9 +67,12 @@ class SliceNumbers:
     def of(
         self, models: TextColumn, names: tuple[str, ...], columns: list[TextColumn], make: Make
     ) -> Int64Array:
-        """Return the number of every event's evaluator; those that are new are made, in order of events."""
+        """Return the number of every event's evaluator.
+
+        New evaluators are made by `make`, in order of events.
+        """
         seen = self._of.setdefault(names, {})
-        if not columns:  # its dictionary is what was to be sorted out
+        if not columns:  # the column's dictionary already lists the models
             found = np.array([seen.get((model,), -1) for model in models.values], np.int64)
             numbers = found[models.codes]
             if numbers.min() >= 0:
@@ -102,10 +105,10 @@ class SliceNumbers:
         numbers: Int64Array,
         which: Int64Array,
     ) -> None:
-        """Find the numbers of texts that have no slice of their own yet.
+        """Find the numbers of (model, values) that have no slice of their own yet.
 
-        In the order of their first rows it is decided which will have one. They are made in the order of the
-        groups, as ever.
+        The order of their first rows decides which of them get one before the cap is reached. Evaluators are
+        made in the order of the groups.
         """
         beyond = []
         for _, place, texts in sorted(unknown):
@@ -128,7 +131,10 @@ class SliceNumbers:
 
 
 def _is_other(texts: tuple[str, ...]) -> bool:
-    """Return whether a model and values of a slice, one at least, are those of the slice of others."""
+    """Return whether a (model, values of a slice) belongs to the shared slice: all its values are `OTHER`.
+
+    Without values, for the whole model, the answer is False.
+    """
     return len(texts) > 1 and all(text == OTHER for text in texts[1:])
 
 
@@ -139,7 +145,7 @@ def _label(names: tuple[str, ...], values: tuple[str, ...]) -> str:
 
 
 def _codes_of_texts(column: TextColumn) -> Int64Array:
-    """Return codes that are equal where the texts are, from 0: a missing text is the empty one."""
+    """Return codes from 0 on that are equal where the texts are. A missing text counts as the empty text."""
     first = {"": 0}
     table = [first.setdefault(text, entry) for entry, text in enumerate(column.values, 1)]
     return np.array([*table, 0], np.int64)[column.codes]

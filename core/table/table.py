@@ -1,16 +1,17 @@
 """EvaluatorTable: the state machine of a shard. Records in, rows out; (model, slice) -> ModelEvaluator.
 
-What it keeps true
-    Rows depend on each partition's own sequence of events, and with order "position" and "time" on
-    nothing else: not on how events were cut into packets, nor on the order in which packets arrive.
-    An event travels once and is expanded into its slices here.
+Invariant
+    Rows depend on each partition's own sequence of events. With order "position" and "time" rows depend on
+    nothing else: not on how events were cut into packets, nor on the order in which packets arrive. An
+    event travels once and is expanded into its slices here.
 
-An event's way here: its order (`shard.order`), whether it came before (`deduplicator`), its slices
-(`slices`), whether its models were silent for long (`idle`), its evaluators.
+The steps of an event: its order (`shard.order`); the check whether its id came before (`deduplicator`); its
+slices (`slices`); the check whether its models were silent for long (`idle`); its evaluators.
 
-In which order events apply, `shard.order` says. Where all has come, the clock stands at the greatest event
-time of all partitions, whatever shard its event went to: rows on a grid of times up to it are made, then the
-last ones. In order of time a row on the grid is made as soon as the clock has passed its grid point.
+`shard.order` decides in which order events apply. When all events have come, the clock stands at the greatest
+event time of all partitions, whichever shard that event went to. Rows on a grid of times up to the clock are
+made then, and after them the last rows. In order of time a row on the grid is made as soon as the clock has
+passed its grid point.
 """
 
 from __future__ import annotations
@@ -45,15 +46,15 @@ from .pool import EvaluatorPool
 from .slices import SliceNumbers
 
 _MANY = 512
-"""Events of an evaluator that need not wait for more: what is around the kernels costs a tenth of them."""
+"""How many events of an evaluator are worth a call: the cost around the kernels is then a tenth of theirs."""
 
 
 COUNTED = ("events_applied", "events_tied", "events_in_other", "late", "duplicate", "evaluators_retired")
-"""What a table counts."""
+"""The names of the counts of a table; see `EvaluatorTable.counts`."""
 
 
 class EvaluatorTable:
-    """All evaluators of one shard, in one pane.
+    """The state machine of one shard in one pane: applies records to the evaluators of its models.
 
     >>> from rocsteady.core.events.batch import EventBatch, TextColumn
     >>> from rocsteady.core.events.records import EndOfInput
@@ -83,15 +84,15 @@ class EvaluatorTable:
         return len(self._pool)
 
     def apply(self, record: bytes) -> list[Rows | Rejected]:
-        """Apply one record; return the rows and curves that fell due, in one piece, and what was refused.
+        """Apply one record; return the rows and curves that fell due, in one piece, and the refused events.
 
-        Raises a `WireError` for bytes that are no record, InputError for a record that contradicts what
-        came before.
+        Raises a `WireError` for bytes that are no record, InputError for a record that contradicts earlier
+        records.
         """
         return self.take(unpack_record(record), record)
 
     def take(self, content: Record, record: bytes) -> list[Rows | Rejected]:
-        """Apply one record that was read."""
+        """Apply one record, already read as `content`; see `apply`."""
         if isinstance(content, PredictionBatch | LabelBatch):
             raise InputError(
                 f"a packet of {content.packet().source!r} holds no events; join labels to predictions first"
@@ -110,7 +111,7 @@ class EvaluatorTable:
                 self._counts["duplicate"] += len(again)
                 refused += [again] if len(again) else []
             parts += self._apply_batch(batch)
-        if self._deduplicator is None:  # else of the events of one time and id one counts
+        if self._deduplicator is None:  # with deduplication only one of several tied events counts
             self._counts["events_tied"] += self._order.tied - tied
         if self._order.is_finished:
             parts += [] if was_finished else self._finish()
@@ -120,7 +121,7 @@ class EvaluatorTable:
         return [rows, *refused] if len(rows) or rows.curves else refused
 
     def _let_time_go_on(self) -> Iterator[Rows]:
-        """Let go of what was silent for long; make the rows of grid points that the clock has passed."""
+        """Let long silent evaluators leave; make the rows of grid points that the clock has passed."""
         clock, greatest = self._order.clock, self._order.greatest
         if self._idle is not None and self._idle.shared:
             settled = clock if greatest == NO_TIME else min(clock, greatest)
@@ -144,15 +145,15 @@ class EvaluatorTable:
         return self._order.ledger
 
     def waiting(self) -> dict[str, int]:
-        """Return how many events wait for what is to come."""
+        """Return how many events wait for later records."""
         return {"events": self._order.waiting}
 
     def pass_on(self, marker: StateMarker) -> list[Rows | Rejected]:  # noqa: ARG002
-        """Return nothing: nobody behind it has a state."""
+        """Return no outputs: no step behind this one keeps a state."""
         return []
 
     def wakes_at(self) -> int | None:
-        """Return the moment at which it wants to hear a `Clock`; None = it does not wait for one."""
+        """Return the moment at which the table needs a `Clock`; None if it waits for none."""
         if self._order.is_finished:
             return None
         moments = [self._order.wakes_at(), None if self._idle is None else self._idle.wakes_at()]
@@ -180,7 +181,10 @@ class EvaluatorTable:
     def _apply_between_silences(
         self, batch: EventBatch, numbers: Int64Array, idle: IdleModels, clocks: Int64Array
     ) -> Iterator[Rows]:
-        """Let evaluators that were silent for long leave before their next event, and begin anew with it."""
+        """Apply a batch.
+
+        An evaluator that was silent for long leaves before its next event, and returns empty.
+        """
         for part in idle.rounds(numbers, clocks):
             yield from self._leave(part.leaving, part.deadlines)
             for number, remains in idle.take_back(numbers[part.events]):
@@ -195,10 +199,11 @@ class EvaluatorTable:
             yield from self._leave(*self._idle.overdue(clock))
 
     def _leave(self, numbers: Int64Array, deadlines: Int64Array) -> Iterator[Rows]:
-        """Let evaluators give their last rows and go, but for their counters; the deadlines say when.
+        """Let evaluators give their last rows and leave; only their counters stay.
 
-        Rows on a grid come up to the deadlines, but not by a clock that is given: whether it is told once
-        more before the end is chance.
+        `deadlines` has for each evaluator the last time at which it was not idle. Rows on a grid are made up
+        to the deadline, unless `Clock` records give the time: chance decides whether one more comes before
+        the end.
         """
         if not len(numbers) or self._idle is None:
             return
@@ -212,7 +217,7 @@ class EvaluatorTable:
     # ---- state
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot of everything that the future depends on."""
+        """Return a snapshot of everything that later outputs depend on."""
         if any(len(rows) or rows.curves for rows in self._pool.apply_pending(None)):
             raise AssertionError("what fell due was not made when its event was taken in")
         beside = {}
@@ -227,9 +232,9 @@ class EvaluatorTable:
     def from_bytes(
         cls, data: bytes, settings: TableSettings, pane: tuple[int, int] | None = None
     ) -> EvaluatorTable:
-        """Rebuild a table that goes on exactly as the one that gave the bytes.
+        """Rebuild a table that behaves exactly as the table that gave the bytes.
 
-        Raises OtherConfigurationError where that one had other settings, a `WireError` for other bytes.
+        Raises OtherConfigurationError if that table had other settings, a `WireError` for other bytes.
         """
         snapshot = Snapshot.unpack(data)
         snapshot.check(settings)
@@ -244,7 +249,7 @@ class EvaluatorTable:
         return self
 
     def _number_of(self, named: EvaluatorState | Remains) -> int:
-        """Return a number for what a snapshot has of a (model, slice)."""
+        """Return a new number for the (model, slice) of an evaluator or of its remains in a snapshot."""
         number = self._pool.next_number()
         with reading("a snapshot"):
             is_new = self._slices.add(named.model, named.slice, number)
@@ -253,7 +258,7 @@ class EvaluatorTable:
         return number
 
     def _take_beside(self, beside: dict[str, bytes]) -> None:
-        """Take over what a snapshot keeps beside evaluators."""
+        """Take over the parts of a snapshot that stand beside its evaluators."""
         if self._deduplicator is not None:
             self._deduplicator = Deduplicator.from_bytes(beside[DEDUPLICATOR])
         if self._idle is not None:
@@ -263,9 +268,9 @@ class EvaluatorTable:
                 self._idle.note_left(self._number_of(remains), remains)
 
     def counts(self) -> dict[str, int]:
-        """Return what became of events since the table was made or loaded: COUNTED.
+        """Return how many events had each fate since the table was made or loaded, by the names in `COUNTED`.
 
-        Tied are those whose order among each other nothing in the input says (`shard.by_time`).
+        Events are tied if the input does not say which of them is first (`shard.by_time`).
         """
         return {**self._counts, "events_in_other": self._slices.beyond}
 
@@ -291,14 +296,17 @@ class EvaluatorTable:
 
 
 def _deduplicator_of(settings: TableSettings) -> Deduplicator | None:
-    """Return one that forgets nothing in order of position: files of other times may still be to come."""
+    """Return the deduplicator of a table, None without `deduplicate`.
+
+    In order of position it forgets no id: files of other times may still be to come.
+    """
     if settings.deduplicate is None:
         return None
     return Deduplicator(settings.deduplicate, forgets=settings.evaluator.order != "position")
 
 
 def warm_up(settings: TableSettings) -> None:
-    """Compile what a table with these settings will need, or load it from the cache folder."""
+    """Compile the kernels that a table with these settings will need, or load them from the cache folder."""
     evaluator_warm_up(settings.evaluator)
     first = np.zeros(1, np.int64)
     if (deduplicator := _deduplicator_of(settings)) is not None:
