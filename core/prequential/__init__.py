@@ -1,7 +1,7 @@
 """Learners that are tested on every event and then trained with it.
 
-`fold` (`PrequentialFold`) is the state machine, of one learner and one fold. `settings`, `folds` and
-`holdout` say who is tested and trained with what. `learners` makes learners of text: `named`, `models`,
-`calls`, `baselines`, `noise`; `instances` is what they are given, `wire` their bytes. `generators` make
-streams.
+`fold` (`PrequentialFold`) is the state machine, for one learner and one fold. `settings`, `folds` and
+`holdout` say which learner is tested and trained with which instances. `learners` makes a learner from its
+name, with `named`, `models`, `calls`, `baselines` and `noise`. `instances` has the inputs and outputs of a
+learner, `wire` its bytes. `generators` makes streams.
 """

@@ -1,9 +1,10 @@
-"""Learners that look at labels alone: the majority class, and the class before.
+"""Learners that look only at labels: the majority class, and the class of the instance before.
 
-They are the classifiers inside kappa_m and kappa_per, by the evaluator's own function for the majority
-(`decisions.majority_class`, ties included). So kappa_m of the majority of the last k is 0 in every row of a
-window of the last k, and kappa_per of the persistent one is 0 in every window (Bifet et al. 2015, section 5).
-For that an instance counts once, however often a fold trains on it: so often it is in the fold's window.
+These are the classifiers inside kappa_m and kappa_per. They use the evaluator's own function for the majority
+(`decisions.majority_class`, ties included). So the learner of the majority of the last k has a kappa_m of 0
+in every row of a window of the last k. The persistent learner has a kappa_per of 0 in every window (Bifet et
+al. 2015, section 5). For both zeros an instance counts once, however often a fold trains on it: the fold's
+window also holds it once.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ _ROWS = LAST_SEEN + 1
 
 
 class BaselineLearner:
-    """Predicts the majority class of the last `size` instances that it learnt; of all for None.
+    """Predicts the majority class of the last `size` instances that it learnt; None = of all instances.
 
-    `size` 1 is the persistent classifier. Before any label it predicts the negative class, or "". A tie goes
-    to the class seen last.
+    `size` 1 is the persistent classifier. Before any label the learner predicts the negative class, or "". Of
+    tied classes it predicts the one seen last.
     """
 
     def __init__(self, name: str, task: Task, size: int | None) -> None:
@@ -73,7 +74,7 @@ class BaselineLearner:
         return pack_learner(self._name, head, body + np.array(self._held, "<i4").tobytes())
 
     def restore(self, data: bytes) -> None:
-        """Go on from what `to_bytes` gave."""
+        """Set the state that `to_bytes` returned."""
         head, body = unpack_learner(data)
         check_head(self._name, head, self._settings())
         with reading("the state of a learner"):
@@ -96,7 +97,7 @@ class BaselineLearner:
         return {"size": self._size, "is_binary": self._task.is_binary}
 
     def _codes_of(self, instances: Instances) -> list[int]:
-        """Return codes of this learner."""
+        """Return the instances' classes as this learner's codes."""
         labels = instances.labels
         if not isinstance(labels, TextColumn):
             return labels.tolist()  # type: ignore[no-any-return]

@@ -1,6 +1,6 @@
-"""How models are called: river's way (dicts, one at a time) and scikit-learn's (`partial_fit` on a matrix).
+"""Calls models in two styles: river's (dicts, one at a time) and scikit-learn's (`partial_fit` on a matrix).
 
-Both read what a model says in one way (`reader`): a score in [0, 1] or a class.
+Both styles read a model's answer in the same way (`readers`): as a score in [0, 1] or as a class.
 """
 
 from __future__ import annotations
@@ -20,15 +20,18 @@ from .instances import Instances, Task
 Output = float | str
 
 _ROUNDING = 1e-9
-"""By how much a probability may lie outside [0, 1]."""
+"""How far outside [0, 1] a probability may lie, for rounding."""
 
 
 class NoPrediction(Exception):  # noqa: N818  the end of a learner's sentence, not an error of ours
-    """What a model said is no prediction: why."""
+    """A model's answer is no prediction; the message says why."""
 
 
 class RiverCalls:
-    """`predict_proba_one` (else `predict_one`), `learn_one`; `predict_proba_many`, `learn_many`."""
+    """Calls in river's style: `predict_proba_one` (else `predict_one`) and `learn_one`.
+
+    By tables: `predict_proba_many` and `learn_many`.
+    """
 
     def __init__(self, model: Any, task: Task, has_learnt: bool) -> None:
         self.model = model
@@ -44,10 +47,10 @@ class RiverCalls:
         return _takes_many(self.model)
 
     def check(self, name: str, instances: Instances) -> None:
-        """Say nothing: dicts hold whatever there is."""
+        """Accept any features: dicts hold numbers and text."""
 
     def inputs(self, instances: Instances) -> Sequence[Any]:
-        """Return what `predict` and `learn` take of every instance: dicts."""
+        """Return for every instance the input of `predict` and `learn`: a dict of its features."""
         return instances.records()
 
     def _learn_first(self, given: Any, answer: bool | str) -> None:
@@ -55,7 +58,10 @@ class RiverCalls:
         self.has_learnt, self.learn = True, self.model.learn_one
 
     def _first(self, given: Any) -> Output:
-        """Predict for the first time: some models have the method, and only say that they lack it."""
+        """Predict for the first time.
+
+        Some models have `predict_proba_one` and only raise NotImplementedError.
+        """
         try:
             found = self.model.predict_proba_one(given)
         except NotImplementedError:
@@ -72,7 +78,7 @@ class RiverCalls:
         return self._read_label(found)
 
     def predict_many(self, instances: Instances) -> list[Output]:
-        """Predict by a table."""
+        """Predict all instances with one call on a table."""
         table = _table(instances)
         try:
             found = self.model.predict_proba_many(table)
@@ -86,17 +92,19 @@ class RiverCalls:
         return [self._read(dict(zip(names, row, strict=True))) for row in rows]
 
     def learn_many(self, instances: Instances) -> None:
-        """Learn by a table."""
+        """Learn all instances with one call on a table."""
         self.has_learnt = True
         table = _table(instances)
         self.model.learn_many(table, pandas_module().Series(instances.answers(), index=table.index))
 
 
 class SklearnCalls:
-    """`partial_fit`; `predict_proba`, else `decision_function` (two classes), else `predict`.
+    """Calls in scikit-learn's style: `partial_fit`, and `predict_proba` if the model has it.
 
-    A decision d is no probability: its score is (1 + d / (1 + |d|)) / 2, which keeps the order of decisions,
-    lies in [0, 1], and is at least 1/2 exactly where the model itself would predict positive.
+    Else `decision_function` predicts (two classes), else `predict`.
+
+    A decision d is no probability: its score is (1 + d / (1 + |d|)) / 2. The score keeps the order of
+    decisions, lies in [0, 1], and is at least 1/2 exactly where the model itself would predict positive.
     """
 
     def __init__(self, model: Any, task: Task, has_learnt: bool) -> None:
@@ -112,7 +120,7 @@ class SklearnCalls:
         return True
 
     def check(self, name: str, instances: Instances) -> None:
-        """Raise ConfigError where features are text."""
+        """Raise ConfigError if any feature is text."""
         if instances.categories:
             names = ", ".join(repr(each) for each, _ in instances.categories[:3])
             raise ConfigError(
@@ -121,24 +129,24 @@ class SklearnCalls:
             )
 
     def inputs(self, instances: Instances) -> Sequence[Any]:
-        """Return what `predict` and `learn` take of every instance: matrices of one row."""
+        """Return for every instance the input of `predict` and `learn`: a matrix of one row."""
         matrix = instances.matrix()
         return [matrix[row : row + 1] for row in range(len(matrix))]
 
     def predict(self, given: Any) -> Output:
-        """Predict a matrix of one row."""
+        """Predict the instance of a matrix of one row."""
         return self._predict(given)[0]
 
     def learn(self, given: Any, answer: bool | str) -> None:
-        """Learn a matrix of one row."""
+        """Learn the instance of a matrix of one row."""
         self._learn(given, [answer])
 
     def predict_many(self, instances: Instances) -> list[Output]:
-        """Predict a matrix."""
+        """Predict all instances with one call on a matrix."""
         return self._predict(instances.matrix())
 
     def learn_many(self, instances: Instances) -> None:
-        """Learn a matrix."""
+        """Learn all instances with one call on a matrix."""
         self._learn(instances.matrix(), instances.answers())
 
     def _predict(self, matrix: FloatArray) -> list[Output]:
@@ -166,7 +174,7 @@ class SklearnCalls:
 
 
 def calls_of(name: str, model: Any, task: Task, has_learnt: bool = False) -> RiverCalls | SklearnCalls:
-    """Return how a model is called; ConfigError where it is no learner, or the task is not for it."""
+    """Return the way to call a model. Raises ConfigError if it is no learner, or cannot learn the task."""
     if callable(getattr(model, "learn_one", None)):
         return RiverCalls(model, task, has_learnt)
     if not callable(getattr(model, "partial_fit", None)):
@@ -183,12 +191,12 @@ def calls_of(name: str, model: Any, task: Task, has_learnt: bool = False) -> Riv
 
 
 def readers(task: Task) -> tuple[Callable[[Any], Output], Callable[[Any], Output]]:
-    """Return what reads probabilities by class, and what reads a class."""
+    """Return a function that reads probabilities by class, and a function that reads a class."""
     return (_score_of, _score_of_label) if task.is_binary else (_class_of, _class_of_label)
 
 
 def _score_of(found: Any) -> float:
-    """Return the probability of True (or 1); 0 where there is no opinion."""
+    """Return the probability of True (or 1); 0 if the model has no opinion yet."""
     try:
         score = found.get(True)
         if score is None:
@@ -218,7 +226,7 @@ def _score_of_label(found: Any) -> float:
 
 
 def _class_of(found: Any) -> str:
-    """Return the most probable class, of equal ones the first; "" where there is no opinion."""
+    """Return the most probable class, of equal ones the first; "" if the model has no opinion yet."""
     if not found and isinstance(found, dict):
         return ""
     try:

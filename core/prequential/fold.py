@@ -1,14 +1,15 @@
-"""The machine of one fold of one learner: instances in order are tested and trained on, and measured.
+"""The state machine of one fold of one learner: it tests, trains and measures, instance by instance.
 
 Invariant
-    What it puts out is a function of the stream and the settings: not of how the stream was cut into
-    packets, nor of restarts in between. At a checkpoint of the stream, every so many instances or at a grid
-    point, every fold of every learner reports once, whatever it tested: reports of one checkpoint belong
-    together.
+    The outputs depend on the stream and the settings only: not on how the stream was cut into packets, nor on
+    restarts. At a checkpoint of the stream, after a fixed number of instances or at a grid point, every fold
+    of every learner reports once, even if it tested nothing. So the reports of one checkpoint can be
+    compared.
 
-An instance of the stream goes through `folds` (which of testing and training it is for here), the learner
-(predicts it, then learns it) and a `ModelEvaluator`, the one of production models: in the row the model is
-the learner, the slice is fold=3. The learner's own state travels in the snapshot, in bytes of its own making.
+An instance of the stream first goes through `folds`, which decides whether this fold tests it and trains on
+it. Then the learner predicts it and learns it. A `ModelEvaluator`, as for production models, measures the
+predictions; in its rows the model is the learner, and the slice is fold=3. The snapshot holds the learner's
+state as bytes that the learner itself made.
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ VERSION = 1
 _STATE = "the state of a fold"
 
 COUNTED = ("instances_tested", "instances_learnt", "learner_failures", "late")
-"""What the machine of a fold counts."""
+"""The names of the counts of a fold's machine; see `PrequentialFold.counts`."""
 
 
 class _Tested(NamedTuple):
-    """Tested instances that no report has told of yet; see `FoldReport`."""
+    """Tested instances since the last report; see `FoldReport`."""
 
     wrong: BoolArray
     missing: BoolArray
@@ -63,7 +64,7 @@ class _Tested(NamedTuple):
 
 
 class PrequentialFold:
-    """A fold of a learner, by its place among all learners.
+    """The machine of a fold of a learner; `learner` is the learner's place among all learners.
 
     >>> from rocsteady.core.events.batch import IdColumn
     >>> from rocsteady.core.prequential.learners import LearnerSpec
@@ -97,10 +98,10 @@ class PrequentialFold:
         self._counts = Counter(dict.fromkeys(COUNTED, 0))
 
     def apply(self, record: bytes) -> list[FoldOutput | Rejected]:
-        """Apply one record; return what fell due, in one piece, and the instances that were refused.
+        """Apply one record; return the rows and reports that fell due, in one piece, and refused instances.
 
-        Raises a `WireError` for bytes that are no record, InputError for a record that contradicts what came
-        before, or a failure of the learner that is not of an instance.
+        Raises a `WireError` for bytes that are no record, InputError for a record that contradicts earlier
+        records, or an error of the learner that no single instance caused.
         """
         record = own_record(record)
         content = unpack_record(record)
@@ -134,7 +135,7 @@ class PrequentialFold:
     # ---- the course of the stream
 
     def _take(self, batch: EventBatch) -> Iterator[Rows | FoldReport | Rejected]:
-        """Go through instances, with a checkpoint wherever one is due."""
+        """Work on the instances of a batch, with a checkpoint wherever one is due."""
         start = 0
         for end, due in self._cuts(batch):
             yield from self._work_on(batch.part(start, end))
@@ -143,7 +144,7 @@ class PrequentialFold:
         yield from self._work_on(batch.part(start, len(batch)))
 
     def _cuts(self, batch: EventBatch) -> list[tuple[int, int]]:
-        """Return where checkpoints are due in a batch, before which instance, and their grid points."""
+        """Return the checkpoints in a batch: (row before which the checkpoint is due, its grid point)."""
         n = len(batch)
         if self._every:
             first = self._every - self._seq % self._every
@@ -158,7 +159,7 @@ class PrequentialFold:
         return list(zip(cuts.tolist(), due[cuts].tolist(), strict=True))
 
     def _work_on(self, batch: EventBatch) -> Iterator[Rows | Rejected]:
-        """Test and train on what of these instances is for this fold."""
+        """Test and train on those instances of the batch that belong to this fold."""
         if not len(batch):
             return
         self._seq += len(batch)
@@ -179,7 +180,7 @@ class PrequentialFold:
     def _run(
         self, batch: EventBatch, hashes: UInt64Array, weights: Int64Array, tests: BoolArray
     ) -> Iterator[Rows | Rejected]:
-        """Let the learner predict and learn, and the evaluator measure what it predicted."""
+        """Let the learner predict and learn the instances, and let the evaluator measure the predictions."""
         task = self.settings.task
         labels = batch.labels if task.is_binary else batch.label_classes
         if labels is None:
@@ -214,7 +215,7 @@ class PrequentialFold:
         self._note_tested(batch, tested, answered, wrong, scores)
 
     def _answered(self, outcome: Any, tested: Int64Array) -> BoolArray:
-        """Return which of the tested instances have a prediction."""
+        """Return for each tested instance whether it has a prediction."""
         if self.settings.task.is_binary:
             return np.asarray(~np.isnan(outcome.scores[tested]))
         return np.array([outcome.predicted[row] is not None for row in tested.tolist()], np.bool_)
@@ -244,7 +245,7 @@ class PrequentialFold:
         )  # fmt: skip
 
     def _refused(self, batch: EventBatch, failures: list[tuple[int, str]]) -> Rejected:
-        """Return the instances at which the learner failed, each once, under the learner's name."""
+        """Return the instances at which the learner failed, each once. Their model is the learner's name."""
         words: dict[int, str] = {}
         for row, sentence in failures:
             words[row] = f"{words[row]}; {sentence}" if row in words else sentence
@@ -257,7 +258,7 @@ class PrequentialFold:
         return Rejected("invalid", batch.take(rows, name), Reason.LEARNER_FAILED, details)
 
     def _check(self, due: int) -> Iterator[Rows | FoldReport | Rejected]:
-        """Give the row and the report of a checkpoint."""
+        """Yield the row and the report of a checkpoint."""
         if due != NO_TIME:
             rows = self._evaluator.advance_to(due + 1)
             if len(rows):
@@ -270,7 +271,7 @@ class PrequentialFold:
         self._checked = self._seq
 
     def _end(self) -> Iterator[Rows | FoldReport | Rejected]:
-        """Give the last row and report, unless the stream ended at a checkpoint."""
+        """Yield the last row and report, unless the stream ended at a checkpoint."""
         if self._grid and self._order.greatest != NO_TIME:
             rows = self._evaluator.advance_to(self._order.greatest)
             if len(rows):
@@ -279,7 +280,7 @@ class PrequentialFold:
             yield from self._check(NO_TIME)
 
     def _noted(self, rows: Rows) -> Rows:
-        """Return rows under the settings as they were asked for, with the number of failures so far."""
+        """Return rows with the hash of the user's settings, and with the number of failures so far."""
         self._reported = int(rows.integer("seq")[-1])
         self._measures = rows.numbers[-1].copy()
         rows.config = self._config
@@ -298,29 +299,35 @@ class PrequentialFold:
     # ---- the protocol of a machine
 
     def wakes_at(self) -> int | None:
-        """Return the moment at which it wants to hear a `Clock`; None = it does not wait for one."""
+        """Return the moment at which the fold needs a `Clock`; None if it waits for none."""
         return None if self._order.is_finished else self._order.wakes_at()
 
     def counts(self) -> dict[str, int]:
-        """Return what became of instances since the machine was made or loaded: COUNTED."""
+        """Return how many instances had each fate in `COUNTED` since the machine was made or loaded."""
         return dict(self._counts)
 
     def gauges(self) -> dict[str, int]:
-        """Return that there is one."""
+        """Return the gauge `folds`, which counts this fold as 1."""
         return {"folds": 1}
 
     def snapshot_bytes(self) -> int:
-        """Return about how many bytes `to_bytes` would give; of the learner, as many as it had last. O(1)."""
+        """Return about how many bytes `to_bytes` would give, with the learner's bytes of the last snapshot.
+
+        O(1).
+        """
         tested = sum(20 * len(part.wrong) for part in self._tested)
         size = self._learner_bytes + self._evaluator.snapshot_bytes() + self._order.snapshot_bytes()
         return size + tested + 1_000
 
     def live_bytes(self) -> int:
-        """Return about how much memory it takes: of the learner three times its bytes. O(1)."""
+        """Return about how much memory the fold takes; the learner counts with three times its bytes.
+
+        O(1).
+        """
         return 3 * self._learner_bytes + self._evaluator.live_bytes() + self._order.live_bytes() + 10_000
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot. Raises InputError where the learner cannot be written down."""
+        """Return a snapshot. Raises InputError if the learner cannot be written as bytes."""
         learner = self._learner.to_bytes()
         self._learner_bytes = len(learner)
         head = [
@@ -342,10 +349,10 @@ class PrequentialFold:
     def from_bytes(
         cls, data: bytes, settings: PrequentialSettings, learner: int, fold: int
     ) -> PrequentialFold:
-        """Rebuild a machine that goes on exactly as the one that gave the bytes, its learner included.
+        """Rebuild a machine that behaves exactly as the machine that gave the bytes, its learner included.
 
-        The bytes are those of a job's own state: a learner is unpickled. Raises OtherConfigurationError where
-        the settings were others, a `WireError` for other bytes.
+        Give it only bytes of a job's own state, because a learner is unpickled. Raises
+        OtherConfigurationError if the settings were others, a `WireError` for other bytes.
         """
         reader = Reader(unframed(data, MAGIC, VERSION, _STATE))
         self = cls(settings, learner, fold)
@@ -357,7 +364,7 @@ class PrequentialFold:
         return self
 
     def _load(self, reader: Reader) -> bytes:
-        """Take over all but the learner; return its state, which is unpickled when all else is sound."""
+        """Take over all but the learner; return the learner's bytes, unpickled once the rest is sound."""
         learner, fold, *numbers = map(whole, read_json(reader.text(), _STATE))
         if (learner, fold) != self._place:
             raise ValueError(f"it is of fold {fold} of learner {learner}")

@@ -1,15 +1,16 @@
-"""Which fold of a learner trains on an instance, and which tests it (Bifet et al. 2015, section 3).
+"""Deals instances to folds: which folds train on an instance, which test it (Bifet et al. 2015, section 3).
 
 Invariant
-    What a fold does with an instance is a function of (seed, id, fold) alone: the same on every runner, at
-    every parallelism, in whatever batches instances come, and for every learner, so that folds are paired.
+    What a fold does with an instance depends on (seed, id, fold) alone. So it is the same on every runner, at
+    every parallelism and for every cut into batches. It is also the same for every learner, so that folds
+    are paired.
 
-    bootstrap  each fold trains on it Poisson(1) times; folds that do not (36.8%) test it
-    cv         one fold, drawn evenly, tests it; all others train on it
-    split      one fold, drawn evenly, trains on it; all others test it
+    bootstrap  each fold trains on the instance Poisson(1) times; folds that do not (36.8%) test it
+    cv         one fold, drawn evenly, tests the instance; all other folds train on it
+    split      one fold, drawn evenly, trains on the instance; all other folds test it
 
-Prequential: a fold tests exactly what it trains on, just before it does, each once whatever its weight, and
-nothing else.
+Prequential: a fold tests each instance that it trains on, and no other. It tests just before it trains, and
+once per instance, whatever the weight.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ METHODS: tuple[Method, ...] = ("bootstrap", "cv", "split")
 MAX_FOLDS = 1_000
 
 _POISSON = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(18)])
-"""The distribution function of Poisson(1): beyond 17 lies less than what a float tells from 1."""
+"""The distribution function of Poisson(1). Beyond 17 lies less than the step from 1 to the next float."""
 
 
 class Assignment(NamedTuple):
-    """What one fold does with n instances.
+    """What one fold does with each of n instances.
 
-    weights  int64[n]: how often it trains on each; 0: not at all
-    tests    bool[n]: whether it tests each, before it trains
+    weights  int64[n]: how often the fold trains on the instance; 0 = not at all
+    tests    bool[n]: whether the fold tests the instance, before it trains
     """
 
     weights: Int64Array
@@ -49,11 +50,11 @@ class Assignment(NamedTuple):
 
 @dataclass(frozen=True)
 class Folds:
-    """How instances are dealt to k folds.
+    """Deals instances to k folds by the hashes of their ids.
 
     method       see the module
     count        how many folds, from 2
-    seed         another seed deals them anew, a whole number from 0
+    seed         a whole number from 0; another seed deals instances differently
     prequential  see the module
 
     >>> folds, ids = Folds("cv", count=3, seed=1), IdColumn.of(["a", "b", "c", "d"])
@@ -75,11 +76,14 @@ class Folds:
             raise ConfigError(f"seed={self.seed!r}: give a whole number from 0")
 
     def assign(self, ids: IdColumn, fold: int) -> Assignment:
-        """Return what fold number `fold`, from 0, does with the instances of these ids. O(bytes)."""
+        """Return what fold number `fold`, from 0, does with the instances of these ids.
+
+        O(bytes of the ids).
+        """
         return self.deal(hash64_of_ids(ids), fold)
 
     def deal(self, hashes: UInt64Array, fold: int) -> Assignment:
-        """Return what `assign` does, for the hashes of ids (`hash64_of_ids`). O(n)."""
+        """Return the same as `assign`, from the hashes of ids (`hash64_of_ids`). O(n)."""
         if self.method == "bootstrap":
             chances = uniform_of_hashes(hashes, self.seed, fold + 1)
             weights = np.searchsorted(_POISSON, chances, side="right").astype(np.int64)

@@ -1,17 +1,17 @@
-"""Streams that are made up, with concepts that change at known places: SEA, hyperplanes, RBF, LED, Agrawal.
+"""Synthetic streams whose concepts change at known places: SEA, hyperplanes, RBF, LED, Agrawal.
 
-river's generators make the instances; it is imported by name, and only when instances are asked for.
+river's generators make the instances; the module imports river only when instances are asked for.
 
 Invariant
-    A stream is a function of its settings alone. A shard of several makes the whole stream and keeps each
-    instance whose turn it is: a learner costs far more than an instance does (4 to 150 us), and concepts that
-    move with every instance would drift apart in shards that went their own ways. So a stream is the same,
+    A stream depends on its settings alone. Each shard of several makes the whole stream and keeps its own
+    instances: a learner costs far more than making an instance does (4 to 150 us). Moving concepts change
+    with every instance; if each shard made only its own, concepts would drift apart. So a stream is the same,
     ids included, in any number of shards.
 
-A drift of width w at position p lets the next concept take over by the chance 1 / (1 + exp(-4 (n - p) / w)),
-as in MOA's concept drift streams; w = 0 is at once. The paper's LED(50000), SEA(50) and SEA(50000) are widths
-(Bifet et al. 2015, Table 3); HYP(10,0.001) and RBF(50,0.001) say how many features or centroids move, and how
-far with each instance.
+At a drift of width w at position p, the next concept takes over with probability 1 / (1 + exp(-4 (n - p) /
+w)), as in MOA's concept drift streams; with w = 0 it takes over at once. The paper's LED(50000), SEA(50) and
+SEA(50000) give widths (Bifet et al. 2015, Table 3). HYP(10,0.001) and RBF(50,0.001) say how many features or
+centroids move, and how far with each instance.
 """
 
 from __future__ import annotations
@@ -47,17 +47,18 @@ class GeneratedStream:
     """A stream of `count` instances.
 
     kind    one of KINDS
-    count   instances
-    seed    another seed makes another stream of the same kind, a whole number from 0
-    drifts  the instances, counted from 0, at which a concept gives way to the next, ascending
-    width   of each drift, in instances; see the module
-    moving  features (hyperplane, of 10) or centroids (rbf, of 50) that move with every instance, and
-    speed   how far
-    noise   the chance that a label (sea, hyperplane) or an attribute (led) is inverted, or by how much
-            attributes are perturbed (agrawal); None: .1, .05, .1 and .05. rbf has none
+    count   how many instances the stream has
+    seed    a whole number from 0; another seed makes another stream of the same kind
+    drifts  ascending: the instances, counted from 0, at which a concept gives way to the next
+    width   the width of each drift, in instances; see the module
+    moving  how many features (hyperplane, of 10) or centroids (rbf, of 50) move with every instance
+    speed   how far they move
+    noise   sea, hyperplane: the probability that a label is inverted; led: that an attribute is inverted;
+            agrawal: by how much attributes are perturbed. None: .1, .05, .1 and .05. rbf has no noise
 
-    Concepts, one after another and then from the first again: SEA's thresholds 8, 9, 7 and 9.5; Agrawal's
-    functions 0 to 9; LED with 1, 3, 5 and 7 attributes exchanged; other hyperplanes; other centroids.
+    After the last concept the first one follows again. Concepts are SEA's thresholds 8, 9, 7 and 9.5;
+    Agrawal's functions 0 to 9; LED with 1, 3, 5 and 7 attributes exchanged; other hyperplanes; other
+    centroids.
 
     >>> stream = GeneratedStream.parse("sea:50", count=1_000, seed=1)
     >>> stream.drifts, stream.width, stream.numbers, stream.classes
@@ -105,7 +106,7 @@ class GeneratedStream:
     ) -> GeneratedStream:
         """Read a stream as the paper names it: `sea:50000`, `hyperplane:10:0.001`; see SHAPES.
 
-        drifts  None: at each quarter where a width is given, else none
+        drifts  None: a drift at each quarter if a width is given, else no drift
 
         Raises ConfigError.
         """
@@ -156,14 +157,14 @@ class GeneratedStream:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Names of the features that are numbers."""
+        """The names of the features that are numbers."""
         if self.kind == "agrawal":
             return tuple(name for name in _AGRAWAL if name not in _AGRAWAL_TEXT)
         return tuple(f"x{place}" for place in range(_FEATURES[self.kind]))
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Names of the features that are text."""
+        """The names of the features that are text."""
         return _AGRAWAL_TEXT if self.kind == "agrawal" else ()
 
     @property
@@ -174,8 +175,8 @@ class GeneratedStream:
     def instances(self, shard: int = 0, shards: int = 1) -> Iterator[Instance]:
         """Yield every `shards`-th instance from number `shard` on, in order.
 
-        Each has its features by name, `label` (0 and 1; text for LED's ten), `id` ("seed-number") and `time`,
-        its number, as seconds. Raises MissingPackageError without river.
+        Each is a dict of its features by name, `label` (0 or 1; text for LED's ten classes), `id`
+        ("seed-number") and `time`, its number, as seconds. Raises MissingPackageError without river.
         """
         if not 0 <= shard < shards:
             raise ConfigError(f"shard {shard} of {shards}: shards are numbered from 0")
@@ -201,13 +202,13 @@ class GeneratedStream:
             yield instance
 
     def _concept(self, number: int, chance: float) -> int:
-        """Return which concept an instance is of: the later, the rarer, so that one chance serves all."""
+        """Return the concept of an instance. One draw serves all drifts: a later drift needs a rarer draw."""
         if not self.width:
             return sum(number >= at for at in self.drifts)
         return sum(chance < (1.0 + math.tanh(2.0 * (number - at) / self.width)) / 2.0 for at in self.drifts)
 
     def _generator(self, concept: int) -> Any:
-        """Return river's generator of a concept."""
+        """Return river's generator for a concept."""
         synth = optional_module("river.datasets.synth", "a generated stream")
         seed = seed_of(self.seed, self.kind, concept)
         noise = _NOISE[self.kind] if self.noise is None else self.noise

@@ -1,11 +1,11 @@
 """Hold-out evaluation of a stream: at checkpoints a learner is tested on instances that it never learns.
 
-A stream is cut into rounds: so many instances are learnt, then as many as a hold-out has are only predicted,
-by the model as it stands there. They are the next of the stream, so of the concept of that moment, and wait
-for nobody: labels of a hold-out cost the learner nothing but what it could have learnt from them.
+A stream is cut into rounds. In a round the model learns `every` instances, then only predicts the next `size`
+instances, without learning in between. The held-out instances are the next of the stream, so they show the
+concept of that moment, and are tested at once. They cost the learner only what it could have learnt.
 
-What is learnt is predicted, too, just before: a prequential estimate comes from the same run of the same
-model, and can be held against the hold-out's (Bifet et al. 2015, section 6, figure 4).
+The model also predicts each instance just before it learns it. So a prequential estimate comes from the same
+run of the same model, and can be compared with the hold-out's (Bifet et al. 2015, section 6, figure 4).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .folds import Assignment
 
 
 class HoldOutEstimate(NamedTuple):
-    """What a hold-out said.
+    """The result of one hold-out.
 
-    end     instances of the stream up to the end of it, itself included
+    end     instances of the stream up to the end of the hold-out, the hold-out included
     learnt  instances that the model had learnt
     tested  instances of the hold-out
-    wrong   of them, those that the model got wrong
+    wrong   instances of the hold-out that the model got wrong
     """
 
     end: int
@@ -36,7 +36,7 @@ class HoldOutEstimate(NamedTuple):
 
     @property
     def accuracy(self) -> float:
-        """The share that it got right."""
+        """The share of held-out instances that the model got right."""
         return 1.0 - self.wrong / self.tested
 
 
@@ -63,19 +63,19 @@ class HoldOut:
                 raise ConfigError(f"hold-out: {name}={value!r}; give a number of instances, 1 or more")
 
     def assign(self, start: int, end: int) -> Assignment:
-        """Return what is done with the instances [start, end) of a stream, for `Learner.run`. O(n).
+        """Return what a learner does with the instances [start, end) of a stream, for `Learner.run`. O(n).
 
-        Held-out ones have weight 0; all are tested.
+        Held-out instances have weight 0; all instances are tested.
         """
         places = np.arange(start, end) % (self.every + self.size)
         return Assignment((places < self.every).astype(np.int64), np.ones(end - start, np.bool_))
 
     def estimates(self, wrong: BoolArray) -> list[HoldOutEstimate]:
-        """Return what every full hold-out of a stream said. O(n).
+        """Return the result of every full hold-out of a stream. O(n).
 
         wrong  bool[n]: which instances, from the first of the stream on, the model got wrong
 
-        Raises InputError where `wrong` is no row of truth values.
+        Raises InputError if `wrong` is no one-dimensional array of truth values.
         """
         if wrong.ndim != 1 or wrong.dtype != np.bool_:
             raise InputError(f"wrong has the shape {wrong.shape} and type {wrong.dtype}; give bool[n]")

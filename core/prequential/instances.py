@@ -1,4 +1,4 @@
-"""What a learner is given and what it answers: instances in columns, the task, the outcome."""
+"""The inputs and outputs of a learner: instances in columns, the task, the outcome."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Record = dict[str, float | str]
 class Instances:
     """Features and labels of n instances, in the order of the stream.
 
-    numbers     features that are numbers: (name, float64[n]); NaN is a missing one
-    categories  features that are text: (name, column); code -1 is a missing one
-    labels      1 and 0; or classes, none missing
-    hashes      uint64[n] of their ids (`hash64_of_ids`)
+    numbers     numeric features: (name, float64[n]); NaN is a missing value
+    categories  text features: (name, column); code -1 is a missing value
+    labels      1 and 0, or classes; no label is missing
+    hashes      uint64[n], the hashes of the ids (`hash64_of_ids`)
 
     >>> ages = ("age", np.array([3.0, np.nan]))
     >>> given = Instances((ages,), (), np.array([1, 0], np.int8), np.zeros(2, np.uint64))
@@ -40,29 +40,29 @@ class Instances:
         return len(self.hashes)
 
     def records(self) -> list[Record]:
-        """Return the features of each by name, without those that are missing; made once. O(values)."""
+        """Return each instance's features by name, without missing ones. Computed once. O(values)."""
         return self._records
 
     def matrix(self) -> FloatArray:
-        """Return the numbers, float64[n, d]; made once."""
+        """Return the numeric features, float64[n, d]. Computed once."""
         return self._matrix
 
     def answers(self) -> list[bool] | list[str]:
-        """Return what a learner learns: whether each is positive, or its class."""
+        """Return the labels in the form that a learner learns: whether each is positive, or its class."""
         if isinstance(self.labels, TextColumn):
             return [text or "" for text in self.labels.to_list()]
         answers: list[bool] = (self.labels == 1).tolist()
         return answers
 
     def incomplete(self) -> BoolArray:
-        """Return which of them lack a feature."""
+        """Return which instances lack a feature."""
         lacking: BoolArray = np.asarray(np.isnan(self._matrix).any(axis=1))
         for _, column in self.categories:
             lacking |= column.codes < 0
         return lacking
 
     def take(self, rows: Int64Array) -> Instances:
-        """Return the chosen ones, in the order given."""
+        """Return the instances of these rows, in the order given."""
         labels = self.labels
         return Instances(
             tuple((name, column[rows]) for name, column in self.numbers),
@@ -72,7 +72,7 @@ class Instances:
         )
 
     def part(self, start: int, end: int) -> Instances:
-        """Return the instances [start, end); numbers are views of these."""
+        """Return the instances [start, end); their numeric columns are views of these columns."""
         if start == 0 and end == len(self):
             return self
         labels = self.labels
@@ -85,7 +85,7 @@ class Instances:
 
     @classmethod
     def concat(cls, parts: Sequence[Instances]) -> Instances:
-        """Put parts with the same features, one at least, one after another."""
+        """Concatenate parts, at least one, which have the same features."""
         first = parts[0]
         if len(parts) == 1:
             return first
@@ -120,7 +120,7 @@ class Instances:
             return [{} for _ in range(len(self))]
         columns: list[list[Any]] = [column.tolist() for _, column in self.numbers]
         columns += [column.to_list() for _, column in self.categories]
-        # a quarter faster than a comprehension, of what is half the harness's time
+        # a quarter faster than a comprehension; records take half of the harness's time
         records: list[Record] = list(map(dict, map(zip, repeat(names), zip(*columns, strict=True))))
         for row in np.flatnonzero(self.incomplete()).tolist():
             records[row] = {
@@ -130,11 +130,11 @@ class Instances:
 
 
 class Task(NamedTuple):
-    """What is learnt.
+    """What a learner is to predict.
 
-    is_binary  labels are positive or not, and scores are probabilities of positive; else labels are classes
-    threshold  predicted positive from this score on: above 0, up to 1
-    classes    all classes, where they are known beforehand: scikit-learn's learners ask for them
+    is_binary  labels are 1 and 0, and scores are probabilities of 1; otherwise labels are classes
+    threshold  the least score that is predicted positive: above 0, up to 1
+    classes    all classes, if they are known beforehand: scikit-learn's learners ask for them
     """
 
     is_binary: bool
@@ -143,13 +143,14 @@ class Task(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a learner said of n instances.
+    """The predictions of a learner for n instances.
 
-    scores     float64[n]: NaN where it was not tested or failed; 0 for a class
-    predicted  int8[n] of 1 and 0, 0 where it was not tested or failed; or classes, None where it was not or
-               did. No opinion yet is the negative class, or the class "", which no instance has
-    failures   (row, one sentence) of the instances at which it raised an error or said what is no
-               prediction, each once, in order
+    scores     float64[n]: NaN for an instance that was not tested or failed; 0 if the task has classes
+    predicted  int8[n] of 1 and 0, with 0 for an instance that was not tested or failed. With classes: a list,
+               with None for such an instance. A learner without an opinion yet predicts the negative class,
+               or the class "", which no instance has
+    failures   (row, one sentence) of the instances at which the learner raised an error or gave an answer
+               that is no prediction, each once, in order
     """
 
     scores: FloatArray
@@ -161,18 +162,21 @@ class Learner(Protocol):
     """A classifier that learns from a stream, in one fold."""
 
     def run(self, instances: Instances, weights: Int64Array, tests: BoolArray) -> Outcome:
-        """Predict each instance that is tested, then learn it so many times; in order.
+        """Predict each instance that is tested, then learn it `weights` times; in order.
 
         A learner that fails at an instance goes on with the next. KeyboardInterrupt, SystemExit and
-        MemoryError are nobody's failure and pass.
+        MemoryError are no failures of the learner: they propagate.
         """
 
     def to_bytes(self) -> bytes:
-        """Return what `LearnerSpec.load` goes on from. Raises InputError for too much, or what cannot be."""
+        """Return the learner's state, for `LearnerSpec.load`.
+
+        Raises InputError if the state is too long, or cannot be written.
+        """
 
 
 def outcome_of(task: Task, outputs: Sequence[float | str | None], failures: list[tuple[int, str]]) -> Outcome:
-    """Return the outcome of scores, or classes, None where there are none."""
+    """Return the outcome of outputs: scores or classes, or None for an instance without a prediction."""
     if not task.is_binary:
         scores = np.array([np.nan if output is None else 0.0 for output in outputs])
         return Outcome(scores, [None if output is None else str(output) for output in outputs], failures)

@@ -1,14 +1,14 @@
-"""Learners by name: what a user writes, and the learner that it means.
+"""Makes learners from the names that a user writes.
 
-majority, majority:1000, majority:all   the majority class of the evaluation window, of the last 1,000
-                                        instances learnt, of all (`baselines`)
-persistent                              the class before
-logistic, naive-bayes, hoeffding, adaptive-forest    river's (`named`)
+majority, majority:1000, majority:all   the majority class: of the evaluation window, of the last 1,000
+                                        instances learnt, of all instances (`baselines`)
+persistent                              the class of the instance before
+logistic, naive-bayes, hoeffding, adaptive-forest    river's learners (`named`)
 aum, polynomial-auc                     our own (`learning.aum.learner`, `learning.polynomial.learner`)
-module:factory                          what a function or class makes: an object with learn_one (river)
+module:factory                          the object that a function or class returns, with learn_one (river)
                                         or partial_fit (scikit-learn)
-model.pickle                            a pickled one, only where the user trusts it
-NAME=any of these                       under a name of its own
+model.pickle                            a pickled learner, only if the user trusts the file
+NAME=any of these                       the same learner under another name
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _MAX_STEP = 1_000_000
 class LearnerSpec:
     """A learner as the user names it.
 
-    name     stands in rows as the model
+    name     the model's name in rows
     factory  see the module
     noise    probability with which a prediction is flipped to another class
-    batch    instances of a step: predicted by the model before it, learnt at its end; 1: one by one, as the
-             majority and the persistent learner always go
+    batch    instances of a step: the model predicts them as it was before the step, and learns them at its
+             end. 1: one by one, as the majority and the persistent learner always go
     pickled  the bytes of a pickled model; the user trusts them
 
     >>> LearnerSpec.parse("tree=hoeffding")
@@ -93,7 +93,7 @@ class LearnerSpec:
     def parse(cls, text: str, noise: float = 0.0, batch: int = 1, *, trust: bool = False) -> LearnerSpec:
         """Read what a user writes. Raises ConfigError.
 
-        trust  pickles may be read: here, so that workers need no file
+        trust  pickle files may be read. They are read here, so that workers need no file
         """
         name, equals, factory = text.partition("=")
         if not equals:
@@ -109,20 +109,21 @@ class LearnerSpec:
         return cls(name, factory, noise, batch, pickled)
 
     def make(self, task: Task, seed: int, window: int | None) -> Learner:
-        """Return the learner, that has learnt nothing; of a pickle, what it had.
+        """Return a new learner; a pickled learner keeps what it had learnt.
 
         seed    see `seed_of`
-        window  events of the evaluation window last:N, which `majority` follows; None: it takes all
+        window  events of the evaluation window last:N, which `majority` follows; None: `majority` uses all
+                events
 
-        Raises ConfigError, MissingPackageError where that cannot be.
+        Raises ConfigError or MissingPackageError if the learner cannot be made.
         """
         return self._made(None, task, seed, window)
 
     def load(self, data: bytes, task: Task, seed: int, window: int | None) -> Learner:
-        """Return the learner that `Learner.to_bytes` gave these bytes of: they may run code.
+        """Return the learner whose `Learner.to_bytes` gave these bytes. Reading the bytes may run code.
 
-        Only a job's own state is read. Raises a `WireError` or OtherConfigurationError where the bytes are
-        anything else, and what `make` raises.
+        So only a job's own state may be read. Raises a `WireError` or OtherConfigurationError for other
+        bytes, and the errors of `make`.
         """
         return self._made(data, task, seed, window)
 
@@ -170,7 +171,7 @@ class LearnerSpec:
         return lambda _: model
 
     def _imported(self) -> Callable[..., Any]:
-        """Return the factory. Raises ConfigError."""
+        """Import and return the factory. Raises ConfigError."""
         module, _, path = self.factory.partition(":")
         try:
             found: Any = importlib.import_module(module)
@@ -196,10 +197,10 @@ class LearnerSpec:
         return found  # type: ignore[no-any-return]
 
     def _call(self, factory: Callable[..., Any], seed: int) -> Any:
-        """Call the factory, with the seed where it takes one. Raises ConfigError."""
+        """Call the factory, with the seed if it takes a seed. Raises ConfigError."""
         try:
             names = inspect.signature(factory).parameters.keys()
-        except (TypeError, ValueError):  # of some extension types
+        except (TypeError, ValueError):  # extension types without a signature
             names = {}.keys()
         choices = {name: seed for name in ("seed", "random_state") if name in names}
         try:

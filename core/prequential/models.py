@@ -1,10 +1,11 @@
-"""Learners around models: instance by instance, or in steps.
+"""Learners around models: instance by instance, or in steps of several instances.
 
 Invariant
-    What a learner says does not depend on how its instances were cut into calls of `run`. A step is
-    `batch` instances of the stream, learnt or not: all of it is predicted by the model as it was before the
-    step, and learnt at its end; what waits for that is a part of the state. A table of predictions has as
-    many rows as a step, each in its own place, so that sums inside a model are the same bit for bit.
+    A learner's answers do not depend on how its instances were cut into calls of `run`. A step is `batch`
+    instances of the stream, learnt or not. The model as it was before the step predicts all of them, and
+    learns them at the step's end. Instances that wait for that end are a part of the state. A table of
+    predictions always has as many rows as a step, each instance at its place in the step. So sums inside a
+    model are the same bit for bit.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from .wire import (
 )
 
 Make = Callable[[Instances | None], Any]
-"""Makes a model: for some learners only when the first instances say what features there are; None before."""
+"""Makes a model. For some learners it returns None until the first instances show the features."""
 
 
 class _ModelLearner:
-    """What both kinds have in common: a model that is made late, its calls, its state."""
+    """Base of both kinds of learners: it makes the model once the features are known, and keeps its state."""
 
     def __init__(self, name: str, task: Task, batch: int, make: Make) -> None:
         self._name = name
@@ -70,7 +71,7 @@ class _ModelLearner:
         return pack_learner(self._name, head, model + self._waiting_bytes())
 
     def restore(self, data: bytes) -> None:
-        """Go on from what `to_bytes` gave."""
+        """Set the state that `to_bytes` returned."""
         head, body = unpack_learner(data)
         check_head(self._name, head, self._settings())
         size = head.get("model")
@@ -94,13 +95,13 @@ class _ModelLearner:
 
 
 class OneByOne(_ModelLearner):
-    """Predicts an instance, learns it, and goes on to the next."""
+    """Predicts an instance, learns it, and goes on to the next instance."""
 
     def __init__(self, name: str, task: Task, make: Make) -> None:
         super().__init__(name, task, 1, make)
 
     def run(self, instances: Instances, weights: Int64Array, tests: BoolArray) -> Outcome:
-        """See `Learner`. An instance that it fails to learn has no prediction either."""
+        """See `Learner`. An instance that the model fails to learn gets no prediction either."""
         calls = self._ready(instances)
         given = calls.inputs(instances)
         answers: Sequence[bool | str] = instances.answers()
@@ -131,10 +132,10 @@ class OneByOne(_ModelLearner):
 
 
 class BySteps(_ModelLearner):
-    """Predicts and learns `batch` instances at a time, by tables where the model takes them.
+    """Predicts and learns `batch` instances at a time, by tables if the model takes tables.
 
-    An instance without one of the features goes by itself: a table cannot leave a feature out. A failure to
-    learn is one of the instance that ends the step.
+    An instance that lacks a feature is predicted and learnt by itself: a table cannot leave a feature out. A
+    failure to learn counts as a failure of the instance that ends the step.
     """
 
     def __init__(self, name: str, task: Task, batch: int, make: Make) -> None:
@@ -171,7 +172,7 @@ class BySteps(_ModelLearner):
     def _predicted(
         self, calls: RiverCalls | SklearnCalls, part: Instances, rows: Int64Array
     ) -> list[tuple[int, Output | Exception]]:
-        """Return what the model says of some rows of a part."""
+        """Return (row, prediction or error) for some rows of a part, in no promised order."""
         found: list[tuple[int, Output | Exception]] = []
         singles = rows
         if calls.takes_many:
@@ -185,7 +186,7 @@ class BySteps(_ModelLearner):
                 except MemoryError:
                     raise
                 except Exception:
-                    singles = rows  # which of them it was shows when each is asked for itself
+                    singles = rows  # asked one by one, to find the row that failed
         inputs = calls.inputs(part.take(singles)) if len(singles) else ()
         for row, features in zip(singles.tolist(), inputs, strict=True):
             try:
@@ -197,7 +198,7 @@ class BySteps(_ModelLearner):
         return found
 
     def _learn(self, calls: RiverCalls | SklearnCalls) -> str | None:
-        """Learn what waits; return what went wrong first."""
+        """Learn the waiting instances; return a sentence about the first failure, or None."""
         if not self._waiting:
             return None
         step, self._waiting = Instances.concat(self._waiting), []
@@ -238,6 +239,6 @@ class BySteps(_ModelLearner):
 
 
 def _by_completeness(instances: Instances, rows: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return the rows that lack no feature, and those that do."""
+    """Return the rows that lack no feature, and the rows that lack one."""
     lacking = instances.incomplete()[rows]
     return rows[~lacking], rows[lacking]

@@ -1,4 +1,4 @@
-"""The built-in learners, river's and our own, made for the features at hand."""
+"""The built-in learners, river's and our own, made for the features of the first instances."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ MODULES = {
     "hoeffding": "tree",
     "adaptive-forest": "forest",
 }
-"""Of river, by the name of the learner."""
+"""The river learners by the names that a user writes."""
 
 OWN: dict[str, Callable[[], Any]] = {"aum": AumLearner, "polynomial-auc": PolynomialAucLearner}
-"""Of this package: they need no other."""
+"""This package's learners by name: they need no other package."""
 
 NAMED = (*MODULES, *OWN)
 
 
 def named_learner(name: str, factory: str, task: Task, seed: int, batch: int) -> Make:
-    """Return what makes the built-in learner `factory`. Raises MissingPackageError without river.
+    """Return a function that makes the built-in learner `factory`. Raises MissingPackageError without river.
 
-    logistic         numbers scaled to unit variance, text one-hot; softmax where there are classes
+    logistic         numbers scaled to unit variance, text one-hot; softmax if there are classes
     naive-bayes      a normal distribution for each number, frequencies for each text
     hoeffding        a Hoeffding tree; text is nominal
-    adaptive-forest  an adaptive random forest with the seed given; text is nominal
+    adaptive-forest  an adaptive random forest with the given seed; text is nominal
     aum              a linear model that lowers the area under min(FP, FN) of the last 1,000 instances;
                      numbers scaled to unit variance, text one-hot
-    polynomial-auc   a linear model that climbs a polynomial in place of AUC, of two classes; alike
+    polynomial-auc   a linear model that climbs a polynomial in place of AUC, of two classes; features as
+                     for aum
     """
     if factory == "polynomial-auc" and not task.is_binary:
         raise ConfigError(
@@ -70,16 +71,16 @@ def _logistic(module: Any, task: Task, instances: Instances) -> Any:
 
 
 def _naive_bayes(module: Any, batch: int, instances: Instances) -> Any:
-    """Return river's own only where tables come: one at a time it takes seven times as long."""
+    """Return river's own naive Bayes only for tables: one instance at a time it takes seven times as long."""
     gaussian = module.GaussianNB()
     return gaussian if batch > 1 and not instances.categories else MixedNaiveBayes(gaussian)
 
 
 class MixedNaiveBayes:
-    """Naive Bayes of numbers and text: river's Gaussian one for the first, counts for the second.
+    """Naive Bayes for numbers and text: river's Gaussian naive Bayes for numbers, counts for text.
 
-    A value of a text feature has the probability (n + 1) / (N + V) in a class: seen n times among N there,
-    with V values seen in all classes and one that is yet to come (Laplace's rule).
+    A text value has the probability (n + 1) / (N + V) in a class: it was seen n times among N values of the
+    class. V counts the values seen in all classes, and one more that is yet to come (Laplace's rule).
     """
 
     def __init__(self, gaussian: Any) -> None:
@@ -88,7 +89,7 @@ class MixedNaiveBayes:
         self._counts: dict[Any, dict[str, Counter[str]]] = {}
 
     def learn_one(self, x: Record, y: Any) -> None:
-        """Count an instance."""
+        """Count an instance of class `y`."""
         texts = {name: value for name, value in x.items() if isinstance(value, str)}
         self._gaussian.learn_one({name: value for name, value in x.items() if name not in texts}, y)
         counts = self._counts.setdefault(y, defaultdict(Counter))
@@ -97,7 +98,7 @@ class MixedNaiveBayes:
             counts[name][value] += 1
 
     def predict_proba_one(self, x: Record) -> dict[Any, float]:
-        """Return the probability of every class seen."""
+        """Return the probability of every class seen so far."""
         texts = {name: value for name, value in x.items() if isinstance(value, str)}
         logs = self._gaussian.joint_log_likelihood(
             {name: value for name, value in x.items() if name not in texts}

@@ -1,10 +1,10 @@
-"""The noise filter: predictions flipped to another class with probability p (Bifet et al. 2015, section 4.1).
+"""A noise filter: flips predictions to another class with probability p (Bifet et al. 2015, section 4.1).
 
-It makes a learner worse by design, to see which test finds out: with c classes and accuracy p0, flipping to
-another class evenly costs p (c p0 - 1) / (c - 1) of accuracy. (The paper divides by c: there a flip may
-come back to the class it left.)
+It makes a learner worse by design, to see which test detects the difference. With c classes and accuracy p0,
+flipping evenly to another class costs p (c p0 - 1) / (c - 1) of accuracy. (The paper divides by c, because
+there a flip may return the same class.)
 
-Chance is a hash of the learner's seed and the instance's id: the same however a stream is cut.
+The random draws are hashes of the learner's seed and the instance's id: the same however a stream is cut.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from .instances import Instances, Learner, Outcome, Task
 from .wire import check_head, contradiction, pack_learner, unpack_learner
 
 _WHETHER, _WHICH = 1 << 32, (1 << 32) + 1
-"""Streams of chance, apart from those of folds."""
+"""Numbers of the streams of random draws, different from those of folds."""
 
 
 class NoisyLearner:
-    """A learner whose predictions are flipped with probability `chance`; it learns what it would.
+    """A learner whose predictions are flipped with probability `chance`; its training does not change.
 
-    Two classes: scores are mirrored about the threshold t, [0, t) onto [t, 1] and back, order reversed.
-    More: the class is drawn evenly from those that this fold has learnt so far, but for the one predicted;
-    before it knows another, nothing is flipped.
+    Two classes: a flip mirrors the score about the threshold t, [0, t) onto [t, 1] and back, order reversed.
+    More classes: a flip draws evenly from the classes that this fold has learnt so far, without the predicted
+    class. Before the fold knows another class, no prediction is flipped.
     """
 
     def __init__(self, name: str, learner: Learner, task: Task, chance: float, seed: int) -> None:
@@ -65,7 +65,7 @@ class NoisyLearner:
         return pack_learner(self._name, head, self._learner.to_bytes())
 
     def restore(self, data: bytes) -> bytes:
-        """Go on from what `to_bytes` gave; return the learner's own bytes."""
+        """Set the state that `to_bytes` returned; return the bytes of the learner inside."""
         head, body = unpack_learner(data)
         check_head(self._name, head, self._settings())
         seen = head.get("seen")
@@ -78,7 +78,7 @@ class NoisyLearner:
         return {"noise": self._chance, "seed": self._seed}
 
     def _learnt_from(self, instances: Instances, weights: Int64Array) -> Int64Array:
-        """Add the classes that are learnt here to those seen; return at which row each was, -1 = before."""
+        """Add new classes to those seen; return the row that first had each class, -1 = seen before."""
         labels = instances.labels
         assert isinstance(labels, TextColumn)  # the task has classes
         rows = np.flatnonzero(weights)
@@ -93,7 +93,7 @@ class NoisyLearner:
 
 
 def mirrored(scores: FloatArray, threshold: float) -> FloatArray:
-    """Return scores mirrored about a threshold in (0, 1], each on its other side.
+    """Return scores mirrored about a threshold in (0, 1], each on the other side of the threshold.
 
     >>> mirrored(np.array([0.0, 0.25, 0.5, 0.75, 1.0]), 0.5).tolist()
     [1.0, 0.75, 0.49999999999999994, 0.25, 0.0]

@@ -1,4 +1,4 @@
-"""What a fold gives out, and the records that it takes in."""
+"""The outputs of a fold, and the records that it takes in."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _SHARED = b"RSZR"
 
 
 class FoldOutput(NamedTuple):
-    """Rows that fell due, and packed `FoldReport`s, in their order."""
+    """Rows that fell due, and packed `FoldReport`s, both in their order."""
 
     rows: Rows
     reports: tuple[bytes, ...]
 
 
 def shared_record(record: bytes) -> bytes:
-    """Return a record as it goes to every fold of every learner: squeezed once, for the copies it becomes.
+    """Return a record in the form that goes to every fold of every learner: compressed once for all copies.
 
     >>> from rocsteady.core.events.records import EndOfInput
     >>> own_record(shared_record(EndOfInput().pack())) == EndOfInput().pack()
@@ -29,7 +29,7 @@ def shared_record(record: bytes) -> bytes:
 
 
 def own_record(record: bytes) -> bytes:
-    """Return what `shared_record` was given; any other record as it is."""
+    """Return the record that `shared_record` was given; return any other record unchanged."""
     if record[: len(_SHARED)] != _SHARED:
         return record
     try:

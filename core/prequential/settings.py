@@ -1,4 +1,4 @@
-"""What a distributed prequential evaluation is: the learners, the folds, and how they are measured."""
+"""The settings of a distributed prequential evaluation: learners, folds, and their evaluation."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .instances import Instances, Task
 from .learners import LearnerSpec
 
 _NEVER = EveryEvents(2**62 - 1)
-"""The machine of a fold makes rows at the checkpoints of the stream, not of what a fold tested."""
+"""The stride of a fold's evaluator: it makes no rows by itself, because the machine asks at checkpoints."""
 
 
 @dataclass(frozen=True)
 class PrequentialSettings:
     """k folds of every learner, tested and trained in the order of the stream.
 
-    learners   with names that differ
-    folds      how instances are dealt
-    evaluator  how they are measured. `every` counts instances of the stream, or is a grid of their times: so
-               that all learners and folds have their rows at the same moments
+    learners   their names differ
+    folds      how instances are dealt to folds
+    evaluator  how predictions are measured. `every` counts instances of the stream, or is a grid of their
+               times, so that all learners and folds have their rows at the same moments
     task       what is predicted: 1 and 0 (`positive` of the evaluator is what 1 stands for), or a class
     compared   measures by which learners are compared over folds; empty: the usual ones
-    alpha      the level of the tests
+    alpha      the level of the statistical tests
 
     Raises ConfigError, which names the field and the remedy.
     """
@@ -66,7 +66,7 @@ class PrequentialSettings:
 
     @property
     def comparison(self) -> ComparisonSettings:
-        """How learners are compared."""
+        """The settings of the comparison of learners."""
         return ComparisonSettings(
             self.names,
             self.folds.count,
@@ -78,14 +78,14 @@ class PrequentialSettings:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The learners' names, in their order."""
+        """The names of the learners, in their order."""
         return tuple(spec.name for spec in self.learners)
 
     def try_learners(self, numbers: Sequence[str], categories: Sequence[str]) -> None:
-        """Make every learner once, and show it no instance with these features, numbers and text.
+        """Make every learner once, for these numeric and text features, without any instance.
 
-        What cannot be made here, does not take them, or cannot be written down and read again, can hardly do
-        so on a worker. Raises a RocsteadyError.
+        Raises a RocsteadyError for a learner that cannot be made, does not take the features, or cannot be
+        written and read again: it would most likely fail on a worker, too.
         """
         none, no_text = np.empty(0), TextColumn.of([])
         labels = none.astype(np.int8) if self.task.is_binary else no_text
@@ -98,18 +98,18 @@ class PrequentialSettings:
 
     @property
     def of_folds(self) -> EvaluatorSettings:
-        """How the evaluator of a fold is set: rows every so many events are asked for by the machine."""
+        """The settings of a fold's evaluator. If `every` counts events, the machine asks for the rows."""
         if self.evaluator.every.events:
             return replace(self.evaluator, every=_NEVER)
         return self.evaluator
 
     @property
     def window_events(self) -> int | None:
-        """How many events the window holds, of windows that slide by count."""
+        """How many events the window holds, if it slides by count; otherwise None."""
         return self.evaluator.window.size
 
     def meaning(self) -> dict[str, object]:
-        """Return what decides the meaning of a state, by name, as JSON has it."""
+        """Return the settings that decide the meaning of a state, by name, as JSON values."""
         return {
             **TableSettings(self.evaluator).meaning(),
             "learners": [[spec.name, spec.factory, spec.noise, spec.batch] for spec in self.learners],
@@ -121,7 +121,7 @@ class PrequentialSettings:
 
 
 def key_of(learner: int, fold: int) -> str:
-    """Return the Beam key of a fold of a learner; it never changes, because state is found by it.
+    """Return the Beam key of a fold of a learner. The key never changes, because a state is found by it.
 
     >>> key_of(3, 7)
     'learner-003-fold-007'
@@ -130,7 +130,7 @@ def key_of(learner: int, fold: int) -> str:
 
 
 def place_of(key: str) -> tuple[int, int]:
-    """Return learner and fold of a key.
+    """Return the numbers of learner and fold in a key.
 
     >>> place_of("learner-003-fold-007")
     (3, 7)

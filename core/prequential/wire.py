@@ -1,8 +1,8 @@
 """The wire form of a learner, as a fold's state keeps it.
 
-A frame (encoding/frames.py) with magic "RSLN"; payload: a head (text, JSON), the body. A body holds what a
-model says of itself (its own `to_bytes`), else its pickle: reading that runs code, so that only bytes of a
-job's own state may come here.
+A frame (encoding/frames.py) with magic "RSLN"; payload: a head (text, JSON), then the body. The body is the
+bytes that the model itself gives (its `to_bytes`), or else its pickle. Reading a pickle runs code, so only
+bytes of a job's own state may be read.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ..errors import ConfigError, CorruptBytesError, InputError, OtherConfigurat
 MAGIC = b"RSLN"
 VERSION = 1
 MAX_BYTES = 256 << 20
-"""Of a learner in one fold."""
+"""The most bytes of a learner's state in one fold."""
 
 _PICKLED = b"\x80"
-"""Begins every pickle since protocol 2; no frame begins so."""
+"""The first byte of every pickle since protocol 2; no frame begins with it."""
 
 _PACKAGE = __name__.partition(".")[0] + "."
 _MOVED = {
@@ -37,12 +37,12 @@ _MOVED = {
     "polynomial_learner": "learning.polynomial.learner",
     "text_columns": "events.columns",
 }
-"""Where modules of core are today that pickles of version 0.1.0 name."""
+"""Today's names of the modules of core that pickles of version 0.1.0 name."""
 _STATE = "the state of a learner"
 
 
 def pack_learner(name: str, head: dict[str, Any], body: bytes) -> bytes:
-    """Return the bytes of a learner; InputError where they are more than a state may hold."""
+    """Return the bytes of a learner. Raises InputError for more bytes than a state may hold."""
     if len(body) > MAX_BYTES:
         raise InputError(
             f"learner {name!r} has grown to {len(body) >> 20:,} MB in one fold, more than the "
@@ -52,7 +52,7 @@ def pack_learner(name: str, head: dict[str, Any], body: bytes) -> bytes:
 
 
 def unpack_learner(data: bytes) -> tuple[dict[str, Any], bytes]:
-    """Return head and body. Raises one of the four `WireError`s where the bytes are anything else."""
+    """Return head and body. Raises one of the four `WireError`s for other bytes."""
     reader = Reader(unframed(data, MAGIC, VERSION, _STATE))
     with reading(_STATE):
         head = read_object(reader.text(), _STATE)
@@ -60,12 +60,12 @@ def unpack_learner(data: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def contradiction(why: str) -> CorruptBytesError:
-    """Return the error for bytes that say what cannot be."""
+    """Return the error for bytes that contradict themselves; `why` says how."""
     return json_bytes.contradiction(_STATE, why)
 
 
 def check_head(name: str, head: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Raise OtherConfigurationError where a state was made by a learner with other settings."""
+    """Raise OtherConfigurationError if a state was made by a learner with other settings."""
     differences = [f"{key} was {head.get(key)!r} and is now {value!r}" for key, value in wanted.items()
                    if head.get(key) != value]  # fmt: skip
     if differences:
@@ -76,7 +76,7 @@ def check_head(name: str, head: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 
 def model_bytes(name: str, model: Any) -> bytes:
-    """Return a model's own bytes, else its pickle; InputError where it has neither."""
+    """Return a model's own bytes, or else its pickle. Raises InputError if it has neither."""
     try:
         if _speaks_bytes(model):
             return bytes(model.to_bytes())
@@ -91,10 +91,10 @@ def model_bytes(name: str, model: Any) -> bytes:
 
 
 def model_of_bytes(name: str, made: Any, data: bytes) -> Any:
-    """Return the model of `model_bytes`; `made` is what its factory makes.
+    """Return the model whose bytes `model_bytes` gave; `made` is a new model from the learner's factory.
 
     Learners of this package were pickled before they had bytes of their own: such states are read, too.
-    Raises OtherConfigurationError where it cannot be read: the code that made it was another.
+    Raises OtherConfigurationError if other code made the model, so that its bytes cannot be read.
     """
     was_pickled = data[:1] == _PICKLED and type(made).__module__.startswith(_PACKAGE)
     try:
@@ -109,7 +109,7 @@ def model_of_bytes(name: str, made: Any, data: bytes) -> Any:
 
 
 def unpickled(name: str, file: str, data: bytes) -> Any:
-    """Return a model that the user trusts; ConfigError where the file holds none."""
+    """Return a pickled model that the user trusts. Raises ConfigError if the file holds no model."""
     try:
         return unpickle(data)
     except MemoryError:
@@ -122,7 +122,7 @@ def unpickled(name: str, file: str, data: bytes) -> Any:
 
 
 class _Unpickler(pickle.Unpickler):
-    """Finds the package's classes by the modules that older pickles name, too."""
+    """Finds the package's classes also by the module names of older pickles."""
 
     def find_class(self, module: str, name: str) -> Any:
         core = f"{_PACKAGE}core."
@@ -133,19 +133,19 @@ class _Unpickler(pickle.Unpickler):
 
 
 def unpickle(data: bytes) -> Any:
-    """Return the object of a pickle, which may be of an older version. Runs the pickle's code."""
+    """Return the object of a pickle, also of one from an older version. Runs the pickle's code."""
     return _Unpickler(io.BytesIO(data)).load()
 
 
 def error_text(error: BaseException) -> str:
-    r"""Return an error as a part of a sentence: its type and what it says, in one line.
+    r"""Return an error as one line that fits into a sentence: its type and its message.
 
     >>> error_text(KeyError("age")), error_text(ValueError("no\nnumber"))
     ("KeyError: 'age'", 'ValueError: no number')
     """
     try:
         words = " ".join(str(error).split())
-    except Exception:  # of a class of the learner's own, that cannot say it
+    except Exception:  # a class of the learner's own whose text fails
         words = ""
     words = words if len(words) <= 300 else f"{words[:297]}..."
     return f"{type(error).__name__}: {words}" if words else type(error).__name__

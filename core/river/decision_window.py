@@ -1,7 +1,7 @@
-"""The last k decisions one by one: what `ModelEvaluator` keeps of them, without scores, times or rows.
+"""A window of the last k decisions: the counters of a `ModelEvaluator` without scores, times or rows.
 
-Invariant: counters, class masses and ring (measures/decisions.py) are those of the events held; code i is the
-i-th class that was ever met.
+Invariant: counters, class masses and ring (measures/decisions.py) are those of the events in the window; code
+i is the i-th class that ever occurred.
 """
 
 from __future__ import annotations
@@ -61,11 +61,14 @@ class DecisionWindow:
         self._hits: Int8Array = np.zeros(size, np.int8)
 
     def code(self, value: Hashable) -> int:
-        """Return the code of a class: equal values are one class. Raises TypeError for what has no hash."""
+        """Return the code of a class; equal values are one class.
+
+        Raises TypeError for a value without a hash.
+        """
         return self._codes.setdefault(value, len(self._codes))
 
     def extend(self, labels: list[int], predictions: list[int]) -> None:
-        """Apply events by codes, in order; the oldest go where the window is full."""
+        """Apply events by codes, in order; the oldest events leave when the window is full."""
         while len(self._codes) > self._classes.shape[1]:
             self._classes = np.concatenate([self._classes, np.zeros_like(self._classes)], axis=1)
         self._counters[CLASSES] = len(self._codes)
@@ -77,7 +80,10 @@ class DecisionWindow:
         )  # fmt: skip
 
     def take_out(self, label: int, prediction: int) -> bool:
-        """Remove the oldest event like this, if there is one; the others keep their hits. O(k)."""
+        """Remove the oldest event with this label and prediction; return False if there is none. O(k).
+
+        The other events keep their hits.
+        """
         head, held = int(self._counters[HEAD]), int(self._counters[HELD])
         rings: tuple[Any, ...] = (self._labels, self._predictions, self._hits)
         labels, predictions, all_hits = (unrolled(ring, head, held) for ring in rings)
@@ -98,7 +104,10 @@ class DecisionWindow:
         return True
 
     def measure(self, name: str) -> tuple[float, str | None]:
-        """Return one of `MEASURES` that needs no positive class, and why it is NaN. O(classes)."""
+        """Return one of `MEASURES` that needs no positive class, and the reason if its value is NaN.
+
+        O(classes).
+        """
         if not self._counters[HELD]:
             return np.nan, "no events"
         numbers: FloatArray = np.full(len(NUMBER_COLUMNS), np.nan)

@@ -1,11 +1,12 @@
-"""Metrics for river: what river lacks, or has wrong, exact over a window that slides with the events.
+"""Metrics that river lacks, or gets wrong: exact, over a window that slides with the events.
 
-river hands a metric one event at a time, and a call costs as much as a thousand events in a kernel. So
-`update` only notes the event; what is noted is applied when a value is asked for, or when `_WAITING`
-events have gathered. The values do not depend on when that happens.
+river hands a metric one event at a time, and one call costs as much as a thousand events in a kernel. So
+`update` only notes the event. Noted events are applied when a value is asked for, or when `_WAITING` events
+have gathered. The values do not depend on when the events are applied.
 
-What is undefined is NaN, never a made-up 0, and `reason` says why; a metric that is NaN is better than none
-and none is better than it (`>`). Every event counts once: a weight other than 1 is refused.
+An undefined value is NaN, never a made-up 0, and `reason` says why. A metric whose value is NaN is better
+than no other metric, and no metric is better than it (`>`). Every event counts once: a weight other than 1 is
+refused.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ __all__ = [
 
 
 class RollingAUC(RollingRanking):
-    """Area under the ROC curve of the last events, a tie one half: exact, on any scale of scores.
+    """Area under the ROC curve of the last events, exact, on any scale of scores. A tie counts one half.
 
     river's own RollingROCAUC counts a tie as a loss, and gives 0 while the window holds one class.
 
@@ -58,7 +59,7 @@ class RollingAUC(RollingRanking):
 
 
 class RollingH(RollingRanking):
-    """H-measure of the last events (Hand 2009): what a score saves of the least loss without one.
+    """H-measure of the last events (Hand 2009): the share of the least loss without scores that scores save.
 
     O(log k) for costs spread as Beta(2, 2) or Beta(1, 1), else O(vertices of the hull).
 
@@ -136,9 +137,9 @@ class RollingKappaM(RollingDecisions):
     """Kappa-m of the last events: accuracy against that of the majority classifier (Bifet et al. 2015).
 
     The majority classifier predicts each event from the labels of the `window_size` events before it, never
-    from the event's own; of tied labels the one seen last. (river's `utils.Rolling` around this metric lets
-    the oldest go before an event comes: the majority is then that of one label less.) A classifier that
-    does worse than the majority is below 0.
+    from the event's own label; of tied labels it predicts the one seen last. (river's `utils.Rolling` around
+    this metric lets the oldest event go before a new event comes: the majority is then taken over one label
+    less.) A classifier that does worse than the majority is below 0.
 
     window_size  how many events the window holds
 
@@ -172,7 +173,7 @@ class RollingKappaPer(RollingDecisions):
 class RollingGMean(RollingDecisions):
     """Geometric mean of the recalls of the classes that are labels in the window.
 
-    river's GeometricMean counts a class that was only predicted as one of recall 0, which makes the mean 0.
+    river's GeometricMean gives recall 0 to a class that was only predicted, which makes the mean 0.
 
     window_size  how many events the window holds
 

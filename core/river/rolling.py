@@ -1,6 +1,6 @@
-"""What rocsteady's metrics for river have in common: how events wait, enter and leave, and a value's reason.
+"""Base classes of rocsteady's metrics for river: waiting events, their entry and removal, a value's reason.
 
-`Rolling` is the base of all, `RollingRanking` that of measures of scores, `RollingDecisions` that of measures
+`Rolling` is the base of all metrics, `RollingRanking` of measures of scores, `RollingDecisions` of measures
 of predicted classes.
 """
 
@@ -34,7 +34,7 @@ _WAITING = 1_000
 
 
 class Rolling(ClassificationMetric):
-    """What all have in common: a window, events that wait, a value, its reason."""
+    """A metric over a window: noted events wait; `get` applies them and returns the value."""
 
     window_size: int
 
@@ -49,17 +49,17 @@ class Rolling(ClassificationMetric):
 
     @property
     def reason(self) -> str | None:
-        """Why `get` is NaN; None where it is not."""
+        """Why `get` is NaN; None if the value is a number."""
         self._apply()
         return self._now()[1]
 
     def get(self) -> float:
-        """Return the measure of the window, NaN where it is undefined."""
+        """Return the measure of the window; NaN if it is undefined."""
         self._apply()
         return self._now()[0]
 
     def update(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
-        """Take an event in, and let the oldest go where the window is full."""
+        """Add an event to the window; the oldest event leaves if the window is full."""
         self._refuse_weight(w)
         label, prediction = self._event(y_true, y_pred)
         labels, predictions = self._waiting
@@ -69,10 +69,10 @@ class Rolling(ClassificationMetric):
             self._apply()
 
     def revert(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
-        """Take an event out: of those like it the oldest in the window. O(k).
+        """Remove the oldest event in the window that equals this event. O(k).
 
-        The window lets events go by itself, so that river's `utils.Rolling` is not needed around it; this
-        serves windows of another kind, such as `utils.TimeRolling`. Raises InputError where the window
+        The window lets events go by itself, so that river's `utils.Rolling` is not needed around it. This
+        method serves windows of another kind, such as `utils.TimeRolling`. Raises InputError if the window
         holds no such event.
         """
         self._refuse_weight(w)
@@ -95,14 +95,14 @@ class Rolling(ClassificationMetric):
             raise InputError(f"{type(self).__name__}: w={w!r}; every event counts once, leave w out")
 
     def _apply(self) -> None:
-        """Apply what waits."""
+        """Apply the events that wait."""
         labels, predictions = self._waiting
         if labels:
             self._waiting = ([], [])
             self._extend(labels, predictions)
 
     def _event(self, y_true: Any, y_pred: Any) -> tuple[int, Any]:
-        """Return an event as it waits; raises InputError where it cannot be used."""
+        """Return an event in the form in which it waits. Raises InputError if the event cannot be used."""
         raise NotImplementedError
 
     def _extend(self, labels: list[Any], predictions: list[Any]) -> None:
@@ -110,16 +110,16 @@ class Rolling(ClassificationMetric):
         raise NotImplementedError
 
     def _take_out(self, label: int, prediction: Any) -> bool:
-        """Remove the oldest event like this; return whether there was one."""
+        """Remove the oldest event with this label and prediction; return whether there was such an event."""
         raise NotImplementedError
 
     def _now(self) -> tuple[float, str | None]:
-        """Return the value of the window, and why it is NaN."""
+        """Return the value of the window, and the reason if it is NaN."""
         raise NotImplementedError
 
 
 class TreeRow(NamedTuple):
-    """A record of ROW (score_tree/rows.py) in numbers of Python."""
+    """One record of ROW (score_tree/rows.py) as Python numbers."""
 
     positives: int
     negatives: int
@@ -138,7 +138,7 @@ class TreeRow(NamedTuple):
 
 
 class RollingRanking(Rolling, BinaryMetric):
-    """A measure of how scores rank, read off the tree of the window."""
+    """Base of the measures of how scores rank, which are read off the tree of the window."""
 
     _ask = NOTHING
     _needs_hull = True
@@ -157,18 +157,18 @@ class RollingRanking(Rolling, BinaryMetric):
         )  # fmt: skip
 
     def works_with(self, model: Estimator) -> bool:
-        """Whatever river's own ROCAUC works with: classifiers, and detectors of anomalies."""
+        """Whether the metric suits a model: like river's own ROCAUC, classifiers and anomaly detectors."""
         return bool(ROCAUC().works_with(model))  # type: ignore[no-untyped-call]
 
     @property
     def requires_labels(self) -> bool:
-        """False: it wants probabilities, or scores on any scale."""
+        """False: the metric needs probabilities, or scores on any scale."""
         return False
 
     def _event(self, y_true: Any, y_pred: Any) -> tuple[int, float]:
         score = y_pred
         if isinstance(y_pred, dict):
-            # A class that a model has not met has no entry, which says 0; no entry at all says nothing.
+            # A class that the model has not met has no entry: its score is 0. An empty answer gives no score.
             score = y_pred.get(self.pos_val, 0.0) if y_pred else math.nan
         try:
             score = float(score)
@@ -206,7 +206,7 @@ class RollingRanking(Rolling, BinaryMetric):
         raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the window as its events, oldest first: the tree's own records are not for keeping."""
+        """Return the window as its events, oldest first, because the tree's own records are not stable."""
         self._apply()
         return {**self.__dict__, "_window": self._window.to_arrays()}
 
@@ -217,7 +217,7 @@ class RollingRanking(Rolling, BinaryMetric):
 
 
 class RollingDecisions(Rolling, MultiClassMetric):
-    """A measure of predicted classes, of any number and kind."""
+    """Base of the measures of predicted classes, of any number and kind."""
 
     _name: str
 

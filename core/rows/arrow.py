@@ -1,7 +1,7 @@
-"""Rows as Arrow record batches and as pandas data frames: the one module of core that hands out either.
+"""Rows as Arrow record batches and as pandas data frames. No other module of core returns either of them.
 
-`Rows.to_arrow` and `Rows.to_pandas` import it when they are first called, sinks import it at once; whoever
-only evaluates never loads pyarrow.
+`Rows.to_arrow` and `Rows.to_pandas` import this module when they are first called, sinks import it at once. A
+program that only evaluates never loads pyarrow.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ColumnsOfRows(Protocol):
-    """Rows in columns (`Rows`), as far as tables are made of them."""
+    """Rows in columns (`Rows`): the methods that this module needs to make tables."""
 
     @property
     def keys(self) -> Sequence[tuple[str, str]]:
@@ -32,11 +32,11 @@ class ColumnsOfRows(Protocol):
 
     @property
     def key_codes(self) -> Int32Array:
-        """Which of the pairs a row belongs to, int32[n]."""
+        """For each row the place of its pair in `keys`, int32[n]."""
 
     @property
     def drift(self) -> Int8Array:
-        """1, 0, or -1 for null, int8[n]."""
+        """For each row 1 = drift, 0 = none, -1 = null, int8[n]."""
 
     @property
     def config(self) -> str:
@@ -68,7 +68,7 @@ def _field(name: str) -> pa.Field:
 
 
 ROW_SCHEMA = pa.schema([_field(name) for name in COLUMNS])
-"""The columns of a row, in every sink."""
+"""The columns of a row, with their types, in every sink."""
 
 
 def rows_to_arrow(rows: ColumnsOfRows) -> pa.RecordBatch:
@@ -111,5 +111,5 @@ def rows_to_pandas(rows: ColumnsOfRows) -> DataFrame:
             "to_pandas() needs the package pandas, which is not installed here; run: pip install pandas "
             "(to_arrow() does without)"
         ) from None
-    # pandas would make a column of objects of true, false and null.
+    # From true, false and null pandas would make a column of objects.
     return rows_to_table(rows).to_pandas(types_mapper={pa.bool_(): pandas.BooleanDtype()}.get)

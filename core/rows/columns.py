@@ -1,4 +1,4 @@
-"""The columns of a row, and why a measure is null: the schema that every sink writes."""
+"""The columns of a row, and the reasons why a measure is null: the schema that every sink writes."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ REASONS = (
     "constant scores in window",
     "",
 )
-"""Why a measure is null or to be read with care, by code. OK and NOT_ASKED say nothing.
+"""Why a measure is null or to be read with care, by code. The texts of OK and NOT_ASKED are empty.
 
-These words are a contract: none is ever changed. None holds a colon, a comma or a semicolon.
+The words are a contract: no text is ever changed. No text holds a colon, a comma or a semicolon.
 """
 
 
 def in_columns(numbers: FloatArray) -> FloatArray:
-    """Return numbers by `NUMBER_COLUMNS`, which may have been stored when there was no polynomial AUC yet."""
+    """Return numbers in the order of `NUMBER_COLUMNS`; `numbers` may be older than the polynomial AUC."""
     if numbers.shape[-1] != len(NUMBER_COLUMNS) - 2:
         return numbers
     place = NUMBER_COLUMNS.index("polynomial_auc")

@@ -12,17 +12,17 @@ from ..arrays import BoolArray, FloatArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RocCurve:
-    """The ROC curve of one window: points from the highest score down, the first (0, 0), the last (P, N).
+    """The ROC curve of one window: points from the highest score down, from (0, 0) to (P, N).
 
-    threshold    float64[n]; the point is what "score >= threshold" gives. +inf at the first point
+    threshold    float64[n]; a point counts the events with "score >= threshold". +inf at the first point
     tp, fp       float64[n], masses of positives and negatives at or above the threshold
     on_hull      bool[n]; strict vertices of the convex hull, the first and the last point among them
     block_score  float64[n]; at a vertex the mean score of the events between it and the vertex before it,
-                 NaN at the first and everywhere else
+                 NaN at the first point and at points that are no vertices
     events, positives, negatives    of the window
 
-    The arrays cannot be written. An empty window has one point, (0, 0). In a window of one class the
-    rates of the other are undefined, NaN, and the hull is its two ends.
+    The arrays are read-only. The curve of an empty window has one point, (0, 0). In a window of one class the
+    rates of the other class are undefined, NaN, and the hull is the first and the last point.
 
     >>> import rocsteady as rs
     >>> ev = rs.ModelEvaluator()
@@ -56,7 +56,7 @@ class RocCurve:
         return len(self.threshold)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether it is the same curve, to the last bit."""
+        """Return whether both curves are the same to the last bit."""
         return isinstance(other, RocCurve) and self._content() == other._content()
 
     def __hash__(self) -> int:
@@ -84,21 +84,21 @@ class RocCurve:
 
     @property
     def hull(self) -> tuple[FloatArray, FloatArray]:
-        """(FPR, TPR) of the vertices of the convex hull, from (0, 0) to (1, 1)."""
+        """The vertices of the convex hull, (FPR, TPR), from (0, 0) to (1, 1)."""
         return self.fpr[self.on_hull], self.tpr[self.on_hull]
 
     @property
     def calibration(self) -> Calibration:
-        """The isotonic calibration of the scores, a block an edge of the hull, the highest scores first."""
+        """The isotonic calibration of the scores: a block an edge of the hull, the highest scores first."""
         tp, fp = np.diff(self.tp[self.on_hull]), np.diff(self.fp[self.on_hull])
         return Calibration(self.block_score[self.on_hull][1:], tp / (tp + fp), tp + fp)
 
 
 class Calibration(NamedTuple):
-    """Blocks of the isotonic calibration (PAV): what a reliability diagram plots.
+    """Blocks of the isotonic calibration (PAV), for a reliability diagram.
 
     score           mean score of a block
-    positive_share  share of positives in it, falling from block to block
+    positive_share  share of positives in a block, falling from block to block
     events          mass of a block
     """
 
@@ -108,10 +108,11 @@ class Calibration(NamedTuple):
 
 
 class WindowCurve(NamedTuple):
-    """The curve of a (model, slice) at one moment, as it stands beside the rows (`Rows.curves`).
+    """The curve of a (model, slice) at one moment. It stands beside the rows (`Rows.curves`).
 
-    (model, slice, pane, seq) is its identity: a sink that sees it twice keeps one. `pane` is start and end
-    of the Beam window or None, `time` the greatest event time applied or None, microseconds UTC.
+    (model, slice, pane, seq) is the curve's identity: a sink that gets a curve twice keeps one. `pane` is
+    start and end of the Beam window, or None; `time` is the greatest event time applied, or None. Times are
+    microseconds UTC.
     """
 
     model: str

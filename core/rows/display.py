@@ -1,9 +1,9 @@
 """How measures, rows and evaluators look in a console and in a notebook.
 
-Numbers are rounded for the eye alone: fields stay exact. Nulls are left out, and the reason says why they
-are null. Nothing here applies an event, or raises in any state of what it shows. Names come from outside:
-`name_text` makes them visible and short in tables of consoles and in notebooks, which get HTML's escapes too;
-lines of one record show them as literals of Python.
+Numbers are rounded for display only: fields stay exact. Nulls are left out, and the reason says why they are
+null. No function here applies an event. No function raises, whatever the state of the shown object. Names
+come from outside: `name_text` makes them visible and short in tables of consoles and in notebooks, which get
+HTML's escapes too. Lines of one record show names as literals of Python.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ _COUNTS = frozenset(
     ("row", "seq", "window_events", "weight", "positives", "negatives", "tp", "fp", "tn", "fn", "cmd")
 )
 _SCORES = frozenset(("ks_threshold", "cost_threshold", "aum", "log_loss"))
-"""In units of the score, or without an upper end: significant digits, where fractions have decimals."""
+"""Fields in units of the score, or without an upper end: shown with significant digits, not decimals."""
 
 _TIMES = frozenset(("time", "due", "pane_start", "pane_end", "window_start", "window_end"))
 HEADLINES = ("auc", "h", "ks", "kappa_m", "kappa", "accuracy")
-"""What a preview shows of many measures."""
+"""The measures that a preview shows."""
 
 _WIDTH = 100
 _NAME_WIDTH = 40
 _ENDS = 5
-"""Rows of a preview from either end."""
+"""How many rows a preview shows from either end."""
 
 _EPOCH = dt.datetime(1970, 1, 1)
 
 
 class Record(Protocol):
-    """A named tuple of measures: of a window (`Measures`) or of a row (`MeasureRow`)."""
+    """A named tuple of measures: for a window (`Measures`) or a row (`MeasureRow`)."""
 
     @property
     def _fields(self) -> tuple[str, ...]: ...
 
     @property
     def window_events(self) -> int:
-        """Events in the window."""
+        """How many events the window holds."""
 
     @property
     def reason(self) -> str | None:
@@ -67,7 +67,7 @@ class Records(Protocol):
 
 
 def figure(name: str, value: Any) -> str:
-    """Return a field as it is shown: counts whole, fractions with four decimals, scores with six digits.
+    """Return a field as it is shown: counts whole, fractions to four decimals, scores to six digits.
 
     >>> figure("auc", 2 / 3), figure("weight", 12_000.0), figure("ks_threshold", 1e-9)
     ('0.6667', '12,000', '1e-09')
@@ -82,7 +82,7 @@ def figure(name: str, value: Any) -> str:
 
 
 def _moment(microseconds: int) -> str:
-    """Return a time as RFC 3339; as it stands where it is beyond the years that a calendar has."""
+    """Return a time as RFC 3339; a time outside the calendar's years is returned as its number."""
     try:
         return (_EPOCH + dt.timedelta(microseconds=microseconds)).isoformat() + "Z"
     except OverflowError:
@@ -90,7 +90,7 @@ def _moment(microseconds: int) -> str:
 
 
 def figures(record: Record, names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return what is not null, by name; the ends of the interval go with the AUC."""
+    """Return (name, figure) of the fields that are not null; the ends of the interval go with the AUC."""
     found = []
     for name in names:
         value = getattr(record, name)
@@ -105,7 +105,7 @@ def figures(record: Record, names: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def reasons_of(names: Sequence[str], reason: str | None) -> str | None:
-    """Return the part of a row's reason that is about some measures.
+    """Return the part of a row's reason that concerns some measures.
 
     >>> reasons_of(("auc", "kappa"), "auc, h: one class in window; kappa: chance agreement is certain")
     'auc: one class in window; kappa: chance agreement is certain'
@@ -126,7 +126,7 @@ def measures_text(measures: Record) -> str:
 
 
 def _folded(text: str) -> list[str]:
-    """Return lines of at most `_WIDTH`, broken at blanks; a null byte is a blank that does not break."""
+    """Return lines of at most `_WIDTH` characters, broken at blanks; a null byte is a no-break blank."""
     lines = textwrap.wrap(text, _WIDTH - 3, break_long_words=False, break_on_hyphens=False)
     return ["  " + line.replace("\0", " ") for line in lines]
 
@@ -142,7 +142,7 @@ def row_text(row: Record) -> str:
 
 
 def record_html(record: Record) -> str:
-    """Return measures, or a row, as a table of names and figures."""
+    """Return measures, or a row, as an HTML table of names and figures."""
     names = [name for name in record._fields if name not in ("model", "slice", "reason", "config")]
     cells = [
         (name, name_text(getattr(record, name))) for name in ("model", "slice") if getattr(record, name, "")
@@ -157,7 +157,7 @@ def record_html(record: Record) -> str:
 
 
 def _preview(rows: Records) -> tuple[list[str], list[list[str]], int]:
-    """Return names of columns, cells of the first and the last rows, and how many rows lie between."""
+    """Return column names, the cells of the first and the last rows, and how many rows lie between."""
     n = len(rows)
     shown = range(n) if n <= 2 * _ENDS else [*range(_ENDS), *range(n - _ENDS, n)]
     records = [rows[index] for index in shown]
@@ -180,7 +180,7 @@ def _title(rows: Records) -> str:
 
 
 def rows_text(rows: Records) -> str:
-    """Return the first and the last rows with their main measures, in columns."""
+    """Return the first and the last rows with their main measures, in columns of text."""
     names, cells, between = _preview(rows)
     if not cells:
         return f"<{_title(rows)}>"
@@ -201,7 +201,7 @@ def _aligned(line: Sequence[str], widths: Sequence[int], texts: int) -> str:
 
 
 def rows_html(rows: Records) -> str:
-    """Return the same as a table."""
+    """Return the first and the last rows with their main measures, as an HTML table."""
     names, cells, between = _preview(rows)
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     lines = [f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in line)}</tr>" for line in cells]

@@ -1,7 +1,7 @@
-"""The text of a row's `reason`: written and read here alone.
+"""Writes and reads the text of a row's `reason`; no other module does.
 
 The grammar: clauses joined by "; ". A clause is measures joined by ", ", then ": ", then their reason. A
-clause without a colon is about the whole row. The words of reasons are `rows.REASONS`.
+clause without a colon concerns the whole row. The words of reasons are `columns.REASONS`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Mapping
 
 
 def reason_clauses(why: Mapping[str, str]) -> str | None:
-    """Return the text of the reasons of measures, in the order of `why`; the empty reason says nothing.
+    """Return the text of the reasons of measures, in the order of `why`; an empty reason is left out.
 
-    Every reason has one clause; clauses are in the order of their first measures. None: nothing is said.
+    Every reason has one clause; clauses are in the order of their first measures. None: no measure has a
+    reason.
 
     >>> reason_clauses({"auc": "one class in window", "kappa": "chance agreement is certain", "h": ""})
     'auc: one class in window; kappa: chance agreement is certain'
@@ -27,7 +28,7 @@ def reason_clauses(why: Mapping[str, str]) -> str | None:
 def reasons_by_measure(text: str | None) -> dict[str, str]:
     """Return the reason of every measure that a row's reason names. Texts of older versions are read, too.
 
-    A clause without a colon is about the row, and is left out.
+    A clause without a colon concerns the row, and is left out.
 
     >>> reasons_by_measure("the learner failed at 2 events; auc, h: one class in window")
     {'auc': 'one class in window', 'h': 'one class in window'}

@@ -1,4 +1,4 @@
-"""Rows of measures as records: what a window says now, and one row."""
+"""Named tuples of measures: the measures of a window now, and one row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from . import display
 
 
 class Measures(NamedTuple):
-    """What a window says now. None where undefined or not asked for; `reason` says why.
+    """The measures of a window now. A field is None if undefined or not asked for; `reason` says why.
 
     Masses count events (or sum weights); rates and measures are fractions; thresholds are scores.
     """
@@ -63,9 +63,9 @@ class Measures(NamedTuple):
 
 
 class MeasureRow(NamedTuple):
-    """One row: what the window of a (model, slice) said at one moment. Times are microseconds UTC.
+    """One row: the measures of a (model, slice)'s window at one moment. Times are microseconds UTC.
 
-    (model, slice, pane, row) is its identity: a sink that sees it twice keeps one.
+    (model, slice, pane, row) is the row's identity: a sink that gets a row twice keeps one.
     """
 
     model: str

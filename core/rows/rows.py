@@ -1,8 +1,8 @@
-"""Rows of measures: the schema that every sink writes, one row as a record, many rows as columns.
+"""Many rows of measures in columns.
 
-`Rows` is columnar because a dense stream makes more rows than Python makes objects: a (model, slice) is
-a code, numbers stand in two matrices, and what is null says why by a code (`REASONS`). `MeasureRow`s are
-made only when somebody iterates.
+`Rows` is columnar because a dense stream makes more rows than Python can make objects. A (model, slice) is a
+code, numbers stand in two matrices, and a null has a code for its reason (`REASONS`). A `MeasureRow` is made
+only when a caller iterates or takes one row.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # an evaluation needs neither pyarrow nor pandas
 
 
 def with_failures(reason: str | None, failures: int) -> str | None:
-    """Add to a reason at how many events so far the learner failed, which are in no window.
+    """Add to a reason the number of events so far at which the learner failed. No window holds these events.
 
     >>> with_failures("auc: one class in window", 2)
     'the learner failed at 2 events; auc: one class in window'
@@ -49,14 +49,15 @@ class Rows(Sequence[MeasureRow]):
     """n rows in columns.
 
     keys      the (model, slice) pairs that occur
-    key_codes int32[n], which of them a row belongs to
+    key_codes int32[n], the place of each row's pair in `keys`
     integers  int64[n, len(INTEGER_COLUMNS)]; NO_TIME stands for null
     numbers   float64[n, len(NUMBER_COLUMNS)]; NaN stands for null
     reasons   int8[n, len(MEASURES)], codes of `REASONS`
     drift     int8[n]: 1, 0, or -1 for null
-    config    the hash of the settings that made them
-    curves    curves that fell due with these events, whether rows did or not (`EvaluatorSettings.curves`)
-    failures  int64[n], of rows of a learner that is trained here: events so far at which it failed; or None
+    config    the hash of the settings that made the rows
+    curves    curves that fell due with the same events, whether rows did or not (`EvaluatorSettings.curves`)
+    failures  int64[n], for rows of a learner that is trained here: at how many events so far the learner
+              failed; or None
     """
 
     def __init__(
@@ -83,12 +84,12 @@ class Rows(Sequence[MeasureRow]):
 
     @classmethod
     def empty(cls, config: str = "") -> Rows:
-        """Return no rows."""
+        """Return an instance without rows."""
         return cls.blank(0, (), config)
 
     @classmethod
     def blank(cls, n: int, keys: Sequence[tuple[str, str]], config: str) -> Rows:
-        """Return n rows of nulls, all of the first key, to be filled in place."""
+        """Return n rows of nulls, all with the first key, to be filled in place."""
         return cls(
             keys,
             np.zeros(n, np.int32),
@@ -101,7 +102,7 @@ class Rows(Sequence[MeasureRow]):
 
     @classmethod
     def concat(cls, parts: Sequence[Rows]) -> Rows:
-        """Put rows, and curves, one after another; all of one configuration."""
+        """Concatenate rows, and their curves. All parts must have the same configuration."""
         parts = [part for part in parts if len(part) or part.curves]
         if not parts:
             return cls.empty()
@@ -126,7 +127,7 @@ class Rows(Sequence[MeasureRow]):
         )
 
     def with_curves(self, curves: Sequence[WindowCurve]) -> Rows:
-        """Return the same rows, and these curves beside them."""
+        """Return the same rows, with these curves beside them."""
         return Rows(
             self.keys, self.key_codes, self.integers, self.numbers, self.reasons, self.drift, self.config,
             curves, self.failures,
@@ -154,7 +155,7 @@ class Rows(Sequence[MeasureRow]):
         return self.numbers[:, NUMBER_COLUMNS.index(name)]
 
     def reason_texts(self) -> list[str | None]:
-        """Return the column `reason`. Rows repeat a few combinations, so each is put into words once."""
+        """Return the column `reason`. Few combinations repeat, so each is put into words once."""
         if not len(self):
             return []
         # np.unique(axis=0) took 5 s for 100,000 rows where this takes 0.13 s, and 1 ms for one row
@@ -201,7 +202,7 @@ class Rows(Sequence[MeasureRow]):
     def __getitem__(self, index: slice) -> Rows: ...
 
     def __getitem__(self, index: int | slice) -> MeasureRow | Rows:
-        """Return one row as a record, or several as `Rows` that share these arrays.
+        """Return one row as a record, or several rows as `Rows` that share these arrays.
 
         >>> len(Rows.blank(5, [("a", "")], "")[-3:])
         3
@@ -213,7 +214,7 @@ class Rows(Sequence[MeasureRow]):
         return self._row(index, with_failures(reason, failures))
 
     def _part(self, rows: slice) -> Rows:
-        """Return some of the rows, and none of the curves: these belong to no row."""
+        """Return some of the rows, without curves: a curve belongs to no row."""
         return Rows(
             self.keys, self.key_codes[rows], self.integers[rows], self.numbers[rows], self.reasons[rows],
             self.drift[rows], self.config, (), None if self.failures is None else self.failures[rows],

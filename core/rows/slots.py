@@ -1,7 +1,7 @@
-"""Where each number of a row stands.
+"""The place of each number in a row.
 
 The numbers of a row are its masses (`WEIGHT` to `PREVALENCE`), then its measures, from `MEASURES` on. The
-slots of measures (`AUC` to `CMD`) count from there: they are the places in `numbers[MEASURES:]`, and in the
+slots of measures (`AUC` to `CMD`) count from `MEASURES`: they are places in `numbers[MEASURES:]`, and in the
 reasons of a row.
 """
 
@@ -11,7 +11,7 @@ from ..settings import measures
 from .columns import MASS_COLUMNS
 
 MEASURES = len(MASS_COLUMNS)
-"""The first measure, behind the masses."""
+"""The place of the first measure, behind the masses."""
 
 WEIGHT, POSITIVES, NEGATIVES, PREVALENCE = range(MEASURES)
 

@@ -14,7 +14,8 @@ states of both steps agree.
 
 Import. A shard that is told to await its state holds all records back until the state comes.
 
-If two exports overlap, the later one is done; a partition that skipped the earlier export gives it up.
+If two exports overlap, only the later one is done: a shard drops the earlier export when a
+partition sends the later marker in its place.
 
 All of this is a function of the records, so a shard that is rebuilt in between behaves exactly the same.
 """
