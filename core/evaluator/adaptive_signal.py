@@ -1,15 +1,16 @@
-"""What an adaptive window watches: a signal of each event, fed to ADWIN, and how many events stay.
+"""The signal of an adaptive window: a value of each event, fed to ADWIN, which decides how many events stay.
 
-The one window of all measures begins at the oldest event whose value ADWIN still holds. Signals:
+All measures share one window, which begins at the oldest event whose value ADWIN still holds. Signals:
 
-placement  the placement value of the event among the window before it, whose mean is the AUC. Fed only for
-           events of the class of which the window, as it stands then, holds fewer (of as many, positives):
-           placements of the common class share the few rare events, and set off false alarms. 0.5 where the
-           other class is empty.
-error      1 where the decision was wrong
+placement  the placement value of the event in the window before the event; the mean of placements is the AUC.
+           Only events of the class that is rarer in the window at that moment are fed (positives if both are
+           as many). Placements of the common class depend on the same few rare events and cause false alarms.
+           0.5 if the other class is empty.
+error      1 if the decision was wrong, else 0
 brier      squared error of the score
 
-ADWIN seldom cuts (Bifet & Gavalda 2007), so many events are placed ahead, fed, and then applied at once.
+ADWIN seldom cuts (Bifet & Gavalda 2007). So the placements of many events are computed ahead and fed, and
+then the events are applied at once.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Follow(Protocol):
 
 
 class AdaptiveSignal:
-    """The signal of one window, and the ADWIN that it is fed to."""
+    """The signal of one window, and the ADWIN that receives the signal."""
 
     def __init__(self, window: Adaptive) -> None:
         self.name = window.signal
@@ -50,7 +51,7 @@ class AdaptiveSignal:
         self.adwin = Adwin(window.delta)
 
     def follow(self, window: UnitWindow | WeightedWindow, columns: Columns, follow: Follow) -> list[Rows]:
-        """Apply events to the window, which shrinks where ADWIN says so; return the rows that fall due.
+        """Apply events to the window, which shrinks when ADWIN cuts; return the rows that fall due.
 
         follow  applies events to the window
         """
@@ -78,7 +79,7 @@ class AdaptiveSignal:
         return parts
 
     def _follow_to_drop(self, window: UnitWindow, columns: Columns, follow: Follow) -> tuple[int, list[Rows]]:
-        """Follow events up to the one with which values are dropped; return how many, and the rows."""
+        """Apply events up to the first at which ADWIN drops values; return their number, and the rows."""
         block = columns.part(0, _LOOK_AHEAD)
         fed = window.rarer(block)
         feeding = np.flatnonzero(fed)
@@ -94,15 +95,17 @@ class AdaptiveSignal:
     def _follow_to_check(
         self, window: WeightedWindow, columns: Columns, follow: Follow
     ) -> tuple[int, list[Rows]]:
-        """Follow events up to the next check of ADWIN: sums of weights ahead would round otherwise.
+        """Apply events up to the next check of ADWIN; return the number of events, and the rows.
 
-        Return how many events, and the rows.
+        Placements computed further ahead would be rounded differently from sums of weights made in order.
         """
         negatives, positives = window.masses()
         until = self.adwin.until_check
         total = negatives + positives
         share = min(negatives, positives) / total if 0.0 < total < math.inf else 0.0
-        ahead = min(_LOOK_AHEAD, 32 + int(1.5 * until / max(share, 1e-3)))  # that much is looked at anew
+        ahead = min(
+            _LOOK_AHEAD, 32 + int(1.5 * until / max(share, 1e-3))
+        )  # events until the next check, estimated; the rest of a block is classified again
         block = columns.part(0, ahead)
         fed = window.rarer(block)
         feeding = np.flatnonzero(fed)
@@ -121,7 +124,7 @@ class AdaptiveSignal:
         return end, parts
 
     def _shrink(self, window: UnitWindow | WeightedWindow, event: Columns, follow: Follow) -> list[Rows]:
-        """Apply the event at which ADWIN dropped values; events older than its values leave."""
+        """Apply the event at which ADWIN dropped values; events older than ADWIN's oldest value leave."""
         stay = np.array([1 + _events_since_fed(window.hits(), self.adwin.width - 1)])
         return follow(event, stay, _ONE)
 
@@ -131,7 +134,7 @@ _ONE: Int8Array = np.ones(1, np.int8)
 
 
 def _events_since_fed(hits: Int8Array, kept: int) -> int:
-    """Return how many of the events held, given by their hits, came from the `kept`-th last fed one on."""
+    """Return the number of held events from the `kept`-th last fed event on. `hits`: oldest event first."""
     fed = np.flatnonzero(hits & FED_HIT)
     return len(hits) - int(fed[-kept]) if 0 < kept <= len(fed) else len(hits) * (kept > 0)
 

@@ -2,20 +2,20 @@
 
 Bifet and Gavalda, Learning from Time-Changing Data with Adaptive Windowing, SDM 2007. The window is an
 exponential histogram: a bucket of row r sums up 2^r consecutive values (their total, and the sum of their
-squared deviations from their own mean); the larger a row, the older its buckets; of the sixth bucket of a
-row and the one before, the two oldest become one of the next row. So W values take 5 log2(W) buckets.
+squared deviations from their own mean). The larger r, the older the buckets. When a row gets a sixth bucket,
+its two oldest buckets are merged into one bucket of the next row. So W values take 5 log2(W) buckets.
 
-After every 32nd value the window is split between any two buckets, from the oldest on. With n0 older values
-of sum u0 and n1 newer ones of sum u1, both at least 5, it is cut where
+After every 32nd value the window is tested at each split between two buckets, from the oldest on. With n0
+older values of sum u0 and n1 newer values of sum u1, both at least 5, the window is cut if
 
     |u0 / n0 - u1 / n1| > sqrt(2 m v d) + (2 / 3) d m,    m = 1 / (n0 - 4) + 1 / (n1 - 4),
     d = ln(2 ln(W) / delta),    v = the mean squared deviation of the window's W values.
 
-A cut drops the oldest bucket alone, and all splits are tried again. Total and squared deviations of the
-window are kept up to date by each value and each bucket that goes, in the order of operations that river's
-inner detector (`river.drift.ADWIN()._helper`, never reset) has: widths are the same at every index.
+A cut drops the oldest bucket alone, and all splits are tested again. Each new value and each dropped bucket
+updates the window's total and squared deviations. The order of operations is that of river's inner detector
+(`river.drift.ADWIN()._helper`, never reset), so that widths are the same at every index.
 
-Invariant: of the rows in use the last, with the largest buckets, holds 1 to 5, every other one 4 or 5.
+Invariant: the last row in use, with the largest buckets, holds 1 to 5 buckets; every other row in use 4 or 5.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -36,7 +36,7 @@ from ..errors import ConfigError, InputError
 from ..kernels.compile import entry, inlined, kernel
 
 CLOCK = 32
-"""Values from one check to the next. All are in the window at the next, so river's grace (W > 10) is over."""
+"""Values between checks. At a check all of them are in the window, so river's condition W > 10 holds."""
 
 MOST_BUCKETS = 5
 SHORTEST = 5.0
@@ -44,19 +44,19 @@ SHORTEST = 5.0
 
 ROWS = 32
 LARGEST_WIDTH = 5 * 2**ROWS - 5
-"""Values that 32 rows hold whatever was dropped, 2e10."""
+"""Number of values that 32 rows can always hold, whatever was dropped: 2e10."""
 
 LARGEST_VALUE = 1e140
 """Largest magnitude of a value: squared deviations of any window of such values are finite."""
 
 TICKS, WIDTH, ROWS_USED, FIRST_ROW = range(4)
-"""Fields of the counters: values so far, values in the window, rows in use; then the buckets of each row."""
+"""Fields of the counters: values so far, values in the window, rows in use; then each row's bucket count."""
 
 DELTA, TOTAL, SQUARES = range(3)
-"""Fields of the moments: delta, and sum and sum of squared deviations of the window."""
+"""Fields of the moments: delta; sum of the window's values; sum of their squared deviations."""
 
 BUCKET_TOTAL, BUCKET_SQUARES = range(2)
-"""Halves of a row of buckets: sums, and sums of squared deviations; the oldest first."""
+"""Halves of a row of buckets: sums, and sums of squared deviations; the oldest bucket first."""
 
 _HEAD = struct.Struct("<dqddB")
 """Delta, values so far, the window's sum and squared deviations, rows in use."""
@@ -64,7 +64,7 @@ _HEAD = struct.Struct("<dqddB")
 
 @inlined
 def _push(counters: Int64Array, buckets: FloatArray, row: int, total: float, squares: float) -> int:
-    """Add a bucket to a row, as its newest; return how many it then has."""
+    """Add a bucket to a row, as its newest; return the row's number of buckets."""
     count = counters[FIRST_ROW + row]
     buckets[row, BUCKET_TOTAL, count] = total
     buckets[row, BUCKET_SQUARES, count] = squares
@@ -74,7 +74,7 @@ def _push(counters: Int64Array, buckets: FloatArray, row: int, total: float, squ
 
 @inlined
 def _remove_oldest(counters: Int64Array, buckets: FloatArray, row: int, gone: int) -> None:
-    """Remove the oldest buckets of a row."""
+    """Remove the `gone` oldest buckets of a row."""
     count = counters[FIRST_ROW + row] - gone
     for slot in range(count):
         buckets[row, BUCKET_TOTAL, slot] = buckets[row, BUCKET_TOTAL, slot + gone]
@@ -84,7 +84,7 @@ def _remove_oldest(counters: Int64Array, buckets: FloatArray, row: int, gone: in
 
 @inlined
 def _append(counters: Int64Array, moments: FloatArray, buckets: FloatArray, value: float) -> None:
-    """Add a value as the newest, and merge buckets of rows that are full."""
+    """Add a value as the newest of the window, and merge buckets of full rows."""
     before = float(counters[WIDTH])
     if before > 0.0:
         deviation = value - moments[TOTAL] / before
@@ -107,9 +107,9 @@ def _append(counters: Int64Array, moments: FloatArray, buckets: FloatArray, valu
 
 @inlined
 def _has_cut(counters: Int64Array, moments: FloatArray, buckets: FloatArray) -> bool:
-    """Whether the window has changed at one of its splits. O(log W)."""
+    """Return whether the means on both sides of some split differ by more than the bound. O(log W)."""
     width = float(counters[WIDTH])
-    if moments[SQUARES] < 0.0:  # by rounding, of values that hardly differ; its root would be no number
+    if moments[SQUARES] < 0.0:  # rounding, when values hardly differ; the square root would be NaN
         return False
     d = np.log(2.0 * np.log(width) / moments[DELTA])
     v = moments[SQUARES] / width
@@ -132,7 +132,7 @@ def _has_cut(counters: Int64Array, moments: FloatArray, buckets: FloatArray) -> 
 
 @inlined
 def _drop_oldest(counters: Int64Array, moments: FloatArray, buckets: FloatArray) -> int:
-    """Drop the oldest bucket; return how many values it held."""
+    """Drop the oldest bucket; return its number of values."""
     row = counters[ROWS_USED] - 1
     size = float(1 << row)
     counters[WIDTH] -= 1 << row
@@ -149,10 +149,10 @@ def _drop_oldest(counters: Int64Array, moments: FloatArray, buckets: FloatArray)
 
 @kernel
 def adwin_update(counters: Int64Array, moments: FloatArray, buckets: FloatArray, value: float) -> int:
-    """Feed one value; return how many of the oldest were dropped by it. For other kernels.
+    """Feed one value; return how many of the oldest values the window then dropped. For other kernels.
 
-    counters, moments, buckets: `Adwin.arrays`; changed. value: finite, of a magnitude of 1e140 at most.
-    Amortised O(1), every 32nd value O(log W) for each bucket dropped and once more.
+    counters, moments, buckets: `Adwin.arrays`, which are changed. value: finite, at most 1e140 in magnitude.
+    Amortised O(1); every 32nd value costs O(log W), once and again for each dropped bucket.
     """
     counters[TICKS] += 1
     _append(counters, moments, buckets, value)
@@ -167,7 +167,7 @@ def adwin_update(counters: Int64Array, moments: FloatArray, buckets: FloatArray,
 def adwin_feed(
     counters: Int64Array, moments: FloatArray, buckets: FloatArray, values: FloatArray, widths: Int64Array
 ) -> None:
-    """Feed values in their order; fill `widths` with the width after each."""
+    """Feed values in order; fill `widths` with the window's width after each value."""
     for index in range(len(values)):
         adwin_update(counters, moments, buckets, values[index])
         widths[index] = counters[WIDTH]
@@ -177,7 +177,7 @@ def adwin_feed(
 def adwin_feed_until_drop(
     counters: Int64Array, moments: FloatArray, buckets: FloatArray, values: FloatArray
 ) -> tuple[int, int]:
-    """Feed values up to the first that makes it drop some; return how many were fed, and were dropped."""
+    """Feed values until the window drops some; return how many values were fed, and how many dropped."""
     for index in range(len(values)):
         dropped = adwin_update(counters, moments, buckets, values[index])
         if dropped > 0:
@@ -188,9 +188,9 @@ def adwin_feed_until_drop(
 class Adwin:
     """A window of numbers that shrinks when their mean changes (Bifet and Gavalda 2007).
 
-    delta: in (0, 1); the smaller, the larger a change must be, and the rarer are false alarms. In the paper
-    it bounds the chance of a cut at a check of independent values within [0, 1] whose mean stands still;
-    river's bound, which is used here, is the paper's normal approximation, so it is nominal even there.
+    delta: in (0, 1). A smaller delta needs a larger change and gives fewer false alarms. In the paper, delta
+    bounds the probability of a cut at a check, for independent values within [0, 1] of constant mean. The
+    bound used here is river's: the paper's normal approximation. So delta is nominal even for such values.
 
     Memory is 3 KB whatever the width. Windows hold up to 2e10 values.
 
@@ -216,7 +216,7 @@ class Adwin:
 
     @property
     def arrays(self) -> tuple[Int64Array, FloatArray, FloatArray]:
-        """The state itself, as `adwin_update` takes it: counters, moments and buckets (see their fields)."""
+        """The arrays of the state, not copies, for `adwin_update`: counters, moments and buckets."""
         return self._counters, self._moments, self._buckets
 
     @property
@@ -236,14 +236,14 @@ class Adwin:
 
     @property
     def until_check(self) -> int:
-        """Values until the next check; 1: the next value makes one. So many less one never cut."""
+        """Number of values up to the next check, 1 if the next value makes a check. Fewer never cut."""
         return CLOCK - int(self._counters[TICKS]) % CLOCK
 
     def update(self, values: npt.ArrayLike) -> Int64Array:
-        """Feed values in their order; return the width after each. Amortised O(1 + log W / 32) a value.
+        """Feed values in order; return the width after each value. Amortised O(1 + log W / 32) a value.
 
-        InputError, and nothing is fed: a value is not finite or beyond 1e140, or the window would be too
-        large.
+        Raises InputError, and feeds nothing, if a value is not finite or beyond 1e140 in magnitude, or if the
+        window would be too large.
         """
         fed = self._checked(values)
         widths = np.empty(len(fed), np.int64)
@@ -251,7 +251,7 @@ class Adwin:
         return widths
 
     def update_until_drop(self, values: npt.ArrayLike) -> tuple[int, int]:
-        """Feed values up to the first with which some are dropped; return how many were fed, and dropped.
+        """Feed values until the window drops some; return how many values were fed, and how many dropped.
 
         InputError as in `update`.
         """
@@ -259,7 +259,7 @@ class Adwin:
         return int(fed), int(dropped)
 
     def _checked(self, values: npt.ArrayLike) -> FloatArray:
-        """Return values as a kernel takes them; InputError where one cannot be fed."""
+        """Return values as a kernel takes them; InputError if a value cannot be fed."""
         fed = np.ascontiguousarray(values, np.float64)
         if fed.ndim != 1:
             raise InputError(f"values: shape {fed.shape}; give one dimension")
@@ -271,11 +271,11 @@ class Adwin:
             )
         if self.width + len(fed) > LARGEST_WIDTH:
             raise InputError(f"values: a window of more than {LARGEST_WIDTH:,}; start a new one")
-        # numba would compile anew for an array that may not be written to
+        # numba would compile a second specialisation for read-only arrays
         return fed if fed.flags.writeable else fed.copy()
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot: an Adwin loaded from it goes on exactly as this one does. 16 bytes a bucket.
+        """Return a snapshot. An Adwin loaded from the snapshot cuts exactly as this Adwin. 16 bytes a bucket.
 
         Wire form, little-endian: crc32 of the rest (u32); delta (f64), values so far (i64), the window's
         sum and squared deviations (f64), rows in use (u8); buckets of each row (u8), from the smallest on;
@@ -300,7 +300,7 @@ class Adwin:
         return struct.pack("<I", zlib.crc32(payload)) + payload
 
     def snapshot_bytes(self) -> int:
-        """Return how long `to_bytes` is. O(rows)."""
+        """Return the length of `to_bytes()` in bytes. O(rows)."""
         rows = int(self.arrays[0][ROWS_USED])
         return 4 + _HEAD.size + rows + 16 * int(self.arrays[0][FIRST_ROW : FIRST_ROW + rows].sum())
 
@@ -312,7 +312,7 @@ class Adwin:
 
     @classmethod
     def _read(cls, reader: Reader) -> Adwin:
-        """Read a snapshot; ValueError where it is damaged or contradicts itself."""
+        """Read a snapshot; ValueError if the snapshot is damaged or contradicts itself."""
         if reader.number("<I") != zlib.crc32(reader.payload[reader.at :]):
             raise ValueError("their checksum is another")
         delta, ticks, total, squares, rows = reader.numbers(_HEAD.format)

@@ -12,11 +12,11 @@ from ..rows.records import Measures
 from ..settings.evaluator import EvaluatorSettings
 
 _CHEAP_EVENTS = 1_000_000
-"""A window of more is not measured for the sake of a repr: sorting it would take longer than a moment."""
+"""Most events of a window that a repr measures: sorting more events would delay the console noticeably."""
 
 
 class Shown(Protocol):
-    """An evaluator (`ModelEvaluator`), as far as it is shown."""
+    """The part of `ModelEvaluator` that is displayed."""
 
     settings: EvaluatorSettings
 
@@ -39,7 +39,7 @@ class Shown(Protocol):
 
 
 def _state_of(evaluator: Shown) -> tuple[str, Measures | None]:
-    """Return where an evaluator stands, and what its window says where that can be told at once."""
+    """Return an evaluator's progress in words, and its measures, or None if measuring would take long."""
     said = f"{evaluator.settings.window}, {len(evaluator):,} events held of {evaluator.seq:,}"
     if not len(evaluator) or len(evaluator) > _CHEAP_EVENTS:
         return said, None
@@ -50,7 +50,7 @@ def _state_of(evaluator: Shown) -> tuple[str, Measures | None]:
 
 
 def evaluator_text(evaluator: Shown) -> str:
-    """Return name, window, events and main measures on one line, and the reason where one is null."""
+    """Return one line: name, window, events and main measures, with the reason for a measure that is null."""
     names = [repr(name) for name in (evaluator.model, evaluator.slice) if name]
     said, measures = _state_of(evaluator)
     parts = [f"<ModelEvaluator{' of ' + ', '.join(names) if names else ''}: {said}"]
@@ -61,7 +61,7 @@ def evaluator_text(evaluator: Shown) -> str:
 
 
 def evaluator_html(evaluator: Shown) -> str:
-    """Return the same, with every measure in a table."""
+    """Return the line of `evaluator_text` as HTML, with a table of every measure."""
     name = escape(", ".join(name_text(part) for part in (evaluator.model, evaluator.slice) if part))
     said, measures = _state_of(evaluator)
     table = "" if measures is None else record_html(measures)

@@ -1,7 +1,7 @@
 """WindowEngine: applies events to the window of one model, makes its rows, and gives its state.
 
 It joins the course of the window (steps.py), the classes met, the window itself, and the signal of an
-adaptive one. `ModelEvaluator` is its face.
+adaptive window. `ModelEvaluator` is the public class around it.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ _FARTHEST = 2**61
 _NO_FLAGS: Int8Array = np.empty(0, np.int8)
 _NO_COUNTS: Int64Array = np.empty(0, np.int64)
 _REMAINING = [SEQ, NEXT_ROW, GREATEST, CLOCK, LAST_DUE]
-"""Counters by which rows go on when an evaluator returns: the fields of `Remains`."""
+"""Counters from which rows continue when an evaluator returns: the fields of `Remains`."""
 
 
 class Fixed(NamedTuple):
     """Values that follow from settings alone, shared by all models of the same settings.
 
-    no_rows       rows, none of them
-    not_asked     of each measure whether it is not asked for
+    no_rows       an empty table of rows
+    not_asked     bool of each measure: True if the settings do not ask for the measure
     tree_sizes    see `ranking.tree_sizes`
-    needs_times   the setting that needs the time of every event; None: none does
-    fades         whether events weigh less and less
-    curve_stride  events between curves; 0: there is one at the end
+    needs_times   name of the setting that needs the time of every event; None: no setting does
+    fades         whether the weight of an event declines after it came
+    curve_stride  events between curves; 0: one curve at the end
     """
 
     no_rows: Rows
@@ -74,7 +74,7 @@ class Fixed(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def of_settings(settings: EvaluatorSettings) -> Fixed:
-    """Return what follows from settings, once for all models that have them."""
+    """Return the values that follow from `settings`; cached, so that models of equal settings share them."""
     return Fixed(
         Rows.empty(settings.config_hash()),
         np.array([name not in (settings.measures or ()) for name in MEASURES]),
@@ -87,10 +87,10 @@ def of_settings(settings: EvaluatorSettings) -> Fixed:
 
 
 class WindowEngine:
-    """The window of one model as events come and go. Model, slice and pane are names that stand in its rows.
+    """The window of one model as events come and go. Model, slice and pane are written into its rows.
 
-    fixed         what follows from its settings
-    counters      of measures/decisions.py and steps.py
+    fixed         the values that follow from its settings
+    counters      the counters of measures/decisions.py and steps.py
     reported_seq  how many events were applied when the last row was made
     is_whole      False where an update was interrupted: then ranking and decisions may hold different events
     """
@@ -123,7 +123,7 @@ class WindowEngine:
     def apply(self, events: GivenEvents) -> Rows:
         """Apply events of the kind that `classes` has settled on; return the rows that fall due.
 
-        The caller says when all of them are applied (`is_whole`).
+        The caller sets `is_whole` once all events of an update are applied.
         """
         self._check_times(events.times)
         has_weights = self.fixed.fades or events.weights is not None or self.window.has_weights
@@ -138,21 +138,21 @@ class WindowEngine:
         return self._reported(parts)
 
     def _begin_weighted(self) -> None:
-        """Let the events held, which count 1 each, be those of a window with weights."""
+        """Replace the unit window by a weighted window of the same events, each of weight 1."""
         weighted = WeightedWindow(self._settings, self.counters, self.classes)
         if len(self.window):
             weighted.load(self.window.held(), 0)
         self.window = weighted
 
     def _reported(self, parts: list[Rows]) -> Rows:
-        """Return rows in one, and remember which event the last one came with."""
+        """Join parts of rows into one, and set `reported_seq` to the event of the last row."""
         rows = Rows.concat(parts) if len(parts) > 1 else parts[0] if parts else self.fixed.no_rows
         if len(rows):
             self.reported_seq = int(rows.integers[-1, _SEQ])
         return rows
 
     def _check_times(self, times: Int64Array | None) -> None:
-        """Refuse events that a window or a grid by time cannot place."""
+        """Raise InputError if a window or grid by time cannot place an event, for want of a usable time."""
         needs = self.fixed.needs_times
         if needs is None:
             return
@@ -171,11 +171,11 @@ class WindowEngine:
         placements: FloatArray = NO_NUMBERS,
         clock: int = NO_TIME,
     ) -> list[Rows]:
-        """Apply events, then let time go on to `clock`; return the rows that fall due.
+        """Apply events, then advance time to `clock`; return the rows that fall due.
 
-        given, fed  how many events stay at most with each, and 1 where the signal was fed with it: of windows
-                    that do not know by themselves (`plan_steps`)
-        placements  of weighted windows, filled with the events' placement values where it is not empty
+        given, fed  for adaptive windows, see `plan_steps`: the most events that stay with each event, and 1
+                    for each event whose value was fed to the signal
+        placements  of weighted windows: if not empty, filled with the events' placement values
         """
         parts = []
         for plan in self._course.plan(len(columns.scores), columns.times, given, fed, clock):
@@ -198,20 +198,20 @@ class WindowEngine:
         return rows
 
     def _take(self, columns: Columns, plan: Plan, rows: Rows, placements: FloatArray) -> None:
-        """Let the window follow the steps of a plan; fill in the rows."""
+        """Apply the steps of a plan to the window; fill in the rows."""
         start, events, steps = plan.start, plan.events, plan.steps
         if events == len(steps.flags):
             part = columns.part(start, start + events)
             self.window.take(part, steps, plan.greatest, rows, placements[start : start + events])
             return
-        # some steps are no events, and what stands in their place is not looked at
+        # steps without an event leave a value here that is not read
         placed = np.empty(len(steps.flags) if len(placements) else 0)
         self.window.take(columns.take(np.maximum(steps.events, 0)), steps, plan.greatest, rows, placed)
         if len(placements):
             placements[start : start + events] = placed[steps.events >= 0]
 
     def advance_to(self, clock: int) -> Rows:
-        """Let time go on to a moment, microseconds UTC; return the rows of the grid points before it."""
+        """Advance time to `clock`, microseconds UTC; return the rows of the grid points before it."""
         if not self.fixed.rule.grid or not self.counters[SEQ]:
             return self.fixed.no_rows
         return self._reported(self._follow(self.classes.no_events(), clock=clock))
@@ -227,7 +227,7 @@ class WindowEngine:
     # ---- rows
 
     def row_now(self) -> Rows:
-        """Return a row of what the window says now."""
+        """Return a row of the window's measures now."""
         rows, counters = self._blank(1), self.counters
         self.window.write_row(rows.numbers[0], rows.reasons[0])
         integers = rows.integers[0]
@@ -242,7 +242,7 @@ class WindowEngine:
         return rows
 
     def last_row(self) -> Rows:
-        """Return a row of what the window says now, and number it as the last of the rows."""
+        """Return a row of the window's measures now, with the next row number."""
         rows = self.row_now()
         self.reported_seq = int(self.counters[SEQ])
         self.counters[NEXT_ROW] += 1
@@ -257,13 +257,13 @@ class WindowEngine:
             rows.integers[:, [_PANE_START, _PANE_END]] = self._pane
 
     def _withhold(self, rows: Rows) -> None:
-        """Make null what was not asked for."""
+        """Make the measures null that the settings do not ask for."""
         not_asked = self.fixed.not_asked
         rows.numbers[:, _MEASURE:][:, not_asked] = np.nan
         rows.reasons[:, not_asked] = NOT_ASKED
 
     def _times_held(self) -> Int64Array | None:
-        """Return the times of the events held, oldest first; None where there are none."""
+        """Return the times of the events held, oldest first; None if the events have no times."""
         times = self.window.held().times if self.window.is_timed else self._course.times()
         return times if times is not None and len(times) else None
 
@@ -271,11 +271,11 @@ class WindowEngine:
 
     @property
     def _course_fields(self) -> list[int]:
-        """The counters of the course that a state has."""
+        """Return the counters of the course that are part of a state."""
         return list(WINDOW_FIELDS) if self.fixed.rule.grid or self.signal is not None else []
 
     def state(self) -> EvaluatorState:
-        """Return everything that the future depends on. What is sorted is sorted again on loading."""
+        """Return everything that later rows depend on. Sorted scores are left out: loading sorts again."""
         counters, classes, held = self.counters, self.classes, self.window.held()
         return EvaluatorState(
             *self._names, self._pane, bool(classes.is_multiclass), classes.names,
@@ -287,7 +287,7 @@ class WindowEngine:
         )  # fmt: skip
 
     def load(self, state: EvaluatorState) -> None:
-        """Go on from a state that has events. O(events held)."""
+        """Load a state that has events. O(events held)."""
         counters = self.counters
         self.classes.load(state)
         counters[[SEQ, HELD, NEXT_ROW]] = state.seq, len(state.scores), state.next_row
@@ -307,16 +307,16 @@ class WindowEngine:
         self.window.load(held, state.greatest_time)
 
     def remains(self) -> Remains:
-        """Return what is to be kept where the evaluator leaves, and may return."""
+        """Return the counters to keep when the evaluator is dropped, so that its rows can continue later."""
         return Remains(*self._names, *self.counters[_REMAINING].tolist())
 
     def go_on(self, remains: Remains) -> None:
-        """Let rows go on from an evaluator that left; the window stays empty."""
+        """Continue the rows of an evaluator that was dropped; the window stays empty."""
         self.counters[_REMAINING] = remains[2:]
         self.reported_seq = remains.seq
 
     def snapshot_bytes(self) -> int:
-        """Return how many bytes `state` takes in a snapshot, in O(1)."""
+        """Return the bytes that `state` takes in a snapshot. O(1)."""
         classes, window = self.classes, self.window
         return evaluator_bytes(
             len(window), self._name_bytes + classes.name_bytes, classes.named, bool(classes.is_multiclass),
@@ -325,5 +325,5 @@ class WindowEngine:
         )  # fmt: skip
 
     def live_bytes(self) -> int:
-        """Return about how much memory the events held take."""
+        """Estimate the memory of the events held, in bytes."""
         return self._course.nbytes + self.window.live_bytes()

@@ -6,8 +6,8 @@ What it keeps
     with weights (weighted/window.py).
 
 What it promises
-    A row is a pure function of the events applied and the settings: not of how the events were cut into
-    calls of `update`, nor of snapshots taken in between. No clock, no randomness, no Beam.
+    A row is a pure function of the events applied and the settings. It does not depend on how the events were
+    cut into calls of `update`, nor on snapshots between calls. No wall clock, no randomness, no Beam.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from .steps import GREATEST
 class ModelEvaluator:
     """Evaluate one model over a window of its events.
 
-    Takes the fields of `EvaluatorSettings` by keyword (or one `settings=`), and the names that stand in
-    its rows.
+    Takes the fields of `EvaluatorSettings` by keyword (or one `settings=`), and the names written into its
+    rows.
 
     >>> import rocsteady as rs
     >>> ev = rs.ModelEvaluator(window=rs.LastEvents(4), every=rs.EveryEvents(2))
@@ -88,7 +88,7 @@ class ModelEvaluator:
 
     @property
     def seq(self) -> int:
-        """How many events were applied in all."""
+        """Number of events applied so far."""
         return int(self._engine.counters[SEQ])
 
     # ---- events
@@ -103,7 +103,7 @@ class ModelEvaluator:
         weights: npt.ArrayLike | None = None,
         predicted: Sequence[str] | npt.ArrayLike | None = None,
     ) -> Rows:
-        """Apply events in the order given; return the rows that fell due, and beside them the curves.
+        """Apply events in the order given; return the rows that fell due, with their curves.
 
         labels     n labels: 1/0, 1/-1 or booleans; with `predicted`, or with `positive` in the settings,
                    classes of any kind
@@ -114,8 +114,8 @@ class ModelEvaluator:
         weights    n finite numbers above 0, what each event counts; all are 1 by default
         predicted  n predicted classes; then the kappa family is multi-class
 
-        Raises InputError, and applies nothing, when a value cannot be used. Warns once, by `TimeUnitWarning`,
-        of numbers that look as if they counted another unit (see events/times.py).
+        Raises InputError, and applies nothing, if a value cannot be used. Warns once, by `TimeUnitWarning`,
+        of times that look like numbers in another unit (see events/times.py).
         """
         score_array = as_scores(scores, self.settings.probabilities)
         time_array = None if times is None else self._read_times(times, time_unit)
@@ -123,7 +123,7 @@ class ModelEvaluator:
         return self.apply(*given_events(score_array, labels, time_array, weights, predicted, positive))
 
     def _read_times(self, times: npt.ArrayLike, unit: str) -> Int64Array:
-        """Return times as microseconds, and warn once of a unit that looks wrong; `update` calls it."""
+        """Return times as microseconds; warn once if the unit looks wrong. Called by `update` alone."""
         micros, are_numbers = as_times(times, checked_unit(unit))
         if are_numbers and not self._doubted and (doubt := doubt_in(micros, unit)) is not None:
             self._doubted = True
@@ -139,7 +139,7 @@ class ModelEvaluator:
         predicted: TextColumn | None = None,
         weights: FloatArray | None = None,
     ) -> Rows:
-        """Apply columns that were validated before (see `EventBatch`); return what `update` returns."""
+        """Apply columns that were validated before (see `EventBatch`); return the rows, as `update` does."""
         engine = self._engine
         fixed, n = engine.fixed, len(scores)
         if not n:
@@ -164,7 +164,7 @@ class ModelEvaluator:
         return rows
 
     def _apply_up_to_curves(self, events: GivenEvents) -> Rows:
-        """Apply events in pieces that end where a curve is due."""
+        """Apply events in parts, each ending with an event at which a curve is due."""
         parts, start, stride = [], 0, self._engine.fixed.curve_stride
         while start < len(events.scores):
             piece = slice(start, start + stride - self.seq % stride)
@@ -176,7 +176,7 @@ class ModelEvaluator:
         return Rows.concat(parts)
 
     def _refuse_broken(self) -> None:
-        """Refuse to go on where an update was interrupted between ranking and decisions."""
+        """Raise InputError if an earlier update was interrupted between ranking and decisions."""
         if not self._engine.is_whole:
             raise InputError(
                 f"the window of {self.model!r} is not whole, since an update was interrupted; go on from a "
@@ -194,17 +194,17 @@ class ModelEvaluator:
     def advance(
         self, clock: float | date | np.datetime64, *, time_unit: Literal["s", "ms", "us", "ns"] = "s"
     ) -> Rows:
-        """Let time go on to a moment; return the rows of the grid points before it.
+        """Advance time to `clock`; return the rows of the grid points before it.
 
         clock  a time, as `update` takes times
 
-        For rows on a grid of times alone: for all others it does nothing.
+        Only rows on a grid of times depend on this; for other rows `advance` does nothing.
         """
         moments = self._read_times(np.array([clock]), time_unit)
         return self.advance_to(int(moments[0]))
 
     def advance_to(self, clock: int) -> Rows:
-        """Let time go on to a moment, microseconds UTC; return what `advance` returns."""
+        """Advance time to `clock`, microseconds UTC; return the rows, as `advance` does."""
         self._refuse_broken()
         return self._engine.advance_to(clock)
 
@@ -216,8 +216,8 @@ class ModelEvaluator:
     def finish(self) -> Rows:
         """Return the last row and the last curve, unless the last event applied has made them already.
 
-        When it is called again, no event later, the row does not come again. The curve does where the last
-        row was made by the last event: that a curve was given is kept nowhere.
+        A second call without events in between returns no row again. It returns the curve again if the last
+        event made the last row, since the state does not record that a curve was returned.
         """
         self._refuse_broken()
         engine, seq = self._engine, self.seq
@@ -235,14 +235,14 @@ class ModelEvaluator:
         return rows
 
     def remains(self) -> Remains:
-        """Return what is to be kept of it where it leaves after `finish`, and may return."""
+        """Return the counters to keep when the evaluator is dropped after `finish`, so that it can return."""
         return self._engine.remains()
 
     @classmethod
     def returning(
         cls, settings: EvaluatorSettings, remains: Remains, pane: tuple[int, int] | None = None
     ) -> ModelEvaluator:
-        """Return an evaluator with an empty window, whose rows go on from one that left."""
+        """Return an evaluator with an empty window, whose rows continue those of a dropped evaluator."""
         self = cls(settings, model=remains.model, slice=remains.slice, pane=pane)
         self._engine.go_on(remains)
         return self
@@ -250,15 +250,15 @@ class ModelEvaluator:
     # ---- what the window says now
 
     def measures(self) -> Measures:
-        """Return what the window says now."""
+        """Return the measures of the window now."""
         self._refuse_broken()
         return self._engine.row_now().measures(0)
 
     def curve(self) -> RocCurve:
-        """Return the ROC curve of what the window holds now, with its hull and calibration.
+        """Return the ROC curve of the window now, with its hull and calibration.
 
-        O(k) and what it takes to sort what came since the last row. Raises InputError where labels are
-        classes and none of them is named as positive.
+        O(k), and the time to sort the events since the last row. Raises InputError if labels are classes and
+        the settings name no positive class.
         """
         self._refuse_broken()
         if not self._engine.classes.is_ranked:
@@ -277,15 +277,15 @@ class ModelEvaluator:
     # ---- state
 
     def state(self) -> EvaluatorState:
-        """Return everything that the future depends on. What is sorted is sorted again on loading."""
+        """Return everything that later rows depend on. Sorted scores are left out: loading sorts again."""
         self._refuse_broken()
         return self._engine.state()
 
     @classmethod
     def from_state(cls, settings: EvaluatorSettings, state: EvaluatorState) -> ModelEvaluator:
-        """Rebuild an evaluator that goes on exactly as the one that gave the state. O(events held).
+        """Return an evaluator with a state: later rows are exactly those of its first owner. O(events held).
 
-        Raises CorruptBytesError where the numbers of the state cannot be an evaluator's.
+        Raises CorruptBytesError if the numbers of the state cannot be an evaluator's.
         """
         with reading(f"{state.model!r} in a snapshot"):
             self = cls(settings, model=state.model, slice=state.slice, pane=state.pane)
@@ -294,40 +294,41 @@ class ModelEvaluator:
             return self
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot: a table of this one model (snapshot.py)."""
+        """Return a snapshot: a table with this model alone (snapshot.py)."""
         return Snapshot.of_evaluator(self.settings, self.state()).pack()
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: EvaluatorSettings | None = None) -> ModelEvaluator:
         """Read a snapshot of one model.
 
-        Of curves= a state says nothing: give settings to have curves again. With settings given, raises
-        OtherConfigurationError where the snapshot was made under others; raises a `WireError` where the
-        bytes are no snapshot, or damaged.
+        A snapshot does not contain `curves=`: give settings to get curves again. Raises
+        OtherConfigurationError if `settings` are given and differ from those of the snapshot, and a
+        `WireError` if the bytes are damaged or no snapshot.
         """
         return cls.from_state(*Snapshot.unpack(data).one_evaluator(settings))
 
     def snapshot_bytes(self) -> int:
-        """Return how many bytes its part of a snapshot takes, in O(1)."""
+        """Return the bytes that this evaluator takes in a snapshot. O(1)."""
         return self._engine.snapshot_bytes()
 
     def live_bytes(self) -> int:
-        """Return about how much memory it takes."""
+        """Estimate the evaluator's memory in bytes."""
         return 1500 + self._engine.live_bytes()
 
 
 @functools.cache
 def warm_up(settings: EvaluatorSettings) -> None:
-    """Compile the kernels that an evaluator with these settings will need, once a process.
+    """Compile the kernels that an evaluator with these settings needs. Only a process's first call does work.
 
-    Seconds the first time on a machine, a fraction of one from the cache folder (kernels/compile.py).
+    Takes seconds the first time on a machine, then a fraction of a second to load them from the cache folder
+    (kernels/compile.py).
     """
     curves = None if settings.curves is None else CURVES_AT_END
     ev = ModelEvaluator(replace(settings, positive=None, curves=curves))
     sizes = tree_sizes(settings)
     events = 2 + (sizes.start if sizes and sizes.start < EXACT_EVENTS else 0)
     labels, scores = np.arange(events, dtype=np.int8) % 2, np.linspace(0.0, 1.0, events)
-    for start in (0, events):  # a tree is made behind the first events: it slides with the second ones
+    for start in (0, events):  # the first events make a tree, which slides with the second events
         times = np.arange(start, start + events)
         ev.apply(scores, labels, times if settings.needs_times else None)
         ev = ModelEvaluator.from_bytes(ev.to_bytes(), ev.settings)

@@ -1,16 +1,17 @@
 """Snapshots: the state of a shard (or of one evaluator) as bytes, for a restart on any machine.
 
-Always a table of models. Nothing is pickled; what is rebuilt faster than read (sorted scores, class
-masses) is left out. A reader exists for every version ever released; anything else is a named error.
+A snapshot always holds a table of models. Nothing is pickled. Sorted scores and class masses are left out: it
+is faster to rebuild them than to read them. Every version ever released can be read; other bytes raise a
+named error.
 
 Wire form, versions 1 to 4, little-endian
     magic "RSST", version u16, reserved u16, fingerprint 16 bytes, payload length u64, crc32 of it u32;
     payload: settings (u32 length, JSON), progress of the input (u32 length, JSON), held packets (u32
     count; partition i32, sequence i64, u32 length, bytes each), evaluators (u32 count; state.py),
     from version 3 on what a table keeps beside them (u32 count; name as text, u64 length, bytes each).
-Version 2 is what the readers of version 1 do not know: other windows than those of the last events and of
-all, rows on a grid of times, weights; version 3 what those of version 2 do not: a clock (events in order of
-time, whose packets need not be whole), and what is kept beside evaluators. All else is written as version 1.
+Version 2 adds other windows than those of the last events and of all events, rows on a grid of times, and
+weights. Version 3 adds a clock (events in order of time, whose packets need not be whole), and the parts kept
+beside evaluators. A snapshot is written in the lowest version that can express its content.
 The fingerprint is a hash of everything that decides what the state means: the settings that change
 values, the slices, and the number of shards.
 """
@@ -52,16 +53,16 @@ VERSION = 4
 _HEAD = struct.Struct("<4sHH16sQI")
 
 DEDUPLICATOR, IDLE = "deduplicator", "idle"
-"""Names of what a table may keep beside evaluators."""
+"""Names of the parts that a table may keep beside evaluators."""
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """What the bytes hold.
+    """The content of a snapshot.
 
     settings   of the table
-    progress   what the table knows about its input (see `EvaluatorTable`)
-    held       packets that wait for their turn: (partition, sequence, packed batch)
+    progress   the table's progress in its input (see `EvaluatorTable`)
+    held       packets that wait for earlier packets: (partition, sequence, packed batch)
     evaluators one state per (model, slice)
     beside     bytes of other parts of a table, by name
     """
@@ -80,7 +81,7 @@ class Snapshot:
     def one_evaluator(self, settings: EvaluatorSettings | None) -> tuple[EvaluatorSettings, EvaluatorState]:
         """Return the settings and the state of the only evaluator in the snapshot.
 
-        Raises OtherConfigurationError where the snapshot has other settings, or is of a shard.
+        Raises OtherConfigurationError if the snapshot has other settings, or is the snapshot of a shard.
         """
         if settings is not None:
             self.check(replace(self.settings, evaluator=settings))
@@ -97,7 +98,7 @@ class Snapshot:
         check_settings(here, there)
 
     def pack(self) -> bytes:
-        """Return the bytes."""
+        """Return the wire form."""
         parts = [packed_text(self.settings.to_json()), packed_text(json.dumps(self.progress))]
         parts.append(struct.pack("<I", len(self.held)))
         for partition, sequence, packet in self.held:
@@ -115,7 +116,7 @@ class Snapshot:
 
     @property
     def version(self) -> int:
-        """The least version that can say what it holds."""
+        """The lowest version that can express the snapshot's content."""
         settings = self.settings.evaluator
         if "bases" in self.progress or (settings.order == "arrival" and self.progress):
             return 4
@@ -126,7 +127,7 @@ class Snapshot:
 
     @classmethod
     def unpack(cls, data: bytes) -> Snapshot:
-        """Read the bytes. Raises a `WireError` that says what was found where they are anything else."""
+        """Read a wire form. For any other bytes raises a `WireError` that says what was found instead."""
         if data[:4] != MAGIC:
             if len(data) < 4 and MAGIC.startswith(data) and data:
                 raise TruncatedBytesError(f"a snapshot ends after {len(data)} bytes, inside its head")
@@ -179,7 +180,7 @@ class Snapshot:
 
 
 def describe(snapshot: Snapshot) -> str:
-    """Put a snapshot into words, for people."""
+    """Describe a snapshot in words."""
     settings = snapshot.settings
     evaluator = settings.evaluator
     lines = [

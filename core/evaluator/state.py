@@ -1,12 +1,12 @@
-"""EvaluatorState: all that an evaluator's future depends on, as flat arrays, and its bytes in a snapshot.
+"""EvaluatorState: everything that an evaluator's later rows depend on, as flat arrays, and its wire form.
 
 Wire form, version 1, little-endian: model and slice (text), head (`_HEAD`: kind, events held, seq, next
 row, seq of the last row, greatest time, pane, last label), names of classes (u32 count, text each), last
 seq at which each class was a label (i64), scores in order of arrival (f64), then labels, predictions and
-hits (one byte an event; with classes two i32 and one byte), then times (i64) if there are any, then the
-course of a window that has one (four i64, `steps.WINDOW_FIELDS`), then the signal of an adaptive one (u32
-length, bytes), then the weights of a weighted one (the power of two they are scaled by, i64; f64 each). Text
-is a u32 length and UTF-8. 9 bytes an event, 17 with times.
+hits (one byte an event; with classes two i32 and one byte). Optional parts follow: times (i64); the course of
+the window (four i64, `steps.WINDOW_FIELDS`); the signal of an adaptive window (u32 length, bytes); the
+weights of a weighted window (the power of two that scales the weights, i64; f64 each). Text is a u32 length
+and UTF-8. 9 bytes an event, 17 with times.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _IDLE_HEAD = struct.Struct("<qII")
 _MULTICLASS, _TIMED, _PANED, _COURSED, _SIGNALLED, _WEIGHED = 1, 2, 4, 8, 16, 32
 
 Codes = npt.NDArray[np.int8] | npt.NDArray[np.int32]
-"""Codes of classes: 0 and 1 in bytes, classes by number in 32 bits."""
+"""Codes of classes: labels 0 and 1 as int8, named classes by number as int32."""
 
 
 @dataclass(frozen=True, eq=False)
 class EvaluatorState:
-    """All of an evaluator that its future depends on, as flat arrays; the window in order of arrival."""
+    """Everything that an evaluator's later rows depend on, as flat arrays; events in order of arrival."""
 
     model: str
     slice: str
@@ -60,13 +60,13 @@ class EvaluatorState:
 
 
 _HITS = 7
-"""All bits of an event's hits. Kernels mark slots of their rings with higher ones, and trust these marks."""
+"""All bits of an event's hits. Kernels use the higher bits as marks of ring slots, and do not check them."""
 
 
 class Remains(NamedTuple):
-    """What stays of an evaluator that left: its name, and the counters by which its rows go on if it returns.
+    """The record of a dropped evaluator: its name, and the counters from which its rows continue.
 
-    Wire form: model, slice (text), then the others (five i64): 48 bytes and the name.
+    Wire form: model, slice (text), then the counters (five i64): 48 bytes and the name.
     """
 
     model: str
@@ -83,7 +83,7 @@ class Remains(NamedTuple):
 
     @classmethod
     def read(cls, reader: Reader) -> Remains:
-        """Read the next remains; ValueError where they contradict themselves."""
+        """Read the next record; ValueError if the record contradicts itself."""
         remains = cls(reader.text(), reader.text(), *reader.numbers(_COUNTERS.format))
         if remains.seq < 1 or remains.next_row < 0:
             raise ValueError(f"{remains.model!r} has impossible counters")
@@ -125,7 +125,7 @@ def write_evaluator(state: EvaluatorState, parts: list[bytes]) -> None:
             state.predictions.astype("<i4").tobytes(),
             state.hits.astype("<i1").tobytes(),
         ]
-    else:  # label, prediction and hits are four bits
+    else:  # label, prediction and hits fit into one byte
         parts.append((state.hits << 2 | state.predictions << 1 | state.labels).astype("<i1").tobytes())
     if state.times is not None:
         parts.append(state.times.astype("<i8").tobytes())
@@ -138,7 +138,7 @@ def write_evaluator(state: EvaluatorState, parts: list[bytes]) -> None:
 
 
 def read_evaluator(reader: Reader) -> EvaluatorState:
-    """Read the next evaluator; ValueError where it contradicts itself."""
+    """Read the next evaluator; ValueError if its state contradicts itself."""
     model, slice_ = reader.text(), reader.text()
     (kind, held, seq, next_row, reported_seq, greatest_time, pane_start, pane_end, last_label) = (
         reader.numbers(_HEAD.format)
@@ -187,7 +187,7 @@ def evaluator_bytes(
     signal: int = 0,
     weighed: bool = False,
 ) -> int:
-    """Return how many bytes `write_evaluator` makes; names are the bytes of model, slice and classes."""
+    """Return the bytes that `write_evaluator` writes; `names`: bytes of names of model, slice, classes."""
     per_event = 8 + (9 if multiclass else 1) + (8 if timed else 0) + (8 if weighed else 0)
     per_class = 12 * classes if multiclass else 16
     extra = (_COURSE.size if coursed else 0) + (4 + signal if signal else 0)
@@ -196,11 +196,11 @@ def evaluator_bytes(
 
 
 class IdleState(NamedTuple):
-    """What `IdleModels` depends on.
+    """The state of `IdleModels`.
 
     clock   the greatest time of any event so far
-    active  where the clock stood with the last event of each evaluator that is here; NO_TIME: it has none
-    left    what stays of the others
+    active  int64, for each live evaluator, the clock at its last event; NO_TIME: the evaluator had no event
+    left    records of the dropped evaluators
 
     Wire form, little-endian: clock (i64), evaluators here and left (u32 each); active (i64 each); left.
     """
@@ -221,12 +221,12 @@ class IdleState(NamedTuple):
 
     @staticmethod
     def size(here: int, remains: int) -> int:
-        """Return how many bytes `pack` makes, of so many evaluators and of what is left in so many bytes."""
+        """Return the length of `pack()` with `here` live evaluators and `remains` bytes of dropped ones."""
         return _IDLE_HEAD.size + 8 * here + remains
 
     @classmethod
     def unpack(cls, data: bytes) -> IdleState:
-        """Read the wire form; CorruptBytesError where it contradicts itself."""
+        """Read the wire form; CorruptBytesError if the wire form contradicts itself."""
         with reading("what is kept of idle models"):
             reader = Reader(memoryview(data))
             clock, here, left = reader.numbers(_IDLE_HEAD.format)

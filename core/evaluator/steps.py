@@ -1,14 +1,15 @@
-"""What happens to a window, step by step: who enters, who leaves, when a row is due.
+"""The steps of a window: which events enter and leave, and when a row is due.
 
-A window policy and an emission are worked out here, once for all that keeps the window: rankings, decisions
-and rows then follow the same steps. `Course` has the counters of all of them, and the times of the events
-held, since windows and grids by time depend on these.
+A window policy and an emission are turned into steps here, once; rankings, decisions and rows then apply the
+same steps. `Course` has the shared counters, and the times of the events held, since windows and grids by
+time depend on these.
 
-A step is an event, or a moment at which time alone went by (a row on a grid is due). The bits of its flag
-say which (`measures.steps`), and `leaving` how many of the oldest events go. Oldest is by arrival, in windows
-by time by (time, arrival).
+A step is an event, or a moment at which only time advances (a row on a grid is due). The bits of its flag say
+which (`measures.steps`), and `leaving` says how many of the oldest events leave. Events are ordered by
+arrival, in windows by time by (time, arrival).
 
-The result is a pure function of the events and the settings: not of how events are cut into calls.
+The steps are a pure function of the events and the settings; they do not depend on how events are cut into
+calls.
 """
 
 from __future__ import annotations
@@ -28,21 +29,21 @@ from ..rows.columns import INTEGER_COLUMNS
 from ..settings.windows import COUNT, DURATION, GIVEN, Emission, Window
 
 TIME_HEAD, NEXT_ROW, GREATEST, CLOCK, LAST_DUE, CHANGED, DRIFTED, AT = range(COUNTERS, COUNTERS + 8)
-"""Fields of the counters of an evaluator, int64, behind those of its decisions (measures/decisions.py): slot
-of the oldest in the ring of times, number of the next row, greatest time applied, what the clock has reached
-(the same, or a grid point after it), the last grid point with a row, whether the window changed since the
-last row, whether it shrank since, and the event of the batch that is next."""
+"""Fields of an evaluator's counters, int64, behind the fields of its decisions (measures/decisions.py): slot
+of the oldest event in the ring of times; number of the next row; greatest time applied; the clock (that time,
+or a grid point after it); last grid point with a row; whether the window changed since the last row; whether
+the window shrank since the last row; next event of the batch."""
 
 ALL_COUNTERS = COUNTERS + 8
 
 WINDOW_FIELDS = (CLOCK, LAST_DUE, CHANGED, DRIFTED)
-"""What no other part of a state says, and rows on a grid and `drift` depend on."""
+"""Counters that a state stores by themselves: rows on a grid and `drift` depend on them."""
 
 _ROW, _SEQ, _EVENTS, _TIME, _DUE, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
 
 
 class WindowRule(NamedTuple):
-    """A window and an emission in numbers, for kernels.
+    """A window and an emission as numbers, for kernels.
 
     kind, size  see `EveryWindow.rule`
     every       events between rows; 0: rows are on the grid
@@ -68,7 +69,7 @@ _ONE_SLIDES = _ONE_ENTERS._replace(leaving=np.ones(1, np.int64))
 
 
 def sliding_steps(events: int, held: int, size: int | None) -> Steps:
-    """Return the steps of events that come into a window of the last `size` (None: of all), without rows."""
+    """Return the steps, without rows, of events that enter a window of the last `size` events (None: all)."""
     if events == 1:
         return _ONE_SLIDES if held == size else _ONE_ENTERS
     leaving = np.zeros(events, np.int64)
@@ -104,7 +105,7 @@ def next_due(rule: WindowRule, counters: Int64Array, times: Int64Array) -> int:
 
 @inlined
 def _expire(counters: Int64Array, times: Int64Array, bound: int) -> int:
-    """Let go of the times at or before a bound; return how many they were."""
+    """Remove the times at or before `bound` from the ring; return how many were removed."""
     gone = 0
     while counters[HELD] > 0 and times[counters[TIME_HEAD]] <= bound:
         counters[TIME_HEAD] = counters[TIME_HEAD] + 1 if counters[TIME_HEAD] + 1 < len(times) else 0
@@ -122,13 +123,13 @@ def _let_go(counters: Int64Array, times: Int64Array, gone: int) -> None:
 
 @inlined
 def _hold(counters: Int64Array, times: Int64Array, time: int, in_order: bool) -> int:
-    """Put a time into the ring, before those that are later unless `in_order`; return how many these are."""
+    """Insert a time into the ring, at its end if `in_order`; return how many later times it stands before."""
     shift = 0
     if len(times) > 0:
         place = (counters[TIME_HEAD] + counters[HELD]) % len(times)
         if not in_order:
             at_most = counters[HELD]
-            while shift < at_most:  # halving: the times held ascend
+            while shift < at_most:  # binary search: the times in the ring ascend
                 middle = (shift + at_most) // 2
                 if times[(place - 1 - middle) % len(times)] <= time:
                     at_most = middle
@@ -145,7 +146,7 @@ def _hold(counters: Int64Array, times: Int64Array, time: int, in_order: bool) ->
 def _write_row(
     counters: Int64Array, times: Int64Array, due: int, integers: Int64Array, drift: Int8Array, row: int
 ) -> None:
-    """Write what identifies a row and what its window holds."""
+    """Write the columns that identify a row, the number of events in its window, and its drift flag."""
     integers[row, _ROW] = counters[NEXT_ROW]
     integers[row, _SEQ] = counters[SEQ]
     integers[row, _EVENTS] = counters[HELD]
@@ -177,17 +178,17 @@ def plan_steps(
     integers: Int64Array,
     drift: Int8Array,
 ) -> tuple[int, int]:
-    """Work out the steps of a batch from event `counters[AT]` on; return how many steps and rows it wrote.
+    """Write the steps of a batch from event `counters[AT]` on; return the numbers of steps and rows written.
 
-    times       of the batch's events, or empty
-    given, fed  for GIVEN: how many events stay at most with each, and 1 where the signal was fed with it; or
-                empty
-    end         the batch's number of events, or how many of them to go up to
-    clock       where every event is applied, time goes on to here; NO_TIME: it does not
-    counters    changed, but for SEQ and HELD: who follows the steps counts these
-    held_times  a ring of the times held, with room for those that come; empty where there are none
-    events ...  the steps; where they are full, it stops, and goes on when called again
-    integers, drift  the rows' columns, as many as there are steps or more
+    times       times of the batch's events, or empty
+    given, fed  for windows of kind GIVEN, else empty: the most events that stay with each event, and 1 for
+                each event that was fed to the signal
+    end         event at which to stop; at most the batch's number of events
+    clock       time to advance to after the last event; NO_TIME: time does not advance
+    counters    changed, without SEQ and HELD, which are counted when the steps are applied
+    held_times  ring of the times held, with room for the batch's times; empty if events have no times
+    events ...  filled with the steps; when they are full, the kernel returns, and continues at the next call
+    integers, drift  columns of the rows, at least as long as the steps
     """
     seq, held = counters[SEQ], counters[HELD]
     steps = rows = 0
@@ -244,18 +245,18 @@ def plan_steps(
 
 
 _STEPS_AT_ONCE = 65_536
-"""Of a window with rows on a grid: how many of them a batch makes is not known before."""
+"""Most steps of a plan with rows on a grid, whose number is not known before."""
 
 
 class Plan(NamedTuple):
     """Some steps of a batch, and the rows that fall due.
 
-    steps     what happens, step by step
-    start     of the batch, the event that is the first of the steps
-    events    how many of the steps are events
-    greatest  the greatest time applied before
-    integers  of the rows: what identifies them and what their windows hold
-    drift     of the rows: 1 where the window shrank since the row before
+    steps     the steps, in order
+    start     index in the batch of the first event of the steps
+    events    number of steps that are events
+    greatest  the greatest time applied before these steps
+    integers  whole-number columns of the rows, such as row number, seq and events held
+    drift     int8 of each row: 1 if the window shrank since the row before
     """
 
     steps: Steps
@@ -270,10 +271,10 @@ class Course:
     """The counters of an evaluator, the rule of its window, and the times of the events held.
 
     rule         of the window and its rows
-    limit        how many events the window holds when it is full; None: it has no such size
-    keeps_times  whether the times of the events held are kept here, once events have some
+    limit        number of events of a full window; None: the window has no greatest number
+    keeps_times  whether the times of the events held are kept here, once events have times
 
-    Whoever takes what `plan` gives counts SEQ and HELD; all else is counted here.
+    The caller of `plan` counts SEQ and HELD; the other counters are kept here.
     """
 
     def __init__(self, rule: WindowRule, limit: int | None, keeps_times: bool) -> None:
@@ -287,12 +288,12 @@ class Course:
 
     @property
     def is_timed(self) -> bool:
-        """Whether it keeps times."""
+        """Whether the course keeps the times of events."""
         return len(self._times) > 0
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the times."""
+        """Bytes of the times kept."""
         return self._times.nbytes
 
     @property
@@ -301,13 +302,13 @@ class Course:
         return int(next_due(self.rule, self.counters, self._times))
 
     def times(self) -> Int64Array:
-        """Return the times of the events held, oldest first; none where there are none."""
+        """Return the times of the events held, the oldest first; empty if no times are kept."""
         return (
             unrolled(self._times, int(self.counters[TIME_HEAD]), self._held) if self.is_timed else _NO_NUMBERS
         )
 
     def load(self, times: Int64Array) -> None:
-        """Hold the times of the events held, oldest first."""
+        """Replace the times kept by `times`, the oldest first."""
         if self._keeps_times:
             self._times = with_room(times, capacity_for(len(times), self._limit))
 
@@ -318,7 +319,7 @@ class Course:
     def plan(
         self, events: int, times: Int64Array | None, given: Int64Array, fed: Int8Array, clock: int
     ) -> Iterator[Plan]:
-        """Plan what a batch of so many events makes of the window, in parts, each followed before the next.
+        """Yield the plans of a batch of `events` events. The caller must apply each plan before the next.
 
         times, given, fed, clock  see `plan_steps`; times None: the events have no times
         """
@@ -353,7 +354,7 @@ class Course:
         return (seq + steps) // every - seq // every if every else steps
 
     def _make_room(self, wanted: int) -> None:
-        """Grow the ring of times. In a full window one leaves before another comes: it never needs more."""
+        """Grow the ring of times. A full window needs no more room: an event leaves before another enters."""
         if (room := capacity_for(wanted, self._limit)) > len(self._times):
             times = self.times() if self.is_timed else np.full(self._held, NO_TIME)
             self._times = with_room(times, room)

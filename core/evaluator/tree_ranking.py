@@ -1,4 +1,4 @@
-"""The window in score order by a ScoreTree: a batch with its rows is one call."""
+"""The window in score order by a ScoreTree: one call of a kernel applies a batch and makes its rows."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TreeRanking:
     ) -> None:
         """See `Ranking`."""
         start = row = 0
-        stops = []  # where the tree itself is asked for a row
+        stops = []  # steps at which a row needs the tree in Python
         if self._at_row.anything and len(numbers):
             stops = (np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist()
         while start < len(scores):
@@ -66,7 +66,7 @@ class TreeRanking:
             if row < len(stops):
                 end = min(end, stops[row])
             rows = self._window.take(labels[start:end], scores[start:end], steps.part(start, end), self._ask)
-            if row + len(rows) > len(numbers):  # never let a kernel find out: it checks no bounds
+            if row + len(rows) > len(numbers):  # a kernel does not check bounds
                 raise InputError(f"{row + len(rows)} rows fell due where {len(numbers)} were expected")
             written = slice(row, row + len(rows))
             if len(rows):
@@ -78,14 +78,14 @@ class TreeRanking:
             refuse_infinite(numbers, reasons)
 
     def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
-        """See `Ranking`. O(log k) each of the chosen, and what `place` takes."""
+        """See `Ranking`. O(log k) for each chosen event, and the cost of `place`."""
         tree = self._window.tree
         return placed(labels, scores, chosen, tree.ranks(scores[chosen]), tree.negatives, tree.positives)
 
     def _events_until_bridges(self) -> int:
-        """Return how many events may come before a window without end has grown to where bridges pay off.
+        """Return the number of events until an unbounded window has so many that bridges pay off.
 
-        From there on they are kept: scans would cost more with every row.
+        From that size on the tree keeps bridges: scans would cost more with every row.
         """
         tree = self._window.tree
         if not self._needs_hull or tree.keeps_hull or self._sized:
@@ -102,7 +102,7 @@ class TreeRanking:
         refuse_infinite(numbers[np.newaxis], reasons[np.newaxis])
 
     def _write(self, rows: Any, numbers: FloatArray, reasons: Int8Array) -> None:
-        """Write rows from records of ROW; one row at a time where measures are made at the row (`AtRow`)."""
+        """Write rows from records of ROW, one at a time if some measures are made at the row (`AtRow`)."""
         write_tree_rows(rows, self._ask.h, self._z, numbers, reasons)
         tree = self._window.tree
         if self._at_row.anything and 0 < tree.positives < len(tree):

@@ -49,7 +49,7 @@ _NO_COUNTS: Int64Array = np.empty(0, np.int64)
 class UnitWindow(Window):
     """Ring and ranking of a window of events that count 1 each; see `Window`.
 
-    sizes  numbers of events held at which a tree serves the window better (`tree_sizes`)
+    sizes  numbers of events held at which a tree is faster than scans (`tree_sizes`)
     """
 
     has_weights = False
@@ -97,7 +97,7 @@ class UnitWindow(Window):
         )  # fmt: skip
 
     def _rank(self, columns: Columns, steps: Steps, rows: Rows) -> None:
-        """Let the ranking follow steps, before anything else counts them; write what it says in due rows."""
+        """Apply steps to the ranking, before the counters change; write its measures into the due rows."""
         ranking = self._some_ranking()
         sizes, held, start, row = self._tree_sizes, len(self), 0, 0
         while start < len(steps.flags):
@@ -123,7 +123,7 @@ class UnitWindow(Window):
         return self._ranking
 
     def _ranking_of(self, labels: Int8Array, scores: FloatArray) -> Ranking:
-        """Return the ranking of events, oldest first, in the form that suits their number."""
+        """Return a ranking of the events, oldest first: a tree or sorted arrays, by their number."""
         form = TreeRanking if len(scores) in self._tree_sizes else SortedRanking
         return form(self._settings, labels, scores)
 
@@ -155,7 +155,7 @@ class UnitWindow(Window):
         return np.where(columns.labels == 1, excess <= 0, excess > 0).astype(np.int8)
 
     def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
-        """Return the placements that some of these events will have if all come, and none goes."""
+        """Return the placement values of the chosen events, if all events enter and no event leaves."""
         return self._some_ranking().placements_ahead(labels, scores, chosen)
 
     # ---- what the window holds
@@ -195,12 +195,12 @@ class UnitWindow(Window):
         return unrolled(self._labels, head, held), unrolled(self._predictions, head, held), self.hits()
 
     def _make_room(self, wanted: int) -> None:
-        """Grow the ring. In a full window one event leaves before another comes: it never needs more."""
+        """Grow the ring. A full window needs no more room: an event leaves before another enters."""
         if wanted > len(self._labels) and len(self._labels) != self._limit:
             self._fill_ring(*self._decisions(), wanted)
 
     def _fill_ring(self, labels: Codes, predictions: Codes, hits: Int8Array, wanted: int) -> None:
-        """Make a ring with room for so many events, which these are the oldest of."""
+        """Make a ring with room for `wanted` events that begins with the given events, oldest first."""
         room, dtype = capacity_for(wanted, self._limit), self._classes.dtype
         self._labels = with_room(labels.astype(dtype), room)
         self._predictions = with_room(predictions.astype(dtype), room)

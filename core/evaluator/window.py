@@ -1,7 +1,7 @@
-"""What windows of events have in common: events in columns, the classes met, and what a window does.
+"""The common parts of windows: events in columns, the classes met, and the interface `Window`.
 
 `UnitWindow` (unit_window.py) is the window of events that count 1 each, `WeightedWindow` (weighted/window.py)
-that of events with weights; an evaluator has one of them.
+the window of events with weights. An evaluator has one of the two.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from ..settings.measures import RANKING_MEASURES
 from .state import Codes, EvaluatorState
 
 RANKING = slice(0, RANKING_MEASURES)
-"""The measures that null is written to where no class is known to be positive."""
+"""The measures that are null while no class is known to be positive."""
 
 NO_NUMBERS: FloatArray = np.empty(0)
 
 
 class Columns(NamedTuple):
-    """Events, or what steps are about, in columns: scores, 1 for positives, codes of classes, times, weights.
+    """Columns of events or steps: scores, labels (1 for positives), codes of classes, times, weights.
 
-    `weights` are empty where every event counts once.
+    `weights` is empty if every event counts once.
     """
 
     scores: FloatArray
@@ -43,13 +43,16 @@ class Columns(NamedTuple):
     weights: FloatArray
 
     def part(self, start: int, end: int) -> Columns:
-        """Return some of the events."""
+        """Return the events `start` to `end` - 1."""
         if start == 0 and end == len(self.scores):
             return self
         return self._of(slice(start, end))
 
     def take(self, events: Int64Array) -> Columns:
-        """Return these events; of an empty batch, as many that mean nothing."""
+        """Return the events of some indices. If there are no events, return zeros instead, one per index.
+
+        A batch without events has steps of time alone, whose columns are not read.
+        """
         if len(self.scores):
             return self._of(events)
         size = len(events)
@@ -67,9 +70,9 @@ class Columns(NamedTuple):
 class Held(NamedTuple):
     """The events that a window holds, in columns, in order of arrival.
 
-    weights  None where every event counts once
-    times    None where the window keeps none itself (`steps.Course` does)
-    shift    the power of two that weights are scaled by
+    weights  None if every event counts once
+    times    None if `steps.Course` keeps the times instead of the window
+    shift    the power of two that scales the weights
     """
 
     scores: FloatArray
@@ -82,16 +85,16 @@ class Held(NamedTuple):
 
 
 class Classes:
-    """The classes that an evaluator has met: their codes, and how often the window holds each.
+    """The classes that an evaluator has met: their codes, and how many events of each the window holds.
 
-    Labels of 1 and 0 are the codes 1 and 0. Classes with names are numbered as they appear. A positive class
-    that the settings name has the code 0.
+    Labels 1 and 0 have the codes 1 and 0. Named classes are numbered in the order in which they appear. A
+    positive class that the settings name has the code 0.
 
     counts         int64 (4, classes or more): LABELS, PREDICTIONS, CORRECT, LAST_SEEN (measures/decisions.py)
-    is_multiclass  whether classes have names; None: no event has come
-    is_ranked      whether it is known which events are positive
-    positive       code of the positive class; -1: none is known
-    first_class    what both baselines predict before any label (`apply_decisions`)
+    is_multiclass  whether classes have names; None before the first event
+    is_ranked      whether the positive class is known, so that scores can be ranked
+    positive       code of the positive class; -1: not known
+    first_class    the class that both baselines predict before any label (`apply_decisions`)
     name_bytes     length of the names in UTF-8
     """
 
@@ -109,12 +112,12 @@ class Classes:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The classes that have names, in the order of their codes."""
+        """The named classes, in the order of their codes."""
         return tuple(self._codes)
 
     @property
     def named(self) -> int:
-        """How many classes have names."""
+        """Number of named classes."""
         return len(self._codes)
 
     @property
@@ -123,7 +126,7 @@ class Classes:
         return np.int32 if self.is_multiclass else np.int8
 
     def settle(self, is_multiclass: bool) -> None:
-        """Say whether the events that come have named classes; InputError where those before differ."""
+        """Set whether events have named classes; InputError if earlier events differ."""
         if self.is_multiclass is None:
             self.is_multiclass = is_multiclass
             if not is_multiclass:
@@ -140,10 +143,12 @@ class Classes:
             )
 
     def columns(self, events: GivenEvents, has_weights: bool) -> Columns:
-        """Return events as a window takes them; where it has weights, an event without one weighs 1."""
-        scores = events.scores + 0.0  # -0.0 and 0.0 are one score
+        """Return events in columns for a window; in a window with weights, the default weight is 1."""
+        scores = events.scores + 0.0  # makes 0.0 of -0.0, which are the same score
         if events.label_classes is None or events.predicted is None:
-            labels = np.array(events.labels, np.int8)  # kept until the next row: a copy of the caller's
+            labels = np.array(
+                events.labels, np.int8
+            )  # a copy: the labels are kept until the next row, while the caller may change its array
             label_codes: Codes = labels
             predicted_codes: Codes = (scores >= self._threshold).view(np.int8)
         else:
@@ -155,12 +160,12 @@ class Classes:
         return Columns(scores, labels, label_codes, predicted_codes, events.times, weights)
 
     def no_events(self) -> Columns:
-        """Return columns of no events, for steps at which time alone goes on."""
+        """Return columns without events, for steps at which only time advances."""
         codes: Codes = np.empty(0, self.dtype)
         return Columns(NO_NUMBERS, np.empty(0, np.int8), codes, codes, None, NO_NUMBERS)
 
     def load(self, state: EvaluatorState) -> None:
-        """Know the classes of a stored evaluator; the window adds up what it holds of each."""
+        """Load the classes of a stored evaluator; the window counts its events of each class."""
         self.settle(state.multiclass)
         for name in state.class_names:
             self._code(name)
@@ -189,10 +194,10 @@ class Classes:
 
 
 class Window(Protocol):
-    """The events that an evaluator holds, and what a row says of them.
+    """The events that an evaluator holds, and their measures in a row.
 
-    Counters (measures/decisions.py) and classes are the evaluator's; the window changes them as events come
-    and go.
+    Counters (measures/decisions.py) and classes belong to the evaluator; the window changes them as events
+    enter and leave.
     """
 
     has_weights: bool
@@ -204,15 +209,15 @@ class Window(Protocol):
         ...
 
     def take(self, columns: Columns, steps: Steps, greatest: int, rows: Rows, placements: FloatArray) -> None:
-        """Follow steps, of each of which columns have one entry, and fill in the rows that fall due.
+        """Apply steps, and fill in the rows that fall due. `columns` has an entry for each step.
 
         greatest    the greatest time before the steps
-        placements  of windows with weights, one a step, filled where an event enters; or empty
+        placements  of windows with weights: empty, or an entry for each step, filled where an event enters
         """
         ...
 
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
-        """Write what the window says now into one row of NaN and 0."""
+        """Write the window's measures now into one row, given as NaN and 0."""
         ...
 
     def curve(self) -> RocCurve:
@@ -220,9 +225,9 @@ class Window(Protocol):
         ...
 
     def rarer(self, columns: Columns) -> Int8Array:
-        """Return 1 for each event of the class of less mass before it, of as much for a positive; else 0.
+        """Return 1 for each event whose class has less mass than the other class before the event; else 0.
 
-        For events that would come now, and that nothing leaves for.
+        If both masses are equal, 1 for positives. For events that would come now, while no event leaves.
         """
         ...
 
@@ -235,9 +240,9 @@ class Window(Protocol):
         ...
 
     def load(self, held: Held, greatest: int) -> None:
-        """Hold these events and no others; `greatest` is the greatest time applied. O(k log k)."""
+        """Replace the events held by `held`; `greatest` is the greatest time applied. O(k log k)."""
         ...
 
     def live_bytes(self) -> int:
-        """Return about how much memory it takes."""
+        """Estimate the window's memory in bytes."""
         ...

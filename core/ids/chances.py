@@ -1,4 +1,4 @@
-"""Numbers drawn by a hash: what a stream is dealt and flipped by, the same wherever and however it is cut."""
+"""Random numbers made from hashes: the same on every machine, and however a stream is cut into batches."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def uniform_of_hashes(hashes: UInt64Array, seed: int, stream: int) -> npt.NDArra
 def seed_of(seed: int, learner: str, fold: int) -> int:
     """Return the seed of a learner in a fold: 31 bits, the same on every platform.
 
-    Each has its own: folds whose learners share one correlate, and tests over folds then reject true nulls
-    up to three times as often.
+    Each learner of each fold has its own seed. Folds whose learners share a seed correlate, and tests over
+    such folds reject true null hypotheses up to three times as often.
 
     >>> seed_of(1, "forest", 0), seed_of(1, "forest", 1)
     (411062534, 1346577345)

@@ -1,20 +1,20 @@
 """Deduplicator: of the events of one model with one id, within a horizon of time, the first alone counts.
 
-For sources that deliver again what they delivered before. An event is dropped iff an event of the same
+For sources that deliver an event more than once. An event is dropped iff an event of the same
 (model, id) that was kept, and is remembered, has a time at most `horizon` from its own. The clock is the
-greatest time seen, of all models; what was kept is remembered until the clock has gone on by more than
-`horizon` from where it stood when the event came. (And no longer than by nine eighths of it: what came at one
-eighth, a pane, is forgotten at once.) So
+greatest time seen, of all models. A kept event is remembered until the clock has advanced by more than
+`horizon` since the event came, and by 9/8 of `horizon` at most. Events are forgotten by panes of one eighth
+of the horizon. So
 
-    in order of time    that is every kept event within the horizon, and no other
-    in any other order  an event counts twice only if it comes again when the clock has gone on by more than
-                        the horizon, and is never dropped for one that is farther from it
+    in order of time    an event is compared with every kept event within the horizon, and with no other event
+    in any other order  an event counts twice only if it comes again after the clock has advanced by more than
+                        the horizon; it is never dropped for an event that is farther away than the horizon
 
 An event without an id is never dropped, nor remembered.
 
-What is remembered of (model, id) is its 128-bit hash (hash128.py) and the event's time: 24 bytes. An event
-is dropped wrongly only where two hashes are equal: of n remembered ones some two are with a chance below
-n^2 / 2^129, for a thousand million 1.5e-21.
+A kept event is remembered as the 128-bit hash of its (model, id) (hash128.py) and its time: 24 bytes. An
+event is dropped wrongly only if two hashes are equal. Among n remembered hashes two are equal with a
+probability below n^2 / 2^129, for a thousand million hashes 1.5e-21.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ _HEAD = struct.Struct("<qBqQI")
 
 
 class Deduplicator:
-    """Tells which events come again within a horizon, in microseconds.
+    """Tells which events are repetitions of an event within a horizon, in microseconds.
 
-    forgets  where it does not, what was kept is remembered to the end, however the clock goes on: an event is
-             then dropped iff one of its model and id that was kept is within the horizon, in any order
+    forgets  False: kept events are remembered to the end, however the clock advances. An event is then
+             dropped iff a kept event of its model and id is within the horizon, in any order of arrival.
 
     >>> deduplicator = Deduplicator(10)
     >>> models, ids = TextColumn.of(["a"] * 4), IdColumn.of(["x", "x", "y", "x"])
@@ -89,13 +89,13 @@ class Deduplicator:
     def take(
         self, models: TextColumn, ids: IdColumn, times: Int64Array
     ) -> tuple[npt.NDArray[np.bool_], Int64Array]:
-        """Return which of n events count, in their order; and of the others the time of the one that did.
+        """Return which of n events count (bool[n]), and for every other event the time of its kept event.
 
-        Of several within the horizon that is the nearest one's, of two as near the earlier one's; NO_TIME for
-        events that count. 0.15 us an event, whatever is remembered; the result does not depend on how events
-        are cut into calls.
+        Among several kept events within the horizon the nearest is chosen, and of two equally near the
+        earlier. The time is NO_TIME for events that count. Costs 0.15 us an event, however many are
+        remembered. The result does not depend on how events are cut into calls.
 
-        Raises InputError, and takes in nothing, for a time farther than 70,000 years from 1970, or none.
+        Raises InputError, and takes in nothing, for a missing time or a time over 70,000 years from 1970.
         """
         n = len(times)
         keep, kept_times = np.ones(n, np.bool_), np.full(n, NO_TIME)
@@ -144,9 +144,10 @@ class Deduplicator:
 
     @classmethod
     def merged(cls, parts: Sequence[Deduplicator]) -> Deduplicator:
-        """Return one that remembers what any of some, one at least, of one horizon remember. O(entries).
+        """Merge deduplicators of one horizon into one that remembers every event any of them remembers.
 
-        Its clock is the latest of theirs: what was kept too long before that is forgotten.
+        O(entries). Its clock is the latest of theirs; events too old for that clock are forgotten. `parts`
+        must not be empty.
         """
         self = cls(parts[0].horizon, forgets=parts[0].forgets)
         clock = max(part.clock for part in parts)
@@ -170,17 +171,17 @@ class Deduplicator:
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes: 36 to 40.5 bytes an event remembered, or four times that after a peak."""
+        """Bytes of memory: 36 to 40.5 for each remembered event, or up to four times as many after a peak."""
         return sum(array.nbytes for array in self._memory)
 
     def snapshot_bytes(self) -> int:
-        """Return how long `to_bytes` is, in O(1)."""
+        """Return the length of `to_bytes()` in bytes. O(1)."""
         return 4 + _HEAD.size + 16 * int(self._memory.counters[PANES]) + 24 * len(self)
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot: a deduplicator loaded from it goes on exactly as this one does.
+        """Return a snapshot. A deduplicator loaded from the snapshot decides exactly as this deduplicator.
 
-        Wire form, little-endian: crc32 of the rest (u32); horizon (i64), 1 where it forgets and else 0 (u8),
+        Wire form, little-endian: crc32 of the rest (u32); horizon (i64), 1 if `forgets` and else 0 (u8),
         clock (i64), entries (u64), panes (u32); number and entries of each pane (i64); then of all entries,
         the oldest first, their hashes (two u64), and their times (i64).
         """
@@ -226,7 +227,7 @@ class Deduplicator:
 
 
 def _entries(part: Deduplicator) -> tuple[Int64Array, npt.NDArray[np.uint64], Int64Array]:
-    """Return of all that one remembers, the oldest first, the number of its pane, the hash and the time."""
+    """Return three columns of the events that `part` remembers, the oldest first: pane number, hash, time."""
     memory, oldest = part._memory, int(part._memory.counters[HEAD])
     panes = memory.panes[: memory.counters[PANES]]
     return (

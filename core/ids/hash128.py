@@ -1,10 +1,10 @@
 """128-bit hashes of many texts at once: MurmurHash3 x64 128 (Austin Appleby's, in the public domain).
 
-For texts that nobody chose to collide: of n different ones some two agree with a chance below n^2 / 2^129.
-Against somebody who picks them it is no protection, nor is it meant to be.
+For texts that nobody chose to collide: two of n different texts have equal hashes with a probability below
+n^2 / 2^129. The hash is no protection against an attacker who chooses the texts.
 
-A text may be hashed behind another: `starts` are then the hashes of what stands before. The result says
-where the one ends and the other begins, since every hash takes in the length of its own text.
+A text may be hashed behind another text: `starts` are then the hashes of the texts before. ("ab", "c") and
+("a", "bc") have different hashes, since every hash takes in the length of its own text.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -23,7 +23,7 @@ _MIX1, _MIX2 = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 _27, _31, _33, _64 = np.uint64(27), np.uint64(31), np.uint64(33), np.uint64(64)
 _ONE, _EIGHT, _63 = np.uint64(1), np.uint64(8), np.uint64(63)
 _SPARE_WORDS = 2
-"""A load from a byte of the last word, or from behind it, takes in the word that follows."""
+"""Words of padding behind the texts: a load that begins in or behind the last word reads one word more."""
 
 
 @inlined
@@ -103,9 +103,9 @@ def hash128(texts: IdColumn, codes: Int32Array | None = None, starts: UInt64Arra
     """Return the hashes of n texts, of shape (n, 2): the first and the second 64 bits of each.
 
     codes, starts  text i is hashed behind another text, whose hash is `starts[codes[i]]`; without codes
-                   behind none
+                   every text is hashed alone
 
-    A missing text has the hash of the empty one. O(bytes): 8 ns for one of 16 bytes.
+    A missing text has the hash of the empty text. O(bytes): 8 ns for a text of 16 bytes.
 
     >>> first, second = hash128(IdColumn.of(["hello"]))[0].tolist()
     >>> f"{first:016x} {second:016x}"
@@ -117,6 +117,6 @@ def hash128(texts: IdColumn, codes: Int32Array | None = None, starts: UInt64Arra
     hashes = np.empty((len(texts), 2), np.uint64)
     if codes is None:
         codes = np.zeros(len(texts), np.int32)
-    with np.errstate(over="ignore"):  # interpreted, numpy warns of what the arithmetic relies on
+    with np.errstate(over="ignore"):  # if not compiled, numpy would warn of overflow, which is intended
         _hash_texts(words, texts.lengths, codes, starts, hashes)
     return hashes

@@ -1,11 +1,11 @@
-"""Ids as numbers: a hash that is the same for ever, and an index that holds every id once.
+"""Ids as numbers: a hash that is fixed for all versions, and an index that holds every id once.
 
 `hash64_of_ids` is SipHash-1-3 under the key 0, of an id's bytes: the same on every machine and in every
 version, so that it may decide an id's shard. (It is what CPython's `hash` of bytes is with PYTHONHASHSEED=0.)
 
 `IdIndex` gives equal ids equal numbers, 0, 1, 2, ... in the order in which they first come; equal means the
 same bytes, compared one by one. Its table hashes under a key drawn for the process, so that nobody can choose
-ids that collide in it; nothing that leaves the index depends on that key.
+ids that collide in the table. No result of the index depends on that key.
 
 Invariant: the bytes of id i are arena[starts[i] : starts[i + 1]]. The table is open addressing with linear
 probes and never more than 3/4 full; a slot holds half of the hash beside the number, so that a probe looks
@@ -33,12 +33,12 @@ from ..kernels.records import at, for_kernels, whole
 MOST_IDS = 2**31 - 1
 
 EMPTY = -1
-_SLOT_FIELDS: list[Any] = [("tag", "u4"), ("number", "i4")]  # a number of EMPTY: the slot is free
+_SLOT_FIELDS: list[Any] = [("tag", "u4"), ("number", "i4")]  # the slot is free if its number is EMPTY
 SLOT = np.dtype(_SLOT_FIELDS)
 
-_LOOK_AHEAD = 12  # rows; to find one of 2M ids takes 76 ns, 93 without
+_LOOK_AHEAD = 12  # rows to prefetch ahead; finding one of 2M ids takes 76 ns, without prefetching 93 ns
 
-_AT_ONCE = 16_384  # rows for which there is room, were all of them new
+_AT_ONCE = 16_384  # rows a call of the kernel; the index has room for so many new ids
 
 u8 = np.uint64
 _V0, _V1, _V2, _V3 = (
@@ -111,7 +111,7 @@ def hash_all(data: ByteArray, offsets: Int64Array, key0: Any, key1: Any, hashes:
 
 
 class Index(NamedTuple):
-    """An IdIndex for kernels: SLOTs; int64 starts, one more than ids; their bytes."""
+    """An IdIndex for kernels: SLOTs of the table; starts int64[ids + 1]; the bytes of the ids."""
 
     table: Any
     starts: Any
@@ -120,13 +120,16 @@ class Index(NamedTuple):
 
 @inlined
 def home_of(hash_: Any, slots: int) -> int:
-    """Where a probe begins: the hash's upper half, scaled to the table."""
+    """Return the slot where a probe begins: the hash's upper half, scaled to the table."""
     return whole(((hash_ >> _HALF) * u8(slots)) >> _HALF)
 
 
 @inlined
 def holds(index: Index, number: int, data: ByteArray, start: int, length: int) -> bool:
-    """Whether a number's id has these bytes. Without an early exit it compiles to vectors."""
+    """Whether the id of a number equals `length` bytes of `data` from `start` on.
+
+    The loop has no early exit, so that it compiles to vector instructions.
+    """
     here = index.starts[at(number)]
     if index.starts[at(number + 1)] - here != length:
         return False
@@ -140,7 +143,10 @@ def holds(index: Index, number: int, data: ByteArray, start: int, length: int) -
 def find_or_add(
     index: Index, count: int, data: ByteArray, offsets: Int64Array, hashes: UInt64Array, numbers: Int32Array
 ) -> int:
-    """Write the number of every id, adding new ones, for which there is room. Return how many there are."""
+    """Write the number of every id, adding new ids; return how many ids the index then holds.
+
+    The index must have room for all ids of the call.
+    """
     slots = len(index.table)
     rows = len(numbers)
     for row in range(rows):
@@ -173,7 +179,7 @@ def find_or_add(
 
 @entry
 def fill(table: Any, hashes: UInt64Array) -> None:
-    """Let ids that all differ into an empty table: number i has the hash i."""
+    """Fill an empty table with distinct ids: the id of number i has `hashes[i]`."""
     slots = len(table)
     for number in range(len(hashes)):
         place = home_of(hashes[number], slots)
@@ -188,7 +194,7 @@ def fill(table: Any, hashes: UInt64Array) -> None:
 
 @entry
 def add_lengths(starts: Int64Array, numbers: Int64Array, new_starts: Int64Array) -> int:
-    """Write where some ids start that are put one after another, and where they end; return that."""
+    """Write the offsets of the ids of some numbers, laid one after another; return the offset of the end."""
     end = whole(0)
     new_starts[0] = end
     for row in range(len(numbers)):
@@ -201,7 +207,7 @@ def add_lengths(starts: Int64Array, numbers: Int64Array, new_starts: Int64Array)
 def gather(
     arena: ByteArray, starts: Int64Array, numbers: Int64Array, new_starts: Int64Array, into: ByteArray
 ) -> None:
-    """Copy some ids' bytes to where `new_starts` says."""
+    """Copy the bytes of the ids of some numbers to the offsets `new_starts`."""
     for row in range(len(numbers)):
         source, target = starts[numbers[row]], new_starts[row]
         for j in range(new_starts[row + 1] - target):
@@ -211,16 +217,16 @@ def gather(
 def _hashes(data: ByteArray, offsets: Int64Array, key: tuple[Any, ...]) -> UInt64Array:
     hashes = np.empty(len(offsets) - 1, np.uint64)
     data = data.view()
-    data.flags.writeable = False  # one kind of array: the kernel is compiled once
-    with np.errstate(over="ignore"):  # interpreted, additions modulo 2^64 would warn
+    data.flags.writeable = False  # always read-only, so that the kernel has one specialisation
+    with np.errstate(over="ignore"):  # without compilation numpy would warn of additions modulo 2^64
         hash_all(data, offsets, key[0], key[1], hashes)
     return hashes
 
 
 def hash64_of_ids(ids: IdColumn) -> UInt64Array:
-    """Return the hash of every id (uint64[n]), the same for ever; a missing id has that of the empty one.
+    """Return the hash of every id (uint64[n]), fixed for all versions; a missing id hashes as the empty id.
 
-    O(bytes): 60 million ids of 8 to 24 bytes a second, twice that if they are of one length.
+    O(bytes): 60 million ids of 8 to 24 bytes a second, and twice as many if all have one length.
 
     >>> [hex(h) for h in hash64_of_ids(IdColumn.of(["flight 7", "Flight 7"])).tolist()]
     ['0x6b6e38e9f7ed99b1', '0x5e57ec735a4cbd8a']
@@ -235,7 +241,7 @@ def _empty_table(slots: int) -> Any:
 
 
 class IdIndex:
-    """Distinct ids, by number. Equal ids are those of equal bytes; the empty id is one.
+    """Distinct ids, by number. Ids are equal if their bytes are; the empty id is an id like any other.
 
     Memory: the ids' bytes, and 8 + 8 x 4/3 to 8 + 8 x 7/4 bytes for each.
 
@@ -257,12 +263,12 @@ class IdIndex:
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes, but for room that was never written to."""
+        """Bytes of memory, without room that was never written to."""
         return int(8 * (self._count + 1) + self._starts[self._count] + self._table.nbytes)
 
     @classmethod
     def of(cls, ids: IdColumn) -> IdIndex:
-        """Make the index in which id i has the number i; CorruptBytesError where two of them are equal."""
+        """Make the index in which id i has the number i; CorruptBytesError if two of the ids are equal."""
         index = cls()
         index.numbers(ids)
         if len(index) != len(ids):
@@ -270,7 +276,7 @@ class IdIndex:
         return index
 
     def numbers(self, ids: IdColumn) -> Int32Array:
-        """Return the number of every id (int32[n]), adding those that are new. O(bytes), amortised."""
+        """Return the number of every id (int32[n]), adding new ids to the index. O(bytes), amortised."""
         if len(ids) and int(ids.lengths.min()) < 0:
             raise InputError("an event without an id cannot be found by its id; leave it out before")
         data, offsets = np.frombuffer(ids.data, np.uint8), ids.offsets
@@ -290,7 +296,7 @@ class IdIndex:
         return numbers
 
     def ids(self, numbers: Int64Array | None = None) -> IdColumn:
-        """Return the ids of these numbers, or all."""
+        """Return the ids of `numbers`, or all ids."""
         if numbers is None:
             numbers = np.arange(self._count)
         starts, arena = self._gathered(numbers)
@@ -298,7 +304,10 @@ class IdIndex:
         return IdColumn(np.diff(starts).astype(np.int32), arena[: starts[-1]].tobytes())
 
     def kept(self, numbers: Int64Array) -> IdIndex:
-        """Return an index of some of the ids, no number twice: the i-th of them gets the number i. O(it)."""
+        """Return an index of the ids of `numbers`, all different: the id of numbers[i] gets the number i.
+
+        O(size of the result).
+        """
         kept = IdIndex()
         kept._starts, kept._arena = self._gathered(numbers)
         kept._count = len(numbers)
@@ -309,7 +318,7 @@ class IdIndex:
         return Index(self._table, self._starts, self._arena)
 
     def _gathered(self, numbers: Int64Array) -> tuple[Int64Array, ByteArray]:
-        """Return the starts and the bytes of some ids, with room for more of them."""
+        """Return the starts and the bytes of the ids of `numbers`, with room for more ids."""
         numbers = np.ascontiguousarray(numbers, np.int64)
         starts = np.empty(2 * len(numbers) + 1, np.int64)
         size = add_lengths(self._starts, numbers, starts)
@@ -318,7 +327,7 @@ class IdIndex:
         return starts, arena
 
     def _make_room(self, ids: int, size: int) -> None:
-        """See that so many ids more, of so many bytes, fit in."""
+        """Grow the index until `ids` more ids, of `size` bytes in all, fit in."""
         count = self._count + ids
         if count > MOST_IDS:
             raise InputError(f"{count} ids wait at once and {MOST_IDS} can; use more shards or a shorter ttl")
@@ -331,15 +340,16 @@ class IdIndex:
             self._fill_table(count)
 
     def _fill_table(self, count: int) -> None:
-        """Make a table of the ids that are here, with room for `count`."""
+        """Make a table of the ids held, with room for `count` ids."""
         self._table = _empty_table(count * 7 // 4 + 1)
         fill(self._table, _hashes(self._arena, self._starts[: self._count + 1], _KEY_OF_PROCESS))
 
 
 def grown(column: Any, used: int, needed: int) -> Any:
-    """Return a copy with room for so many entries and as many more as are in use: memory, once written to.
+    """Return a copy of a column with room for `needed` entries and another `used` entries.
 
-    Copied as bytes: numpy copies records field by field, in ten times the time.
+    Room takes memory only once it is written to. The column is copied as bytes: numpy copies records field by
+    field, in ten times the time.
     """
     larger = np.empty(needed + used, column.dtype)
     size = used * column.dtype.itemsize

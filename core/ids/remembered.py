@@ -1,10 +1,10 @@
 """The memory of a `Deduplicator`: hashes of (model, id) with times, in a ring with an index.
 
-Layout: a ring of entries in the order in which they came, so that each pane is a piece of it, and an index
-by open addressing: a slot holds the first half of an entry's hash high bits and its place, so that a look-up
-touches one place in memory, the index, unless it finds what it looks for. Entries leave the index by moving
-back those behind them: there are no tombstones, and nothing is ever rebuilt but to grow or shrink.
-(A set for each pane was tried: an event is looked for in nine of them.)
+Layout: a ring of entries in order of arrival, and an index by open addressing. Each pane is a contiguous part
+of the ring. A slot of the index holds 32 bits of an entry's hash and the entry's place in the ring. So a
+look-up that finds nothing touches the index alone. When an entry leaves the index, the entries behind it move
+back into the gap: there are no tombstones, and the index is rebuilt only to grow or to shrink. (A set for
+each pane was tried and dropped: an event had to be looked up in nine sets.)
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -22,14 +22,14 @@ from ..kernels.compile import entry, inlined, kernel
 from ..kernels.rings import unrolled
 
 HEAD, COUNT, CLOCK, PANES, TOUCHED = range(5)
-"""Fields of the counters: place of the oldest entry, entries, greatest time seen, panes; and what is
-read ahead (`_touch`), which means nothing."""
+"""Fields of the counters: place of the oldest entry, entries, greatest time seen, panes; and a field without
+meaning, which `_touch` writes so that the compiler keeps its reads."""
 
 NUMBER, ENTRIES = range(2)
-"""Columns of the panes, the oldest first: number on a grid of times since 1970, and how many entries."""
+"""Columns of the panes, the oldest pane first: number on a grid of times since 1970, and count of entries."""
 
 PANES_AT_MOST = 12
-"""Eight in a horizon, one more at either end, and one that is new while the oldest is there still."""
+"""Panes: eight in a horizon, one more at either end, and a new pane while the oldest pane is still held."""
 
 FIRST_CAPACITY = 256
 _AT_ONCE = 64
@@ -39,11 +39,11 @@ _EMPTY = np.uint64(0)
 
 
 class Memory(NamedTuple):
-    """What is remembered. Of C entries and S = 3 C / 2 slots: 24 C + 8 S bytes.
+    """The entries and their index. With room for C entries and S = 3 C / 2 slots: 24 C + 8 S bytes.
 
-    hashes    uint64[C, 2], their halves
+    hashes    uint64[C, 2]: both halves of each entry's hash
     times     int64[C]
-    slots     uint64[S]: the upper half of a hash's first half, and place + 1 below; 0 is empty
+    slots     uint64[S]: upper 32 bits of the hash's first half, then place + 1 in 32 bits; 0 is a free slot
     panes     int64[PANES_AT_MOST, 2]
     counters  int64[5]
     """
@@ -57,8 +57,8 @@ class Memory(NamedTuple):
 
 @inlined
 def _home(value: np.uint64, slots: UInt64Array) -> int:
-    """Return the slot where the search for an entry starts: slots rise with the hash."""
-    return int(np.int64(((value >> _32) * np.uint64(len(slots))) >> _32))  # int() of a uint64 remains one
+    """Return the slot where the search for an entry starts; a greater hash never has a lower slot."""
+    return int(np.int64(((value >> _32) * np.uint64(len(slots))) >> _32))  # int() of a uint64 stays a uint64
 
 
 @inlined
@@ -68,9 +68,9 @@ def _after(slot: int, slots: UInt64Array) -> int:
 
 @inlined
 def _touch(memory: Memory, hashes: UInt64Array, start: int, end: int) -> None:
-    """Read the slots where searches will start, all at once: the memory then answers them side by side.
+    """Read in advance the slots where the searches for entries will start, so that cache misses overlap.
 
-    Of 10 million entries it saves two thirds of the time.
+    With 10 million entries this saves two thirds of the time.
     """
     touched = _EMPTY
     for number in range(start, end):
@@ -81,7 +81,7 @@ def _touch(memory: Memory, hashes: UInt64Array, start: int, end: int) -> None:
 
 @kernel
 def _unindex(slots: UInt64Array, value: np.uint64) -> None:
-    """Take an entry out of the index; those behind it that it pushed away move back."""
+    """Remove an entry from the index, and move displaced entries behind it back into the gap."""
     gap = _home(value, slots)
     while slots[gap] != value:
         gap = _after(gap, slots)
@@ -101,7 +101,7 @@ def _unindex(slots: UInt64Array, value: np.uint64) -> None:
 
 @kernel
 def _go_on(memory: Memory, time: int, remembered: int, pane: int) -> None:
-    """Set the clock, open its pane, and forget the panes that it leaves behind."""
+    """Advance the clock to `time`, open the pane of that time, and forget panes older than `remembered`."""
     counters, panes = memory.counters, memory.panes
     counters[CLOCK] = time
     gone = 0
@@ -138,11 +138,14 @@ def judge(
     keep: npt.NDArray[np.bool_],
     kept_times: Int64Array,
 ) -> int:
-    """Judge the events from `start` on; return where it stopped: at the end, or where there is no room.
+    """Decide which events from `start` on count; return the event where it stopped.
 
-    remembered  microseconds that the clock goes on until an event is forgotten, and
-    pane        how many of them are forgotten together
-    kept_times  of dropped events, that of the nearest kept one; of two that are as near, the earlier
+    It stops at the end of the events, or when the memory has no room for another entry.
+
+    remembered  microseconds by which the clock advances until an event is forgotten
+    pane        microseconds of a pane, whose events are forgotten together
+    kept_times  filled, for each dropped event, with the time of the nearest kept event; of two equally near
+                events, with the earlier time
     """
     counters, slots = memory.counters, memory.slots
     for event in range(start, len(times)):
@@ -192,7 +195,7 @@ def _fill_index(hashes: UInt64Array, slots: UInt64Array) -> None:
 
 @entry
 def _move_index(old: UInt64Array, head: int, capacity: int, slots: UInt64Array) -> None:
-    """Fill an empty index from one of another size, whose place `head` becomes 0: both in order of slots."""
+    """Fill an empty index from an index of another size, in order of slots; place `head` becomes place 0."""
     for value in old:
         if value == _EMPTY:
             continue
@@ -206,7 +209,7 @@ def _move_index(old: UInt64Array, head: int, capacity: int, slots: UInt64Array) 
 
 
 def new_memory() -> Memory:
-    """Return one that remembers nothing."""
+    """Return a memory without entries."""
     counters = np.zeros(5, np.int64)
     counters[CLOCK] = NO_TIME
     return _with_room(FIRST_CAPACITY, np.zeros((PANES_AT_MOST, 2), np.int64), counters)
@@ -225,7 +228,7 @@ def filled(hashes: UInt64Array, times: Int64Array, panes: Int64Array, clock: int
 
 
 def resized(old: Memory) -> Memory:
-    """Return a memory of the same with the room that suits it; counters and panes are the same arrays."""
+    """Copy a memory into one with suitable room for its entries. Counters and panes are the same arrays."""
     head, count = int(old.counters[HEAD]), int(old.counters[COUNT])
     memory = _with_room(_room_for(count), old.panes, old.counters)
     memory.hashes[:count] = unrolled(old.hashes, head, count)
@@ -236,20 +239,21 @@ def resized(old: Memory) -> Memory:
 
 
 def is_too_large(memory: Memory) -> bool:
-    """Return whether it was made for far more than it remembers."""
+    """Return whether a memory has room for more than four times the entries it holds."""
     return len(memory.times) > max(4 * int(memory.counters[COUNT]), FIRST_CAPACITY)
 
 
 def _room_for(entries: int) -> int:
-    """Return how many entries to have room for where there are some: an eighth more.
+    """Return the capacity for a number of entries: an eighth more.
 
-    While they grow each moves eight times, and takes 40 bytes; with room for half as many more twice, and 54.
+    While a memory grows, each entry is copied eight times and takes 40 bytes. With half as much room again,
+    an entry would be copied twice and take 54 bytes.
     """
     return max(entries + entries // 8 + 1, FIRST_CAPACITY)
 
 
 def _with_room(capacity: int, panes: Int64Array, counters: Int64Array) -> Memory:
-    """Return a memory with room for so many entries, and an empty index."""
+    """Return a memory with room for `capacity` entries, and an empty index."""
     return Memory(
         np.empty((capacity, 2), np.uint64), np.empty(capacity, np.int64),
         np.zeros(capacity * 3 // 2 + 1, np.uint64), panes, counters,

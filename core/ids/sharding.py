@@ -1,9 +1,9 @@
 """Which shard a model or an id belongs to, and the split of a batch into shards.
 
-A model's shard is fixed for ever: the first 8 bytes of BLAKE2b(digest size 8) of its UTF-8, read as a
-little-endian integer, modulo the number of shards; a few models may have one of their own (`Shards`). An id's
-is its `hash64_of_ids` modulo the number of shards: as many ids are hashed as there are records. Python's own
-`hash` differs between processes.
+A model's shard is the same in every version: the first 8 bytes of BLAKE2b(digest size 8) of its UTF-8, read
+as a little-endian integer, modulo the number of shards. A few models may have a shard of their own
+(`Shards`). The shard of an id is its `hash64_of_ids` modulo the number of shards. Ids need this faster hash,
+since each record has one to be hashed. Python's own `hash` is not used: it differs between processes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..settings.shards import Shards
 from .index import hash64_of_ids
 
 
-@lru_cache(maxsize=1 << 18)  # some 40 MB; more models than that are hashed anew, in a microsecond
+@lru_cache(maxsize=1 << 18)  # some 40 MB; a model beyond these is hashed anew, in a microsecond
 def _hash(model: str) -> int:
     digest = hashlib.blake2b(model.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")
@@ -46,7 +46,7 @@ def shard_of(models: Sequence[str], shards: int) -> Int64Array:
 
 
 def shard_key(shard: int) -> str:
-    """Return the Beam key of a shard; it never changes, because state is found by it.
+    """Return the Beam key of a shard. The key never changes in a new version: the runner finds state by key.
 
     >>> shard_key(7)
     'shard-007'
@@ -66,14 +66,14 @@ def number_of(key: str) -> int:
 def split_by_shard(batch: EventBatch, shards: int) -> Iterator[tuple[int, EventBatch]]:
     """Yield (shard, its events, model after model) for every shard that has events, by rising shard.
 
-    Events of one model keep their order, and stand in one piece: whoever evaluates them need not gather
-    them. Sorts once, by radix, and cuts: O(n) in events. Every dictionary holds only what its part uses.
-    Source, partition, high water and sequence are those of the batch.
+    The events of a model keep their order and are contiguous, so that evaluators need not gather them. One
+    radix sort, then cuts: O(n) in events. Each part's dictionaries hold only the texts that the part uses.
+    Source, partition, high water and sequence are the batch's.
     """
     if not len(batch):
         return
     column = batch.models
-    if len(set(column.values)) < len(column.values):  # one model under two codes would fall into two pieces
+    if len(set(column.values)) < len(column.values):  # a model under two codes would be cut into two parts
         column = TextColumn.of(column.to_list())
     counts = np.bincount(column.codes, minlength=len(column.values))
     used = np.flatnonzero(counts)

@@ -1,6 +1,7 @@
-"""Labels that come later than their predictions: the join by id, exact under any interleaving.
+"""The join of predictions with labels that arrive later, by id: exact under any interleaving of the inputs.
 
 `join` (`LabelJoin`) is the state machine, by its `settings`. `outlet` sends joined events on, `fates` makes
-dead letters of what is in no pair. `matching` finds the pairs, with kernels in `matching_state` and
-`matching_steps`; `row_store` keeps what waits. `state` and `matching_wire` are the bytes of its state.
+dead letters of records without a partner. `matching` finds the pairs, with kernels in `matching_state` and
+`matching_steps`; `row_store` keeps the rows that wait. `state` and `matching_wire` are the join's state as
+bytes.
 """

@@ -1,4 +1,4 @@
-"""What becomes of predictions and labels that are in no joined event: dead letters, with their reasons."""
+"""Dead letters, with reasons, for predictions and labels that are in no joined event."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ALONE = {
     True: (Reason.NO_LABEL, Reason.NO_LABEL_AT_END),
     False: (Reason.NO_PREDICTION, Reason.NO_PREDICTION_AT_END),
 }
-"""Reasons of a prediction (True) and of a label that has no partner: its time is over, or the input ended."""
+"""Reasons for a prediction (True) or a label without a partner: its time is over, or the input ended."""
 
 
 def given_up(
@@ -30,7 +30,7 @@ def given_up(
     waits  int64[n], microseconds that each record has waited. Less than the whole time to live, or the lead,
            means that the end of the input cut the waiting short.
 
-    A partner beyond the time to live may have come. The join has forgotten it, so no reason denies it.
+    No reason claims that no partner came at all: the join has forgotten a partner beyond the time to live.
     """
     whole = settings.ttl if unlabelled or settings.lead is None else settings.lead
     words = _missing(settings, unlabelled)
@@ -47,7 +47,7 @@ def given_up(
 
 
 def _missing(settings: JoinSettings, of_prediction: bool) -> str:
-    """Say which partner a prediction, or a label, did not find."""
+    """Say which partner is missing and within which times a prediction, or a label, needs its partner."""
     ttl, lead = settings.ttl, settings.lead
     far, near = ("after", "before") if of_prediction else ("before", "after")
     what = "label" if of_prediction else "prediction"
@@ -60,13 +60,16 @@ def _missing(settings: JoinSettings, of_prediction: bool) -> str:
 
 
 def repeated(labels: LabelBatch) -> Rejected:
-    """Return labels that came before, equal and at the same time."""
+    """Return dead letters of repeated labels: an equal label of the same time came before."""
     same = "the same label of this id, at the same time, came before"
     return Rejected("duplicate", labels, Reason.SAME_LABEL, TextColumn.repeated(same, len(labels)))
 
 
 def second(settings: JoinSettings, labels: LabelBatch) -> Rejected:
-    """Return labels of ids of which another label counts: duplicates, or mistakes if the settings say so."""
+    """Return dead letters of labels whose id has another label that counts.
+
+    They are duplicates, or with `second="dead-letter"` mistakes.
+    """
     which = "last" if settings.second == "last" else "first"
     details = TextColumn.repeated(f"the {which} of several labels of this id counts", len(labels))
     kind: RejectedKind = "invalid" if settings.second == "dead-letter" else "duplicate"

@@ -1,18 +1,19 @@
 """LabelJoin: the state machine of a shard that gives predictions their labels.
 
-Predictions and labels of one id meet in one shard. Both wait until the clock has passed them, the least of
-all partitions of both inputs: so to read one input first loses nothing. Then they are matched by event time
-alone (`matching`), and joined events leave, in packets for the shards of the evaluators, with words on
-how far they are settled: to an evaluator, a shard of the join is a partition.
+Predictions and labels of one id meet in one shard. Both wait until the clock has passed them. The clock is
+the least of all partitions of both inputs, so nothing is lost when one input is read before the other. Then
+predictions and labels are matched by event time alone (`matching`). Joined events leave in packets for the
+shards of the evaluators, with heartbeats that say up to which time they are complete: to an evaluator, a
+shard of the join is a partition.
 
 What becomes of everything
-    prediction  joined, or unmatched when no label can come any more
-    label       used, or unmatched (no prediction of its id), or duplicate (another label counts, or this one
-                came before), or where a second label is a mistake, invalid
-The time of a joined event is its label's. Nothing here depends on batches, arrival or a clock on the wall.
+    prediction  joined, or unmatched once no label can come any more
+    label       used; unmatched (no prediction of its id); duplicate (another label counts, or an equal label
+                came before); or invalid, if the settings treat a second label as a mistake
+The time of a joined event is its label's. No result depends on batches, order of arrival or a wall clock.
 
-A joined event may be `output_delay` earlier than the clock: a label that is known before its prediction. So
-evaluators are told clock - output_delay.
+A joined event may be up to `output_delay` earlier than the clock, if its label came before its prediction.
+So evaluators are told clock - output_delay.
 """
 
 from __future__ import annotations
@@ -48,13 +49,13 @@ from .settings import JoinSettings
 from .state import JoinState
 
 _LEAST_GONE, _LEAST_GONE_BYTES = 4_096, 1 << 20
-"""Rows, or bytes, that have left before what is kept beside the matcher is put together anew."""
+"""Rows, or bytes, that must have left before the rows kept beside the matcher are compacted."""
 
 COUNTED = (
     "joined", "unmatched", "duplicate", "late", "labels_used", "labels_unmatched", "labels_duplicate",
     "labels_second", "labels_late",
 )  # fmt: skip
-"""What a join counts. "labels_second" are those that are mistakes."""
+"""Names of a join's counts. "labels_second" are the second labels that the settings treat as mistakes."""
 
 
 class LabelJoin:
@@ -92,7 +93,7 @@ class LabelJoin:
         self._deduplicator = None if horizon is None else Deduplicator(horizon)
 
     def apply(self, record: bytes) -> list[Packet | Rejected]:
-        """Apply one record; return joined events and words for the evaluators, and what was refused.
+        """Apply one record; return joined events and heartbeats for the evaluators, and refused records.
 
         Raises a `WireError` for bytes that are no record, InputError for a record that contradicts what
         came before.
@@ -100,7 +101,7 @@ class LabelJoin:
         return self.take(unpack_record(record), record)
 
     def take(self, content: Record, record: bytes) -> list[Packet | Rejected]:
-        """Apply one record that was read."""
+        """Apply one record: `content` is the record as read from the bytes `record`."""
         outputs: list[Packet | Rejected] = []
         if isinstance(content, EventBatch):
             raise InputError(
@@ -117,7 +118,7 @@ class LabelJoin:
         return outputs
 
     def _take_in(self, batch: PredictionBatch | LabelBatch, size: int) -> Iterator[Rejected]:
-        """Let a packet wait for the clock; refuse what is behind it."""
+        """Keep a packet's records until the clock has passed them; refuse records behind the clock."""
         times = batch.times
         if not self._clock.is_new(batch) or times is None or not len(batch):
             return
@@ -148,7 +149,7 @@ class LabelJoin:
         return self._clock.partitions
 
     def waiting(self) -> dict[str, int]:
-        """Return how many predictions and labels wait for what is to come."""
+        """Return how many predictions and how many labels wait for a partner or for the clock."""
         predictions, labels = self._coming
         return {
             "events": len(predictions) + self._matcher.waiting,
@@ -156,13 +157,13 @@ class LabelJoin:
         }
 
     def pass_on(self, marker: StateMarker) -> list[Packet | Rejected]:
-        """Send a marker to every shard of the evaluators, behind what this shard gave out."""
+        """Send a marker to every shard of the evaluators, behind everything this shard has sent."""
         return [*self._outlet.mark(marker, self._clock.moment)]
 
     # ---- matching
 
     def _advance(self, clock: int) -> Iterator[Packet | Rejected]:
-        """Match what the clock has passed."""
+        """Match the predictions and labels that the clock has passed."""
         self._clock.moment = clock
         end = max(self._clock.partitions.greatest, self._greatest)
         released = self._coming[0].release(clock)
@@ -192,7 +193,7 @@ class LabelJoin:
         parts: list[EventBatch] | list[LabelBatch],
         store: RowStore[EventBatch] | RowStore[LabelBatch],
     ) -> Arrivals:
-        """Keep the rows of released parts; return them by their numbers, in order of time."""
+        """Store the rows of released parts; return them in order of time, with their numbers in the store."""
         if not parts:
             return NOTHING
         rows = type(parts[0]).concat(parts)  # type: ignore[arg-type]
@@ -207,7 +208,7 @@ class LabelJoin:
         return Arrivals(ids, times, handles, ties)  # type: ignore[arg-type]
 
     def _left_alone(self, left: Departures) -> Iterator[Rejected]:
-        """Yield what left without a partner, and labels beside which another one counts."""
+        """Yield dead letters: predictions and labels without a partner, second labels and repeated labels."""
         settings = self.settings
         self._counts["labels_used"] += int(np.count_nonzero(left.fates == USED))
         if (records := self._predictions.take(left.unmatched)) is not None:
@@ -226,7 +227,7 @@ class LabelJoin:
             yield second
 
     def _reclaim(self) -> None:
-        """Give up the rows that have left, once they are the larger part."""
+        """Free the rows that have left, once they are more than the rows still held."""
         kept = self._matcher.waiting + self._matcher.held
         least = min(_LEAST_GONE, int(_LEAST_GONE_BYTES / max(self._row_bytes, 1)))
         if len(self._predictions) + len(self._labels) > 2 * kept + least:
@@ -238,9 +239,9 @@ class LabelJoin:
         self._labels.keep(labels)
 
     def wakes_at(self) -> int | None:
-        """Return the moment at which it wants to hear a `Clock`; None = nothing waits.
+        """Return the moment at which the join needs to be told the time by a `Clock`; None = nothing waits.
 
-        What comes waits a share of the time to live at the most, and so does what nothing will come for.
+        A record that came, or one whose partner will not come, waits at most `settings.waking` longer.
         """
         share = self.settings.waking
         waiting = [buffer.moment(0.0) for buffer in self._coming]
@@ -255,7 +256,7 @@ class LabelJoin:
     # ---- state
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot of everything that the future depends on."""
+        """Return a snapshot: everything that later results depend on."""
         self._renumber()
         predictions, labels = self._predictions.whole(), self._labels.whole()
         state = JoinState(
@@ -276,9 +277,9 @@ class LabelJoin:
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: JoinSettings, number: int) -> LabelJoin:
-        """Rebuild a join that goes on exactly as the one that gave the bytes.
+        """Read a snapshot. The result applies later records exactly as the join that wrote the snapshot.
 
-        Raises OtherConfigurationError where that one had other settings, a `WireError` for other bytes.
+        Raises OtherConfigurationError if the snapshot has other settings, a `WireError` for any other bytes.
         """
         state, meaning = JoinState.unpack(data)
         check_settings(settings.meaning(), read_object(meaning, "the settings of a label join"))
@@ -288,7 +289,7 @@ class LabelJoin:
         return self
 
     def _go_on_from(self, state: JoinState) -> None:
-        """Take over a state. Raises ValueError and the like where it contradicts itself."""
+        """Load a state. Raises ValueError, KeyError or the like if the state contradicts itself."""
         if len(state.sent) != self.settings.evaluator_shards:
             raise ValueError(f"packets are counted for {len(state.sent)} shards of evaluators")
         self._clock.moment = state.clock
@@ -313,7 +314,7 @@ class LabelJoin:
             self._coming[1].add(LabelBatch.unpack(packet), len(packet))
 
     def counts(self) -> dict[str, int]:
-        """Return what became of predictions and labels since the join was made or loaded: COUNTED."""
+        """Return counts of the fates of predictions and labels since the join was made or loaded: COUNTED."""
         return dict(self._counts)
 
     def gauges(self) -> dict[str, int]:
@@ -321,7 +322,7 @@ class LabelJoin:
         return {"predictions_waiting": len(self._matcher)}
 
     def snapshot_bytes(self) -> int:
-        """Return about how many bytes `to_bytes` would give, in O(1)."""
+        """Estimate the length of `to_bytes()` in bytes. O(1)."""
         entries = (self._row_bytes + _MATCHER_BYTES) * len(self._matcher)
         coming = sum(buffer.snapshot_bytes() for buffer in self._coming)
         if self._deduplicator is not None:
@@ -329,7 +330,7 @@ class LabelJoin:
         return _HEAD_BYTES + int(entries) + coming + self._clock.partitions.snapshot_bytes()
 
     def live_bytes(self) -> int:
-        """Return about how much memory the join takes, in O(1)."""
+        """Estimate the join's memory in bytes. O(1)."""
         rows = self._row_bytes * (len(self._predictions) + len(self._labels))
         coming = sum(buffer.live_bytes() for buffer in self._coming)
         if self._deduplicator is not None:
@@ -338,18 +339,18 @@ class LabelJoin:
 
     @property
     def _row_bytes(self) -> float:
-        """What a record that came took in its packet, on average."""
+        """Mean bytes of a record in its packet, over all records so far."""
         return self._seen_bytes / max(self._seen_rows, 1)
 
 
 _MATCHER_BYTES = 20
-"""What a matcher's snapshot of an entry adds to the record itself, which is stored without id and time."""
+"""Bytes that a matcher's snapshot of an entry adds to the record, which is stored without id and time."""
 
 _HEAD_BYTES = 400
 
 
 def _ties(labels: LabelBatch) -> Int64Array:
-    """Return what tells labels of one id and time apart: the label, or a hash of its class."""
+    """Return int64[n] that tells labels of one id and time apart: the label, or a hash of its class."""
     classes = labels.label_classes
     if classes is None:
         return labels.labels.astype(np.int64)
@@ -359,7 +360,7 @@ def _ties(labels: LabelBatch) -> Int64Array:
 
 
 def warm_up(settings: JoinSettings) -> None:
-    """Compile what a join will need, or load it from the cache folder."""
+    """Compile the kernels of a join, or load them from the cache folder."""
     matcher = settings.matcher()
     one = Arrivals(IdColumn.of(["a"]), np.zeros(1, np.int64), np.zeros(1, np.int64))
     matcher.advance(one, one, clock=1)

@@ -2,36 +2,37 @@
 
 What is a match
     A label l is a candidate of a prediction p of the same id if -lead <= time(l) - time(p) <= ttl. A
-    prediction gets one label at most: of its candidates the first or the last in the order of (time, tie).
-    A label serves every prediction that it is the one for: several models may predict one id.
+    prediction gets at most one label: the first or the last of its candidates in the order of (time, tie).
+    A label may be matched with several predictions: several models may predict one id.
 
-    tie     an int64 that the caller makes of a label's content, so that of two labels of one id and time
-            the same one counts wherever they came from. Labels equal in all three are taken to be the same.
-    second  "first" or "last"; "dead-letter" matches as "first" does, and is for the caller to tell apart.
+    tie     an int64 that the caller makes from a label's content. Of two labels of one id and time the same
+            label then counts, whatever their order of arrival. Labels of equal id, time and tie are repeats.
+    second  "first" or "last"; "dead-letter" matches as "first" does: the caller treats second labels
+            as mistakes.
 
 What becomes of a label: exactly one of
-    REPEAT  it is the same as another (id, time, tie) and came after it; of several such, one is no repeat
-    ORPHAN  it is no candidate of any prediction
-    USED    a prediction has it
-    SECOND  it is a candidate, and every prediction of which it is one has another label
+    REPEAT  another label of equal (id, time, tie) came before it
+    ORPHAN  the label is no candidate of any prediction
+    USED    a prediction is matched with the label
+    SECOND  the label is a candidate, but each of its predictions is matched with another label
 What becomes of a prediction: it leaves in a pair, or unmatched, if it has no candidate.
-None of this depends on where labels and predictions came from, on how they were cut into calls, or on a clock
-other than theirs.
+No result depends on which partition labels and predictions came from, on how they were cut into calls, or on
+a clock other than event time.
 
 When it is known
-    A pair, with "first": in the call whose clock is the first beyond both its times; as nothing before the
-    clock of an earlier call can come, its label is then the first. With "last": once the clock is beyond
-    time(p) + ttl.
-    Unmatched: once the clock is beyond time(p) + ttl. A label's fate: once it is beyond time(l) + lead; with
-    "last", beyond time(l) + lead + ttl at the latest, for the newest label of an id alone. At END, all.
+    A pair, with "first": in the first call whose clock is beyond both its times. No label before the clock of
+    an earlier call can come, so its label is the first. With "last": once the clock is beyond time(p) + ttl.
+    An unmatched prediction: once the clock is beyond time(p) + ttl. A label's fate: once the clock is beyond
+    time(l) + lead; with "last", the newest label of an id may take until time(l) + lead + ttl. At END all
+    are known.
 
     So pairs that a call with a later clock gives have time(l) >= clock - output_delay: with "first", one of
     time(p), time(l) is not before the clock, and time(l) >= time(p) - lead, so that the delay is lead; with
     "last", time(p) + ttl is not before the clock, and so it is ttl + lead.
 
 State: 24 bytes for a prediction that waits, 40 for a label, and for each of their ids its bytes and 43 to 46;
-stored, 20, 21 and 12. An id is known for ttl after its latest prediction, matched or not: that says which
-labels are orphans. What has left is reclaimed once it is half of what is held.
+in a snapshot 20, 21 and 12. An id is known for ttl after its latest prediction, matched or not, so that
+orphaned labels can be told. The room of entries that left is freed once they are half of all entries.
 """
 
 from __future__ import annotations
@@ -66,23 +67,23 @@ __all__ = ["END", "ORPHAN", "REPEAT", "SECOND", "USED", "Arrivals", "Departures"
 Second = Literal["first", "last", "dead-letter"]
 
 END: Final = 2**63 - 1
-"""The clock when nothing will come any more."""
+"""The clock at the end of the input: no prediction and no label will come any more."""
 
 LONGEST_TTL = 2**60
 """Microseconds, 36,000 years; times less ttl and lead stay within 64 bits."""
 
-_LEAST_ROOM = 4096  # rows of what leaves, at once
-_LEAST_GONE = 4096  # entries that have left before what is held is put together anew,
-_LEAST_GONE_BYTES = 1 << 20  # or bytes of their ids
+_LEAST_ROOM = 4096  # rows in `Leaving`, at least
+_LEAST_GONE = 4096  # entries that must have left before the state is compacted
+_LEAST_GONE_BYTES = 1 << 20  # or bytes of the ids of such entries
 
 
 class Arrivals(NamedTuple):
     """Predictions or labels, in the order of their times.
 
-    ids      no missing one
-    times    int64[n] microseconds
-    handles  int64[n]: what the caller knows them by
-    ties     int64[n] of labels; None: those of one id and time are the same
+    ids      n ids, none of them missing
+    times    int64[n] microseconds, ascending
+    handles  int64[n]: the caller's number for each prediction or label
+    ties     int64[n] of labels; None: labels of one id and time are repeats
     """
 
     ids: IdColumn
@@ -92,15 +93,15 @@ class Arrivals(NamedTuple):
 
 
 class Departures(NamedTuple):
-    """What a call decided. Every handle that came in leaves once; one label may be in many pairs.
+    """The decisions of one call. Every handle that came in leaves once; a label may be in many pairs.
 
-    pair_predictions  int64: handles, each pair's prediction, which has left with it,
-    pair_labels       and its label, which leaves as USED in this call or in a later one
-    unmatched         int64: predictions that have left without a label,
-    unmatched_ages    and how long they had waited, in microseconds
-    gone              int64: labels that have left,
-    fates             int8: USED, ORPHAN, SECOND or REPEAT,
-    ages              and for how long a prediction could have come, in microseconds; 0 of a repeat
+    pair_predictions  int64: handle of each pair's prediction, which leaves with the pair
+    pair_labels       int64: handle of each pair's label, which leaves as USED in this call or a later call
+    unmatched         int64: handles of predictions that leave without a label
+    unmatched_ages    int64: microseconds that each unmatched prediction has waited
+    gone              int64: handles of labels that leave
+    fates             int8: the fate of each such label: USED, ORPHAN, SECOND or REPEAT
+    ages              int64: microseconds in which a prediction for the label could have come; 0 for a repeat
     """
 
     pair_predictions: Int64Array
@@ -116,10 +117,10 @@ NOTHING = Arrivals(IdColumn.of([]), np.empty(0, np.int64), np.empty(0, np.int64)
 
 
 class LabelMatcher:
-    """Matches predictions with labels as event time goes on. See the module for what it says, and when.
+    """Matches predictions with labels as event time advances. The module says what a match is, and when.
 
     ttl     microseconds that a label may come after its prediction
-    lead    microseconds that it may come before; at most ttl, and ttl by default
+    lead    microseconds that a label may come before its prediction; at most ttl, and ttl by default
     second  which of several candidates counts
 
     >>> matcher = LabelMatcher(ttl=10)
@@ -146,7 +147,7 @@ class LabelMatcher:
         self.lead: Final[int] = lead
         self.second: Final[Second] = second
         self.clock: int = EARLIEST
-        self._put_together_at: int = EARLIEST  # the clock, then
+        self._put_together_at: int = EARLIEST  # the clock when the state was last compacted
         self._ids = IdIndex()
         self._state = self._empty_state(0, 0, 0)
 
@@ -160,18 +161,18 @@ class LabelMatcher:
 
     @property
     def held(self) -> int:
-        """How many labels are held for predictions that may come, or that wait."""
+        """How many labels are held for predictions that may come or that wait."""
         return int(self._state.course["held"][0])
 
     @property
     def output_delay(self) -> int:
-        """Pairs of calls with a later clock have labels of time >= clock - output_delay."""
+        """Microseconds: pairs of later calls have labels of time >= clock - output_delay."""
         delay: int = self.lead + self.ttl if self.second == "last" else self.lead
         return delay
 
     @property
     def nbytes(self) -> int:
-        """How much memory it takes, but for room that was never written to."""
+        """Bytes of memory, without room that was never written to."""
         state, course = self._state, self._state.course[0]
         used = (course["end_of_predictions"], course["end_of_labels"], course["ids"], 1)
         arrays = sum(int(count) * array.dtype.itemsize for count, array in zip(used, state, strict=True))
@@ -184,14 +185,14 @@ class LabelMatcher:
         clock: int = END,
         end: int | None = None,
     ) -> Departures:
-        """Take all events from the last call's clock up to this one's, and return what is decided by then.
+        """Take all events from the last call's clock up to `clock`; return what is decided by then.
 
-        All times lie in [last clock, clock), and ascend; `end`, needed with the clock END, is the greatest
-        time of all predictions and labels. O(events), amortised, however many wait. Memory beyond what waits
-        is that of one call's events.
+        All times must lie in [last clock, clock) and ascend. `end`, needed with the clock END, is the
+        greatest time of all predictions and labels. O(events), amortised, however many wait. Memory beyond
+        the entries that wait is that of one call's events.
 
         Raises InputError for a clock that goes back, for times that descend or lie outside, and for an event
-        without an id; nothing has changed then.
+        without an id. The matcher has not changed then.
         """
         clock = max(clock, EARLIEST)
         if clock < self.clock:
@@ -259,7 +260,7 @@ class LabelMatcher:
         )  # fmt: skip
 
     def _emptied(self, leaving: Leaving) -> Leaving:
-        """Copy the rows that were written, and forget how many they were."""
+        """Return copies of the rows written so far, and set the counts of rows to 0."""
         course = self._state.course
         pairs, unmatched, gone = (int(course[name][0]) for name in ("pairs", "unmatched", "gone"))
         counts = (pairs, pairs, unmatched, unmatched, gone, gone, gone)
@@ -267,7 +268,7 @@ class LabelMatcher:
         return Leaving(*(column[:count].copy() for column, count in zip(leaving, counts, strict=True)))
 
     def _departures(self, left: Leaving, end: int) -> Departures:
-        """Replace times by ages: what the clock has passed is older than ttl, or lead, at any end."""
+        """Replace times by ages at `end`. An age is at most ttl for predictions, and lead for labels."""
         fates = left.fates.astype(np.int8)
         ages = np.where(fates == REPEAT, 0, _ages(left.gone_times, self.lead, end))
         unmatched_ages = _ages(left.unmatched_times, self.ttl, end)
@@ -276,9 +277,9 @@ class LabelMatcher:
         )
 
     def _reclaim(self) -> None:
-        """Put what is held together anew once enough has left. Costs a few copies for each that left.
+        """Compact the state once enough entries have left: a few copies for each entry that left.
 
-        Once in a ttl at most it looks for ids that were forgotten while nothing came.
+        At most once in a ttl, look for ids that expired while nothing came.
         """
         course = self._state.course[0]
         gone = int(course["end_of_predictions"]) + int(course["end_of_labels"]) - len(self)
@@ -288,7 +289,7 @@ class LabelMatcher:
             self._put_together()
 
     def _put_together(self) -> int:
-        """Leave out what has left. Return how many ids predictions and labels mention, which come first."""
+        """Compact the state. Return the number of ids that entries mention; these have the lowest numbers."""
         ids, more = len(self._ids), _LEAST_GONE + (len(self) + len(self._ids)) // 2
         state = self._empty_state(self.waiting + more, self.held + more, ids + more)
         numbers = np.empty(ids, np.int64)
@@ -298,7 +299,7 @@ class LabelMatcher:
         return int(mentioned)
 
     def _empty_state(self, predictions: int, labels: int, ids: int) -> Matching:
-        """Make a state with room for so much."""
+        """Make a state with room for so many predictions, labels and ids."""
         course = zero_record(COURSE)
         course["ttl"], course["lead"], course["takes_last"] = self.ttl, self.lead, self.second == "last"
         course["serving"] = NOWHERE
@@ -306,10 +307,10 @@ class LabelMatcher:
         return Matching(for_kernels(room[0]), for_kernels(room[1]), for_kernels(room[2]), course)
 
     def renumber(self) -> tuple[Int64Array, Int64Array]:
-        """Give what is held the handles 0, 1, 2, ... of each side, in time order; return those it had.
+        """Give predictions, and labels, the handles 0, 1, 2, ... in time order; return their old handles.
 
-        So the caller can put together anew, or store, what it keeps beside: row i of the predictions is then
-        what it had under the i-th handle returned, and so for labels.
+        The caller reorders its own rows accordingly: row i of the predictions becomes the row that had the
+        i-th handle returned. The same holds for labels.
         """
         self._put_together()
         predictions, labels = self._state.predictions[: self.waiting], self._state.labels[: self.held]
@@ -320,7 +321,7 @@ class LabelMatcher:
     def kept(self) -> tuple[tuple[IdColumn, Int64Array], tuple[IdColumn, Int64Array]]:
         """Return ids and times of the predictions and of the labels that are held, each in time order.
 
-        So a caller that stores the rows beside in the order of `renumber` need not store these again.
+        A caller that stores its own rows in the order of `renumber` need not store ids and times again.
         """
         self._put_together()
         predictions, labels = self._state.predictions[: self.waiting], self._state.labels[: self.held]
@@ -330,7 +331,7 @@ class LabelMatcher:
         )
 
     def to_bytes(self) -> bytes:
-        """Return the state: a function of the settings, of all that came, and of the clock. O(it)."""
+        """Return the state as bytes: a pure function of settings, events so far and clock. O(its length)."""
         mentioned = self._put_together()
         latest, hashes = self._state.marks["latest"][: len(self._ids)], hash64_of_ids(self._ids.ids())
         others = mentioned + np.lexsort((hashes[mentioned:], latest[mentioned:]))
@@ -345,7 +346,7 @@ class LabelMatcher:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> LabelMatcher:
-        """Read the state. Raises CorruptBytesError where the bytes cannot be one."""
+        """Read a state. Raises CorruptBytesError for bytes that are no state of a matcher."""
         with reading("the state of a join"):
             held = unpack(data)
             matcher = cls(held.ttl, held.lead, get_args(Second)[held.second])
@@ -369,8 +370,8 @@ def _int64(column: Any) -> Int64Array:
 
 
 def _ages(times: Int64Array, most: int, end: int) -> Int64Array:
-    """How long from times to the end, at most so long."""
-    return end - np.maximum(times, max(end - most, EARLIEST))  # an input without any event ends at NO_TIME
+    """Return the microseconds from each time to `end`, at most `most`."""
+    return end - np.maximum(times, max(end - most, EARLIEST))  # `end` is NO_TIME for an input without events
 
 
 def _with_room(records: Any, used: int, more: int) -> Any:

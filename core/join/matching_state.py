@@ -1,12 +1,13 @@
-"""What a LabelMatcher holds, as records for its kernels, and how it moves when what has left is reclaimed.
+"""The entries of a LabelMatcher as records for its kernels, and their move to a new state when room is freed.
 
-    predictions  that wait, a queue in time order; all of one id form a chain, newest first. A prediction that
-                 has its label while it waits stays in the queue, with no number, until its turn comes.
-    labels       that a prediction may still need, or whose fate is open, a queue in (time, tie) order; all of
-                 one id form a chain, oldest first, and leave it in that order.
-    marks        of every id, by its number: the ends of both chains, and its latest prediction's time.
+    predictions  a queue in time order of the predictions that wait; those of one id form a chain, newest
+                 first. A prediction that gets its label stays in the queue, without an id's number, until it
+                 reaches the head.
+    labels       a queue in (time, tie) order of the labels that a prediction may still need, or whose fate is
+                 open. Labels of one id form a chain, oldest first, and leave the chain in that order.
+    marks        for every id, by its number: the ends of both chains, and the time of its latest prediction.
 
-What lies before a queue's head has left: a link that leads there has ended.
+Entries before a queue's head have left: a link to such an entry is the end of its chain.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -22,15 +23,15 @@ from ..kernels.compile import entry, inlined
 from ..kernels.records import at, whole
 
 EARLIEST, LATEST = -(2**62), 2**62
-"""No event is earlier or later; until a clock is given it stands at the first."""
+"""Bounds of all event times. The clock stands at the lower bound until one is given."""
 
-NOWHERE = -1  # of a link: the chain ends; of an entry's number: it has left
+NOWHERE = -1  # as a link: the chain ends; as an entry's number: the entry has left
 
 _PREDICTION_FIELDS: list[Any] = [
     ("time", "i8"),
     ("handle", "i8"),
-    ("number", "i4"),  # of the id
-    ("before", "i4"),  # the one of the same id that came before
+    ("number", "i4"),  # number of the id
+    ("before", "i4"),  # place of the prediction of the same id that came before
 ]
 PREDICTION = np.dtype(_PREDICTION_FIELDS)
 
@@ -39,7 +40,7 @@ _LABEL_FIELDS: list[Any] = [
     ("handle", "i8"),
     ("tie", "i8"),
     ("number", "i4"),
-    ("next", "i4"),  # the one of the same id that came after
+    ("next", "i4"),  # place of the label of the same id that came after
     ("used", "i8"),
 ]
 LABEL = np.dtype(_LABEL_FIELDS)
@@ -49,7 +50,7 @@ _MARK_FIELDS: list[Any] = [
     ("newest_prediction", "i4"),
     ("oldest_label", "i4"),
     ("newest_label", "i4"),
-    ("kept", "i4"),  # its number to be, while what is held moves to another state
+    ("kept", "i4"),  # the id's new number, while entries move to another state
 ]
 MARK = np.dtype(_MARK_FIELDS)
 NEVER = -(2**63)
@@ -58,18 +59,18 @@ _COURSE_FIELDS: list[Any] = [
     ("ttl", "i8"),
     ("lead", "i8"),
     ("takes_last", "i8"),
-    ("oldest_prediction", "i8"),  # where the queues begin and end
+    ("oldest_prediction", "i8"),  # head of the queue of predictions
     ("end_of_predictions", "i8"),
     ("waiting", "i8"),  # predictions in the queue that have not left
     ("oldest_label", "i8"),
-    ("first_open", "i8"),  # labels before it are closed
+    ("first_open", "i8"),  # labels before this place are closed
     ("end_of_labels", "i8"),
     ("held", "i8"),  # labels in the queue that have not left
     ("ids", "i8"),  # marks in use
     ("serving", "i8"),  # the label that just came and has predictions to match, or NOWHERE
-    ("prediction_row", "i8"),  # the next of those that come
+    ("prediction_row", "i8"),  # next row of the coming predictions
     ("label_row", "i8"),
-    ("pairs", "i8"),  # rows written
+    ("pairs", "i8"),  # rows written to each list of `Leaving`
     ("unmatched", "i8"),
     ("gone", "i8"),
 ]
@@ -77,7 +78,7 @@ COURSE = np.dtype(_COURSE_FIELDS)
 
 
 class Matching(NamedTuple):
-    """One state for all kernels: arrays of the four records (COURSE: one of them)."""
+    """The state that all kernels work on: arrays of the four records; `course` has one element."""
 
     predictions: Any
     labels: Any
@@ -87,7 +88,7 @@ class Matching(NamedTuple):
 
 @inlined
 def hold(state: Matching, number: int, time: int, tie: int, handle: int, used: int) -> None:
-    """Put a label at the end of the queue and of the chain of its id."""
+    """Append a label to the queue and to the chain of its id."""
     course = state.course[0]
     place = course.end_of_labels
     label, mark = state.labels[at(place)], state.marks[at(number)]
@@ -107,7 +108,7 @@ def hold(state: Matching, number: int, time: int, tie: int, handle: int, used: i
 
 @inlined
 def blank(mark: Any, latest: int) -> None:
-    """Write the mark of an id of which nothing is held."""
+    """Write the mark of an id without predictions and labels in the queues."""
     mark.latest = latest
     mark.newest_prediction = NOWHERE
     mark.oldest_label = NOWHERE
@@ -117,7 +118,7 @@ def blank(mark: Any, latest: int) -> None:
 
 @inlined
 def kept_number(old: Matching, new: Matching, number: int, numbers: Int64Array, kept: int) -> int:
-    """Return what an id's number becomes; `kept` of them have one."""
+    """Return the new number of an id, and assign one if it has none; `kept` ids have a new number so far."""
     mark = old.marks[at(number)]
     if mark.kept == NOWHERE:
         mark.kept = kept
@@ -128,11 +129,11 @@ def kept_number(old: Matching, new: Matching, number: int, numbers: Int64Array, 
 
 @entry
 def keep(old: Matching, new: Matching, numbers: Int64Array, since: int) -> tuple[int, int]:
-    """Move all that has not left to a new state, with room for it and nothing in it; `old` is then spent.
+    """Move all entries that have not left to an empty state with room for them; `old` must not be used again.
 
-    `numbers` gets, in the order of their new numbers, the old ones of the ids that are kept: those that
-    predictions mention, then labels, then the rest of those with a prediction since a time. Returns how many
-    are mentioned, and how many there are.
+    `numbers` is filled with the old numbers of the kept ids, in the order of their new numbers: first ids
+    of predictions, then of labels, then other ids with a prediction at or after `since`. Returns how many ids
+    predictions and labels mention, and how many ids are kept in all.
     """
     was, course = old.course[0], new.course[0]
     mentioned = whole(0)
@@ -171,6 +172,6 @@ def keep(old: Matching, new: Matching, numbers: Int64Array, since: int) -> tuple
 
 @entry
 def mark_new(marks: Any, start: int, end: int) -> None:
-    """Write the marks of ids that nobody has heard of."""
+    """Write the marks of new ids, numbers `start` to `end` - 1."""
     for number in range(start, end):
         blank(marks[at(number)], NEVER)

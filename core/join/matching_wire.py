@@ -5,7 +5,7 @@ Wire form, little-endian
     predictions time i64[n], handle i64[n], number of the id i32[n]; in the order of time
     labels      time i64[m], handle i64[m], number i32[m], used u8[m]; in the order of (time, tie)
     ids         time of the latest prediction i64[k], length i32[k]; their bytes
-Ties are left out: nothing that comes later has the time of a label that is here.
+Ties are not stored: no label that comes later has the time of a stored label.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ID = {"latest": "<i8", "length": "<i4"}
 
 
 class Held(NamedTuple):
-    """Settings, the clock and what is held: records PREDICTION and LABEL, and of each id by its number."""
+    """The matcher's settings, its clock, and its entries: records PREDICTION and LABEL, and ids by number."""
 
     ttl: int
     lead: int
@@ -40,7 +40,7 @@ class Held(NamedTuple):
 
 
 def pack(held: Held) -> bytes:
-    """Return the bytes: 20 for a prediction, 21 for a label, 12 for an id and its own."""
+    """Return the wire form: 20 bytes a prediction, 21 a label, 12 an id and the bytes of the id."""
     predictions, labels, ids = held.predictions, held.labels, held.ids
     parts = [
         _HEAD.pack(
@@ -58,7 +58,7 @@ def pack(held: Held) -> bytes:
 
 
 def unpack(data: bytes) -> Held:
-    """Read the bytes. Raises CorruptBytesError where they cannot be what was held."""
+    """Read the wire form. Raises CorruptBytesError for bytes that cannot be a matcher's."""
     if len(data) < _HEAD.size:
         raise CorruptBytesError(f"the state of a join ends after {len(data)} bytes, inside its head")
     ttl, lead, clock, second, n, m, k, size = _HEAD.unpack_from(data)

@@ -1,7 +1,6 @@
-"""What a shard of the join sends on: joined events, and how far they are settled.
+"""The output of a shard of the join: joined events, and the time up to which they are complete.
 
-To the shards of the evaluators a shard of the join is a partition of its own, whose packets are numbered for
-each of them.
+To an evaluator's shard, each shard of the join is a partition; its packets are numbered for each receiver.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from ..ids.sharding import shard_key, split_by_shard
 from .settings import JoinSettings
 
 Packet = tuple[str, bytes]
-"""A record for a shard of the evaluators: (key, bytes)."""
+"""A record for a shard of the evaluators: (key of the shard, bytes)."""
 
 
 class Outlet:
-    """The way from one shard of the join to all shards of the evaluators.
+    """Sends the output of one shard of the join to all shards of the evaluators.
 
-    sent      packets to each shard so far
+    sent      number of packets sent to each shard
     greatest  the greatest time of any joined event
     """
 
@@ -36,7 +35,7 @@ class Outlet:
         self._name = f"shard {number} of the join"
 
     def joined(self, predictions: EventBatch, labels: LabelBatch) -> Iterator[Packet]:
-        """Send pairs, row by row: events with the times of their labels."""
+        """Send an event for each pair (predictions[i], labels[i]), at the time of its label."""
         self.greatest = max(self.greatest, int(labels.times.max()))
         events = replace(
             predictions,
@@ -53,7 +52,7 @@ class Outlet:
             self.sent[shard] += 1
 
     def settle(self, clock: int) -> Iterator[Packet]:
-        """Tell every shard up to where joined events are settled, when the join stands at `clock`."""
+        """Tell every shard up to which time joined events are complete when the join's clock is `clock`."""
         for shard, sent in enumerate(self.sent):
             word: EndOfPartition | Heartbeat
             if clock == END_OF_TIME:
@@ -66,7 +65,7 @@ class Outlet:
             yield shard_key(shard), word.pack()
 
     def mark(self, marker: StateMarker, clock: int) -> Iterator[Packet]:
-        """Send a marker of an export to every shard, behind what was sent before; it takes a number."""
+        """Send a marker of an export to every shard, behind earlier packets, with a sequence number."""
         settled = NO_TIME if clock == NO_TIME else self._settled(clock)
         for shard, sent in enumerate(self.sent):
             passed = replace(
@@ -77,5 +76,5 @@ class Outlet:
             self.sent[shard] += 1
 
     def _settled(self, clock: int) -> int:
-        """Return up to where events are settled: one may be `output_delay` earlier than the clock."""
+        """Return the time up to which events are complete: later events are at least clock - output_delay."""
         return max(clock - self._delay, NO_TIME + 1)

@@ -1,4 +1,4 @@
-"""Rows of batches by number: appended, taken in any order, and given up when few of them are left."""
+"""Rows of batches by number: appended, taken in any order, and dropped when they are no longer needed."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ RowBatch = TypeVar("RowBatch", bound=Columns)
 
 
 class RowStore(Generic[RowBatch]):
-    """Rows 0 to n - 1 in batches, each at least twice as long as the next: so there are O(log n) of them.
+    """Rows 0 to n - 1 in O(log n) batches: each batch is at least twice as long as the next batch.
 
-    To append a row costs O(log n) copies of it, amortised.
+    A row is copied O(log n) times, amortised.
     """
 
     def __init__(self, rows: Sequence[RowBatch] = ()) -> None:
@@ -44,7 +44,7 @@ class RowStore(Generic[RowBatch]):
         return int(self._starts[-1])
 
     def append(self, batch: RowBatch) -> Int64Array:
-        """Add rows; return their numbers."""
+        """Append the rows of a batch; return their numbers, int64[len(batch)]."""
         before = len(self)
         if len(batch):
             self._batches.append(batch)
@@ -55,7 +55,7 @@ class RowStore(Generic[RowBatch]):
         return np.arange(before, len(self))
 
     def take(self, rows: Int64Array) -> RowBatch | None:
-        """Return the rows of these numbers; None for no rows. O(rows + log n)."""
+        """Return the rows of some numbers; None if `rows` is empty. O(rows + log n)."""
         if not len(rows):
             return None
         where = np.searchsorted(self._starts, rows, "right") - 1
@@ -74,12 +74,12 @@ class RowStore(Generic[RowBatch]):
         return taken
 
     def keep(self, rows: Int64Array) -> None:
-        """Keep these rows alone, under the numbers 0, 1, 2, ..."""
+        """Drop all but the given rows, which get the numbers 0, 1, 2, ..."""
         kept = self.take(rows)
         self._batches, self._starts = [], np.zeros(1, np.int64)
         if kept is not None:
             self.append(kept)
 
     def whole(self) -> RowBatch | None:
-        """Return all rows; None where there are none."""
+        """Return all rows in one batch; None if the store is empty."""
         return self.take(np.arange(len(self)))

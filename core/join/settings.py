@@ -1,4 +1,4 @@
-"""What a label join is asked for: how long predictions and labels wait, and which label counts."""
+"""Settings of a label join: how long predictions and labels wait, and which label counts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from .matching import LONGEST_TTL, LabelMatcher
 class JoinSettings:
     """How labels are joined, and over how many shards.
 
-    ttl     microseconds: a label counts that comes at most so long after its prediction,
-    lead    or so long before it; None = as long
-    second  of several such labels "first" or "last" counts; "dead-letter": the first, and others are mistakes
-    shards  of the join
-    evaluator_shards  of the evaluators that the joined events go to
-    deduplicate  microseconds within which a second prediction of a model and id does not count; None: all do
+    ttl     microseconds: greatest time of a label after its prediction
+    lead    microseconds: greatest time of a label before its prediction; None = ttl
+    second  which of several such labels counts: "first", "last", or "dead-letter": the first counts and the
+            others are mistakes
+    shards  number of shards of the join
+    evaluator_shards  number of shards of the evaluators that receive the joined events
+    deduplicate  microseconds within which a second prediction of a model and id does not count; None: every
+                 prediction counts
     """
 
     ttl: int
@@ -47,7 +49,7 @@ class JoinSettings:
 
     @classmethod
     def of(cls, ttl: object, lead: object = None, **more: object) -> JoinSettings:
-        """Make settings of durations as users write them; a lead of 0 is one, too."""
+        """Make settings from durations as users write them, such as "7d". A lead of 0 is allowed."""
         lead_micros = None
         if lead is not None:
             zero = lead in (0, "0", "0s")
@@ -55,26 +57,26 @@ class JoinSettings:
         return cls(microseconds(ttl, "ttl"), lead_micros, **more)  # type: ignore[arg-type]
 
     def matcher(self) -> LabelMatcher:
-        """Return a matcher that has seen nothing."""
+        """Return a new matcher with these settings."""
         return LabelMatcher(self.ttl, self.lead, self.second)  # type: ignore[arg-type]
 
     @property
     def output_delay(self) -> int:
-        """How much earlier than the clock of the join an event that it gives may be."""
+        """Microseconds by which a joined event may be earlier than the join's clock."""
         return self.matcher().output_delay
 
     @property
     def runner_delay(self) -> int:
-        """How much earlier than a runner's watermark an event that it gives may be."""
+        """Microseconds by which a joined event may be earlier than the runner's watermark."""
         return self.output_delay + self.waking
 
     @property
     def waking(self) -> int:
-        """How long it lets records wait where the clock is the runner's: it asks for it so often."""
+        """Microseconds between wake-ups of the join if its clock is the runner's watermark."""
         return self.ttl // _WAKINGS + 1
 
     def meaning(self) -> dict[str, object]:
-        """Return what decides the meaning of a state, by name."""
+        """Return the settings that decide what the bytes of a state mean, by name."""
         lead = self.ttl if self.lead is None else self.lead
         own = Shards.of(self.evaluator_shards).own
         return {
@@ -89,4 +91,5 @@ class JoinSettings:
 
 
 _WAKINGS = 8
-"""A clock that is the runner's is asked so often in a time to live: joined events wait that much longer."""
+"""Wake-ups per ttl. With the runner's watermark as its clock, the join is woken this many times within one
+ttl, so a joined event may wait up to ttl/8 longer."""

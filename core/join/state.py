@@ -1,9 +1,10 @@
 """A label join as bytes, for a restart on any machine.
 
 Wire form, version 1, little-endian: a frame (encoding/frames.py) with magic "RSJN"; payload: settings (text),
-progress (text, JSON), the matcher's state, what is kept beside it of waiting predictions and of labels
-(batches without ids and times: the matcher has these), the deduplicator's state, predictions and labels that
-wait for the clock (u32 count, batches). Texts and bytes stand behind their length, u32 or u64.
+progress (text, JSON), the matcher's state, the rows of waiting predictions and of labels
+(batches without the ids and times, which the matcher holds), the deduplicator's state, predictions and labels
+that
+wait for the clock (u32 count, batches). Texts and bytes are preceded by their length, u32 or u64.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class JoinState:
-    """What a join's future depends on.
+    """Everything that a join's later results depend on.
 
-    predictions, labels  the rows beside what the matcher holds, in its order; no ids, no times; None = none
-    seen                 records that came, and the bytes of their packets
+    predictions, labels  the matcher's rows in the matcher's order, without ids and times; None: no rows
+    seen                 number of records so far, and the total bytes of their packets
     """
 
     clock: int
@@ -66,7 +67,7 @@ class JoinState:
 
     @classmethod
     def unpack(cls, data: bytes) -> tuple[JoinState, str]:
-        """Read the bytes; return with it the settings in words. Raises a `WireError` for any others."""
+        """Read the bytes; return the state and its settings as text. Raises a `WireError` for other bytes."""
         payload = unframed(data, MAGIC, VERSION, "the state of a label join")
         with reading("the state of a label join"):
             return cls._read(Reader(payload))
@@ -104,7 +105,7 @@ class JoinState:
 
 
 def describe_join(state: JoinState, meaning: str) -> str:
-    """Put the state of a join into words, for people."""
+    """Describe the state of a join in words."""
     content = read_object(meaning, "the settings of a label join")
     settings = ", ".join(f"{name} {value}" for name, value in content.items())
     matcher = LabelMatcher.from_bytes(state.matcher)
