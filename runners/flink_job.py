@@ -1,7 +1,7 @@
-"""A job on a Flink cluster, while its launcher waits for it and when the launcher is told to end.
+"""Watches a job on a Flink cluster while its launcher waits for the job, and cancels the job on request.
 
-Beam's own `PipelineResult.cancel` interrupts the thread of the job server that waits for the job, and the
-cluster never hears of it. So the cluster is asked.
+Beam's own `PipelineResult.cancel` only interrupts the job server's thread that waits for the job. The cluster
+is not told, and the job goes on. So this module asks the cluster's REST interface to cancel the job.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from apache_beam.options.pipeline_options import FlinkRunnerOptions, GoogleCloud
 from .presets import CLUSTER_SECONDS, Runner, ask_cluster, cluster_host, cluster_url
 
 CANCEL_SECONDS = 30.0
-"""That a job may take to be cancelled."""
+"""Seconds that a job may take to be cancelled."""
 
 _ENDED = ("CANCELED", "FAILED", "FINISHED")
 _POLL_SECONDS = 0.2
@@ -25,9 +25,9 @@ _WATCH_SECONDS = 2.0
 
 
 class JobWatch:
-    """While it is entered, a thread tells which job the cluster runs, where its page is, and each new state.
+    """A context in which a thread reports which job the cluster runs, the job's page, and each new state.
 
-    say  takes sentences. Of a job without a cluster of its own nothing is told.
+    say  takes each report, a sentence. A job without a cluster of its own has no reports.
     """
 
     def __init__(self, runner: Runner, say: Callable[[str], None]) -> None:
@@ -58,19 +58,19 @@ class JobWatch:
                 newest = max(jobs, key=lambda job: int(job["start-time"]), default=None)
                 now = ("", "") if newest is None else (str(newest["jid"]), str(newest["state"]))
             except (OSError, ValueError, KeyError, TypeError):
-                continue  # it may be back in a moment
+                continue  # the cluster may answer again in a moment
             if self._ended.is_set() or newest is None:
                 continue
             if now[0] != identity:
                 page = f"{cluster_url(self._master)}/#/job/running/{now[0]}/overview"
                 self._say(f"the job {self._name} is {now[0]} on the cluster; its page: {page}")
-            if now[1] != state and now[1] not in _ENDED:  # how it ended is said by who waits for it
+            if now[1] != state and now[1] not in _ENDED:  # who waits for the job says how it ended
                 self._say(f"the job {self._name}: {now[1]}")
             identity, state = now
 
 
 def restarted(runner: Runner) -> str:
-    """Return when a cluster last began a job again after a failure (RFC 3339); empty: never, or unknown."""
+    """Return when a cluster last restarted a job after a failure (RFC 3339); "" for never or unknown."""
     master = runner.options.view_as(FlinkRunnerOptions).flink_master.strip()
     name = runner.options.view_as(GoogleCloudOptions).job_name
     if runner.kind != "flink" or cluster_host(master) is None:
@@ -86,9 +86,10 @@ def restarted(runner: Runner) -> str:
 
 
 def leave(runner: Runner) -> str | None:
-    """See to the job of a launcher that ends; return what becomes of it, None where it ends with us anyway.
+    """Cancel a job, or leave it running, when its launcher ends; return a sentence about the job.
 
-    It is cancelled where its Python runs in this process, without which it would only fail. Else it goes on.
+    A job whose Python code runs in this process (LOOPBACK) is cancelled: it would only fail without this
+    process. Any other job on a cluster goes on. Returns None for a job that ends with this process anyway.
     """
     master = runner.options.view_as(FlinkRunnerOptions).flink_master.strip()
     name = runner.options.view_as(GoogleCloudOptions).job_name
@@ -127,7 +128,10 @@ def _left(master: str, name: str, *, cancels: bool) -> str | None:
 
 
 def _jobs(master: str, name: str) -> list[str]:
-    """Return the ids of the jobs of a name that have not ended; one that was sent may take a moment."""
+    """Return the ids of the jobs of a name that have not ended.
+
+    A submitted job appears on the cluster after a moment, so an empty answer is retried for CLUSTER_SECONDS.
+    """
     until = time.monotonic() + CLUSTER_SECONDS
     while True:
         there = [job for job in ask_cluster(master, "/jobs/overview")["jobs"] if job["name"] == name]

@@ -1,12 +1,12 @@
-"""Where the servers of a job listen: on this machine alone, wherever that can be had.
+"""Makes the servers of a job listen on this machine alone, wherever that is possible.
 
-Beam starts servers beside a job: one that takes the job, one that hands out its files, one that starts Python
-workers. They ask nobody for a password, and a job names commands that its workers run. Some of them listen on
-every address of the machine unless they are changed:
+Beam starts three servers beside a job: the job service, the artifact service and the service that starts
+Python workers. No server asks for a password, and a job names commands that its workers run. Some servers
+listen on every address of the machine unless they are changed:
 
     servers of Python, in this process    `on_this_machine` puts 127.0.0.1 in the place of every address
     the job server of Flink, in Java      `close_ports` gives Beam a changed copy of it (`closed_jar`)
-    Prism, in Go                          `get prism` compiles a changed one; any other stays open
+    Prism, in Go                          `get prism` compiles a changed Prism; any other Prism stays open
 
 docs/network.md lists every port.
 """
@@ -46,9 +46,9 @@ _OPEN = (
 
 @contextmanager
 def on_this_machine() -> Iterator[None]:
-    """While it is entered, servers that this process makes with gRPC listen on 127.0.0.1 alone.
+    """A context in which gRPC servers made by this process listen on 127.0.0.1 alone.
 
-    Beam announces all of them as "localhost", so none can be meant for another machine.
+    Beam announces each of these servers as "localhost", so no other machine needs to reach the server.
     """
     make = grpc.server
 
@@ -70,12 +70,12 @@ def _listen_here(listen: Any, address: str) -> int:
 
 
 def close_ports(kind: str, options: PipelineOptions) -> str | None:
-    """Close what can be closed of the server that takes a job; return a warning where one stays open.
+    """Make the server that takes a job listen on this machine alone; return a warning where it stays open.
 
-    kind     of the runner
-    options  of the pipeline, which are changed
+    kind     the kind of the runner
+    options  the pipeline's options; they are changed in place
 
-    A job server that runs already is not looked at.
+    A job server that runs already is not examined.
     """
     if options.view_as(PortableOptions).job_endpoint:
         return None
@@ -87,15 +87,15 @@ def close_ports(kind: str, options: PipelineOptions) -> str | None:
 
 
 def _close_job_server(options: PipelineOptions) -> str | None:
-    """Give Beam a job server that listens on this machine alone, in the place of the one it would start."""
+    """Give Beam a job server that listens on this machine alone, instead of Beam's default job server."""
     flink = options.view_as(FlinkRunnerOptions)
     if flink.flink_submit_uber_jar and cluster_host(flink.flink_master.strip()) is not None:
-        return None  # without a job server of Java
+        return None  # such a job has no Java job server
     server = FlinkJarJobServer(options)
     try:
         jar = Path(server.local_jar(server.path_to_jar(), options.view_as(JobServerOptions).jar_cache_dir))
     except (OSError, RuntimeError, ValueError):
-        return None  # Beam asks for it once more, and says why it cannot be had
+        return None  # Beam asks for the jar once more and reports the error itself
     folder = servers_folder() / "closed"
     try:
         if cluster_host(flink.flink_master.strip()) is None:
@@ -107,11 +107,11 @@ def _close_job_server(options: PipelineOptions) -> str | None:
 
 
 def _written(folder: Path) -> Path:
-    """Write the configuration of a Flink that a job server runs by itself, and return its folder."""
+    """Write the configuration of the Flink that a job server embeds; return the configuration's folder."""
     said = "".join(f"{name}: {HOST}\n" for name in ("rest.bind-address", "jobmanager.bind-host",
                                                    "taskmanager.bind-host"))  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("config.yaml", "flink-conf.yaml"):  # since 1.19, and before
+    for name in ("config.yaml", "flink-conf.yaml"):  # Flink 1.19 and later, Flink before 1.19
         if not (folder / name).exists():
             scratch = folder / f".{name}-{os.getpid()}"
             scratch.write_text(said)
@@ -120,7 +120,7 @@ def _written(folder: Path) -> Path:
 
 
 def _is_closed_prism(place: str | None) -> bool:
-    """Tell whether a Prism is one of ours. One that Beam has yet to download is not."""
+    """Tell whether a Prism was compiled by `get prism`. False for a Prism that Beam has yet to download."""
     try:
         with (
             Path(place or os.devnull).open("rb") as program,

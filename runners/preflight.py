@@ -1,7 +1,7 @@
-"""What a runner needs, looked at before a job: what is there, what is missing, and what mends it.
+"""Checks before a job whether everything that its runner needs is present, and names each remedy.
 
-Nothing here starts, changes or fetches anything. `probe` is the one exception: a job of one element, which
-tells what only workers know, such as whether they can import rocsteady.
+The checks start, change and fetch nothing. The exception is `probe`: it runs a job of one element, which
+reports what only workers know, such as whether a worker can import rocsteady.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _PROBE_NAMESPACE = "rocsteady.probe"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a runner needs.
+    """One requirement of a runner, checked.
 
-    what    in a few words: "Java", "cluster"
-    good    whether it is there
-    said    what was found; where it is not good, with the command that mends it
+    what    the requirement's name: "Java", "cluster"
+    good    whether the requirement is met
+    said    what the check found, and the command that mends a requirement that is not met
     """
 
     what: str
@@ -56,12 +56,12 @@ class Finding:
 
 
 def findings(runner: Runner) -> Iterator[Finding]:
-    """Look at what a runner needs on this machine and at its services; some seconds at the most."""
+    """Check what a runner needs on this machine and of its services. Takes a few seconds at most."""
     yield from _Checks(runner.options).of(runner)
 
 
 def problem(runner: Runner) -> str | None:
-    """Return the first thing that is missing, in a sentence; None where a job can start."""
+    """Return a sentence about the first requirement that is not met; None where a job can start."""
     return next((f"{found.what}: {found.said}" for found in findings(runner) if not found.good), None)
 
 
@@ -75,7 +75,7 @@ class _Checks:
         self._all = options.get_all_options(drop_default=True, retain_unknown_options=True)
 
     def of(self, runner: Runner) -> Iterator[Finding]:
-        """Look at what the runner of a kind needs."""
+        """Yield a finding for each requirement of a runner, by the runner's kind."""
         kinds: dict[str, Callable[[], Iterator[Finding]]] = {
             "prism": self._of_prism,
             "flink": self._of_flink,
@@ -104,7 +104,7 @@ class _Checks:
         )
 
     def _of_flink(self) -> Iterator[Finding]:
-        """Look at Java, the job server, the cluster, checkpoints and workers."""
+        """Check Java, the job server, the cluster, the checkpoints' folder and the workers."""
         master = self._flink.flink_master.strip()
         if self._portable.job_endpoint:
             yield from self._of_job_service()
@@ -179,7 +179,7 @@ class _Checks:
             )
             return
         asked = self._flink.flink_version
-        fits = version.startswith(f"{asked}.") or bool(self._portable.job_endpoint)  # which knows its own
+        fits = version.startswith(f"{asked}.") or bool(self._portable.job_endpoint)  # the job service knows its own Flink
         yield Finding(
             "cluster",
             fits,
@@ -318,7 +318,7 @@ def _why(error: Exception) -> str:
 
 
 def say_versions(_: int) -> int:
-    """Count, on a worker, what it has; a worker that lacks rocsteady does not even find this."""
+    """Report a worker's versions as Beam counters. A worker without rocsteady cannot import this function."""
     package = importlib.import_module(__name__.partition(".")[0])
     for name in (
         f"Python {platform.python_version()}",
@@ -330,7 +330,7 @@ def say_versions(_: int) -> int:
 
 
 def probe(runner: Runner, seconds: float = _PROBE_SECONDS) -> Finding:
-    """Run a job of one element and say what its worker has; what is wrong, in the words of a remedy."""
+    """Run a job of one element; return its worker's versions, or the failure and its remedy."""
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     try:
         pipeline = beam.Pipeline(runner=runner.engine, options=runner.options)

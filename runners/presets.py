@@ -1,9 +1,9 @@
-"""Which Beam runner a job goes to, and with which options.
+"""Chooses the Beam runner of a job and the runner's options.
 
 `local` is the in-process engine of Beam's DirectRunner, named directly: `DirectRunner` itself first looks
-for another engine, which it would download. Any other name is handed to Beam as it is, and so is every
-option that Beam knows; one that it does not know is an error here, where Beam would only log a line. Options
-that a runner is better off with are added where the user said nothing about them (`PRESETS`).
+for another engine, which it would download. Any other runner's name is handed to Beam unchanged. Every option
+that Beam knows is handed on, too. An option that Beam does not know is an error here; Beam would only log a
+line. `PRESETS` adds options that a runner works better with, unless the user set the same option.
 """
 
 from __future__ import annotations
@@ -37,25 +37,26 @@ _BEAM_NAMES = {"prism": "PrismRunner", "flink": "FlinkRunner", "dataflow": "Data
 _ON_THIS_MACHINE = ("BundleBasedDirectRunner", "PrismRunner")
 
 CLUSTER_SECONDS = 5.0
-"""That a cluster, or a job server, may take to answer."""
+"""Seconds that a cluster, or a job server, may take to answer."""
 
 PRESETS: dict[str, dict[str, str]] = {
     "flink": {
-        # What is applied again after a failure, and what a checkpoint costs, balanced.
+        # Milliseconds. A longer interval repeats more work after a failure, a shorter one costs more
+        # checkpoints.
         "checkpointing_interval": "10000",
         # A bundle costs about a millisecond for every key in it, and rows wait for its end.
         "max_bundle_size": "1000",
         "max_bundle_time_mills": "100",
-        # Off by default: then every bundle reads all of a shard's state again.
+        # Off by default: without this cache every bundle reads all of a shard's state again.
         "max_cache_memory_usage_mb": "100",
-        # Off by default: what a bundle puts out while a checkpoint is made is then kept in the checkpoint.
-        # Without it no row came any more, twice of two times that a TaskManager was killed, though the
-        # readers went on to the end; with it, in benchmarks.faults, all rows came.
+        # Off by default: Flink then stores in a checkpoint what a bundle emits while the checkpoint is made.
+        # With that default, rows stopped for good both times that a TaskManager was killed, though the
+        # readers went on to the end. With this option, in benchmarks.faults, all rows came.
         "finish_bundle_before_checkpointing": "",
     },
     "dataflow": {"max_cache_memory_usage_mb": "100"},
 }
-"""Beam's options that are added per runner, where the user said nothing about them; "": a switch."""
+"""Options of Beam that are added per kind of runner unless the user set them; "" marks a switch."""
 
 _FLINK_VALUES = (
     "checkpointing_interval", "checkpointing_mode", "checkpoint_timeout_millis",
@@ -72,7 +73,7 @@ _FLINK_SWITCHES = (
     "allow_non_restored_state", "re_iterable_group_by_key_result", "faster_copy",
     "enable_stable_input_drain", "force_slot_sharing_group",
 )  # fmt: skip
-"""What the job server of Flink knows beside Beam's Python (FlinkPipelineOptions, Beam 2.70)."""
+"""Options that Flink's job server knows and Beam's Python does not (FlinkPipelineOptions, Beam 2.70)."""
 
 _REFUSED = {
     "shutdown_sources_after_idle_ms": "it ends sources that are waiting, and what they would have read is "
@@ -81,20 +82,20 @@ _REFUSED = {
 
 
 class RunnerError(ValueError):
-    """A runner or an option that cannot be; the text names it and the remedy."""
+    """A runner or an option is not valid; the text names the runner or option, and the remedy."""
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Where a job runs.
+    """A Beam runner with its options.
 
-    name        as the user said it
-    kind        what it is: "local", "prism", "flink", "dataflow", or the class of Beam's
-    in_process  the job runs in this very process: its counters can be watched
-    here        the job runs on this machine, so that it sees the files that we see
-    engine      what `beam.Pipeline(runner=...)` takes
-    options     the rest of what it takes
-    added       those of them that nobody said, as flags; see `preset_flags`
+    name        the runner's name as the user gave it
+    kind        "local", "prism", "flink", "dataflow", or the name of Beam's class
+    in_process  whether the job runs in this process, so that its counters can be watched
+    here        whether the job runs on this machine, so that it sees this machine's files
+    engine      the argument `runner` of `beam.Pipeline`
+    options     the argument `options` of `beam.Pipeline`
+    added       the options that `preset_flags` added to the user's, as flags
     """
 
     name: str
@@ -132,14 +133,14 @@ def choose_runner(name: str, flags: Sequence[str] = ()) -> Runner:
 
 
 def _name_job(options: PipelineOptions) -> None:
-    """Give a job that has no name one by which it is found on its cluster."""
+    """Give a job without a name a unique name, by which the job is found on its cluster."""
     named = options.view_as(GoogleCloudOptions)
     if named.job_name is None:
         named.job_name = f"rocsteady-{uuid.uuid4().hex[:12]}"
 
 
 def _kind_of(beam_name: str, flags: Sequence[str]) -> str:
-    """Return what a runner is; a job service is asked, because PortableRunner may be any of them."""
+    """Return the kind of a runner. PortableRunner may stand for any kind, so its job service is asked."""
     if beam_name in _LOCAL:
         return "local"
     class_name = beam_name.rpartition(".")[2]
@@ -163,10 +164,10 @@ def _serves_flink(endpoint: str) -> bool:
 
 
 def preset_flags(kind: str, flags: Sequence[str]) -> list[str]:
-    """Return the options that a runner gets beside the user's: of `PRESETS`, and of what is on this machine.
+    """Return the options added to the user's: those of `PRESETS`, and those that suit this machine.
 
-    A Prism or a job server of Flink that `runners.servers` fetched is used, a cluster on this machine gets
-    its Python from the launching process, and a cluster that answers is believed which Flink it is.
+    A Prism or a Flink job server that `runners.servers` fetched is used. A cluster on this machine runs its
+    Python code in the launching process. A cluster that answers states its own version of Flink.
     """
     said = dict(_said(flags))
     added = {**PRESETS.get(kind, {})}
@@ -183,7 +184,7 @@ def preset_flags(kind: str, flags: Sequence[str]) -> list[str]:
 
 
 def _said(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield names and values of options; a value may stand apart."""
+    """Yield (name, value) of each option: `--name=value`, or `--name value` in two words."""
     for flag, after in pairwise([*flags, ""]):
         if flag.startswith("--"):
             name, equals, value = flag.removeprefix("--").partition("=")
@@ -191,7 +192,7 @@ def _said(flags: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _of_cluster(said: Mapping[str, str]) -> dict[str, str]:
-    """Return what a job server of our own must know of the cluster that a job of Flink goes to."""
+    """Return the options by which our job server knows the Flink cluster of a job."""
     added = {}
     master = said.get("flink_master", "[auto]")
     is_there = cluster_host(master) is not None
@@ -220,7 +221,9 @@ def cluster_host(master: str) -> str | None:
 
 
 def cluster_is_here(master: str, endpoint: str | None) -> bool:
-    """Tell whether a Flink cluster is on this machine; of one that nobody named, whether its job server is.
+    """Tell whether a Flink cluster is on this machine.
+
+    A cluster without a named master counts as being where its job server is.
 
     >>> cluster_is_here("[auto]", None), cluster_is_here("[auto]", "far:8099")
     (True, False)
@@ -241,19 +244,22 @@ def cluster_url(master: str) -> str:
 
 
 def ask_cluster(master: str, path: str = "/overview", method: str = "GET") -> Any:
-    """Return what a Flink cluster says, at first of itself; raises OSError or ValueError if it does not."""
+    """Return a Flink cluster's JSON answer to a REST request; the default path describes the cluster itself.
+
+    Raises OSError or ValueError where the cluster does not answer.
+    """
     request = urllib.request.Request(f"{cluster_url(master)}{path}", method=method)
     try:
         with urllib.request.urlopen(request, timeout=CLUSTER_SECONDS) as answer:
             return json.loads(answer.read())
-    except InvalidURL as error:  # which quotes what stands behind a colon, such as a password
+    except InvalidURL as error:  # its text quotes the part behind a colon, which may be a password
         raise OSError("its URL is not valid" if "@" in master else str(error)) from None
-    except HTTPException:  # whose text may be the bytes that came
+    except HTTPException:  # its text may quote the bytes received
         raise OSError("what is there speaks no HTTP") from None
 
 
 def cluster_version(master: str) -> str | None:
-    """Return the version of Flink that a cluster says; None where it does not answer."""
+    """Return the version of Flink that a cluster reports; None where the cluster does not answer."""
     try:
         return str(ask_cluster(master)["flink-version"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -261,11 +267,11 @@ def cluster_version(master: str) -> str | None:
 
 
 def join_values(arguments: Sequence[str], own: Collection[str]) -> list[str]:
-    """Write Beam's options that stand apart from their values as one word, `--name=value`.
+    """Join each Beam option to its value in one word, `--name=value`.
 
-    Only so can the words of a command line be told apart when options of ours, of Beam's and names of
-    files follow each other in any order. Options in `own` are not looked at. Raises RunnerError for an
-    option that is neither in `own` nor Beam's; the nearest name of both is suggested.
+    Our options, Beam's options and file names may follow each other in any order. Without the join, a
+    Beam option's value could be taken for a file name. Options in `own` are left unchanged. Raises
+    RunnerError for an option that is neither in `own` nor Beam's; the error suggests the nearest known name.
     """
     actions = {name: action for action in _beam_parser()._actions for name in action.option_strings}
     joined: list[str] = []

@@ -40,7 +40,7 @@ logs and data are in --folder, and outlive them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return the exit status: 2 for what is missing or refused, said in words."""
+    """Run one command; return the exit status. A missing package or a refusal prints its reason: status 2."""
     words = _parser().parse_args(arguments)
     try:
         words.run(words)
@@ -157,7 +157,7 @@ def _up(words: argparse.Namespace) -> None:
 
 
 def _start_anew(folder: Path, address: str) -> None:
-    """Start those processes of a cluster anew that have ended while its JobManager goes on."""
+    """Restart the ended processes of a cluster whose JobManager still runs."""
     cluster = FlinkCluster(folder, port=int(address.rpartition(":")[2]))
     for server in recorded(folder):
         if server.running:
@@ -182,7 +182,7 @@ def _topic(words: argparse.Namespace) -> None:
 def _down(words: argparse.Namespace) -> None:
     folder = _folder(words)
     servers = recorded(folder)
-    servers.sort(key=lambda server: server.name == "job-manager")  # last: the others lean on it
+    servers.sort(key=lambda server: server.name == "job-manager")  # stopped last: the others need it
     for server in servers:
         stop_recorded(folder, server)
         show(f"{server.name} is stopped" if server.running else f"{server.name} had ended")
@@ -204,5 +204,5 @@ def _asked(words: argparse.Namespace) -> str:
 
 
 if __name__ == "__main__":
-    logging.getLogger().setLevel(logging.ERROR)  # Beam warns of what it lacks for other runners
+    logging.getLogger().setLevel(logging.ERROR)  # Beam warns of packages that only other runners need
     sys.exit(main())

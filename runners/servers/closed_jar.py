@@ -1,12 +1,12 @@
 """Beam's job server for Flink, changed so that it listens on this machine alone.
 
-Beam's servers of Java are made by one class, `ServerFactory`, which is told an address and takes its port
-alone: `NettyServerBuilder.forPort(address.getPort())` listens on every address (Beam 2.50 to 2.77, at least).
-No option changes that. A job names commands that its workers run, so whoever reaches the port runs commands.
+One class, `ServerFactory`, makes Beam's Java servers. The class receives an address and uses its port alone:
+`NettyServerBuilder.forPort(address.getPort())` listens on every address (Beam 2.50 to 2.77, at least). No
+option changes the call. A job names commands that its workers run, so whoever reaches the port runs commands.
 
-Here the class is changed to `NettyServerBuilder.forAddress(address)`. The address is that of --job-host, or
-localhost. Flink's TaskManagers get their classes from the same jar, so the ports by which they talk to
-Python workers are closed, too.
+This module changes the call to `NettyServerBuilder.forAddress(address)`. The address is --job-host's, or
+localhost. Flink's TaskManagers load their classes from the same jar, so the ports by which TaskManagers talk
+to Python workers are closed, too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _FACTORY = "org/apache/beam/sdk/fn/server/ServerFactory$InetSocketAddressServerF
 _UTF8, _NAME_AND_TYPE, _METHOD = 1, 12, 10
 _SIZES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2,
           20: 2}  # fmt: skip
-"""Bytes of a constant behind its tag, but for text (The Java Virtual Machine Specification 17, 4.4)."""
+"""Bytes of a constant after its tag, by tag; text has its own length.
+
+Source: The Java Virtual Machine Specification 17, 4.4.
+"""
 _CALL_VIRTUAL, _CALL_STATIC, _NOTHING = b"\xb6", b"\xb8", b"\x00"
 
 
@@ -36,7 +39,7 @@ class OpenJarError(ValueError):
 def closed(jar: Path, folder: Path) -> Path:
     """Return a job server that listens on this machine alone: the jar itself, or a copy of it in a folder.
 
-    A copy is made once for a jar; 160 MB take a second. Raises OpenJarError, or OSError.
+    Each jar is copied once; a copy of 160 MB takes a second. Raises OpenJarError, or OSError.
     """
     try:
         with zipfile.ZipFile(jar) as archive:
@@ -64,13 +67,13 @@ def closed(jar: Path, folder: Path) -> Path:
 
 
 def close(jar: Path) -> None:
-    """Change a job server where it is, unless that was done. Raises OpenJarError, or OSError."""
+    """Change a job server's jar in place, unless it was changed before. Raises OpenJarError, or OSError."""
     with zipfile.ZipFile(jar, "a") as archive:
         before = archive.getinfo(_FACTORY)
         changed = _on_its_address(archive.read(before))
         if changed is None:
             return
-        # The index at the end names what counts; the old bytes stay, and nothing points to them.
+        # Readers of a ZIP file use the index at its end: the old bytes stay in the file, unreferenced.
         archive.filelist.remove(before)
         del archive.NameToInfo[_FACTORY]
         archive.writestr(_FACTORY, changed, zipfile.ZIP_DEFLATED)
@@ -82,7 +85,7 @@ class _Constant(NamedTuple):
 
 
 def _on_its_address(content: bytes) -> bytes | None:
-    """Return the class with the one call changed; None where it was changed before."""
+    """Return the bytes of `ServerFactory` with its call changed; None where the call was changed before."""
     constants, end = _constants(content)
     text = {number: each.content for number, each in constants.items() if each.tag == _UTF8}
     methods = {
@@ -120,7 +123,7 @@ def _count(content: bytes) -> int:
 
 
 def _constants(content: bytes) -> tuple[dict[int, _Constant], int]:
-    """Return the constants of a class by their numbers, and where they end."""
+    """Return the constants of a class by their numbers, and the offset behind the last constant."""
     found: dict[int, _Constant] = {}
     at, number = 10, 1
     while number < _count(content):

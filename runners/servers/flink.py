@@ -3,15 +3,16 @@
     with FlinkCluster(folder) as cluster, JobServer(folder, cluster.address) as jobs:
         options = ["--runner=PortableRunner", f"--job_endpoint={jobs.address}", "--environment_type=LOOPBACK"]
 
-Without a `JobServer` Beam's FlinkRunner starts one for each job: `cluster.options()` are its options.
+Without a `JobServer`, Beam's FlinkRunner starts a job server for each job; pass it `cluster.options()`.
 
-Measured on 2 cores that had other work to do, too: a cluster is up in 6 to 10 s, a job server in 2 to 3; a
-tiny job takes 17 to 30 s, of which Flink runs it 6 to 12; before, the job server's jar goes there.
+Measured on 2 cores shared with other work: a cluster starts in 6 to 10 s, a job server in 2 to 3 s. A tiny
+job takes 17 to 30 s: first the job server uploads its jar, then Flink runs the job for 6 to 12 s.
 Resident after five jobs: JobManager 330 MB, TaskManager 700 MB, job server 390 MB.
 
-The cluster keeps state in RocksDB (or in its heap), checkpoints and savepoints in its folder, restarts a job
-ten times, a second after each failure, and takes 8 s to notice that a process is gone (Flink's own: 50 s).
-It has no standby: a JobManager that was killed comes back without its jobs, which resume from a savepoint.
+The cluster keeps state in RocksDB (or in its heap), and checkpoints and savepoints in its folder. It restarts
+a job up to ten times, a second after each failure. It notices after 8 s that a process is gone (Flink's
+default: 50 s). There is no standby: a killed JobManager restarts without its jobs, and the jobs resume from
+a savepoint.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ _OPENS = [
     "--add-exports=java.rmi/sun.rmi.registry=ALL-UNNAMED",
     "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
 ]  # fmt: skip
-"""What Flink and its serializers reach into, in Java 17."""
+"""Options that open the Java 17 packages which Flink and its serializers access by reflection."""
 
 _SMALL = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xss512k"]
-"""For processes that coordinate and move no events."""
+"""Java options of processes that coordinate and move no events."""
 
 _LOGGING = """rootLogger.level = INFO
 rootLogger.appenderRef.console.ref = Console
@@ -60,14 +61,14 @@ logger.netty.level = OFF
 """
 
 _FRAMEWORK_HEAP, _FRAMEWORK_OFF_HEAP, _TASK_OFF_HEAP, _NETWORK, _METASPACE = 128, 128, 64, 192, 256
-"""Megabytes of a TaskManager. Flink's scripts work them out; without the scripts all must be said."""
+"""Memory of a TaskManager, in megabytes. Flink's scripts derive these settings; without scripts all are needed."""
 
 _REST_PATIENCE = 60
 
 
 @dataclass(frozen=True)
 class FlinkJob:
-    """A job as the cluster sees it; `state` is Flink's word, such as RUNNING, FINISHED, FAILED."""
+    """A job that the cluster knows; `state` is Flink's name, such as RUNNING, FINISHED, FAILED."""
 
     identity: str
     name: str
@@ -79,10 +80,10 @@ class FlinkCluster(Startable):
 
     folder          configuration, logs, checkpoints/ and savepoints/
     port            of the REST interface and the web page [a free one]
-    slots           of each TaskManager: parallel tasks that it takes
+    slots           parallel tasks of each TaskManager
     state_backend   "rocksdb", or "hashmap": in the heap
     heap, managed   megabytes of each TaskManager for objects, and for RocksDB
-    settings        Flink's own, by their names; they win over all of the above
+    settings        Flink's settings by name; they override the arguments above
     """
 
     def __init__(
@@ -156,10 +157,10 @@ class FlinkCluster(Startable):
         ]  # fmt: skip
 
     def start(self) -> None:
-        """Start all processes and wait until every slot is offered; about 8 s."""
+        """Start all processes and wait until every slot is registered; about 8 s."""
         for folder in ("conf", "checkpoints", "savepoints", "tmp"):
             (self.folder / folder).mkdir(parents=True, exist_ok=True)
-        # JSON is YAML, and has no doubts about quotes.
+        # JSON is valid YAML, and its quoting is unambiguous.
         written = "".join(f"{json.dumps(k)}: {json.dumps(v)}\n" for k, v in self._settings.items())
         (self.folder / "conf" / "config.yaml").write_text(written)
         (self.folder / "conf" / "log4j.properties").write_text(_LOGGING)
@@ -185,7 +186,7 @@ class FlinkCluster(Startable):
         return added
 
     def wait_for_slots(self, slots: int, patience: float = 60) -> None:
-        """Wait until so many slots are there, free or not: processes found dead have left by then."""
+        """Wait until the cluster has exactly `slots` slots, free or not, and none of a dead process."""
         until = time.monotonic() + patience
         while True:
             overview = self._overview() or {}
@@ -211,11 +212,11 @@ class FlinkCluster(Startable):
         return [FlinkJob(job["jid"], job["name"], job["state"]) for job in found]
 
     def cancel(self, job: str) -> None:
-        """Cancel a job; what it has not checkpointed is lost."""
+        """Cancel a job; its state since the last checkpoint is lost."""
         self.rest(f"/jobs/{job}?mode=cancel", method="PATCH")
 
     def savepoint(self, job: str, *, stop: bool = False, patience: float = 60) -> str:
-        """Write a savepoint, and stop the job with it if so asked; return its path for --savepoint_path."""
+        """Write a savepoint, and with `stop` end the job; return the path for --savepoint_path."""
         what, body = ("stop", {"drain": False}) if stop else ("savepoints", {"cancel-job": False})
         trigger = self.rest(f"/jobs/{job}/{what}", body)["request-id"]
         until = time.monotonic() + patience
@@ -232,7 +233,7 @@ class FlinkCluster(Startable):
         return str(found["operation"]["location"])
 
     def rest(self, path: str, body: Any = None, *, method: str | None = None) -> Any:
-        """Ask Flink's REST interface and return its answer; ServerError in its own words when it refuses."""
+        """Return the answer of Flink's REST interface. Raises ServerError with Flink's text when it refuses."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(
             f"http://{self.address}{path}", data, {"Content-Type": "application/json"}, method=method
@@ -267,14 +268,14 @@ class FlinkCluster(Startable):
             f"-Dlog4j.configurationFile={(conf / 'log4j.properties').as_uri()}",
             "-cp", f"{flink_jars()}/*", main, "--configDir", str(conf),
         ]  # fmt: skip
-        # Beam's operators read the configuration once more, and look for it there.
+        # Beam's operators read the configuration once more, from the folder in FLINK_CONF_DIR.
         return Server(name, self.folder, command, environment={"FLINK_CONF_DIR": str(conf)}, **rest)
 
 
 class JobServer(Server):
     """Beam's job server: it takes pipelines at `address` (--job_endpoint) and hands them to a cluster.
 
-    One that stays spares every job the 5 s of its start, and its jobs go on when their launcher dies.
+    A job server that stays up saves every job the 5 s of its start, and jobs survive their launcher.
     """
 
     def __init__(self, folder: Path, cluster: str, *, port: int | None = None) -> None:
@@ -290,9 +291,9 @@ class JobServer(Server):
 
 
 class WorkerPool(Server):
-    """Python workers, each a process of this Python that can import what we can (`rocsteady-worker --pool`).
+    """A pool of Python workers (`rocsteady-worker --pool`): processes of this Python, with its import path.
 
-    For jobs with --environment_type=EXTERNAL --environment_config=`address`. It ends them with itself.
+    For jobs with --environment_type=EXTERNAL --environment_config=`address`. The workers end with the pool.
     """
 
     def __init__(self, folder: Path, *, port: int | None = None) -> None:
@@ -307,15 +308,15 @@ class WorkerPool(Server):
 
 
 def worker_options(folder: Path) -> list[str]:
-    """Return Beam's options for workers that the TaskManagers of this machine start, and start anew."""
+    """Return Beam's options for workers that the TaskManagers of this machine start and restart."""
     config = json.dumps({"command": str(worker_program(folder))})
     return ["--environment_type=PROCESS", f"--environment_config={config}"]
 
 
 def worker_program(folder: Path) -> Path:
-    """Write a small program that is a worker: with this Python, and able to import what we can.
+    """Write a shell script that runs a worker with this Python and its import path; return the script's path.
 
-    It does what `boot` does in Beam's container images, but that nothing is staged.
+    The script does what `boot` does in Beam's container images, except that it stages no files.
     """
     program = folder.absolute() / "worker"
     program.parent.mkdir(parents=True, exist_ok=True)
@@ -330,5 +331,5 @@ def _import_path() -> str:
 
 
 def _open(request: urllib.request.Request, patience: float) -> Any:
-    """Open a URL of this machine: no proxy stands in between."""
+    """Open a URL of this machine, without a proxy."""
     return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=patience)

@@ -1,11 +1,11 @@
-"""A real Kafka broker on this machine: one process, which is its own controller (KRaft).
+"""A real Kafka broker on this machine: a single process that is broker and controller (KRaft).
 
     with KafkaBroker(folder) as broker:
         broker.create_topic("events", partitions=4)
         consumer = confluent_kafka.Consumer({"bootstrap.servers": broker.address, "group.id": "one"})
 
-Records are kept whatever their times say (Kafka's own limit of a week deletes replayed ones within minutes),
-topics come into being by `create_topic` alone, and data outlives the process. Up in 8 s with 230 MB.
+Records are kept regardless of their times: Kafka's default limit of a week deletes replayed records within
+minutes. Only `create_topic` makes topics. Data outlives the process. The broker starts in 8 s with 230 MB.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .packages import kafka_jars
 from .processes import HOST, Server, ServerError, crash_report, free_port, java
 
 USER, PASSWORD = "rocsteady", "not a secret"
-"""The one user whom the listener with passwords knows; TLS keeps its key behind the same password."""
+"""The only user of the listener with passwords; the same password protects the key of TLS."""
 
 _API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 """A request for the versions that the broker speaks: length, key, version, number, no name."""
@@ -33,12 +33,12 @@ _TOPIC_PATIENCE = 30
 class KafkaBroker(Server):
     """A broker and its data.
 
-    folder         configuration, log and data/; a broker started there again goes on with its data
+    folder         configuration, log and data/; a broker restarted in the folder keeps its data
     port           of the listener without passwords [a free one]
-    sasl           also listen at `sasl_address` for those with a password (SASL_PLAINTEXT, PLAIN)
-    tls            also listen at `tls_address` for those who speak TLS (SSL); its certificate, signed by
-                   itself, is the file `certificate` (ssl.ca.location)
-    settings       Kafka's own, by their names, such as message.max.bytes; they win over ours
+    sasl           also listen at `sasl_address` for clients with a password (SASL_PLAINTEXT, PLAIN)
+    tls            also listen at `tls_address` for clients with TLS (SSL); its self-signed certificate is
+                   the file `certificate` (ssl.ca.location)
+    settings       Kafka's settings by name, such as message.max.bytes; they override ours
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class KafkaBroker(Server):
             "transaction.state.log.min.isr": 1,
             "transaction.state.log.num.partitions": 1,
             "group.initial.rebalance.delay.ms": 0,
-            "broker.session.timeout.ms": 3_000,  # a killed broker is let in again only after that
+            "broker.session.timeout.ms": 3_000,  # a killed broker may register again only after this time
             "broker.heartbeat.interval.ms": 500,
             "num.network.threads": 2,
             "num.io.threads": 2,
@@ -116,7 +116,7 @@ class KafkaBroker(Server):
         }
 
     def launch(self) -> None:
-        """Start the process without waiting; the folder is made ready when it is new."""
+        """Start the process without waiting for it; format the folder first when the folder is new."""
         self.folder.mkdir(parents=True, exist_ok=True)
         written = "".join(f"{name}={value}\n" for name, value in self._settings.items())
         self._properties_file.write_text(written)
@@ -150,18 +150,18 @@ class KafkaBroker(Server):
     def create_topic(
         self, name: str, *, partitions: int = 1, settings: Mapping[str, str | int] | None = None
     ) -> None:
-        """Make a topic and wait until it is there; ServerError in the broker's words when it refuses."""
+        """Make a topic and wait until it exists; raise ServerError with the broker's text when it refuses."""
         create_topic(self.address, name, partitions=partitions, settings=settings)
 
 
 def create_topic(
     address: str, name: str, *, partitions: int = 1, settings: Mapping[str, str | int] | None = None
 ) -> None:
-    """Make a topic of one replica on the broker at an address; ServerError when it cannot be made."""
+    """Make a topic of one replica on the broker at an address; raise ServerError when the broker refuses."""
     try:
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
-        from confluent_kafka.cimpl import NewTopic  # where its types are
+        from confluent_kafka.cimpl import NewTopic  # the module that has its type annotations
     except ImportError:
         raise ServerError(
             "confluent-kafka is not installed: install it with `pip install 'rocsteady[kafka]'`"
@@ -185,7 +185,7 @@ def _run(*command: str) -> None:
 
 
 def _speaks_kafka(port: int) -> bool:
-    """Say whether a broker answers: it takes connections before that, and lets them wait."""
+    """Tell whether a broker answers requests. A starting broker takes connections before it answers."""
     try:
         with socket.create_connection((HOST, port), timeout=5) as wire:
             wire.sendall(_API_VERSIONS)

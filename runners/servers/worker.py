@@ -33,7 +33,7 @@ from .processes import HOST, THIS_MACHINE, ServerError
 
 
 def main() -> int:
-    """Be one worker until the runner is done, or a pool until SIGINT or SIGTERM; return the status."""
+    """Run one worker until the runner is done, or a pool until SIGINT or SIGTERM; return the exit status."""
     parser = ConsoleParser(prog="rocsteady-worker", description=__doc__, allow_abbrev=False,
                            formatter_class=RawDescriptionHelpFormatter)  # fmt: skip
     parser.add_argument("--pool", metavar="[HOST:]PORT", help=f"be a pool of workers there [HOST: {HOST}]")
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def run_worker(name: str, provision_endpoint: str) -> None:
-    """Ask the runner for the worker's environment, then be that worker until the runner is done."""
+    """Ask the runner for the worker's environment, then run that worker until the runner is done."""
     with grpc.insecure_channel(provision_endpoint) as channel:
         stub = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
         request = beam_provision_api_pb2.GetProvisionInfoRequest()
@@ -74,7 +74,7 @@ def run_worker(name: str, provision_endpoint: str) -> None:
 def run_pool(address: str) -> None:
     """Start workers for runners that ask at an address, "[HOST:]PORT", until SIGINT or SIGTERM.
 
-    Raises ServerError where it cannot listen there.
+    Raises ServerError where the pool cannot listen at the address.
     """
     from apache_beam.runners.worker.worker_pool_main import (
         BeamFnExternalWorkerPoolServicer,
@@ -95,7 +95,7 @@ def run_pool(address: str) -> None:
         pool = BeamFnExternalWorkerPoolServicer(
             use_process=True, container_executable=str(worker_program(Path(folder)))
         )
-        # A runner keeps its connection open and pings it; by default a server takes that for an attack.
+        # A runner pings its open connection; a gRPC server takes these pings for an attack by default.
         server = grpc.server(
             thread_pool_executor.shared_unbounded_instance(),
             options=[("grpc.http2.max_pings_without_data", 0), ("grpc.http2.max_ping_strikes", 0),
