@@ -1,8 +1,8 @@
-"""Arguments of commands as data: each is declared once, and says how argparse is told of it.
+"""Arguments of commands as data: each argument is declared once and adds itself to an argparse parser.
 
-`Argument` is an option, or the words that stand without one; `Either` are options of which one may be given;
-`Group` has a heading in the help. Arguments that several commands have are constants here. Below them is how
-the text of an option is read: a mistake is a sentence that names the option.
+`Argument` is an option or a positional argument. `Either` is a set of mutually exclusive options. `Group`
+puts options under a heading in the help. Arguments that several commands share are constants here. The
+functions at the end read the text of an option; an invalid text raises an error that names the option.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _TAKES: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Argument:
-    """An option with its value, or a word without an option.
+    """An option with its value, or a positional argument.
 
-    names     the option's spellings with a space between them, or the name of a word
-    metavar   what stands for the value in the help; None: the name in capitals, or the choices
-    about     what the help says of it; a default that is not in the text is put behind it, in brackets
-    default   the text that stands for the absent option; None: nothing does
-    takes     how many values; of an option that may be repeated they are a list, empty where it is absent
+    names     the option's spellings with a space between them, or the positional argument's name
+    metavar   the placeholder of the value in the help; None: the name in capitals, or the choices
+    about     the help text; a default that the text does not mention is appended in brackets
+    default   the text used when the option is absent; None: no default
+    takes     how many values; a repeated option's values are a list, empty where the option is absent
     """
 
     names: str
@@ -62,13 +62,13 @@ def switch(names: str, about: str) -> Argument:
 
 
 def repeatable(names: str, metavar: str, about: str, *, required: bool = False) -> Argument:
-    """Return an option that may be given again, each time with one more value."""
+    """Return an option that may be repeated; each use adds a value."""
     return Argument(names, metavar, about, required=required, takes="repeated value")
 
 
 @dataclass(frozen=True)
 class Either:
-    """Options of which one at the most may be given."""
+    """Mutually exclusive options: a command line may use at most one of them."""
 
     options: tuple[Argument, ...]
 
@@ -81,7 +81,7 @@ class Either:
 
 @dataclass(frozen=True)
 class Group:
-    """Options under a heading of their own, with what there is to say of them all."""
+    """Options under a heading of their own in the help, with an optional text about the whole group."""
 
     heading: str
     options: tuple[Argument | Either, ...]
@@ -129,11 +129,11 @@ TITLE = Argument("--title", "TEXT", "stands above the page")
 CACHE_BYTES = Argument("--cache-bytes", "N", "memory for live state in a worker")
 
 
-# ---- what the texts of options say
+# ---- readers of the texts of options
 
 
 def parsed(option: str, text: str, parse: Callable[[str], _Value]) -> _Value:
-    """Read the value of an option. Raises ConfigError, which names the option."""
+    """Read an option's text by `parse`. Raises ConfigError, which names the option."""
     try:
         return parse(text)
     except ConfigError as mistake:
@@ -142,7 +142,7 @@ def parsed(option: str, text: str, parse: Callable[[str], _Value]) -> _Value:
 
 
 def number(option: str, text: str) -> float:
-    """Read the value of an option. Raises ConfigError."""
+    """Read an option's text as a number. Raises ConfigError, which names the option."""
     try:
         return float(text)
     except ValueError:
@@ -150,7 +150,7 @@ def number(option: str, text: str) -> float:
 
 
 def whole_number(option: str, text: str, least: int) -> int:
-    """Read the value of an option. Raises ConfigError."""
+    """Read an option's text as a whole number >= `least`. Raises ConfigError, which names the option."""
     try:
         number = int(text)
     except ValueError:

@@ -1,9 +1,9 @@
-"""The command line: words in, one command run, an exit status out.
+"""The command line: parses the arguments, runs one command, and returns an exit status.
 
 Exit status: 0 done (dead letters included); 2 bad arguments, or input found wrong before the job starts;
-1 the job failed later; 3 nothing was evaluated; 4 by --fail-if; 130 interrupted, 143 terminated. What a user
-can cause is one sentence on stderr, never a traceback. Beam is imported only by the commands that run a job,
-so that `--help` is instant.
+1 the job failed later; 3 nothing was evaluated; 4 by --fail-if; 130 interrupted, 143 terminated. An
+error that a user can cause is one sentence on stderr, never a traceback. Only commands that run a job import
+Beam, so that `--help` is instant.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; return the exit status. Without `argv` the process is the command's own."""
+    """Run one command; return the exit status. Without `argv`, read sys.argv and own the process."""
     open_closed_streams()
     if argv is not None:
         return _main(argv, ends_process=False)
@@ -42,12 +42,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     _silence_what_is_torn_down()
     if status > 128 and any(not thread.daemon for thread in threading.enumerate()[1:]):
         sys.stderr.flush()
-        os._exit(status)  # interrupted, and an engine's threads would keep the process for minutes
+        os._exit(status)  # after an interrupt, an engine's threads would keep the process for minutes
     return status
 
 
 def _silence_what_is_torn_down() -> None:
-    """Let nobody speak any more: all is said, and a runner's threads fall over when their server is ended."""
+    """Silence logging and other threads' output before the process ends.
+
+    A runner's threads would otherwise log and print errors while their server stops.
+    """
     logging.disable()
     threading.excepthook = lambda _: None
     sys.stderr = MainThreadOnly(sys.stderr)
@@ -58,7 +61,7 @@ def _main(arguments: Sequence[str], *, ends_process: bool) -> int:
         try:
             status = _run([*arguments])
             flush_out()
-        except BrokenPipeError:  # the reader of our output went away: nobody is left to tell
+        except BrokenPipeError:  # the reader of our output is gone, so no message can reach it
             return 1
         except (KeyboardInterrupt, Exception) as error:
             if interruption.signal is not None or isinstance(error, KeyboardInterrupt):
@@ -79,11 +82,12 @@ if sys.platform != "win32":
 
 
 class _Interruptible:
-    """While it is entered, SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt in the main thread.
+    """A context in which SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt in the main thread.
 
-    It remembers which, because an engine may make another error of the exception: where one of them came,
-    any error is its consequence. The second one ends the process at once where that is the command's own:
-    raised in the middle of an engine's own end, it left a traceback of gRPC, or a process that never ended.
+    The context records the signal, because an engine may turn the exception into another error: after a
+    signal, any error counts as the signal's consequence. A second signal ends the process at once, if the
+    command owns the process. A KeyboardInterrupt during the engine's shutdown left a gRPC traceback, or a
+    process that never ended.
     """
 
     def __init__(self, *, ends_process: bool) -> None:
@@ -109,14 +113,14 @@ class _Interruptible:
         raise KeyboardInterrupt
 
     def say(self) -> int:
-        """Tell what happened; return the status that a shell expects."""
+        """Report the signal on stderr; return the exit status that a shell expects, 128 + its number."""
         number = self.signal or signal.SIGINT
         return _say(f"{_ENDING[number]}; no unfinished output is left", 128 + number)
 
 
 @contextmanager
 def _quiet_libraries() -> Iterator[None]:
-    """Let nobody but us log: Beam remarks on its optional parts, and buries an error in tracebacks."""
+    """Let only rocsteady's loggers print: Beam logs remarks on its optional parts and long tracebacks."""
     handler = logging.StreamHandler()
     handler.setFormatter(ConsoleFormatter("rocsteady: %(message)s"))
     handler.addFilter(lambda record: record.name.startswith("rocsteady"))
@@ -129,7 +133,7 @@ def _quiet_libraries() -> Iterator[None]:
     finally:
         root.handlers[:] = before
         warnings.showwarning = showwarning
-        sys.stderr = stderr  # an interruption keeps it from Beam's threads
+        sys.stderr = stderr  # an interruption hides stderr from Beam's threads
 
 
 def _say(message: object, status: int) -> int:
@@ -165,7 +169,7 @@ def _refuse_unknown_command(name: str, commands: Sequence[str]) -> None:
 
 
 def _refuse_dashed_file(arguments: Sequence[str]) -> None:
-    """Raise ConfigError for a name of a file that reads like an option."""
+    """Raise ConfigError for a file name that looks like an option."""
     for argument in arguments:
         if argument == "--":
             return
@@ -175,7 +179,7 @@ def _refuse_dashed_file(arguments: Sequence[str]) -> None:
 
 
 def _with_joined_values(arguments: list[str], command: argparse.ArgumentParser) -> list[str]:
-    """Tie options that are not ours to their values; only if there are any, Beam is asked about them."""
+    """Join options that are not ours to their values. Beam is imported only if there are such options."""
     own = command._option_string_actions
     if {"-h", "--help"} & {*arguments} or all(
         word.split("=")[0] in own or not word.startswith("--") for word in arguments

@@ -29,15 +29,15 @@ from .prequential.parser import PREQUENTIAL, PREQUENTIAL_EPILOG
 
 @dataclass(frozen=True)
 class Command:
-    """A command, or an action of one.
+    """A command, or an action of a command.
 
-    run         module:function within pipelines; imported when the command runs, so that help is instant. It
-                takes the parsed arguments, and with `takes_beam` the words that are left, Beam's options;
-                and returns the exit status. "" for an action, which the command runs
-    summary     what it does, in the help of the command line as a whole
-    about       what it does, in its own help
-    epilog      examples, and what else there is to say
-    actions     what it can do, where that is the word behind its name; each has arguments of its own
+    run         module:function within pipelines, imported when the command runs, so that help is instant. The
+                function takes the parsed arguments and returns the exit status; with `takes_beam` it also
+                takes the remaining words, Beam's options. "" for an action: its command's function runs it
+    summary     the command's line in the help of the whole command line
+    about       the description in the command's own help
+    epilog      the end of the command's own help: examples and remarks
+    actions     the actions that may follow the command's name; each action has arguments of its own
     """
 
     name: str
@@ -263,7 +263,7 @@ _SHAPE: dict[str, Any] = {
 
 
 def command_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
-    """Return the parser of the command line, and its parts by the names of the commands."""
+    """Return the parser of the command line, and the commands' parsers by name."""
     parser = _Parser(
         prog="rocsteady",
         description="How well classifiers rank and decide, at every moment and for every model.",
@@ -277,7 +277,7 @@ def command_parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.Argume
 def _add(
     parser: argparse.ArgumentParser, what: str, commands: tuple[Command, ...]
 ) -> dict[str, argparse.ArgumentParser]:
-    """Let the next word of a command line be one of these; return their parsers by name."""
+    """Add these commands as the choices of a parser's next word; return the commands' parsers by name."""
     words = parser.add_subparsers(dest=what, metavar=what.upper(), required=True, parser_class=_Parser)
     parts: dict[str, argparse.ArgumentParser] = {}
     for command in commands:

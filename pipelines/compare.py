@@ -1,4 +1,4 @@
-"""`rocsteady compare`: which of the models in tables of rows is better, by tests over their folds."""
+"""`rocsteady compare`: compares the models in tables of rows by statistical tests over their folds."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from .outputs import check_csv_safe, check_outputs
 from .words import counted
 
 _SHOWN = 20
-"""Pairs that are named on stderr."""
+"""The most pairs that the summary on stderr names."""
 
 
 class _Table(NamedTuple):
-    """Values of all learners in all folds, NaN where there is none.
+    """Values of all learners in all folds.
 
-    moments  of the rows that are compared, with the greatest time and seq of each
-    values   [measure][learner, fold, moment]
+    moments  the moments at which rows are compared, each with its rows' greatest time and seq
+    values   [measure][learner, fold, moment]; NaN where a learner has no row in a fold at a moment
     """
 
     learners: list[str]
@@ -85,9 +85,9 @@ def compare_command(options: argparse.Namespace) -> int:
 
 
 def summary(rows: Sequence[ComparisonRow]) -> Iterator[str]:
-    """Yield who is better than whom, by which test and since when.
+    """Yield sentences: which learner is better than which other, by which test, since which checkpoint.
 
-    Each measure is read at its `last_usable` checkpoint; a sentence says so where that is not the last one.
+    Each measure is read at its `last_usable` checkpoint. Where a later checkpoint exists, a sentence says so.
     """
     used: dict[str, int] = {}
     early: dict[int, None] = {}
@@ -144,10 +144,10 @@ def level(text: str | None) -> float:
 
 
 def _arranged(table: pa.Table, over: str, measures: Sequence[str]) -> _Table:
-    """Return the rows of folds by learner, fold and moment. Raises InputError where there is none to compare.
+    """Return the rows of folds by learner, fold and moment. Raises InputError where nothing can be compared.
 
-    A moment is a grid point where rows have one (`due`), else the ordinal of rows. One at which not every
-    learner has a row in some fold is compared by those that have.
+    A moment is the rows' grid point (`due`), or the rows' ordinal where rows have no grid point. Where some
+    learners have no row in a fold at a moment, only the other learners are compared.
     """
     columns = _slice_columns(table)
     rows = [row for row in map(MeasureRow._make, row_values(table)) if columns[row.slice] == (over,)]
@@ -185,7 +185,7 @@ def _arranged(table: pa.Table, over: str, measures: Sequence[str]) -> _Table:
 
 
 def _slice_columns(table: pa.Table) -> dict[str, tuple[str, ...]]:
-    """Return by the name of a slice its columns."""
+    """Return the columns of each slice, by the slice's name."""
     try:
         return {
             label: tuple(name for name, _ in parse_slice(label))

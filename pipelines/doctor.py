@@ -1,4 +1,4 @@
-"""`rocsteady doctor`: what a runner needs, what of it is there, and the command that mends what is not."""
+"""`rocsteady doctor`: checks each requirement of a runner and prints the command that mends a missing one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .evaluate.options import runner_of
 
 
 def doctor_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
-    """Say what a runner needs; return 0 if all of it is there, 1 if not."""
+    """Print the requirements of a runner; return 0 if all are met, else 1."""
     runner = runner_of(options, beam_flags)
     if options.compile:
         compile_all(lambda what: say(f"compiling: {what}"))
@@ -32,7 +32,7 @@ def doctor_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> in
 
 
 def _kernels() -> Finding:
-    """Tell where compiled kernels are kept."""
+    """Return the finding about the folder of compiled kernels."""
     if CACHE_FOLDER is None:
         return Finding(
             "kernels",

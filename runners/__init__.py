@@ -1,1 +1,1 @@
-"""Where a job runs: option presets and preflight checks per runner."""
+"""The runners of a job: each runner's option presets and preflight checks, and servers to run jobs on."""

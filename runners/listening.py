@@ -46,7 +46,7 @@ _OPEN = (
 
 @contextmanager
 def on_this_machine() -> Iterator[None]:
-    """A context in which gRPC servers made by this process listen on 127.0.0.1 alone.
+    """Make new gRPC servers of this process listen on 127.0.0.1 alone, while the block runs.
 
     Beam announces each of these servers as "localhost", so no other machine needs to reach the server.
     """

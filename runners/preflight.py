@@ -179,7 +179,8 @@ class _Checks:
             )
             return
         asked = self._flink.flink_version
-        fits = version.startswith(f"{asked}.") or bool(self._portable.job_endpoint)  # the job service knows its own Flink
+        # A job service knows the version of its own Flink.
+        fits = version.startswith(f"{asked}.") or bool(self._portable.job_endpoint)
         yield Finding(
             "cluster",
             fits,

@@ -1,5 +1,5 @@
 """`rocsteady demo`: flights of New York, models that predict delays, a report.
 
-`command` runs it. `flights` reads the data, `models` and `learners` train, `streams` makes the files of
+`command` runs the demo. `flights` reads the data, `models` and `learners` train, `streams` makes the files of
 events.
 """

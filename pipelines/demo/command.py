@@ -1,14 +1,14 @@
 """`rocsteady demo`: online learners on a year of real flights, evaluated as the flights land.
 
-Every learner says at each scheduled departure how likely the flight is to land late; the label exists when it
-has landed. Predictions and labels are two streams, both out of order (`streams`), and go through the
-very job that `rocsteady evaluate PREDICTIONS --labels LABELS` runs: joined by the flight's id, evaluated in
-order of landing; in a sliding window per learner, and per learner and carrier, and once more, per learner, in
-an adaptive one.
+At each scheduled departure, every learner predicts how likely the flight is to land late. The label exists
+when the flight has landed. Predictions and labels are two streams, both out of order (`streams`). They go
+through the job that `rocsteady evaluate PREDICTIONS --labels LABELS` runs: joined by the flight's id and
+evaluated in order of landing. Windows are sliding per learner and per (learner, carrier), and adaptive per
+learner.
 
-A flight that was cancelled or diverted was predicted too, and its label never comes: its predictions leave
-unmatched. Whatever else does not count leaves with its reason as well. At the end the numbers must add up to
-what came, for every learner and for the labels, or the demo fails.
+A cancelled or diverted flight is predicted too, but its label never comes: its predictions become unmatched
+dead letters. Every other record that does not count becomes a dead letter with its reason. At the end, the
+counts must add up to the input, for every learner and for the labels, or the demo fails.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ _EVERY = 1_000
 _SHARDS = 64
 
 TTL = 3 * 24 * 60 * MINUTE
-"""Microseconds that a prediction waits for its label; the longest it took to land was 32 hours 42 minutes."""
+"""Microseconds that a prediction waits for its label; the longest wait in the data is 32 hours 42 minutes."""
 
 ADAPTIVE = Adaptive(1e-20, "placement")
-"""Flights of one day are late together, and ADWIN takes events for independent: delta must make up for that.
+"""ADWIN assumes independent events, but flights of one day are late together: a small delta compensates.
 
-Of the 327 rows that logistic regression has after every 1,000th landing, 233 say drift at .002 (the median
-window holds 1,403 landings, a day and a half), 173 at 1e-6, 82 at 1e-20 (a week), 25 at 1e-40 (18,646
-landings: three weeks). The other signals see a change as often: at .002, error 241 and brier 230.
+Logistic regression has 327 rows, each after 1,000 more landings. At delta .002, 233 rows report drift (the
+median window holds 1,403 landings, a day and a half); 173 at 1e-6, 82 at 1e-20 (a week), 25 at 1e-40 (18,646
+landings: three weeks). The other signals report drift as often: at .002, error in 241 rows, brier in 230.
 """
 
 _TITLE = f"Flights from New York, 2013: who lands {LATE_MINUTES} minutes late or more?"
@@ -74,9 +74,9 @@ def demo_command(options: argparse.Namespace) -> int:
 
 
 def run_demo(output: str, *, first: int | None = None) -> int:
-    """Train (or find what an earlier run trained), evaluate, print tables; leave a report and its data.
+    """Train the learners or reuse cached predictions; evaluate, print tables, write the report and its data.
 
-    `first` takes the first departures only.
+    `first` limits the run to the first departures.
     """
     if not output:
         raise InputError("--output '': name a folder")
@@ -120,7 +120,7 @@ def run_demo(output: str, *, first: int | None = None) -> int:
 
 @contextmanager
 def _made(folder: Path) -> Iterator[None]:
-    """Make the folder; take it away again if nothing came to stand in it."""
+    """Make the folder; remove a new folder that is still empty at the end."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"--output {folder} is a file; name a folder")
     new = not folder.exists()
@@ -140,7 +140,7 @@ def _made(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _training_line() -> Iterator[Any]:
-    """Yield what training reports to: one line that is redrawn, or in a log a line every ten seconds."""
+    """Yield the progress callback of training: it redraws a terminal's line, or logs every ten seconds."""
     terminal = sys.stderr.isatty()
     last = time.monotonic()
 
@@ -184,7 +184,7 @@ def _tell(training: Training) -> None:
 
 
 def _report(rows: pa.Table, adaptive: pa.Table, models: Sequence[str]) -> str:
-    """Return the tables that a newcomer reads first."""
+    """Return the demo's tables as text: each learner's last measures and adaptive window, AUC per carrier."""
     columns = _columns(rows)
     whole, full = columns["slice"] == "", columns["window_events"] == MAJORITY_WINDOW
     lines = [
@@ -217,12 +217,12 @@ def _report(rows: pa.Table, adaptive: pa.Table, models: Sequence[str]) -> str:
 
 
 def _accounts(training: Training, rows: pa.Table, letters: pa.Table, counts: Mapping[str, int]) -> str:
-    """Return what became of every prediction and label, counted in what the job left.
+    """Return sentences on how many predictions and labels were applied or lost, counted in the job's outputs.
 
-    rows, letters  the files of rows and of dead letters
-    counts         of the job: rows do not say how many labels were used
+    rows, letters  the tables of rows and of dead letters
+    counts         the job's counters: rows do not say how many labels were used
 
-    Raises RocsteadyError unless all that came is accounted for.
+    Raises RocsteadyError unless every prediction and label is accounted for.
     """
     columns = _columns(rows.select(["model", "slice", "seq"]))
     whole = columns["slice"] == ""
@@ -268,7 +268,7 @@ def _columns(rows: pa.Table) -> dict[str, Any]:
 
 
 def _learner(columns: dict[str, Any], rows: Any) -> str:
-    """Return a learner's last values, beneath `_HEAD`."""
+    """Return the line of a learner's last values, in the columns of `_HEAD`."""
     last = np.flatnonzero(rows)[-1]
     auc, low, high, h, ks, kappa, kappa_m = (columns[name][last] for name in _LEARNERS_SHOWN)
     return (
@@ -278,7 +278,7 @@ def _learner(columns: dict[str, Any], rows: Any) -> str:
 
 
 def _held(columns: dict[str, Any], rows: Any) -> str:
-    """Say how many landings a window held at the end and at the most, and in how many rows it had shrunk."""
+    """Return how many landings a window held last, the most it held, and in how many rows it had shrunk."""
     held, shrank = columns["window_events"][rows], int(columns["drift"][rows].sum())
     return f"{held[-1]:>7,}  {held.max():>7,}  " + (f"{shrank} of {len(held)} rows" if shrank else "never")
 

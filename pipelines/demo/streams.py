@@ -1,12 +1,11 @@
 """The year of flights as two streams, each in the order in which its records arrive.
 
-A prediction is made at the scheduled departure of its flight, one by every learner, and a label at its
-landing. A flight that was cancelled or diverted is predicted, and its label never comes. Every record is then
-on its way for up to `LONGEST_WAY`, at random: both streams are out of order, and a label may arrive before
-the predictions that it is for.
+Every learner makes a prediction at a flight's scheduled departure. The flight's label is made at its landing.
+A cancelled or diverted flight is predicted, and its label never comes. Every record arrives after a random
+delay of up to `LONGEST_WAY`: both streams are out of order, and a label may arrive before its predictions.
 
 Invariant
-    What is joined by id, and put in order of landing, is the same whatever the ways.
+    The events joined by id, in order of landing, are the same for any delays.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from ...core.arrays import FloatArray, Int64Array
 from .flights import MINUTE, Flights
 
 LONGEST_WAY = 6 * 60 * MINUTE
-"""Microseconds: some 900 predictions and 220 landings of the year."""
+"""Microseconds; some 900 predictions and 220 landings of the year fall into this time."""
 
 _SEED = 2013
 
@@ -31,8 +30,7 @@ class Streams(NamedTuple):
     """Predictions and labels as tables, in the order of their arrival.
 
     predictions  a row per (flight, model): model, id, time (scheduled departure), score, carrier, origin
-    labels       a row per flight that landed: id, time (landing), label (1 = late, 0 = not); they know no
-                 models
+    labels       a row per flight that landed: id, time (landing), label (1 = late, 0 = not); no model
     """
 
     predictions: pa.Table
@@ -40,7 +38,10 @@ class Streams(NamedTuple):
 
 
 def streams_of(flights: Flights, scores: Mapping[str, FloatArray]) -> Streams:
-    """Return what every model said of every flight, by name, and what then came true. O(n log n)."""
+    """Return every model's predictions and the flights' labels as streams. O(n log n).
+
+    scores  each model's score of every flight, by the model's name
+    """
     models, rng = sorted(scores), np.random.default_rng(_SEED)
     row, model = np.divmod(_arrival(np.repeat(flights.departure, len(models)), rng), len(models))
     predictions = {
@@ -62,7 +63,7 @@ def streams_of(flights: Flights, scores: Mapping[str, FloatArray]) -> Streams:
 
 
 def _arrival(times: Int64Array, rng: np.random.Generator) -> Int64Array:
-    """Return the order in which records arrive that set out at these times."""
+    """Return the order in which records made at these times arrive."""
     return np.argsort(times + rng.integers(0, LONGEST_WAY, len(times), endpoint=True), kind="stable")
 
 

@@ -1,4 +1,4 @@
-"""What `--alert` and `--alerts` ask of an evaluation: rules that fit it, and a file or lines on stderr."""
+"""The options `--alert` and `--alerts`: rules fit for an evaluation, alerts in a file or on stderr."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF_POSITIVES = (*MASS_COLUMNS[1:], *MEASURES[:RANKING_MEASURES])
 
 @dataclass(frozen=True)
 class Alerts:
-    """The rules of a job; path is where their alerts go, None: they are printed at its end."""
+    """The alert rules of a job, and the path of their alerts; path None: the job prints them at its end."""
 
     rules: tuple[AlertRule, ...]
     path: str | None
@@ -41,9 +41,11 @@ class Alerts:
 def alerts_of(
     options: argparse.Namespace, settings: EvaluatorSettings, fields: EventFields, here: bool
 ) -> Alerts | None:
-    """Return what the options ask for. Raises ConfigError for a rule that could never open.
+    """Return the alerts that the options ask for; None without a rule.
 
     here  whether the job writes its files on this machine
+
+    Raises ConfigError for a rule that could never open an alert.
     """
     if not options.alert:
         if options.alerts is not None:
@@ -97,14 +99,14 @@ def _check(rule: AlertRule, settings: EvaluatorSettings, fields: EventFields) ->
 def watch_rows(
     rows: beam.PCollection[Rows], alerts: Alerts, shards: int, cache_bytes: int, sinks: SinkOptions
 ) -> None:
-    """Let the rules watch the rows of a job, and write what they say to the path."""
+    """Apply the alert rules to the rows of a job, and write the alerts to the path."""
     watched = rows | "Alert" >> Alert(*alerts.rules, shards=shards, cache_bytes=cache_bytes)
     batches = watched | "Alerts in columns" >> AlertBatches()
     _ = batches | "Write alerts" >> write_batches(alerts.path or "", ALERTS, sinks)
 
 
 def read_messages(path: str) -> list[str]:
-    """Return the sentences of alerts that were written to a Parquet file, in order of time."""
+    """Return the messages of the alerts in a Parquet file, in order of time."""
     table = pa.parquet.read_table(path)
     order = [(name, "ascending") for name in ("time", "model", "slice", "row", "rule")]
     messages: list[str] = table.sort_by(order)["message"].to_pylist()
@@ -112,7 +114,7 @@ def read_messages(path: str) -> list[str]:
 
 
 def said(alerts: Alerts, counts: Mapping[str, int], messages: Sequence[str]) -> Iterator[str]:
-    """Yield what a finished job's alerts came to: a line, and the last `messages` where they have no file."""
+    """Yield a line that counts a finished job's alerts, and the last `messages` if alerts have no file."""
     opened, closed = (counts.get(f"alerts_{did}", 0) for did in ("opened", "closed"))
     if not opened:
         yield "no alert opened" + (f"; {alerts.path} has no rows" if alerts.path else "")

@@ -1,6 +1,6 @@
-"""`rocsteady evaluate`: options in, a job that can run, and its run, on Beam or as it comes.
+"""`rocsteady evaluate`: makes a checked job from the options, and runs the job on Beam or in this process.
 
-Everything that can be found wrong is found before the job starts (exit status 2).
+Every mistake that can be found before the job starts ends the command with exit status 2.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .take_up import state_taken_up
 
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
-    """Run the command with parsed options; the rest of the words are Beam's."""
+    """Run the command with parsed options and Beam's own options."""
     job = _planned(options, beam_flags)
     with (
         served(options.prometheus, whole_number("--prometheus-models", options.prometheus_models, 0)),
@@ -51,7 +51,7 @@ def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> 
 
 
 def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluation:
-    """Return the job that is asked for, all of it checked."""
+    """Return the job that the options describe, completely checked."""
     for option, text in (("--model-name", options.model_name), ("--title", options.title)):
         if not is_text(text or ""):
             raise ConfigError(f"{option} {text!a} is not UTF-8; give another")
@@ -82,7 +82,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
 
 
 def _refuse_report(options: argparse.Namespace, runner: Runner) -> None:
-    """Raise ConfigError for a title without a report, or a report without the files that it is made of."""
+    """Raise ConfigError for a title without a report, or for a report without the files that it needs."""
     if options.title is not None and options.report is None:
         raise ConfigError(
             f"--title {options.title!r} stands above a report; name its file with --report PATH"
@@ -103,11 +103,11 @@ def _asked(
     *,
     of_files: bool,
 ) -> Evaluation:
-    """Return the job without its timing, and without its streams if it is not of files."""
+    """Return the job without its timing and streams. Only a job `of_files` has sources."""
     alerts = alerts_of(options, settings.evaluator, fields, runner.here)
     sources = sources_of(options.sources) if of_files else ()
     join = join_of(options, fields, settings)
-    if join is not None:  # which tells predictions that came again by their own times
+    if join is not None:  # the join itself finds repeated predictions
         settings = replace(settings, deduplicate=None)
     sinks = SinkOptions(tuple(options.kafka_option), options.parts, options.csv_safe)
     fail_if = tuple(map(parse_fail_rule, options.fail_if))
@@ -127,7 +127,7 @@ def _refuse_report_of_stream(job: Evaluation) -> None:
 
 
 def _check_files(job: Evaluation) -> None:
-    """See that outputs can be written and are no inputs, and that inputs have the columns."""
+    """Check that outputs can be written and are no inputs, and that inputs have the needed columns."""
     labels = () if job.join is None else job.join.labels
     check_csv_safe(job.sinks.csv_safe, [output.path for output in job.outputs()])
     check_outputs(
@@ -139,7 +139,7 @@ def _check_files(job: Evaluation) -> None:
 
 
 def _check_of(output: Output, sinks: SinkOptions) -> Callable[[str], None]:
-    """Return what sees whether an output can be written."""
+    """Return the function that checks whether an output's path can be written."""
     if output.content == "report":
         from ..report.report import check_report_path
 
@@ -148,7 +148,7 @@ def _check_of(output: Output, sinks: SinkOptions) -> Callable[[str], None]:
 
 
 def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argparse.Namespace) -> Evaluation:
-    """Return the job with the streams that it reads."""
+    """Return the job with the partitions of the streams that it reads."""
     if isinstance(source, GrowingSource):
         job = _in_order_of_a_stream(job)
         streams = source.streams(job)
@@ -167,7 +167,7 @@ def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argpar
 
 
 def _in_order_of_a_stream(job: Evaluation) -> Evaluation:
-    """Return the job with an order that a stream can have: it is never sorted as a whole."""
+    """Return the job with an order that a stream can have: a stream is never sorted as a whole."""
     evaluator = job.settings.evaluator
     if evaluator.order != "time":
         return job
@@ -176,7 +176,7 @@ def _in_order_of_a_stream(job: Evaluation) -> Evaluation:
 
 
 def _refuse_states(options: argparse.Namespace, streams: Streams) -> None:
-    """Raise ConfigError for a state that is wanted at an end that never comes."""
+    """Raise ConfigError for --export-state on a stream without an end: the state is written at the end."""
     if options.export_state is not None and not streams.is_bounded:
         raise ConfigError(
             f"--export-state {options.export_state}: on runner {options.runner} the job goes on for ever; "
@@ -185,7 +185,7 @@ def _refuse_states(options: argparse.Namespace, streams: Streams) -> None:
 
 
 def _refuse_files(job: Evaluation) -> None:
-    """Raise ConfigError where a job that never ends would write a file that is there at its end."""
+    """Raise ConfigError where a job without an end has an output file that is written only at the end."""
     for option, path, _ in job.outputs():
         if not is_streamed(path):
             raise ConfigError(
@@ -195,11 +195,11 @@ def _refuse_files(job: Evaluation) -> None:
 
 
 def _evaluate_on_beam(job: Evaluation) -> int:
-    """Run a job on its runner, if that has what it needs."""
+    """Run a job on its runner. Raises ConfigError where a requirement of the runner is not met."""
     if (missing := problem(job.runner)) is not None:
         raise ConfigError(f"runner {job.runner.name}: {missing}")
     check_savepoint(job)
-    if not job.runner.here:  # its runner's words, all of them, but the same ones rarely
+    if not job.runner.here:  # log every line of the runner, but repeated lines rarely
         handler = logging.StreamHandler()
         handler.setFormatter(ConsoleFormatter())
         handler.addFilter(RunnerLog())

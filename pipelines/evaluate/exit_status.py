@@ -37,7 +37,7 @@ _WORDS = {
     "duplicates": "duplicate",
     "rows": "rows_written",
 }
-"""Words of the summary line, or of dead letters, for counters with other names."""
+"""Names that the summary line or dead letters use, by the counter's own name where it differs."""
 
 _SHARES = frozenset(
     (
@@ -45,13 +45,13 @@ _SHARES = frozenset(
         "labels_invalid", "labels_late", "labels_duplicate", "labels_second", "labels_unmatched",
     )
 )  # fmt: skip
-"""Counters that can be a percentage: each counts a record at most once."""
+"""Counters that a rule may compare as percentages: each counts a record at most once."""
 
 
 class FailRule(NamedTuple):
-    """A comparison of a counter with a number; the job fails where it holds.
+    """A comparison of a counter with a number; the exit status is 4 where the comparison holds.
 
-    percent  the number is of 100 events that were read, or of 100 labels for the counters of labels
+    percent  whether the number is a percentage of the events read, or of the labels read for label counters
     """
 
     text: str
@@ -65,7 +65,7 @@ class FailRule(NamedTuple):
         return "labels_read" if self.counter.startswith("labels") else "events_read"
 
     def holds(self, counts: Mapping[str, int]) -> bool:
-        """Tell whether the rule holds, exactly. A percentage of no records does not."""
+        """Tell whether the rule holds, in exact arithmetic. A percentage of zero records never holds."""
         count, limit = Decimal(counts.get(self.counter, 0)), self.number
         if self.percent:
             whole = counts.get(self._whole, 0)
@@ -75,7 +75,7 @@ class FailRule(NamedTuple):
         return _COMPARES[self.compare](count, limit)
 
     def said(self, counts: Mapping[str, int]) -> str:
-        """Say what the rule compared."""
+        """Return a sentence with the values that the rule compared."""
         count, whole = counts.get(self.counter, 0), counts.get(self._whole, 0)
         told = f"{self.counter} is {count:,}"
         if self.percent:
@@ -116,10 +116,11 @@ def status_of(
     *,
     goes_on: bool = False,
 ) -> int:
-    """Return the exit status of a job by its counters, and say on stderr why it is not 0.
+    """Return the exit status of a job by its counters, and print on stderr why the status is not 0.
 
-    applied  the counter of what the job does with an event: "events_applied", "instances_tested"
-    goes_on  the job was stopped, not ended: records may wait in its state
+    applied  the name of the counter of applied events: "events_applied", "instances_tested"
+    goes_on  whether the job was stopped, not ended: records may wait in its state
+
     Records that are kept in an export (`events_kept`, `labels_kept`) are neither applied nor lost.
     """
     came = counts.get("events_read", 0) + counts.get("labels_read", 0)

@@ -1,4 +1,4 @@
-"""Input that grows: SOURCE `-`, which is stdin, and a folder with `--follow`, as partitions of a stream."""
+"""Growing input as partitions of a stream: stdin (SOURCE `-`), and a folder with `--follow`."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from .streams import way_of
 STDIN = "-"
 
 _FOLLOWING = ("flink", "prism", "FlinkRunner", "PrismRunner", "PortableRunner")
-"""Runners that can follow a folder: they stream, and their workers may see it."""
+"""Runners that can follow a folder: they run streaming jobs, and their workers may see the folder."""
 
 
 @dataclass(frozen=True)
 class GrowingSource:
-    """A folder, which may end after a silence of `idle` seconds; or, where `folder` is None, stdin."""
+    """A growing folder, or stdin where `folder` is None. A folder may end after `idle` seconds of silence."""
 
     folder: str | None = None
     idle: float | None = None
 
     def streams(self, job: Evaluation) -> Streams:
-        """Return the source as what the runner of a job reads. Raises InputError where it cannot be read."""
+        """Return the streams that a job's runner reads. Raises InputError where the source cannot be read."""
         partition: StreamPartition
         if self.folder is None:
             _refuse_output_to_stdin(job)
@@ -56,11 +56,11 @@ class GrowingSource:
 
 
 def growing_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> GrowingSource | None:
-    """Return the source that the options of `evaluate` name, None where they name files.
+    """Return the growing source that the options of `evaluate` name; None where they name files.
 
-    A folder may be followed on a runner that streams, too.
+    A runner with streaming can follow a folder, too.
 
-    Raises ConfigError, or InputError, where it cannot be read as it grows, or not with the other options.
+    Raises ConfigError or InputError where the source cannot be read while it grows, or with these options.
     """
     folder = options.sources[0]
     if not options.follow:
@@ -119,7 +119,7 @@ def _stdin() -> int:
 
 
 def _check_first_file(partition: FolderPartition) -> None:
-    """Raise InputError where the folder, or its first file if there is one, cannot be read as events."""
+    """Raise InputError where the folder, or its first file if any, cannot be read as events."""
     try:
         partition.fetch(0, 1, 0.0)
     except RocsteadyError as error:
@@ -129,7 +129,7 @@ def _check_first_file(partition: FolderPartition) -> None:
 
 
 def _refuse_outputs_in(folder: str, job: Evaluation) -> None:
-    """Raise InputError where what is written would be read again: it is in the folder that is followed."""
+    """Raise InputError for an output inside the followed folder: the job would read its own output."""
     for option, path in _tables_here(job):
         into = path if is_folder(path) else Path(path).parent
         if os.path.realpath(into) == os.path.realpath(folder):
@@ -137,7 +137,7 @@ def _refuse_outputs_in(folder: str, job: Evaluation) -> None:
 
 
 def _refuse_output_to_stdin(job: Evaluation) -> None:
-    """Raise InputError where what is written would be read again: stdin is that file."""
+    """Raise InputError for an output that is the file behind stdin: the job would read its own output."""
     found = os.fstat(_stdin())
     if not stat.S_ISREG(found.st_mode):
         return
@@ -147,7 +147,7 @@ def _refuse_output_to_stdin(job: Evaluation) -> None:
 
 
 def _tables_here(job: Evaluation) -> Iterator[tuple[str, str]]:
-    """Yield option and path of the tables that are written to files or folders of this machine."""
+    """Yield (option, path) of each table that the job writes to a file or folder of this machine."""
     for option, path, content in job.outputs():
         if content != "report" and path != STDOUT and not has_scheme(path):
             yield option, path

@@ -1,4 +1,4 @@
-"""A job of `rocsteady evaluate`, as it was asked for, and what became of it."""
+"""A job of `rocsteady evaluate`: its settings (`Evaluation`), and its result (`Outcome`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .exit_status import FailRule
 
 @dataclass(frozen=True)
 class Join:
-    """Labels that come from files of their own: the sources of a job then hold predictions."""
+    """The settings of a join with labels from separate files; the job's sources then hold predictions."""
 
     labels: Sequence[SourceFile]
     label_time: str
@@ -33,7 +33,7 @@ class Join:
 
 @dataclass(frozen=True)
 class Streams:
-    """What a job reads: partitions of all its topics, and how a runner reads them; "live": without one."""
+    """The partitions of all topics that a job reads, and how they are read ("live": without a runner)."""
 
     inputs: Sequence[StreamInput]
     way: Way | Literal["live"]
@@ -46,24 +46,24 @@ class Streams:
 
     @property
     def gives_state(self) -> bool:
-        """Whether its state can be asked for."""
+        """Whether the job's state can be requested while the job runs."""
         return any(source.control is not None for source in self.inputs)
 
     def asked_by(self, control: str | None) -> Streams:
-        """Return the same, whose state can be asked for by a control file, if there is one."""
+        """Return these streams with a control file for requests of the state; None: without requests."""
         path = None if control is None else everywhere(control)
         return replace(self, inputs=[replace(source, control=path) for source in self.inputs])
 
     def cut_off(self, cut: Cut | None) -> Streams:
-        """Return the same, cut off at the end of every partition, if at all."""
+        """Return these streams with a cut at the end of every partition; None: without a cut."""
         return replace(self, inputs=[replace(source, cut=cut) for source in self.inputs])
 
 
 @dataclass(frozen=True)
 class Beside:
-    """The same events once more, under other settings: rows in a file of their own, which no counter counts.
+    """A second evaluation of the same events under other settings. Its rows have a file, but no counters.
 
-    Shards, and the order in which events apply, are those of the job.
+    The number of shards and the order of events are the job's.
     """
 
     settings: TableSettings
@@ -71,11 +71,11 @@ class Beside:
 
 
 class Output(NamedTuple):
-    """What a job writes to one place.
+    """One output of a job.
 
-    option   that names the place
-    path     as `sinks` knows them, or - for stdout
-    content  in words: "rows", "dead letters", "curves", "alerts" or "report"
+    option   the option that names the output's place
+    path     a path as `sinks` knows them, or - for stdout
+    content  "rows", "dead letters", "curves", "alerts" or "report"
     """
 
     option: str
@@ -85,15 +85,19 @@ class Output(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A job: what is read, how it is evaluated, where it goes.
+    """A job: its input, the settings of the evaluation, and its outputs.
 
-    output is a path, as `sinks` knows them, or - for stdout; dead_letters too, or None: then they are only
-    counted; curves too, or None: then none are drawn. When, the settings say. report is the path of a page
-    about all that, or None; title and notes, sentences, stand above it. beside are evaluations of the same
-    events under other settings, shown on the same page. alerts are the rules that watch the rows, if there
-    are any. sinks says how topics and folders are written. streams are what is read instead of sources.
-    export is the folder that the state goes to behind the last event, instead of last rows; begins_with the
-    state that it begins with. fail_if are rules by which its exit status is 4.
+    output        path of the rows as `sinks` knows them, or - for stdout
+    dead_letters  path of the dead letters; None: they are only counted
+    curves        path of the curves; None: no curves. `settings` say when a curve is due
+    report        path of the page about the job, or None; `title` and `notes` (sentences) are its head
+    beside        evaluations of the same events under other settings, shown on the same page
+    alerts        the rules that watch the rows, if any
+    sinks         how topics and folders are written
+    streams       the input instead of `sources`
+    export        folder of the state after the last event; the job then makes no last rows
+    begins_with   the state that the job starts from
+    fail_if       the rules by which the exit status is 4
     """
 
     sources: Sequence[SourceFile]
@@ -118,7 +122,7 @@ class Evaluation:
     fail_if: Sequence[FailRule] = ()
 
     def outputs(self) -> Iterator[Output]:
-        """Yield what it was asked to write: its tables, and at last the page about them."""
+        """Yield the outputs that the job was asked for: its tables, then the report about them."""
         places = (
             ("--output", self.output, "rows"),
             ("--dead-letters", self.dead_letters, "dead letters"),
@@ -131,11 +135,11 @@ class Evaluation:
                 yield Output(option, path, content)
 
     def cut(self) -> Cut | None:
-        """Return a cut at the end of the input, where the state is wanted there; a new one each time."""
+        """Return a new cut at the end of the input, if the state is exported there; else None."""
         return None if self.export is None else Cut(new_id(), self.export)
 
     def steps(self) -> tuple[Step, ...]:
-        """Return what an export of its state holds."""
+        """Return the steps that an export of the job's state holds."""
         evaluators = Step(EVALUATORS, self.settings.shards or 1, self.settings.meaning())
         if self.join is None:
             return (evaluators,)
@@ -145,14 +149,14 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a finished job counted.
+    """The counters and other results of a finished job.
 
-    counts        by the names of Beam metrics
-    letters       per kind and reason: how many, and the lowest position of one; most frequent first
+    counts        the counters, by the names of Beam metrics
+    letters       (kind, reason, count, lowest position) of dead letters; most frequent first
     times         the least and the greatest event time, seconds since 1970; None without times
-    seconds       that the job took
-    messages      of alerts that have no file, in order of time
-    restarted     when the runner last began the job again after a failure (RFC 3339); empty: it did not
+    seconds       how long the job took
+    messages      the messages of alerts that have no file, in order of time
+    restarted     when the runner last restarted the job after a failure (RFC 3339); empty: never
     """
 
     counts: Counter[str]

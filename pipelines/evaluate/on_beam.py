@@ -1,6 +1,6 @@
-"""A job by way of Beam: files or topics of scored events in, rows of measures out.
+"""Runs a job as a Beam pipeline: reads files or topics of scored events, writes rows of measures.
 
-See `outputs` for what a job that fails leaves behind: nothing.
+A job that fails leaves no output (see `outputs`).
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from .run import BESIDE, run_pipeline
 from .summary import ProgressLine, sum_of_labels, summarise, warnings_of
 
 _EVENTS_AT_ONCE = 1_000_000
-"""Of Parquet, at the most. 10M events of 100,000 models took 36 s of processor time by this, 48 s by 400,000
-and 81 s by 100,000."""
+"""Rows of a Parquet file read at once, at most. 10M events of 100,000 models took 36 s of processor time with
+this value, 48 s with 400,000 rows and 81 s with 100,000."""
 
 _BYTES_AT_ONCE = 1 << 20
-"""Of a file of rows, to stdout."""
+"""Bytes of a file of rows copied to stdout at once."""
 
 _ROWS_AT_ONCE = 50_000
-"""Rows, of whole models, that may come of what is read at once: 20 MB of them."""
+"""Rows of whole models that one piece of input may produce, at most: 20 MB of rows."""
 
 
 def evaluate_and_report(job: Evaluation) -> Outcome:
-    """Run a job, with a line of progress, and say what became of it. Rows that go to stdout are printed."""
+    """Run a job with a progress line, and print its summary. Rows for stdout are printed at the end."""
     sources = [*job.sources, *(job.join.labels if job.join is not None else ())]
     total = sum(source.size for source in sources)
     with temporary_folder() as folder:
@@ -68,7 +68,7 @@ def evaluate_and_report(job: Evaluation) -> Outcome:
 
 
 def _print_file(path: Path) -> None:
-    """Copy a file of lines to stdout, some MB at a time."""
+    """Copy a file of lines to stdout, a few MB at a time."""
     with path.open("rb") as lines:
         while part := lines.readlines(_BYTES_AT_ONCE):
             write_out(b"".join(part))
@@ -108,7 +108,7 @@ def run_evaluation(job: Evaluation) -> Outcome:
 
 
 def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int], ...]:
-    """Return (kind, why, how many) of the events, or predictions, that were not applied."""
+    """Return (kind, reason, count) of the events, or predictions, that were not applied."""
     if job.join is None:
         return tuple((kind, reason, count) for kind, reason, count, _ in outcome.letters)
     whys = (("invalid", "no prediction", "dead_letters"), ("late", Reason.LATE.value, "late"))
@@ -120,7 +120,7 @@ def _not_applied(job: Evaluation, outcome: Outcome) -> tuple[tuple[str, str, int
 
 
 def report_on(job: Evaluation, outcome: Outcome, path: str, warnings: Iterable[str]) -> None:
-    """Write the page about a job whose files are written."""
+    """Write the report about a job whose output files are complete."""
     from ...transforms.tables.read import read_tables, rows_settings
     from ..report.html import TITLE
     from ..report.report import write_report
@@ -200,7 +200,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
 def _with_states(
     packets: beam.PCollection[tuple[str, bytes]], job: Evaluation, settings: TableSettings | JoinSettings
 ) -> beam.PCollection[tuple[str, bytes]]:
-    """Return the packets for a step, and the states with which its shards begin."""
+    """Return the packets for a step together with the states that its shards start from."""
     if job.begins_with is None:
         return packets
     kind = step_of(settings)
@@ -210,12 +210,12 @@ def _with_states(
 
 
 def _brings(job: Evaluation, settings: TableSettings | JoinSettings) -> Brings | None:
-    """Return what reads the state of a shard, where the job begins with an export."""
+    """Return the function that reads a shard's state, if the job starts from an export; else None."""
     return None if job.begins_with is None else partial(brought_state, job.begins_with, settings)
 
 
 def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles]:
-    """Return what reads the events; or predictions and labels, as far as each other."""
+    """Return the transform that reads the events, or predictions and labels in step by their times."""
     shards = (job.settings.shards or 1) if job.join is None else job.join.settings.shards
     if job.streams is not None and (way := job.streams.way) != "live":
         return ReadStream(job.streams.cut_off(job.cut()).inputs, shards, way, job.streams.tick)
@@ -245,7 +245,7 @@ def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles
 def _evaluate_beside(
     packets: beam.PCollection[tuple[str, bytes]], number: int, other: Beside, job: Evaluation
 ) -> None:
-    """Write rows of the same events under other settings; what is refused there, the job refuses as well."""
+    """Write rows of the same events under other settings. The job itself reports the dead letters."""
     step = f"{BESIDE} {number}"
     rows, *_ = packets | f"{step} evaluate" >> EvaluateShards(other.settings, job.fields, job.cache_bytes)
     write = write_batches(other.output, rows_of(other.settings.evaluator), job.sinks)

@@ -1,4 +1,4 @@
-"""The options of `rocsteady evaluate` as settings: a mistake is a sentence that names the option."""
+"""Reads the options of `rocsteady evaluate` as settings. Each error names its option."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from .job import Join
 from .parser import default_text, option_of
 
 _OFTEN = 10_000
-"""Events between two curves at the least, unless it is asked for: a curve is some 300 points."""
+"""Default of the fewest events between two curves: a curve has some 300 points."""
 
 
 def fields_of(options: argparse.Namespace) -> EventFields:
-    """Return which columns are what."""
+    """Return the roles of the input's columns, as the options name them."""
     chosen: dict[str, Any] = {name: getattr(options, name, None) for name in EventColumns.__annotations__}
     chosen["time_format"] = time_format_of(options)
     chosen["slices"] = tuple(_columns(names) for names in options.slice)
@@ -41,7 +41,7 @@ def fields_of(options: argparse.Namespace) -> EventFields:
 
 
 def time_format_of(options: argparse.Namespace) -> str | None:
-    """Return the format of times that is named, if any. Raises ConfigError where it cannot be."""
+    """Return the format of times that the options name, if any. Raises ConfigError for an invalid format."""
     form: str | None = options.time_format
     if form is None:
         return None
@@ -57,7 +57,7 @@ def time_format_of(options: argparse.Namespace) -> str | None:
 
 
 def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:
-    """Return how events are evaluated. Raises ConfigError."""
+    """Return the settings of the evaluators' table. Raises ConfigError."""
     evaluator = evaluator_of(options, fields.positive)
     evaluator = replace(evaluator, curves=_curves(options, evaluator.window, fields.positive))
     check_signal(evaluator, options.predicted is not None, "--predicted", "--positive VALUE")
@@ -72,12 +72,12 @@ def table_of(options: argparse.Namespace, fields: EventFields) -> TableSettings:
 
 
 def _settings_of(options: argparse.Namespace, settings: type) -> dict[str, Any]:
-    """Return the declared settings of a dataclass as options say them, by name. Raises ConfigError."""
+    """Return a dataclass's declared settings from the options, by name. Raises ConfigError."""
     return {name: _setting_of(getattr(options, name), settings, name) for name in declared(settings)}
 
 
 def _setting_of(said: str | bool | None, settings: type, name: str) -> Any:
-    """Return the value of one: by its own reader, or else a length of time, a count, or a number."""
+    """Return one setting's value, read by the setting's own parser, or as a duration, count or number."""
     setting, option = declared(settings)[name], option_of(name)
     if said is None or isinstance(said, bool):
         return said
@@ -104,7 +104,7 @@ _JOIN_OPTIONS = ("label_time", "ttl", "label_lead", "second_label")
 
 
 def join_of(options: argparse.Namespace, fields: EventFields, settings: TableSettings) -> Join | None:
-    """Return how labels are joined, if they come by themselves."""
+    """Return the settings of the label join; None where labels are in the events."""
     if not options.labels:
         for name in _JOIN_OPTIONS:
             if (value := getattr(options, name)) is not None:
@@ -134,7 +134,7 @@ def join_of(options: argparse.Namespace, fields: EventFields, settings: TableSet
 
 
 def runner_of(options: argparse.Namespace, beam_flags: Sequence[str]) -> Runner:
-    """Return the runner that is named, with Beam's own options. Raises ConfigError."""
+    """Return the runner that the options name, with Beam's own options. Raises ConfigError."""
     try:
         return choose_runner(options.runner, beam_flags)
     except RunnerError as mistake:
@@ -142,7 +142,7 @@ def runner_of(options: argparse.Namespace, beam_flags: Sequence[str]) -> Runner:
 
 
 def timing_of(options: argparse.Namespace, settings: EvaluatorSettings) -> Timing:
-    """Return what times are judged by, now."""
+    """Return the limits for event times: the lateness, and how far a time may be ahead of now."""
     if options.max_ahead is None:
         return Timing(lateness=settings.lateness)
     if options.time is None:
@@ -152,7 +152,7 @@ def timing_of(options: argparse.Namespace, settings: EvaluatorSettings) -> Timin
 
 
 def sources_of(paths: Sequence[str], what: str = "SOURCE") -> tuple[SourceFile, ...]:
-    """Find the files that paths and globs name. Raises ConfigError, or InputError."""
+    """Return the files that paths and globs name. Raises ConfigError, or InputError."""
     for path in paths:
         if not path:
             raise ConfigError(f"{what} '': name a file")
@@ -164,7 +164,7 @@ def sources_of(paths: Sequence[str], what: str = "SOURCE") -> tuple[SourceFile, 
 
 
 def evaluator_of(options: argparse.Namespace, positive: str | None) -> EvaluatorSettings:
-    """Return how the events of a model are evaluated. Raises ConfigError."""
+    """Return the settings of one model's evaluator. Raises ConfigError."""
     order = options.order or ("time" if options.time is not None else "position")
     order = parsed("--order", order, checked_order)
     if order.startswith("time") and options.time is None:
@@ -185,7 +185,11 @@ def evaluator_of(options: argparse.Namespace, positive: str | None) -> Evaluator
 def _curves(
     options: argparse.Namespace, window: Window, positive: str | None
 ) -> EveryEvents | Literal["end"] | None:
-    """Return when curves are due: each time that a window is wholly new, but not more than once in _OFTEN."""
+    """Return when curves are due; None: no curves.
+
+    By default a curve is due when all events of a window are new, but at least _OFTEN events after the
+    previous curve. A window without a fixed number of events has one curve, at the end.
+    """
     every = options.curves_every
     if options.curves is None and options.report is None:
         if every is not None:

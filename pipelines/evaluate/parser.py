@@ -1,4 +1,4 @@
-"""The arguments of `rocsteady evaluate`, group by group, as --help shows them; `options` reads them."""
+"""The arguments of `rocsteady evaluate`, in the groups that --help shows. `options` reads their values."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def option_of(name: str) -> str:
 
 
 def default_text(settings: type, name: str) -> str | None:
-    """Return the default of a setting as an option has it; None where it has none.
+    """Return the default of a setting as an option's text; None for a setting without a default.
 
     >>> default_text(EvaluatorSettings, "cost")
     'beta:2,2'
@@ -81,9 +81,10 @@ def setting_option(settings: type, name: str) -> Argument:
 
 
 def windows(window: str, every: str, whose: str, *more: Argument) -> Group:
-    """Return the group of windows, rows and order, with these defaults.
+    """Return the group of options on windows, rows and order.
 
-    whose  rows are every so many events of
+    window, every  the defaults
+    whose          whose events `every` counts, for the help
     """
     return Group("windows and rows", (
         Argument("--window", None,

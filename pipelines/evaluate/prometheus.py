@@ -1,6 +1,7 @@
-"""`--prometheus`: the counters of this process for a monitoring server to fetch, while a job runs.
+"""`--prometheus`: serves this process's counters to a monitoring server while a job runs.
 
-They are made when they are fetched, and cost the job nothing between. docs/metrics.md is their list.
+The metrics are computed at each request; between requests they cost the job nothing. docs/metrics.md lists
+the metrics.
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ def parse_address(text: str) -> tuple[str, int]:
 
 @contextmanager
 def served(address: str | None, models: int) -> Iterator[int | None]:
-    """Let the counters be fetched from an address while the block runs; yield the port.
+    """Serve the counters at an address while the block runs; yield the port, None without an address.
 
-    models  of so many models the newest row is shown, those that came first
-    Raises ConfigError, InputError where the address cannot be had, MissingPackageError without
-    prometheus-client. Without an address nothing is served.
+    models  the number of models whose newest rows are served: the first models seen
+
+    Raises ConfigError, InputError where the address cannot be used, MissingPackageError without
+    prometheus-client.
     """
     if address is None:
         yield None
@@ -74,7 +76,7 @@ def served(address: str | None, models: int) -> Iterator[int | None]:
 
 
 class _Collected:
-    """What is fetched, as prometheus-client takes it."""
+    """The metrics of this process, as a collector for prometheus-client."""
 
     def collect(self) -> Iterator[Any]:
         """Yield every metric with its help."""

@@ -1,4 +1,4 @@
-"""Rows as record batches on their way to a file: many at a time, counted for the summary's warnings."""
+"""Turns rows into large record batches for a file, and counts rows for the summary's warnings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from ...transforms.sinks.sorted import row_schema
 
 
 def rows_of(settings: EvaluatorSettings) -> TableKind:
-    """Return the kind of rows that say how they were made, where their format lets them."""
+    """Return the table kind of rows, with the evaluator's settings in the schema's metadata.
+
+    Only Parquet files keep the metadata.
+    """
     return ROWS._replace(schema=row_schema(settings))
 
 
@@ -36,7 +39,7 @@ _COUNTED = {
 
 
 def held_in(rows: Rows) -> dict[str, int]:
-    """Count the rows that hold an event of each kind, by the name of the counter."""
+    """Return, by the name of each counter, the number of rows in which one of its columns is above 0."""
     counts = {}
     for name, columns in _COUNTED.items():
         held = sum((rows.number(column) > 0 for column in columns), np.zeros(len(rows), np.bool_))
@@ -45,10 +48,11 @@ def held_in(rows: Rows) -> dict[str, int]:
 
 
 class InColumns(beam.DoFn):
-    """Rows -> record batches; counts the rows that hold an event of each kind, for the summary's warnings.
+    """Rows -> record batches; counts rows by `held_in` for the summary's warnings.
 
-    Only whether a counter is 0 matters, so that a retried bundle does no harm. Rows come a few at a time,
-    and a batch of 50 columns costs the same for one as for thousands: those of a bundle are gathered.
+    The warnings only ask whether a counter is 0, so a retried bundle does no harm. Rows come a few at a
+    time, and a batch of 50 columns costs the same for one row as for thousands. So the rows of a bundle are
+    gathered into one batch.
     """
 
     def __init__(self) -> None:
@@ -60,7 +64,7 @@ class InColumns(beam.DoFn):
         self._count = 0
 
     def process(self, rows: Rows) -> Iterator[pa.RecordBatch]:
-        """Hold rows until they make a batch."""
+        """Hold rows; yield a batch when enough rows are held."""
         see(rows)
         self._held.append(rows)
         self._count += len(rows)
@@ -68,7 +72,7 @@ class InColumns(beam.DoFn):
             yield self._gathered()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Give what is held."""
+        """Yield a batch of the rows still held."""
         if self._held:
             yield GlobalWindows.windowed_value(self._gathered())
 

@@ -1,4 +1,4 @@
-"""A pipeline is run to its end: what it counted, or why it failed, in a sentence."""
+"""Runs a pipeline to its end; returns its counters, or raises an error with the reason in a sentence."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from .job import Outcome
 from .runner_log import sentence_in
 
 _STEP = re.compile(r" \[while running '.*?'\]")
-"""Beam's remark on the step in which an error occurred: it may stand in the middle of a sentence."""
+"""Beam's remark on the step in which an error occurred. It may be in the middle of an error's text."""
 
 _CANCELLED = "the job was cancelled on its cluster; its counters are not known, and what was written stays"
 
 BESIDE = "Beside"
-"""Begins the names of the steps whose counters are of events that another step has counted."""
+"""Prefix of the names of steps that evaluate events again: their counters are not added to the job's."""
 
 
 def run_pipeline(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
@@ -55,21 +55,22 @@ def run_pipeline(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
             state = result.wait_until_finish()
     except KeyboardInterrupt:
         interrupted = True
-        # Beam's threads lose their wires from here on, log it and print it; the command puts both back.
+        # Beam's threads lose their connections from here on, and log and print errors. The command restores
+        # the log handlers and stderr.
         logging.getLogger().handlers[:] = [logging.NullHandler()]
         sys.stderr = MainThreadOnly(sys.stderr)
         _stop_job_server()
         if runner.kind == "flink":
             if (told := leave(runner)) is not None:
                 say(told)
-        elif result is not None and not runner.here:  # it would go on without us
+        elif result is not None and not runner.here:  # the job would go on after this process
             with suppress(Exception):
                 result.cancel()
         raise
     except Exception as error:
         raise RocsteadyError(reason_of(error)) from error
     finally:
-        if not interrupted:  # else its threads may still fall over
+        if not interrupted:  # after an interrupt, threads may still fail
             threading.excepthook = complain
     if str(state) == "CANCELLED":
         raise RocsteadyError(_CANCELLED)
@@ -80,10 +81,10 @@ def run_pipeline(pipeline: beam.Pipeline, runner: Runner) -> Outcome:
 
 @contextmanager
 def _signals_are_ours() -> Iterator[None]:
-    """While it is entered, job servers of Beam that begin to listen for SIGINT pass it on to us alone.
+    """Make Beam's new job servers pass SIGINT on to our handler only, while the block runs.
 
-    Beam's own handler (2.77) stops the server under a lock. Where Ctrl-C came once more meanwhile, the same
-    handler waited for that lock, which it held itself, for ever.
+    Beam's own handler (2.77) stops the server while it holds a lock. A second Ctrl-C ran the handler again,
+    which waited for ever for the lock that it already held.
     """
     before = StopOnExitJobServer._sigint_handler
     StopOnExitJobServer._sigint_handler = _pass_on  # type: ignore[method-assign]
@@ -107,7 +108,7 @@ def _stop_job_server() -> None:
 
 
 def _is_cut_wire(told: threading.ExceptHookArgs) -> bool:
-    """Tell whether a thread of Beam lost its wire: the job failed or was interrupted, and says so itself."""
+    """Tell whether a thread of Beam lost its connection: the job reports its own failure or interruption."""
     return isinstance(told.exc_value, grpc.RpcError)
 
 
@@ -138,9 +139,9 @@ def _outcome(result: PipelineResult) -> Outcome:
 
 
 def reason_of(error: BaseException) -> str:
-    """Find the sentence in what a runner made of an error of ours.
+    """Return the sentence of a rocsteady error, extracted from the error that a runner raised.
 
-    Runners hand on an error from a worker as text, traceback and all.
+    Runners pass an error from a worker on as text, including the traceback.
     """
     seen: BaseException | None = error
     while seen is not None:
@@ -149,11 +150,11 @@ def reason_of(error: BaseException) -> str:
         if (sentence := sentence_in(str(seen))) is not None:
             return _without_step(sentence)
         seen = seen.__cause__ or seen.__context__
-    if "JobCancellationException" in str(error):  # Flink makes an error of it
+    if "JobCancellationException" in str(error):  # Flink reports a cancellation as an error
         return _CANCELLED
     last = (str(error).strip().splitlines() or [""])[-1]
     name = type(error).__name__
-    said = last if name == "RuntimeError" else f"{name}: {last}"  # a worker's error is text, its name in it
+    said = last if name == "RuntimeError" else f"{name}: {last}"  # a worker's error text includes its name
     return f"the job failed: {_without_step(said)}"
 
 

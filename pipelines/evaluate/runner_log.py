@@ -1,4 +1,4 @@
-"""What a runner logs while a job runs elsewhere: the same words rarely, errors of ours as a sentence."""
+"""Filters the log of a remote runner: repeated lines pass rarely, rocsteady errors pass as one sentence."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from ...core.errors import RocsteadyError
 from ...core.process.rare_log import RareLog
 
 _CHECKED = "Unparseable argument: "
-"""Beam's remark on an option of its runner that Beam's Python does not know; each was looked at before."""
+"""The start of Beam's warning about options unknown to Beam's Python; rocsteady has checked these options."""
 
 
 class RunnerLog(RareLog):
-    """Lets a runner's lines pass, like ones once a minute.
+    """A log filter that passes a runner's lines; similar lines pass once a minute.
 
-    An error of ours comes from a worker with several tracebacks, and again at each restart of the job: its
-    sentence is logged in their place.
+    A rocsteady error comes from a worker with several tracebacks, and again at each restart of the job. The
+    filter logs the error's sentence instead of the tracebacks.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether a record may pass; put the sentence of an error of ours in place of its tracebacks."""
+        """Tell whether a record may pass; replace tracebacks of a rocsteady error by the error's sentence."""
         text = record.getMessage()
         if text.startswith(_CHECKED):
             return False
@@ -31,7 +31,7 @@ class RunnerLog(RareLog):
 
 
 def sentence_in(text: str) -> str | None:
-    r"""Find the sentence of an error of ours in a text with tracebacks: it stands after its class's name.
+    r"""Return the sentence of a rocsteady error in a text with tracebacks: the text after the class's name.
 
     >>> sentence_in("instruction 7: Traceback: ...\nrocsteady.core.errors.InputError: a file is short")
     'a file is short'

@@ -1,10 +1,10 @@
-"""What a savepoint of Flink says of the settings of the job that made it, before another job resumes from it.
+"""Compares a Flink savepoint's settings with a job's settings before the job resumes from the savepoint.
 
-A worker refuses a state of other settings, but only when the first event comes to a shard: minutes after the
-start. The settings stand at the head of every stored snapshot, and Flink writes the values of its state as
-they are, in its own ("canonical") format. So the files of a savepoint are searched for such a head, which a
-hash in it confirms. Where none is found (RocksDB's "native" format is compressed; the storage cannot be read
-from here; too little had come for a snapshot), the worker still refuses.
+A worker refuses a state of other settings, but only when the first event reaches a shard: minutes after the
+start. Every stored snapshot begins with a head that holds the settings. Flink's "canonical" format stores
+state values unchanged. So the check searches the savepoint's files for a head, which a hash inside the head
+confirms. The check may find no head: RocksDB's "native" format is compressed, the storage cannot be read from
+here, or too little input came for a snapshot. Then the worker still refuses.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from ...core.settings.table import TableSettings
 from .job import Evaluation
 
 _MOST_BYTES = 256 << 20
-"""Read of a savepoint, at the most; each shard has the settings, so they come early."""
+"""Bytes of a savepoint to read, at most. Each shard holds the settings, so an early part is enough."""
 
 _CHUNK = 4 << 20
 _HEAD = re.compile(re.escape(snapshot.MAGIC) + b"|" + re.escape(label_join_state.MAGIC))
 _LONGEST = 1 << 16
-"""Bytes of settings in words, at the most."""
+"""Bytes of the settings' text, at most."""
 
 
 def check_savepoint(job: Evaluation) -> None:
-    """Raise InputError where a job is to resume from a savepoint of a job with other settings."""
+    """Raise InputError where the job resumes from a savepoint of a job with other settings."""
     path = job.runner.options.get_all_options(retain_unknown_options=True).get("savepoint_path")
     if not path:
         return

@@ -1,10 +1,10 @@
-"""Streams as the input of `rocsteady evaluate`: what the options say, and what the brokers say to it.
+"""Topics as the input of `rocsteady evaluate`: reads the options and checks them with the brokers.
 
     SOURCE kafka://host:port/topic ..., and labels from --labels kafka://...; --start, --until,
     --kafka-option, --partition-idle
 
-With --until a topic is read up to where it ends now, like a file. Without, it goes on for ever: in this
-process (--runner local), or on a runner that streams; there a folder that grows can be read as well
+With --until, a topic is read up to its present end, like a file. Without --until, the job runs for ever: in
+this process (--runner local), or on a runner with streaming. Such a runner can also read a growing folder
 (--follow).
 """
 
@@ -39,10 +39,10 @@ _SAMPLE_SECONDS = 3.0
 
 @dataclass(frozen=True)
 class Topics:
-    """What the options name.
+    """The topics that the options name, and which part of them to read.
 
-    topics        (role, topic), each once: of events; or of predictions and labels
-    start, until  where to begin and to end; until None: never
+    topics        (role, topic), each topic once: of events; or of predictions and labels
+    start, until  where reading starts and ends; until None: reading never ends
     idle          see `StreamInput`
     """
 
@@ -53,9 +53,9 @@ class Topics:
 
 
 def topics_of(options: argparse.Namespace) -> Topics | None:
-    """Return the topics that the options of `evaluate` name, None where they name none.
+    """Return the topics that the options of `evaluate` name; None for options without a topic.
 
-    Raises ConfigError where they cannot be read together, or not with the other options.
+    Raises ConfigError where the topics cannot be read together, or not with the other options.
     """
     named = [("SOURCE", path) for path in options.sources]
     labels = [("--labels", path) for path in options.labels]
@@ -104,12 +104,12 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
 
 
 def _before(topics: Sequence[KafkaTopic]) -> list[set[str]]:
-    """Return for each topic the names of those before it."""
+    """Return for each topic the names of the topics before it."""
     return [{topic.name for topic in topics[:number]} for number in range(len(topics))]
 
 
 def refuse_outputs_to(topics: Topics, outputs: Iterable[Output]) -> None:
-    """Raise ConfigError where what is written would be read again: its topic is one that is read."""
+    """Raise ConfigError for an output to a topic that is also read: the job would read its own output."""
     for option, path, _ in outputs:
         if is_kafka(path) and any(topic.is_same(KafkaTopic.parse(path)) for _, topic in topics.topics):
             raise ConfigError(f"{option} {path} is also the input; write to another topic")
@@ -143,9 +143,9 @@ def streams_of(
     timing: Timing,
     join: Join | None,
 ) -> Streams:
-    """Ask the brokers, and return what is to be read.
+    """Ask the brokers about the topics, and return the streams of their partitions.
 
-    Raises InputError where a topic cannot be had, ConfigError where it cannot be read in this order.
+    Raises InputError for a topic that is not available, ConfigError for topics without the order asked for.
     """
     found = [
         (
@@ -184,11 +184,12 @@ def streams_of(
 
 
 def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
-    """Return the streams as an export left them: each partition that it names goes on from its offset.
+    """Return the streams as an export left them: each partition in the export resumes at its offset.
 
-    Others, of a topic that is new or that got more of them, begin where they would have, as all do behind an
-    export of files or of stdin. Raises ConfigError where `start` is said and there are no others, InputError
-    where the export names some that are not read, or an offset that is not there.
+    Partitions that the export does not name belong to a new topic, or were added to a topic; they start as
+    without an export. After an export of files or of stdin, every partition starts so. Raises ConfigError
+    where `start` is given although every partition resumes. Raises InputError where the export names a
+    partition that is not read, or an offset that does not exist.
     """
     known = {source: position for source, position in export.positions.values() if isinstance(position, dict)}
     known = {source: position for source, position in known.items() if "offset" in position}
@@ -235,7 +236,7 @@ def _from(known: dict[str, Any], source: StreamInput, export: Export) -> StreamI
 
 
 def way_of(runner: Runner, *, is_bounded: bool) -> Way | Literal["live"]:
-    """Return how a runner reads streams; "live": this process reads them."""
+    """Return how a runner reads streams; "live": this process reads the streams."""
     if is_bounded:
         return "bounded"
     if runner.name == "local":
@@ -256,7 +257,7 @@ def _check_order(urls: Sequence[str], partitions: int, settings: TableSettings, 
 def _settled(
     fields: EventFields, topic: KafkaTopic, partitions: Sequence[KafkaPartition], offsets: Sequence[Offsets]
 ) -> EventFields:
-    """Settle where the model comes from by the first message that is there, where nobody said it."""
+    """Return the fields with the source of the model's name: the first message decides, unless it is set."""
     if fields.model is not None or fields.model_name is not None:
         return fields
     for partition, each in zip(partitions, offsets, strict=True):
@@ -267,6 +268,6 @@ def _settled(
 
 
 def _first_keys(partition: StreamPartition, start: int) -> list[str] | None:
-    """Return the keys of the first record; None where there is none among the first messages."""
+    """Return the keys of the first record; None where the first 100 messages hold no record."""
     values = partition.fetch(start, 100, _SAMPLE_SECONDS).values
     return keys_of_first(values, in_arrays=True)

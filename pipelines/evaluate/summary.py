@@ -1,4 +1,4 @@
-"""What a person sees while a job runs, and what it came to: both on stderr, so that stdout stays data."""
+"""Prints a job's progress line and its final summary. Both go to stderr, so that stdout holds only data."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from .job import Evaluation, Outcome
 
 _SECONDS_BETWEEN = {True: 0.2, False: 10.0}
-"""A terminal's line is redrawn; in a log every line stays, so there are few of them."""
+"""Seconds between lines in a log. A terminal's line is redrawn, but every line of a log stays."""
 
 _REASONS_SHOWN = 10
 _FEW_EVENTS = 100
-"""With fewer it is no wonder that all scores are on one side of the threshold."""
+"""The fewest events for warnings: of fewer, all scores may be on one side of the threshold by chance."""
 _DAY = 86_400
 _COMPILING = (
     "compiling the kernels for this machine, which takes some 20 seconds; they are kept for the next time"
 )
 _COMPILING_UNSAID_SECONDS = 2.0
-"""A small function or two is compiled on many a run; only all the kernels take so long."""
+"""Seconds of compilation without a message. Many runs compile small functions; only all kernels take longer."""
 
 
 class OnCompilation(event.Listener):
-    """Says once that numba compiles, when it has spent `after` seconds on that.
+    """Prints once that numba compiles, after `after` seconds of compilation.
 
-    Compilations nest, and come one after another: what counts is the time in the outermost of them, summed.
+    Compilations nest, and follow each other: only the time in outermost compilations counts, summed up.
     """
 
     def __init__(self, after: float = _COMPILING_UNSAID_SECONDS) -> None:
@@ -52,7 +52,7 @@ class OnCompilation(event.Listener):
         self._lock = threading.Lock()
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002
-        """Begin to count."""
+        """Start the clock at the start of an outermost compilation."""
         with self._lock:
             self._depth += 1
             if self._depth > 1 or self._said:
@@ -63,7 +63,7 @@ class OnCompilation(event.Listener):
             self._alarm.start()
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002
-        """Cease to count."""
+        """Stop the clock at the end of an outermost compilation."""
         with self._lock:
             self._depth -= 1
             if self._depth == 0:
@@ -74,7 +74,7 @@ class OnCompilation(event.Listener):
             self._say()
 
     def close(self) -> None:
-        """Say nothing from now on."""
+        """Print no message from now on."""
         with self._lock:
             self._said = True
             self._silence()
@@ -93,10 +93,10 @@ class OnCompilation(event.Listener):
 
 
 class ProgressLine:
-    """Tells every now and then how far a job is; enabled where its files are read in this process.
+    """Prints a job's progress from time to time; enabled where this process reads the job's files.
 
-    total_bytes, total_files   of the input, to tell the share that was read and that all of it was
-    reports   of so many records, how many reports there will be of folds of learners, if any are trained
+    total_bytes, total_files   sizes of the input, for the share that was read
+    reports                    how many reports of learners' folds a number of records gives, if any train
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class ProgressLine:
         if read.dead_letters:
             line += f", {_number(read.dead_letters, 'dead letter')}"
         evaluating = self._total_files and read.files >= self._total_files
-        if self._reports is not None:  # they are made while the last records are handed on
+        if self._reports is not None:  # reports are made while the last records are passed on
             evaluating = read.bytes >= self._total_bytes
         if self._reports is None:
             return f"{line}{', evaluating' if evaluating else ''}; {seconds:.0f} s"
@@ -173,7 +173,7 @@ _KINDS = (
     ("duplicate", "duplicates", "duplicate"),
     ("kept in the state", "kept in the state", "events_kept"),
 )
-"""What an event can be that was not applied: one, many, and its counter. The first is always said."""
+"""Kinds of events that were not applied: (singular, plural, counter). The first kind is always shown."""
 
 _LABEL_KINDS = (
     ("unmatched", "unmatched", "labels_unmatched"),
@@ -186,7 +186,7 @@ _LABEL_KINDS = (
 
 
 def summarise(outcome: Outcome, job: Evaluation) -> None:
-    """Print what became of every event, the counters add up to the input; and what looks like a mistake."""
+    """Print how many events were applied or lost, as counters that add up to the input, and warnings."""
     counts, output = outcome.counts, job.output
     where = "on stdout" if output == "-" else f"in {output}"
     curves = f", {_number(counts['curves_written'], 'curve')} in {job.curves}" if job.curves else ""
@@ -219,13 +219,13 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
 
 
 def sum_of_events(counts: Mapping[str, int], noun: str) -> str:
-    """Say what became of the events (or predictions): a sum that adds up to those that were read."""
+    """Return a sum of counters of the events (or predictions) that adds up to the number read."""
     kinds = [each for place, each in enumerate(_KINDS) if not place or counts.get(each[2], 0)]
     return _sum(_number(counts.get("events_read", 0), noun), counts, "events_applied", "applied", kinds)
 
 
 def sum_of_labels(counts: Mapping[str, int]) -> str:
-    """Say what became of the labels."""
+    """Return a sum of counters of the labels that adds up to the number read."""
     kinds = [each for each in _LABEL_KINDS if counts.get(each[2], 0)]
     return _sum(_number(counts.get("labels_read", 0), "label"), counts, "labels_used", "used", kinds)
 
@@ -241,11 +241,11 @@ def _sum(
 
 
 _TAKEN_UP = {"events_applied": "events_taken_up", "labels_used": "labels_taken_up"}
-"""The counter of what was read before, and comes with the state."""
+"""By counter of applied records: the counter of records that were read before and came with the state."""
 
 
 def _missing(counts: Mapping[str, int], read: str, first: str, kinds: Sequence[tuple[str, str, str]]) -> int:
-    """Return how many of those that were read no counter has."""
+    """Return how many of the records that were read are in no counter."""
     came = counts.get(read, 0) + counts.get(_TAKEN_UP[first], 0)
     return came - sum(counts.get(name, 0) for name in (first, *(name for *_, name in kinds)))
 
@@ -259,7 +259,8 @@ _SUMS = (
 def goes_on(job: Evaluation) -> bool:
     """Tell whether the job was stopped while its streams go on.
 
-    Then counters have gaps: what waits in its state was read, and what a savepoint held was read before.
+    Counters of such a job do not add up: records in its state were read but not applied. Records from a
+    savepoint were read by an earlier job.
     """
     return job.streams is not None and job.streams.way != "live" and not job.streams.is_bounded
 
@@ -295,11 +296,11 @@ def _list_letters(outcome: Outcome, path: str | None) -> None:
 
 
 _MANY = 10
-"""Of so many events one that is late, or three that are unmatched, are worth a sentence."""
+"""A warning needs more than one late event, or more than three unmatched events, out of this many."""
 
 
 def _losses(outcome: Outcome, job: Evaluation) -> Iterator[str]:
-    """Yield a sentence where so many events are late or unmatched that an option looks wrong."""
+    """Yield a warning where many events are late or unmatched, so that an option is probably wrong."""
     counts = outcome.counts
     read, late, unmatched = (counts.get(name, 0) for name in ("events_read", "late", "unmatched"))
     if read < _FEW_EVENTS:
@@ -320,7 +321,7 @@ def _losses(outcome: Outcome, job: Evaluation) -> Iterator[str]:
 
 
 def _nothing_applied(outcome: Outcome, fields: EventFields) -> Iterator[str]:
-    """Yield why no event was applied. Late ones and duplicates have one before them, which tells why."""
+    """Yield why no event was applied. An earlier warning explains late events and duplicates."""
     counts = outcome.counts
     if counts["events_kept"]:
         return
@@ -336,7 +337,7 @@ def _nothing_applied(outcome: Outcome, fields: EventFields) -> Iterator[str]:
 
 
 def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
-    """Yield a sentence for every result that is rather a mistake in the options than one of the models."""
+    """Yield a warning for every result that suggests a mistake in the options rather than in the models."""
     counts, fields, settings = outcome.counts, job.fields, job.settings.evaluator
     if outcome.restarted:
         yield (
@@ -372,7 +373,7 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
             f"{_number(beyond, 'event')} of slices are in their slice of others: a model has more than "
             f"{job.settings.slice_cap:,} values of one; raise --slice-cap, or slice by what has fewer"
         )
-    small = SMALL / PER_SECOND[fields.time_unit]  # of larger numbers time_doubts tells at once
+    small = SMALL / PER_SECOND[fields.time_unit]  # `time_doubts` reports larger numbers at once
     if outcome.times is not None and outcome.times[0] >= 0 and outcome.times[1] < min(_DAY, small):
         yield (
             f"every time lies on 1 January 1970: --time-unit {fields.time_unit} says that the numbers in "
@@ -389,7 +390,7 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
 
 
 def remedy_of(reason: str, fields: EventFields) -> str:
-    """Say what would do about the most frequent reason of invalid records."""
+    """Return the remedy for the most frequent reason of invalid records."""
     known = {each.value: each for each in Reason}[reason]
     column = getattr(fields, known.option, None) or known.option
     where = f" (in the column {column!r})" if column else ""

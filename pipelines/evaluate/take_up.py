@@ -1,4 +1,4 @@
-"""The state that a job takes up: whether an export fits the settings of the job, and its other shards."""
+"""The state that a job starts from: checks an export against the job's settings, and changes its shards."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .streams import going_on
 
 @contextmanager
 def state_taken_up(job: Evaluation, options: argparse.Namespace) -> Iterator[Evaluation]:
-    """Yield a job with the state that it takes up and the one it leaves, as its options say.
+    """Yield a job with the state that it imports and the folder of its export, as its options say.
 
     Raises ConfigError, or InputError.
     """
@@ -74,7 +74,7 @@ def state_taken_up(job: Evaluation, options: argparse.Namespace) -> Iterator[Eva
 
 
 def check_fits(export: Export, job: Evaluation) -> None:
-    """Raise InputError where a job cannot take up an export: it has other steps, or settings."""
+    """Raise InputError where a job cannot import an export: the export has other steps or other settings."""
     wanted, there = [step.name for step in job.steps()], [step.name for step in export.steps]
     if sorted(wanted) != sorted(there):
         raise InputError(
@@ -92,7 +92,7 @@ def check_fits(export: Export, job: Evaluation) -> None:
 
 
 def _as_options(wanted: Mapping[str, Shards], export: Export) -> str:
-    """Return the options of `state import` that spread an export over other shards."""
+    """Return the options of `rocsteady state import` that give an export these shards."""
     words = []
     for step in export.steps:
         before, after = step.spread(), wanted[step.name]
@@ -107,9 +107,9 @@ def _as_options(wanted: Mapping[str, Shards], export: Export) -> str:
 
 
 def reshard(export: Export, shards: Mapping[str, Shards], folder: str) -> Export:
-    """Write an export over other shards, by step, to a folder; return it.
+    """Write an export again with other numbers of shards, by step, to a folder; return the new export.
 
-    All of the state is in memory meanwhile. Raises InputError for damage.
+    The whole state is in memory meanwhile. Raises InputError for a damaged export.
     """
     steps = tuple(
         Step(step.name, shards[step.name], _settings(step, shards[step.name])) for step in export.steps
@@ -126,7 +126,7 @@ def reshard(export: Export, shards: Mapping[str, Shards], folder: str) -> Export
 
 
 def _settings(step: Step, shards: Shards) -> dict[str, Any]:
-    """Return the settings of a step in words, with other shards."""
+    """Return the settings of a step, as text by name, with other shards."""
     settings = step.settings | {"shards": int(shards)}
     if step.name == EVALUATORS:
         settings.pop("own_shards", None)

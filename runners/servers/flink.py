@@ -61,7 +61,7 @@ logger.netty.level = OFF
 """
 
 _FRAMEWORK_HEAP, _FRAMEWORK_OFF_HEAP, _TASK_OFF_HEAP, _NETWORK, _METASPACE = 128, 128, 64, 192, 256
-"""Memory of a TaskManager, in megabytes. Flink's scripts derive these settings; without scripts all are needed."""
+"""Memory of a TaskManager, in megabytes. Flink's scripts would derive these settings; we run Java directly."""
 
 _REST_PATIENCE = 60
 
@@ -233,7 +233,7 @@ class FlinkCluster(Startable):
         return str(found["operation"]["location"])
 
     def rest(self, path: str, body: Any = None, *, method: str | None = None) -> Any:
-        """Return the answer of Flink's REST interface. Raises ServerError with Flink's text when it refuses."""
+        """Return the answer of Flink's REST interface. Raises ServerError with Flink's text on a refusal."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(
             f"http://{self.address}{path}", data, {"Content-Type": "application/json"}, method=method

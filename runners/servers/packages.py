@@ -209,7 +209,8 @@ def _prism_sources(go: str, version: str, folder: Path) -> Path:
         go, "mod", "download", "-json", f"github.com/apache/beam/sdks/v2@{version}",
         remedy="Go fetches modules from $GOPROXY: is the network there?",
     )  # fmt: skip
-    fetched, _ = json.JSONDecoder().raw_decode(said, said.index("{"))  # Go prints its downloads before the JSON
+    # Go prints its downloads before the JSON.
+    fetched, _ = json.JSONDecoder().raw_decode(said, said.index("{"))
     module = folder / "beam"
     shutil.copytree(fetched["Dir"], module, copy_function=shutil.copyfile)
     for place in (module, *module.rglob("*")):  # Go keeps its modules read-only

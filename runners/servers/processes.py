@@ -284,5 +284,6 @@ def stop_recorded(folder: Path, server: Recorded, patience: float = 20) -> None:
 
 
 def _kill_group(leader: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS raises PermissionError for a group of zombies
+    # macOS raises PermissionError for a group of zombies.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, signal.SIGKILL)
