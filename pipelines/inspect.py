@@ -1,4 +1,4 @@
-"""`rocsteady inspect`: a stored state, in words."""
+"""`rocsteady inspect`: describes a stored state in words."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from ..transforms.files.formats import has_scheme
 from ..transforms.state.folder import EVALUATORS, JOIN, Export, read_export
 
 _LARGEST = 10
-"""Models that are named, by what they take."""
+"""The most models that a description names: those with the largest state."""
 
 
 def inspect_command(options: argparse.Namespace) -> int:
-    """Print what the state in a file, or in the folder of an export, holds; errors name the file."""
+    """Print a description of the state in a file, or in the folder of an export. Errors name the file."""
     path: str = options.state
     if has_scheme(path) or Path(path).is_dir():
         show(*describe_export(read_export(path)))
@@ -48,7 +48,7 @@ def inspect_command(options: argparse.Namespace) -> int:
 def _described(data: bytes) -> list[str]:
     if data[:4] == STATE_MAGIC:
         size = framed_size(data, STATE_MAGIC, VERSION, "the exported state of a shard")
-        if size < len(data):  # several, packed one after another
+        if size < len(data):  # the file holds several states, one after another
             return [*_described(data[:size]), *_described(data[size:])]
         state = ShardState.unpack(data)
         lines = [
@@ -78,7 +78,10 @@ def _described(data: bytes) -> list[str]:
 
 
 def describe_export(export: Export) -> list[str]:
-    """Put an export into words. Reads all of its files, one by one. Raises InputError for damage."""
+    """Return a description of an export, in lines. Reads every file of the export, one at a time.
+
+    Raises InputError for a damaged export.
+    """
     lines = [
         f"export {export.id}, written {export.time} by rocsteady {export.rocsteady}",
         *_position_lines(export.positions),

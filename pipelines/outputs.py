@@ -1,7 +1,7 @@
-"""The files that a command writes: checked before its work, and whole or not there after it.
+"""The output files of a command: checked before the command's work; complete or absent after the work.
 
-Where a job runs on this machine its outputs are written into a hidden folder beside their final place and
-moved there when the job is done, so a job that fails or is interrupted leaves none, whatever its threads
+A job on this machine writes its outputs into a hidden folder beside their final place. When the job is done,
+the outputs move to their place. So a job that fails or is interrupted leaves no output, whatever its threads
 were doing.
 """
 
@@ -23,11 +23,11 @@ from .unfinished import renames_noted, tell_of_unfinished
 STDOUT = "-"
 
 _NAME = "rows"
-"""Of an output until it is whole: its own name may leave no room for another around it."""
+"""The name of an unfinished output in the hidden folder. The final name may be too long to extend."""
 
 
 def check_csv_safe(csv_safe: bool, outputs: Iterable[str]) -> None:
-    """Raise ConfigError where --csv-safe stands beside outputs of which none is a file of CSV."""
+    """Raise ConfigError for --csv-safe without any output that is a CSV file."""
     if csv_safe and not any(is_csv(path) and not is_streamed(path) for path in outputs):
         raise ConfigError(
             "--csv-safe is for CSV, and no output is CSV; name one that ends in .csv or .csv.gz, or leave "
@@ -40,8 +40,8 @@ def check_outputs(
 ) -> None:
     """Raise InputError where an output cannot be written, or would replace an input or another output.
 
-    named  (option, path, what it holds, check of the path) of each; the path None where it is
-           not asked for. The first may be STDOUT
+    named  (option, path, content, check of the path) of each output; the path of an output that is not
+           asked for is None. The first path may be STDOUT
     """
     outputs = []
     for place, (option, path, content, check) in enumerate(named):
@@ -62,7 +62,10 @@ def check_outputs(
 
 
 def _check_place(option: str, path: str) -> None:
-    """Raise InputError where `path`, its links followed, can be no file of ours; then see check_output."""
+    """Raise InputError where `path`, with links followed, cannot become an output file.
+
+    `check_output` checks the rest.
+    """
     if has_scheme(path):
         return
     try:
@@ -101,16 +104,16 @@ def _same_file(one: str, other: str) -> bool:
 
 @contextmanager
 def staged(paths: Sequence[str], here: bool) -> Iterator[list[str]]:
-    """Yield where to write files that get their names, all of them, only if the block succeeds.
+    """Yield temporary paths for files; all files are renamed to `paths` only if the block succeeds.
 
-    A job that runs elsewhere sees other folders than ours: it writes to the paths themselves.
+    A job on other machines does not see this machine's folders: it writes to `paths` directly.
     """
     if not here or any(map(has_scheme, paths)):
         yield list(paths)
         return
     with ExitStack() as folders:
         places = []
-        finals = [Path(os.path.realpath(path)) for path in paths]  # a link goes on pointing there
+        finals = [Path(os.path.realpath(path)) for path in paths]  # a link keeps its target
         tell_of_unfinished(finals)
         for path, final in zip(paths, finals, strict=True):
             with _told(path):
@@ -129,7 +132,7 @@ def staged(paths: Sequence[str], here: bool) -> Iterator[list[str]]:
 
 @contextmanager
 def _told(path: str) -> Iterator[None]:
-    """Let an error of the system name the output that the user knows, not our temporary one."""
+    """Make a system error in the block name the output as the user knows it, not the temporary file."""
     try:
         yield
     except OSError as error:
@@ -137,14 +140,14 @@ def _told(path: str) -> Iterator[None]:
 
 
 def _ending(path: str) -> str:
-    """Return what tells the format: of the name that the user said, not of what it may link to."""
+    """Return the ending that decides the format: of the user's path, not of a link's target."""
     return "".join(Path(path.lower()).suffixes[-2 if path.lower().endswith(".gz") else -1 :])
 
 
 def is_text(name: str) -> bool:
-    """Return whether a word of the command line is UTF-8; the system hands on others, too."""
+    """Return whether a word of the command line is UTF-8. The system also passes words that are not."""
     try:
         name.encode()
-    except UnicodeEncodeError:  # bytes of the system that are no text
+    except UnicodeEncodeError:  # the system passed bytes that are not UTF-8
         return False
     return True

@@ -1,8 +1,9 @@
-"""`rocsteady replay`: files played as JSON lines at a chosen speed, by their own event times.
+"""`rocsteady replay`: plays files as JSON lines at a chosen speed, by the records' event times.
 
-The first record is due at once, every other one as much later as its event time is, divided by the speed.
-What is due is written at once and flushed; how far that is behind the schedule, because whoever reads is slow
-or this process is, is measured and told: the figure that a load test is about.
+The first record is due at once. Every other record is due later by the difference of its event time
+to the first, divided by the speed. Due records are written at once and flushed. The delay behind the
+schedule, caused by a slow reader or by this process, is measured and reported: this delay is the result of a
+load test.
 """
 
 from __future__ import annotations
@@ -43,25 +44,25 @@ AT_ONCE = "max"
 _FILE_SECONDS = 10.0
 _FILE_RECORDS = 100_000
 _LOOK_SECONDS = 0.1
-"""How long to sleep at the most, until it is looked whether somebody wants the job to end."""
+"""Seconds of sleep, at most, between two checks whether the job was asked to end."""
 
 _NAP_SECONDS = 0.001
 _TELL_SECONDS = 10.0
 
 
 class Sink(Protocol):
-    """Where lines go."""
+    """A destination of lines."""
 
     def put(self, lines: Sequence[str]) -> None:
-        """Write lines; they are there, for whoever reads, soon after."""
+        """Write lines; readers see the lines soon after."""
         ...
 
     def tick(self) -> None:
-        """Do what is due by the clock."""
+        """Do the work that is due by the clock."""
         ...
 
     def close(self, complete: bool) -> None:
-        """Make the last lines visible; `complete` says that there are no more."""
+        """Make the last lines visible; `complete` means that no more lines follow."""
         ...
 
 
@@ -69,20 +70,20 @@ class StdoutSink:
     """Lines on stdout, flushed."""
 
     def put(self, lines: Sequence[str]) -> None:
-        """Write lines; raises BrokenPipeError where nobody reads any more."""
+        """Write lines. Raises BrokenPipeError where stdout has no reader any more."""
         write_out("\n".join([*lines, ""]).encode())
 
     def tick(self) -> None:
-        """Nothing is due by the clock."""
+        """Do nothing: no work is due by the clock."""
 
     def close(self, complete: bool) -> None:
-        """Nothing is left."""
+        """Do nothing: `put` writes everything."""
 
 
 class FolderSink:
-    """Lines as files part-000001.jsonl, ... in a folder; each gets its name when it is whole.
+    """Lines as files part-000001.jsonl, ... in a folder; each file gets its name when it is complete.
 
-    A file is whole after `seconds`, or with 100,000 records; `_END` is there after the last one.
+    A file is complete after `seconds`, or with 100,000 records. After the last file, the file `_END` is made.
     """
 
     def __init__(self, folder: Path, seconds: float) -> None:
@@ -95,7 +96,7 @@ class FolderSink:
         self._since = 0.0
 
     def put(self, lines: Sequence[str]) -> None:
-        """Write lines into the file that is open, or a new one."""
+        """Write lines into the open file, or into a new file."""
         if self._file is None:
             self._number += 1
             self._hidden = self._folder / f".part-{self._number:06d}.jsonl.tmp"
@@ -107,14 +108,14 @@ class FolderSink:
         self.tick()
 
     def tick(self) -> None:
-        """Give the open file its name where that is due."""
+        """Give the open file its final name if the file is complete."""
         if self._file is not None and (
             self._records >= _FILE_RECORDS or time.monotonic() - self._since >= self._seconds
         ):
             self._rename()
 
     def close(self, complete: bool) -> None:
-        """Give the open file its name, and say that it is the last."""
+        """Give the open file its final name; if `complete`, make `_END`."""
         self._rename()
         if complete:
             (self._folder / END_FILE).touch()
@@ -127,7 +128,7 @@ class FolderSink:
 
 
 class TopicSink:
-    """Lines as messages of a topic of Kafka, over its partitions as its client spreads them."""
+    """Lines as messages of a Kafka topic; the client spreads the messages over the partitions."""
 
     def __init__(self, topic: KafkaTopic) -> None:
         self._topic = topic
@@ -149,7 +150,7 @@ class TopicSink:
         self.tick()
 
     def tick(self) -> None:
-        """Hear what became of messages; raises RocsteadyError for one that was not delivered."""
+        """Check the delivery of messages. Raises RocsteadyError for a message that was not delivered."""
         self._producer.poll(0)
         if self._error is not None:
             raise RocsteadyError(
@@ -158,7 +159,7 @@ class TopicSink:
             )
 
     def close(self, complete: bool) -> None:  # noqa: ARG002
-        """Wait until all is delivered."""
+        """Wait until every message is delivered."""
         waiting = self._producer.flush(DELIVERY_SECONDS)
         self.tick()
         if waiting:
@@ -170,7 +171,7 @@ class TopicSink:
 
 @dataclass
 class Played:
-    """What was played: records, the seconds it took, the greatest delay, and the delay of the last record."""
+    """Figures of a replay: records, seconds taken, the greatest delay, and the delay of the last record."""
 
     records: int = 0
     seconds: float = 0.0
@@ -180,7 +181,7 @@ class Played:
     last: int = NO_TIME
 
     def words(self, speed: float) -> str:
-        """Return a sentence about the rate, and about the schedule, if there is one."""
+        """Return a sentence about the rate; with a finite speed, also about the delay behind the schedule."""
         rate = self.records / self.seconds if self.seconds > 0 else 0.0
         text = f"{self.records:,} records played in {self.seconds:.1f} s, {rate:,.0f}/s"
         if math.isinf(speed):
@@ -226,9 +227,9 @@ def play(
     limit: float = math.inf,
     stop: StopOnSignal | None = None,
 ) -> Played:
-    """Write records as they fall due, `speed` seconds of event time in a second; inf: all at once.
+    """Write records when they are due, `speed` seconds of event time per second; inf: without waiting.
 
-    Records that fall due together are written together. Ends after `limit` records, or when `stop` is asked.
+    Records that are due together are written together. Ends after `limit` records, or at `stop`'s signal.
     """
     played = Played()
     started = told = time.monotonic()
@@ -264,7 +265,7 @@ def play(
 
 
 def _announce(files: Sequence[TimedFile], speed: float) -> None:
-    """Say what will be played, and what is odd about it."""
+    """Print which files will be played, and warnings about them."""
     timed = [file for file in files if file.last != NO_TIME]
     first, last = min(file.first for file in timed), max(file.last for file in timed)
     ends = rfc3339(pa.array([first, last], pa.timestamp("us", "UTC"))).to_pylist()
@@ -312,7 +313,7 @@ def _speed(text: str) -> float:
 
 
 def _text_columns(asked: Sequence[str], sources: Sequence[SourceFile]) -> tuple[str, ...]:
-    """Return the columns that --text names. Raises InputError for one that no file has."""
+    """Return the columns that --text names. Raises InputError for a column that no file has."""
     names = tuple(name for listed in asked for name in listed.split(","))
     if names:
         there = {name for source in sources for name in column_names(source) or ()}

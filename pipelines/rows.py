@@ -1,4 +1,4 @@
-"""`rocsteady rows`: what a sink holds as one sorted file, each row once."""
+"""`rocsteady rows`: writes the rows of a sink to one sorted file, each row once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State that outlives a job: what `--export-state` and `--import-state` ask for, and `rocsteady state`."""
+"""State that outlives a job: the command `rocsteady state`, with its actions export and import."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def state_command(options: argparse.Namespace) -> int:
 
 
 def export_command(options: argparse.Namespace) -> int:
-    """Ask a running stream for its state, and wait until it is written."""
+    """Request the state of a running streaming job, and wait until the export is complete."""
     folder, control = options.output, options.control
     check_new_folder("--output", folder)
     folder = everywhere(folder)
@@ -89,7 +89,7 @@ def export_command(options: argparse.Namespace) -> int:
 
 
 def import_command(options: argparse.Namespace) -> int:
-    """Read all of an export, and write it for a job with other shards."""
+    """Read a whole export, and write it again for a job with other shards."""
     export = read_export(options.folder)
     check_new_folder("--output", options.output)
     shards = {step.name: step.spread() for step in export.steps}
@@ -114,7 +114,7 @@ def import_command(options: argparse.Namespace) -> int:
 
 
 def _own_after(own: Sequence[str], given: Sequence[str], taken: Sequence[str], folder: str) -> list[str]:
-    """Return the models that have a shard of their own after some got one and some lost theirs."""
+    """Return the models with a shard of their own, after adding `given` to `own` and removing `taken`."""
     wrong_given = [model for model in given if model in own or given.count(model) > 1]
     wrong_taken = [model for model in taken if model not in own or taken.count(model) > 1]
     for option, wrong in (("--own-shard", wrong_given), ("--no-own-shard", wrong_taken)):

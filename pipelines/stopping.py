@@ -1,4 +1,4 @@
-"""Ctrl-C as a wish: a job that could go on for ever is asked to end, and ends well."""
+"""Handles Ctrl-C and SIGTERM in a job without an end: the first signal asks the job to end in order."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..core.process.console import say
 
 
 class StopOnSignal:
-    """While it is entered, the first SIGINT or SIGTERM sets `signal`; a second one interrupts.
+    """A context in which the first SIGINT or SIGTERM sets `signal`; a second signal interrupts.
 
-    Who waits must not wait long, and look: the system goes on waiting after a signal.
+    The system continues a wait after a signal. So a caller that waits must wait briefly and ask `is_asked`.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class StopOnSignal:
         self.signal = signal.Signals(number)
 
     def is_asked(self, told: str) -> bool:
-        """Return whether to stop; the first time that it is so, `told` says on stderr what that means."""
+        """Return whether a signal asked to stop; the first time, print the sentence `told` on stderr."""
         if self.signal is not None and not self._said:
             self._said = True
             name = "Ctrl-C" if self.signal == signal.SIGINT else "SIGTERM"
@@ -56,7 +56,7 @@ class StopOnSignal:
 
 
 def end_at_once(number: int) -> NoReturn:
-    """End this process and those it started, such as Prism, with the status of a signal, and say so."""
+    """End this process and its children, such as Prism, with the exit status of a signal and a message."""
     say("interrupted once more; hidden files of unfinished outputs may be left")
     for children in Path("/proc/self/task").glob("*/children"):  # on Linux; elsewhere a terminal tells them
         with contextlib.suppress(OSError):
@@ -66,24 +66,24 @@ def end_at_once(number: int) -> NoReturn:
 
 
 class MainThreadOnly(io.TextIOBase):
-    """A stream that takes what the main thread writes, and drops what others do.
+    """A stream that writes the main thread's output, and drops the output of other threads.
 
-    Threads of Beam print their tracebacks when a job that is given up cuts their wires.
+    Beam's threads print tracebacks when an interrupted job closes their connections.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write, if this is the main thread; return how many characters are seen to."""
+        """Write the text if this is the main thread; return the text's length in either case."""
         if threading.current_thread() is threading.main_thread():
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Let what was written out."""
+        """Flush the underlying stream."""
         self._stream.flush()
 
     def fileno(self) -> int:
-        """Return the number of the stream."""
+        """Return the file descriptor of the underlying stream."""
         return self._stream.fileno()

@@ -1,7 +1,8 @@
-"""Outputs of two runs side by side: a process was killed while it gave its outputs their names.
+"""Detects mixed outputs of two runs, left by a process that was killed while it renamed its outputs.
 
-Each rename is atomic; several are not. So a run with several outputs writes a note beside the first of them
-before it renames, which it removes behind the last. A note that nobody holds is of a run that was killed.
+Each rename is atomic, but several renames together are not. So a run with several outputs writes a note
+beside the first output before its renames, and removes the note after the last rename. A note that no process
+holds locked belongs to a run that was killed.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from ..transforms.files.stored import read_in
 _PREFIX, _ENDING = ".rocsteady-", ".renames"
 
 _MOST_BYTES = 1 << 20
-"""Of a note. Others may write to the folder: what is longer, or no regular file, is none."""
+"""Bytes of a note, at most. Others may write to the folder: a longer or irregular file is not a note."""
 
 
 @contextmanager
 def renames_noted(places: Sequence[Path], finals: Sequence[Path]) -> Iterator[None]:
-    """Keep a note for the block, which renames each place to its final path.
+    """Keep a note while the block renames each place to its final path.
 
-    Behind the block, notes of earlier runs are removed if all that they speak of has been replaced.
+    After the block, a note of an earlier run is removed if every output that it names has been replaced.
     """
     old = [note for note, moves in _notes(finals) if {final for _, final in moves} <= set(map(str, finals))]
     if len(finals) < 2:
@@ -50,11 +51,11 @@ def renames_noted(places: Sequence[Path], finals: Sequence[Path]) -> Iterator[No
 
 
 def tell_of_unfinished(finals: Sequence[Path]) -> None:
-    """Say on stderr which outputs beside these are of a run that was killed between two renames."""
+    """Print on stderr which outputs beside these come from a run that was killed between two renames."""
     for note, moves in _notes(finals):
         new = [Path(final).name for place, final in moves if not Path(place).exists()]
         old = [Path(final).name for place, final in moves if Path(place).exists()]
-        if not new or not old:  # nothing was renamed, or all
+        if not new or not old:  # no output was renamed, or all were
             with suppress(OSError):
                 note.unlink()
             continue
@@ -65,7 +66,7 @@ def tell_of_unfinished(finals: Sequence[Path]) -> None:
 
 
 def _notes(finals: Sequence[Path]) -> list[tuple[Path, list[tuple[str, str]]]]:
-    """Return the notes beside some outputs, and what each says, of runs that do not run any more."""
+    """Return the notes of ended runs beside some outputs, each with its renames (place, final)."""
     found = []
     for folder in dict.fromkeys(final.parent for final in finals):
         for note in sorted(folder.glob(f"{_PREFIX}*{_ENDING}")):

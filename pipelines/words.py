@@ -1,4 +1,4 @@
-"""Moments and numbers as the report writes them, the same in the page and in its sentences."""
+"""Writes moments and numbers as text, in the same form in the report's page and in its sentences."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 NONE = "\u2013"
-"""Stands for null in a table."""
+"""The text for null in a table."""
 
 
 def _at(micros: float) -> datetime:
-    """Return the moment; beyond the years that a calendar here has, its first or its last one."""
+    """Return microseconds UTC as a datetime; outside the years 1 to 9999, the first or last datetime."""
     try:
         return _EPOCH + timedelta(microseconds=int(micros))
     except OverflowError:
@@ -46,7 +46,7 @@ def day(micros: float) -> str:
 
 
 def stamp(micros: float, *, dates: bool = False) -> str:
-    """Write microseconds UTC as a table does.
+    """Write microseconds UTC in the form of a table's cell, to the minute or as a date.
 
     >>> stamp(1380153600_000000.0), stamp(1380153600_000000.0, dates=True)
     ('2013-09-26 00:00', '2013-09-26')
@@ -64,7 +64,7 @@ def exactly(micros: float) -> str:
 
 
 def checkpoint(at: Checkpoint) -> str:
-    """Write where in a stream a checkpoint lies: its event, and its time if it has one.
+    """Write the place of a checkpoint in a stream: the event's number, and the time if known.
 
     >>> checkpoint(Checkpoint(0, 1380153601_000000, 1234))
     'event 1,234, 2013-09-26 00:00:01 UTC'
@@ -74,7 +74,7 @@ def checkpoint(at: Checkpoint) -> str:
 
 
 def all_dates(*times: FloatArray) -> bool:
-    """Whether all moments (microseconds UTC, NaN = none) are midnights, so that hours say nothing.
+    """Tell whether all moments (microseconds UTC, NaN = missing) are midnights, so that hours say nothing.
 
     >>> all_dates(np.array([1380153600_000000.0, np.nan])), all_dates(np.array([1.0]))
     (True, False)
@@ -83,7 +83,7 @@ def all_dates(*times: FloatArray) -> bool:
 
 
 def span(first: float, last: float, *, dates: bool = False) -> str:
-    """Write from when to when, by days; by minutes within one day, unless times are dates.
+    """Write a span of time in days; within one day in minutes, unless times are dates.
 
     >>> span(1379203200_000000.0, 1380153600_000000.0)
     'from 15 to 26 Sep 2013'
@@ -147,7 +147,7 @@ def p_value(p: float | None) -> str:
 
 
 def with_interval(value: float, low: float, high: float) -> str:
-    """Write an AUC with its interval, as far as they are known.
+    """Write an AUC and its interval; a dash for an unknown AUC, and no interval where it is unknown.
 
     >>> with_interval(0.71154, 0.7, 0.72263), with_interval(0.7, np.nan, np.nan)
     ('0.712 [0.700, 0.723]', '0.700')
@@ -158,7 +158,7 @@ def with_interval(value: float, low: float, high: float) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Write a number of things.
+    """Write a count and its noun, in the plural except for 1.
 
     >>> counted(1, "row"), counted(1995, "row")
     ('1 row', '1,995 rows')

@@ -34,7 +34,7 @@ _COMPILING = (
     "compiling the kernels for this machine, which takes some 20 seconds; they are kept for the next time"
 )
 _COMPILING_UNSAID_SECONDS = 2.0
-"""Seconds of compilation without a message. Many runs compile small functions; only all kernels take longer."""
+"""Seconds of compilation without a message. A few functions take less; only all kernels take longer."""
 
 
 class OnCompilation(event.Listener):

@@ -1,4 +1,4 @@
-"""`rocsteady prequential`.
+"""`rocsteady prequential`: tests and trains learners on a stream.
 
-Learners tested and trained. `command` runs it; `parser`, `options` and `columns` read the command line.
+`command` runs the command; `parser`, `options` and `columns` read the command line.
 """

@@ -1,4 +1,4 @@
-"""Which columns of a source are features, and of what kind; what its labels are: by its first records."""
+"""Finds a source's features, their kinds, and the classes of its labels, from the first records."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _SHOWN = 6
 
 
 class InstanceColumns(NamedTuple):
-    """What the head of a source says.
+    """The columns and classes found in the first records of a source.
 
-    fields   which columns are what: the features too, numbers apart from text
-    classes  of the labels among its first records, sorted
-    doubts   sentences on columns taken for text though most of their values are numbers
+    fields   the roles of the columns; features that are numbers are separate from features that are text
+    classes  the classes of the labels among the first records, sorted
+    doubts   sentences on columns that count as text although most of their values are numbers
     """
 
     fields: EventFields
@@ -37,14 +37,14 @@ class InstanceColumns(NamedTuple):
 def instance_columns(
     source: SourceFile, fields: EventFields, features: Sequence[str], categories: Sequence[str]
 ) -> InstanceColumns:
-    """Look at the first records, some 100,000, of a source.
+    """Return the columns and classes of a source, from its first records, some 100,000.
 
-    fields      all but the features
-    features    the columns to learn from; none: every column but label, time and id
-    categories  those of them that are text, whatever they look like
+    fields      the roles of the columns, without the features
+    features    the columns to learn from; empty: every column except label, time and id
+    categories  the features to read as text, whatever their values
 
-    A feature is a number where every value is one, or is missing. Raises InputError for a source without
-    records or features, or labels that cannot be read as the fields say.
+    A feature is a number if each of its values is a number or missing. Raises InputError for a source
+    without records or features, or for labels that cannot be read as the fields say.
     """
     head = _head(source, fields)
     there = head.schema.names
@@ -93,11 +93,11 @@ def _head(source: SourceFile, fields: EventFields) -> pa.RecordBatch:
 
 
 class _Word(NamedTuple):
-    """What makes a column one of text.
+    """The evidence that a column is text.
 
-    row      of the first value that is no number; 0 in an empty column
+    row      the row of the first value that is not a number; 0 in an empty column
     numbers  how many values are numbers
-    there    how many there are
+    there    how many values are not missing
     """
 
     row: int
@@ -106,14 +106,14 @@ class _Word(NamedTuple):
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether the column was meant to be one of numbers, by its looks."""
+        """Whether the column was probably meant to hold numbers: most of its values are numbers."""
         return 2 * self.numbers > self.there
 
 
 def _word(column: pa.Array) -> _Word | None:
-    """Return what makes a column one of text; None where all of its values are numbers.
+    """Return the evidence that a column is text; None for a column whose values are all numbers.
 
-    A missing value is of either kind, and so is NaN.
+    A missing value and NaN fit either kind of column.
     """
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_floating(kind) or pa.types.is_integer(kind):

@@ -61,9 +61,9 @@ FILES = (ROWS_FILE, COMPARISONS_FILE, MEANS_FILE, LETTERS_FILE, REPORT_FILE)
 
 @dataclass(frozen=True)
 class PrequentialJob:
-    """A run, as it was asked for; all of it checked.
+    """The checked settings of a run.
 
-    output  the folder of FILES
+    output  the folder in which the run writes FILES
     """
 
     sources: Sequence[SourceFile]
@@ -78,9 +78,9 @@ class PrequentialJob:
 
 
 def prequential_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
-    """Run the command with parsed options; the rest of the words are Beam's."""
+    """Run the command with parsed options and Beam's own options."""
     started = time.monotonic()
-    sys.path.insert(0, "")  # a learner may be a module of the folder we are in, as it is for python -m
+    sys.path.insert(0, "")  # as with python -m, a learner may be a module in the working folder
     job = _planned(options, beam_flags)
     if (missing := problem(job.runner)) is not None:
         raise ConfigError(f"runner {job.runner.name}: {missing}")
@@ -94,7 +94,7 @@ def prequential_command(options: argparse.Namespace, beam_flags: Sequence[str]) 
 
 
 def _reports_of(settings: PrequentialSettings, instances: int) -> int:
-    """Return how many reports there will be of so many instances; 0 = not known."""
+    """Return how many reports a run makes of a number of instances; 0 = not known."""
     every = settings.evaluator.every
     if not every.events:
         return 0
@@ -129,7 +129,7 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Prequent
 
 
 def _folder(path: str, sources: Sequence[SourceFile]) -> Path:
-    """Return the folder of the output, made if it is not there. Raises InputError."""
+    """Return the output folder; make the folder if it does not exist. Raises InputError."""
     if has_scheme(path) or not path:
         raise InputError(f"--output {path!r}: name a folder of this machine")
     folder = Path(path)
@@ -202,7 +202,7 @@ class _Gathered(beam.DoFn):
 
 
 def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
-    """Write the page about a job whose tables are written."""
+    """Write the report about a job whose tables are complete."""
     from ...transforms.tables.read import rows_settings
     from ..report.report import write_report
     from ..report.rows import count_dead_letters
@@ -225,7 +225,7 @@ def _report_on(job: PrequentialJob, tables: Sequence[str], path: str) -> None:
 
 
 def _about(job: PrequentialJob) -> str:
-    """Say in a sentence how instances were dealt."""
+    """Return a sentence on how instances were dealt to the folds."""
     folds = job.settings.folds
     how = {
         "bootstrap": "each fold trains on an instance Poisson(1) times",
@@ -250,7 +250,7 @@ def _about(job: PrequentialJob) -> str:
 
 
 def _said(job: PrequentialJob, outcome: Outcome) -> Iterator[str]:
-    """Yield what became of the instances, and who is better than whom at the end."""
+    """Yield sentences: the counts of the instances, and which learner is better than which at the end."""
     counts = outcome.counts
     settings = job.settings
     yield (
@@ -265,7 +265,7 @@ def _said(job: PrequentialJob, outcome: Outcome) -> Iterator[str]:
 
 
 def _who_is_better(path: Path) -> Iterator[str]:
-    """Yield what Wilcoxon's test says at the last checkpoint that has enough folds."""
+    """Yield the results of Wilcoxon's test at the last checkpoint that has enough folds."""
     table = pa.parquet.read_table(path)
     by_wilcoxon = table.filter(pc.equal(table.column("test"), "wilcoxon"))
     rows = [ComparisonRow(**row) for row in by_wilcoxon.to_pylist()]

@@ -1,4 +1,4 @@
-"""The options of `rocsteady prequential` as settings: a mistake is a sentence that names the option."""
+"""Reads the options of `rocsteady prequential` as settings. Each error names its option."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .columns import InstanceColumns
 
 
 def instance_fields(options: argparse.Namespace) -> EventFields:
-    """Return which columns are what, but for the features."""
+    """Return the roles of the columns, without the features."""
     if options.multiclass and options.positive is not None:
         raise ConfigError(
             f"--positive {options.positive} with --multiclass: classes have no positive one; leave one out"
@@ -38,7 +38,7 @@ def instance_fields(options: argparse.Namespace) -> EventFields:
 
 
 def prequential_settings(options: argparse.Namespace, columns: InstanceColumns) -> PrequentialSettings:
-    """Return what is to be run. Raises ConfigError."""
+    """Return the settings of the run. Raises ConfigError."""
     evaluator = evaluator_of(options, None)
     noise = number("--noise", options.noise)
     batch = whole_number("--batch", options.batch, 1)

@@ -1,4 +1,4 @@
-"""The arguments of `rocsteady prequential`, group by group, as --help shows them; `options` reads them."""
+"""The arguments of `rocsteady prequential`, in the groups that --help shows. `options` reads their values."""
 
 from __future__ import annotations
 

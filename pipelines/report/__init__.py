@@ -4,7 +4,7 @@
 `html`, which collects the facts that the page shows, and `templates`, which puts them into the templates in
 `page`, beside the style and the scripts.
 
-The facts come from `rows` (rows in order, events counted), `data` (what the scripts draw, packed), `measures`
-(what every measure means) and `changes` (when a model ranked worst and best). Of comparisons they come from
-`comparisons` (what tests over folds found), `better` (a section about that) and `cd_diagram` (a drawing).
+The facts come from `rows` (rows in order, events counted), `data` (the charts' data, packed), `measures` (the
+meaning of every measure) and `changes` (when a model ranked worst and best). The facts about learners come
+from `comparisons` (results of tests over folds), `better` (their section) and `cd_diagram` (their drawing).
 """

@@ -1,6 +1,6 @@
-"""The facts of the section "Who is better" (page/better.html), and what its chart is given.
+"""The facts of the section "Who is better" (page/better.html), and the data of the section's chart.
 
-A measure has a block of its own; where there is JavaScript, one is shown at a time (page/better.js).
+Every measure has a block of its own. With JavaScript, the page shows one block at a time (page/better.js).
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from .data import packed
 from .measures import MEANINGS
 
 PAIRS_SHOWN = 300
-"""Pairs of a measure in its table, at the most."""
+"""The most pairs of learners in a measure's table."""
 
 FIRST_MEASURES = ("auc", "h", "accuracy", "kappa", "kappa_m", "ks", "brier", "log_loss")
-"""Measures that come before all others."""
+"""Measures that the section lists before all others."""
 
 COLOURS = 7
-"""That the page's charts have (charts.js)."""
+"""The number of colours in the page's charts (charts.js)."""
 
 _COLUMNS = 7
-"""Measures in the table of means, at the most; another table, to unfold, has all."""
+"""The most measures in the table of means; a second table, folded, has all measures."""
 
 
 class Section(NamedTuple):
-    """The facts of the section, and what its chart is given: a part of `meta`, and blocks by name."""
+    """The facts of the section, and the chart's data: a part of `meta`, and packed blocks by name."""
 
     facts: dict[str, Any]
     meta: dict[str, Any] | None
@@ -41,7 +41,7 @@ class Section(NamedTuple):
 
 
 def better_section(compared: Sequence[Compared], means: FoldMeans | None) -> Section:
-    """Return the section; of nothing that was compared it says so."""
+    """Return the section. Without any comparison, the section says that nothing was compared."""
     by_measure = {one.measure: one for one in compared}
     compared = [by_measure[name] for name in _first(by_measure)]
     facts = {
@@ -60,7 +60,7 @@ def better_section(compared: Sequence[Compared], means: FoldMeans | None) -> Sec
 
 
 def _first(measures: Iterable[str]) -> list[str]:
-    """Return measures with FIRST_MEASURES first."""
+    """Return the measures, those of FIRST_MEASURES first."""
     there = list(measures)
     return list(dict.fromkeys([*(name for name in FIRST_MEASURES if name in there), *there]))
 
@@ -89,7 +89,7 @@ def _about(compared: Sequence[Compared], means: FoldMeans | None) -> str:
 
 
 def _means(means: FoldMeans) -> dict[str, Any]:
-    """Return the table of means: of the first measures, and of all where these are more."""
+    """Return the table of means of the first measures, and a table of all measures if there are more."""
     order = [means.measures.index(name) for name in _first(means.measures)]
     held = [place for place in order if not np.isnan(means.values[place, :, 0, means.end(place)]).all()]
     fit = [place for place in held if len(held) <= _COLUMNS or means.measures[place] in FIRST_MEASURES]
@@ -112,7 +112,7 @@ def _means(means: FoldMeans) -> dict[str, Any]:
 
 
 def _mean_cells(means: FoldMeans, measure: int) -> list[dict[str, Any]]:
-    """Return of every learner its mean at the end and the standard deviation, as text."""
+    """Return every learner's mean and standard deviation at the end, as text."""
     digits = _digits(means.measures[measure])
     best = means.best(measure)
     cells = []
@@ -125,7 +125,7 @@ def _mean_cells(means: FoldMeans, measure: int) -> list[dict[str, Any]]:
 
 
 def _told(one: Compared) -> dict[str, Any]:
-    """Return what is told of one measure."""
+    """Return the facts of one measure's block."""
     label, friedman = _label(one.measure), one.friedman
     diagram = ""
     if friedman is not None and friedman.critical_difference is not None:
@@ -147,7 +147,7 @@ def _told(one: Compared) -> dict[str, Any]:
 
 
 def _verdict(one: Compared) -> str:
-    """Say in a sentence who is ahead."""
+    """Return a sentence on the learner that is ahead."""
     over = [pair for pair in one.pairs if pair.over]
     if not over:
         return f"At {checkpoint(one.at)}, each fold by itself."
@@ -172,7 +172,7 @@ def _verdict(one: Compared) -> str:
 
 
 def _ahead(one: Compared, leader: Leader) -> str:
-    """Say whom the leader leads, and by which test."""
+    """Return a sentence on the learners that the leader leads, and by which test."""
     others = {name for pair in one.pairs for name in (pair.learner_a, pair.learner_b)} - {leader.learner}
     than = others.pop() if len(others) == 1 else "every other"
     tests = {"sign": "the sign test", "nemenyi": "the critical difference"}
@@ -181,9 +181,9 @@ def _ahead(one: Compared, leader: Leader) -> str:
 
 
 def _listed(one: Compared) -> list[Pair]:
-    """Return the pairs to list, the better ranked learner first and the best ranked pairs on top.
+    """Return the pairs to list: the better ranked learner first in a pair, the best ranked pairs first.
 
-    Of too many they are those of the least p-values.
+    Of more than PAIRS_SHOWN pairs, those with the least p-values are listed.
     """
     pairs = sorted(one.pairs, key=_least)[:PAIRS_SHOWN] if len(one.pairs) > PAIRS_SHOWN else one.pairs
     ranks = one.friedman.ranks if one.friedman else {}
@@ -196,16 +196,16 @@ def _listed(one: Compared) -> list[Pair]:
 
 
 def _least(pair: Pair) -> float:
-    """Return the least corrected p-value; 2 = none."""
+    """Return the least corrected p-value of a pair; 2 for a pair without p-values."""
     over = [found.p_holm for found in pair.over.values() if found.p_holm is not None]
     within = [found.p_holm[0] for found in pair.within.values() if found.p_holm is not None]
     return min([*over, *within], default=2.0)
 
 
 def _worth(compared: Sequence[Compared]) -> dict[str, Any] | None:
-    """Return what the notes on p-values depend on; None where nothing was compared.
+    """Return the facts for the notes on p-values; None where nothing was compared.
 
-    folds    the fewest of the measures with a test that gives coarse p-values over few folds; 0 without
+    folds    the fewest folds of a measure with a test whose p-values are coarse over few folds; 0 without
     least_p  the least p-value that these tests can give
     """
     tests = {test for one in compared for pair in one.pairs for test in (*pair.over, *pair.within)}
@@ -225,7 +225,7 @@ def _worth(compared: Sequence[Compared]) -> dict[str, Any] | None:
 def _chart(
     compared: Sequence[Compared], means: FoldMeans | None, measures: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return what the chart is told, and its numbers: a block a measure, [learner, statistic, moment]."""
+    """Return the chart's settings and its numbers: a block per measure, [learner, statistic, moment]."""
     if means is None:
         return {"learners": []}, {}
     blocks = {f"means_{place}": packed(values.reshape(-1)) for place, values in enumerate(means.values)}
@@ -250,10 +250,10 @@ def _chart(
 
 
 def _slots(means: FoldMeans, measures: Sequence[str]) -> list[int]:
-    """Return for every learner which colour and dash it has; those of the first colours are drawn at first.
+    """Return each learner's slot of colour and dash. The chart first draws the learners in the first slots.
 
-    They are in the order of names, as in the page's other charts; of more than there are colours the best
-    ones by the first measure come first.
+    Slots follow the order of names, as in the page's other charts. With more learners than colours, the
+    best learners by the first measure get the first slots.
     """
     places = list(range(len(means.learners)))
     if len(places) <= COLOURS:

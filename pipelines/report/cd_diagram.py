@@ -1,9 +1,9 @@
-"""The critical-difference diagram of Demsar 2006 (section 3.2.4) as SVG: who differs by average rank.
+"""The critical-difference diagram of Demsar 2006 (section 3.2.4) as SVG: learners by average rank.
 
-The axis holds average ranks, the best (1) to the right as in the paper. Every learner hangs on the axis at
-its rank; thick bars join learners that do not differ, and above the axis lies the critical difference.
-All is drawn in `currentColor` on no ground: in a page the diagram has the colour of its text, and as a file
-of its own, in a paper, it is black.
+The axis shows average ranks, the best (1) to the right as in the paper. A line joins each learner's name to
+its rank on the axis. Thick bars join learners that do not differ. A bar above the axis shows the critical
+difference. The diagram is drawn in `currentColor` without a background: in a page it has the colour of the
+page's text; in a file of its own it is black.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from unicodedata import east_asian_width
 from ...core.errors import InputError
 
 _LABEL = 30
-"""Letters of a name that are drawn; the whole name is in the label's own title."""
+"""The most letters of a name that are drawn; the label's title holds the whole name."""
 
 _LETTER, _ROW, _BAR = 7.2, 22, 9
-"""Pixels: the width of a letter at most, mostly; between two names; between two bars."""
+"""Pixels: the width of most letters, at most; between two names; between two bars."""
 
 _EDGE, _AXIS = 12, 64
 """Pixels: around the drawing; from its top to the axis."""
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What may stand in no XML file, however it is written."""
+"""Characters that XML forbids, also as character references."""
 
 
 def cd_diagram(
@@ -36,7 +36,7 @@ def cd_diagram(
     groups: Sequence[Sequence[int]],
     title: str = "Critical difference diagram",
 ) -> str:
-    """Return the diagram of k learners as the text of an SVG element, which is a file as well.
+    """Return the diagram of k learners as the text of an SVG element, which is also a valid SVG file.
 
     ranks   average ranks, from 1 (best) to k
     groups  places of learners that do not differ, as `FriedmanTest.groups`
@@ -116,9 +116,9 @@ def cd_diagram(
 def _bars(
     ranks: Sequence[float], groups: Sequence[Sequence[int]]
 ) -> tuple[list[tuple[float, float, int]], int]:
-    """Return of every group its worst and best rank and its tier, and how many tiers there are.
+    """Return every group's worst rank, best rank and tier, and the number of tiers.
 
-    A bar lies in the first tier in which it touches none.
+    A bar is drawn in the first tier in which it touches no other bar.
     """
     ends: list[float] = []
     bars = []
@@ -137,7 +137,7 @@ def _described(
     ranks: Sequence[float], names: Sequence[str], critical_difference: float,
     groups: Sequence[Sequence[int]], order: Sequence[int],
 ) -> str:  # fmt: skip
-    """Say what the diagram shows, to those who do not see it."""
+    """Return a text description of the diagram, for readers who cannot see it."""
     ranked = ", ".join(f"{names[place]} {ranks[place]:.2f}" for place in order)
     alike = "; ".join(", ".join(names[place] for place in group) for group in groups if len(group) > 1)
     return f"Average ranks, the best first: {ranked}. Critical difference {critical_difference:.2f}. " + (
@@ -146,7 +146,7 @@ def _described(
 
 
 def _part(of: ET.Element, tag: str, text: str = "", **attributes: str) -> ET.Element:
-    """Add an element to another one; in the names of attributes "_" stands for "-"."""
+    """Add an element to the element `of`; "_" in the name of an attribute stands for "-"."""
     part = ET.SubElement(of, tag, {name.replace("_", "-"): value for name, value in attributes.items()})
     part.text = _legal(text)
     return part
@@ -163,7 +163,7 @@ def _legal(text: str) -> str:
 
 
 def _shortened(name: str) -> str:
-    """Return as much of a name as there is room for.
+    """Return a name, cut to the room for a label.
 
     >>> _shortened("x" * 40)
     'xxxxxxxxxxxxxxxxxxxxxxxxxxxxx…'
@@ -174,7 +174,7 @@ def _shortened(name: str) -> str:
 
 
 def _letters(text: str) -> int:
-    """Count letters; wide ones, as Chinese ones are, count two."""
+    """Return the width of a text in letters; a wide letter, such as a Chinese one, counts two."""
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 

@@ -1,28 +1,28 @@
-"""When did a model rank worse, by how much, and does the interval support it? Found in the rows.
+"""Finds in the rows when a model ranked worst, by how much, and whether the interval supports the change.
 
 The moments that are compared
-    Rows whose windows are full and share no event (`core.window_differences`). In Beam panes the window of
-    the last row of a pane stands for it, and panes share none iff one ends before the other begins.
-    Of all such pairs the one with the greatest difference of the AUC is told.
+    Rows whose windows are full and share no event (`core.window_differences`). A Beam pane is represented
+    by the window of its last row; two panes share no event iff one pane ends before the other begins.
+    The report names the pair of rows with the greatest difference of the AUC.
 
-What the words rest on
-    The pair was chosen as the most extreme of M pairs, so the interval of its difference has the level
-    1 - (1 - confidence) / M (Bonferroni over all the M pairs, which bounds the probability of any false claim
-    whatever the dependence between pairs).
+The statistics behind the sentences
+    The pair was chosen as the most extreme of M pairs. So the interval of its difference has the level
+    1 - (1 - confidence) / M. This is Bonferroni's correction over the M pairs: it bounds the probability of
+    any false claim, whatever the dependence between pairs.
 
-    Windows with fewer than FEWEST events of a class are left out, because so many pairs put their interval
-    far out in the tail. In 300 simulated streams of 40 windows (AUC 0.80, nothing changed, level 95%), a
-    change was claimed in 13% with 5 positives a window, 9% with 10, 3% with 20, 4% with 30, 6% with 50 and
-    with 100.
+    Windows with fewer than FEWEST events of a class are left out: with so many pairs, the interval reaches
+    far into the tail. In 300 simulated streams of 40 windows (AUC 0.80,
+    nothing changed, level 95%), a change was claimed in 13% with 5 positives a window, 9% with 10, 3% with
+    20, 4% with 30, 6% with 50 and with 100.
 
     An adaptive window begins where ADWIN saw a change, so its AUC is not that of a window chosen beforehand.
-    It claims no more for that: in 200 simulated streams of 20,000 events (AUC 0.80, 30% positive, nothing
-    changed, a row every 500) ADWIN on placements cut 0 of them at delta 0.002, 34 at 0.3 and 125 at 0.9, and
-    a change was claimed in 0, 1 and 3. Neighbouring events that are alike, as those of one day, are another
-    matter: they belie the intervals of every window.
+    False claims are still rare: in 200 simulated streams of 20,000 events (AUC 0.80, 30% positive, nothing
+    changed, a row every 500), ADWIN on placements cut 0 streams at delta 0.002, 34 at 0.3 and 125 at 0.9. A
+    change was claimed in 0, 1 and 3 streams. Dependent neighbouring events, such as those of one day, make
+    the intervals of every kind of window too narrow.
 
-The search is O(n log n) in the rows of a series: for row j, the candidates i are a prefix, of which running
-extremes are kept.
+The search is O(n log n) in the rows of a series. For row j, the candidates i are a prefix of the rows; the
+search keeps running extremes of the prefixes.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ from ..words import all_dates, day, exactly, moment, share, span, with_interval
 class Series(NamedTuple):
     """The rows of one (model, slice), in order: arrays of n.
 
-    begin, end  the span of a row's window on a line of its own (event ordinals, or the times of panes):
-                windows share no event iff one's end <= the other's begin
-    full        whether the window is as long as it will be
-    rarer       events of the class that has fewer of them, NaN = not known
-    since       times of the oldest event held, of the newest, and the greatest time so far: microseconds
-    until         UTC, NaN = null; since is also NaN where it is not known
-    time
-    auc, low, high  NaN = null
+    begin, end  the span of a row's window, in event ordinals or in times of panes: two windows share no
+                event iff the end of one window <= the begin of the other
+    full        whether the window has reached its full length
+    rarer       events of the rarer class, NaN = not known
+    since       time of the oldest event held, microseconds UTC, NaN = null or not known
+    until       time of the newest event held, microseconds UTC, NaN = null
+    time        the greatest time so far, microseconds UTC, NaN = null
+    auc, low, high  the AUC and its interval, NaN = null
     """
 
     begin: Int64Array
@@ -73,10 +73,10 @@ class Series(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """The two windows without a common event whose AUC differs most; `worst` and `best` are row numbers.
+    """The two windows without a common event whose AUCs differ most; `worst` and `best` are row numbers.
 
-    difference  AUC of the best minus that of the worst, > 0 or = 0
-    low, high   its interval, widened for the choice among `pairs` pairs
+    difference  AUC of the best minus AUC of the worst, >= 0
+    low, high   the interval of the difference, widened for the choice among `pairs` pairs
     """
 
     worst: int
@@ -93,7 +93,7 @@ class Pair(NamedTuple):
 
 
 def series_of(columns: dict[str, FloatArray], rows: slice) -> Series:
-    """Take the rows of one (model, slice), sorted by pane and row; columns as `ReportRows` holds them."""
+    """Return the rows of one (model, slice), sorted by pane and row, from the columns of `ReportRows`."""
     part = {name: values[rows] for name, values in columns.items()}
     rarer = np.minimum(part["positives"], part["negatives"])
     seq, events = part["seq"].astype(np.int64), part["window_events"].astype(np.int64)
@@ -114,10 +114,10 @@ def series_of(columns: dict[str, FloatArray], rows: slice) -> Series:
 
 
 def greatest_difference(series: Series, confidence: float) -> Pair | None:
-    """Return the pair of full windows without a common event whose AUC differs most; None if there is none.
+    """Return the pair of full windows without a common event whose AUCs differ most; None without a pair.
 
-    Rows without an interval, with one of no width (perfect separation), or with fewer than FEWEST events of a
-    class are left out: nothing could be said of a difference to them.
+    Left out are rows without an interval, with an interval of no width (perfect separation), or with fewer
+    than FEWEST events of a class: a difference to such a row has no valid interval.
     """
     width, rows, before = _comparable(series)
     before = np.minimum(before, _earlier(series, rows))
@@ -143,9 +143,9 @@ def greatest_difference(series: Series, confidence: float) -> Pair | None:
 
 
 def _comparable(series: Series) -> tuple[FloatArray, Int64Array, Int64Array]:
-    """Return half widths of all rows, the rows that can be compared, and how many end before each begins.
+    """Return the half widths of all rows, the comparable rows, and per comparable row how many end before it.
 
-    The rows are in the order of their ends, so those that end before are the first ones.
+    Comparable rows are sorted by their ends, so the rows that end before a row begins are a prefix.
     """
     width = comparable_half_width(series.auc, series.low, series.high, series.rarer)
     rows = np.flatnonzero(series.full & (width > 0))
@@ -154,7 +154,7 @@ def _comparable(series: Series) -> tuple[FloatArray, Int64Array, Int64Array]:
 
 
 def _earlier(series: Series, rows: Int64Array) -> Int64Array:
-    """Return for each of the rows how many of them, from the first on, end before the time it begins at."""
+    """Return for each row how many rows, counted from the first, end before the time its window begins."""
     since, time = series.since[rows], series.time[rows]
     begins = first_time(since, time)
     latest = np.maximum.accumulate(np.where(np.isnan(time), -np.inf, time))
@@ -163,20 +163,20 @@ def _earlier(series: Series, rows: Int64Array) -> Int64Array:
 
 
 def _running(values: FloatArray, beats: np.ufunc) -> Int64Array:
-    """Return for every k where, among the first k + 1 values, the first extreme one stands."""
+    """Return for every k the place of the first extreme among the first k + 1 values."""
     extreme = (np.minimum if beats is np.less else np.maximum).accumulate(values)
     fresh = np.append(True, beats(values[1:], extreme[:-1]))
     return np.maximum.accumulate(np.where(fresh, np.arange(len(values)), 0))
 
 
 class Change(NamedTuple):
-    """What is said of one model.
+    """The report's verdict on the change of one model.
 
     verdict      "changed", "not shown" or "cannot tell"
-    figures      the earlier and the later value of the two, and their days; "" where nothing is compared
-    text         plain sentences
-    exact        the exact times of the two windows; "" where there are none
-    worst, best  rows of the series, -1 where no pair was compared
+    figures      the earlier and the later value of the pair, and their days; "" without a pair
+    text         the verdict in plain sentences
+    exact        the exact times of the two windows; "" without times
+    worst, best  rows of the series, -1 without a pair
     """
 
     model: str
@@ -189,7 +189,7 @@ class Change(NamedTuple):
 
 
 def change_of(model: str, series: Series, confidence: float) -> Change:
-    """Say in plain sentences when the model ranked worst and best, and what the intervals make of it."""
+    """Return the verdict: when the model ranked worst and best, and whether intervals support a change."""
     pair = greatest_difference(series, confidence)
     if pair is None:
         return Change(model, "cannot tell", "", _why_none(series))
@@ -236,7 +236,7 @@ def _figures(series: Series, earlier: int, later: int) -> str:
 
 
 def signed(value: float) -> str:
-    """Write with three decimals, and never "-0.000"."""
+    """Return a value with three decimals, but never "-0.000"."""
     return f"{value:.3f}".replace("-0.000", "0.000")
 
 
@@ -253,7 +253,7 @@ def _window(series: Series, row: int) -> str:
 
 
 def _exact(series: Series, pair: Pair) -> str:
-    """Say between which times, to the second, the two windows lie."""
+    """Return a sentence with the times of the two windows, to the second."""
     if not np.isfinite([values[[pair.worst, pair.best]] for values in (series.since, series.until)]).all():
         return ""
     spans = [
@@ -294,11 +294,11 @@ NO_TEST = (
     "the same events, only a paired test on the scores is one, such as DeLong's, and the rows do not hold "
     "what it needs."
 )
-"""Stands behind the latest values of several models."""
+"""The remark after the latest values of several models."""
 
 
 def side_by_side(models: Sequence[str], series: Sequence[Series], confidence: float) -> str:
-    """Say what the whole models' latest AUC is, and what that does not decide."""
+    """Return the latest AUC of each whole model in a sentence, with a remark on what it does not decide."""
     last = [
         f"{model} {with_interval(one.auc[-1], one.low[-1], one.high[-1])}"
         for model, one in zip(models, series, strict=True)

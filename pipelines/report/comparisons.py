@@ -1,9 +1,9 @@
-"""What tests and means over folds say in the end, and since when: the facts that the page shows.
+"""The final results of tests and means over folds, and since when each result holds: facts for the page.
 
-The end is the last checkpoint with enough folds (`last_usable`).
+The final results are those at the last checkpoint with enough folds (`last_usable`).
 
-Tables may come in any order and hold a comparison twice (files that were given twice, a job that was
-restarted): the first one counts.
+Rows of a table may be in any order. If a table holds a comparison twice (a file given twice, a restarted
+job), the first of the two rows counts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ...core.compare.significance import alike
 from .rows import floats
 
 OVER_FOLDS = ("wilcoxon", "sign", "nemenyi")
-"""Tests of a pair over folds, those first by which the page names a leader."""
+"""Tests of a pair over folds, in the order in which the page looks for a leader."""
 
 TESTS = {
     "sign": "sign test",
@@ -40,17 +40,17 @@ TESTS = {
     "mcnemar": "McNemar",
     "delong": "DeLong",
 }
-"""What tests are called in a table."""
+"""Names of tests in the page's tables."""
 
 CHECKPOINTS_DRAWN = 500
-"""Checkpoints whose means a page holds at the most."""
+"""The most checkpoints whose means a page holds."""
 
 STATISTICS = ("mean", "standard_deviation", "least", "greatest")
-"""What is known over the folds of a learner."""
+"""Statistics of a learner's values over its folds."""
 
 
 class Finding(NamedTuple):
-    """A test of a pair over folds; `since` is the first checkpoint of those that found the same."""
+    """The result of a test of a pair over folds; `since` is the first checkpoint with the same result."""
 
     p_value: float | None
     p_holm: float | None
@@ -59,12 +59,12 @@ class Finding(NamedTuple):
 
 
 class FoldFindings(NamedTuple):
-    """A test that was made in every fold.
+    """The results of a test of a pair that was made in each fold.
 
-    folds               how many there are
-    better_a, better_b  in how many a (b) was better
-    p_values, p_holm, p_anytime  least and greatest of them; None where there is none
-    anytime             folds whose anytime-valid p-value is at most alpha
+    folds               the number of folds
+    better_a, better_b  the number of folds in which learner a (b) was better
+    p_values, p_holm, p_anytime  the least and the greatest over the folds; None for a test without them
+    anytime             the number of folds whose anytime-valid p-value is at most alpha
     """
 
     folds: int
@@ -78,7 +78,7 @@ class FoldFindings(NamedTuple):
 
 @dataclass
 class Pair:
-    """Two learners: by test what it found over the folds, and what it found in them."""
+    """Two learners, and the results by test: over the folds, and within the folds."""
 
     learner_a: str
     learner_b: str
@@ -88,7 +88,7 @@ class Pair:
     within: dict[str, FoldFindings] = field(default_factory=dict)
 
     def better_ones(self) -> list[tuple[str, list[tuple[Checkpoint, list[str]]]]]:
-        """Return who is better, since when and by which tests over folds; agreeing tests are one item."""
+        """Return the better learner, since when, and by which tests; agreeing tests are one item."""
         by: dict[str, dict[Checkpoint, list[str]]] = {}
         for test in OVER_FOLDS:
             found = self.over.get(test)
@@ -97,7 +97,7 @@ class Pair:
         return [(name, sorted(moments.items())) for name, moments in by.items()]
 
     def turned(self) -> Pair:
-        """Return the same with the other learner first."""
+        """Return the same pair with the other learner first."""
         return Pair(
             self.learner_b,
             self.learner_a,
@@ -112,7 +112,7 @@ class Pair:
 
 
 class Friedman(NamedTuple):
-    """All learners of a measure together: average ranks by learner, and which do not differ."""
+    """Friedman's test of all learners by one measure: average ranks, and groups that do not differ."""
 
     folds: int
     statistic: float | None
@@ -121,7 +121,7 @@ class Friedman(NamedTuple):
     critical_difference: float | None
 
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """Return places, in `ranks`, of learners that do not differ."""
+        """Return groups of learners that do not differ, as places in `ranks`."""
         if self.critical_difference is None:
             return ()
         return alike(np.array(list(self.ranks.values())), self.critical_difference)
@@ -137,11 +137,11 @@ class Leader(NamedTuple):
 
 @dataclass
 class Compared:
-    """One measure at the last checkpoint that has enough folds.
+    """The comparisons by one measure at the last checkpoint that has enough folds.
 
-    at, folds         that checkpoint, and how many folds it has
-    last, last_folds  the last checkpoint of all, which may have fewer
-    reasons           what to know of its tests, and of how many of them
+    at, folds         that checkpoint, and the number of its folds
+    last, last_folds  the last checkpoint of all, and the number of its folds, which may be smaller
+    reasons           remarks on the tests, each with the number of tests it applies to
     """
 
     measure: str
@@ -167,7 +167,7 @@ class Compared:
 
 
 def comparisons_of(table: pa.Table) -> list[Compared]:
-    """Return what is known of every measure, by name. O(n log n) in rows of COMPARISON_SCHEMA."""
+    """Return the comparisons by every measure, sorted by name. O(n log n) in rows of COMPARISON_SCHEMA."""
     if not table.num_rows:
         return []
     texts = ("slice", "measure", "learner_a", "learner_b", "test", "better")
@@ -201,7 +201,7 @@ def comparisons_of(table: pa.Table) -> list[Compared]:
 
 
 def _moments(table: pa.Table) -> dict[int, Checkpoint]:
-    """Return checkpoints with the greatest time and seq of each."""
+    """Return the checkpoints, each with the greatest time and seq of its rows."""
     times = table.column("time").cast(pa.int64())
     part = pa.table({"checkpoint": table.column("checkpoint"), "time": times, "seq": table.column("seq")})
     greatest = part.group_by("checkpoint").aggregate([("time", "max"), ("seq", "max")])
@@ -300,7 +300,7 @@ def _friedman(rows: Sequence[dict[str, Any]]) -> Friedman | None:
 
 
 def _leader(pairs: Sequence[Pair]) -> Leader | None:
-    """Return who is better than every other by one test; that of the first such test."""
+    """Return the learner that is better than every other by one test: the first such test in OVER_FOLDS."""
     for test in OVER_FOLDS:
         of: dict[str, list[Finding]] = {}
         for pair in pairs:
@@ -316,10 +316,10 @@ def _leader(pairs: Sequence[Pair]) -> Leader | None:
 class FoldMeans:
     """Means over folds of L learners, by M measures, at C checkpoints.
 
-    learners, measures  their names, L and M of them, sorted
-    moments             C: those that are kept; all of `total` unless there were too many
-    values              float64[M, L, 4, C]: STATISTICS, NaN where there is none
-    folds               int64[M, L, C]: with a value
+    learners, measures  L and M names, sorted
+    moments             the C checkpoints that are kept: all `total` checkpoints unless there were too many
+    values              float64[M, L, 4, C]: STATISTICS, NaN for a missing value
+    folds               int64[M, L, C]: the number of folds with a value
     """
 
     learners: list[str]
@@ -341,7 +341,7 @@ class FoldMeans:
         return mean, deviation, int(self.folds[measure, learner, end])
 
     def best(self, measure: int) -> list[int]:
-        """Return who has the best mean at the end; nobody where no value is the better one."""
+        """Return the learners with the best mean at the end; empty where no direction is better."""
         name = self.measures[measure]
         means = self.values[measure, :, 0, self.end(measure)]
         if name not in COMPARED or np.isnan(means).all():
@@ -351,9 +351,9 @@ class FoldMeans:
 
 
 def means_of(table: pa.Table, limit: int = CHECKPOINTS_DRAWN) -> FoldMeans | None:
-    """Return means (MEAN_SCHEMA) at `limit` checkpoints at the most; None where there are none. O(n).
+    """Return means (MEAN_SCHEMA) at `limit` checkpoints at most; None for an empty table. O(n).
 
-    Of more checkpoints every k-th is kept, and the last.
+    Of more than `limit` checkpoints, every k-th and the last are kept.
     """
     if not table.num_rows:
         return None
@@ -364,7 +364,7 @@ def means_of(table: pa.Table, limit: int = CHECKPOINTS_DRAWN) -> FoldMeans | Non
     names = [pc.fill_null(table.column(name), "") for name in ("measure", "model")]
     measures, learners = (sorted(column.unique().to_pylist()) for column in names)
     rows = pc.is_in(table.column("checkpoint"), pa.array(list(place_of), pa.int64()))
-    there = np.flatnonzero(rows.to_numpy())[::-1]  # of the same twice the first one is written last
+    there = np.flatnonzero(rows.to_numpy())[::-1]  # reversed: of two equal rows the first is written last
     codes = [
         pc.index_in(column, pa.array(known, pa.string())).to_numpy()[there]
         for column, known in zip(names, (measures, learners), strict=True)

@@ -1,8 +1,8 @@
-"""What the page is given: rows and curves, packed column by column, and thinned only where they are too many.
+"""The page's data: rows and curves, packed by column, and thinned only where they are too many.
 
-A column is 8-byte little-endian floats, the bytes shuffled (all first bytes, then all second ones, ...),
-gzipped and in base64; the page unpacks a column when it first needs it. Measured on the demo's rows: against
-plain gzip, shuffling takes 0.79 of the bytes for whole numbers and 0.97 for fractions.
+A column is 8-byte little-endian floats with shuffled bytes (all first bytes, then all second bytes, ...),
+gzipped and in base64. The page unpacks a column when it first needs the column. On the demo's rows, shuffling
+takes 0.79 of the bytes of plain gzip for whole numbers, and 0.97 for fractions.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from .measures import HEADLINES
 from .rows import ReportRows, floats
 
 ROWS_DRAWN = 60_000
-"""Rows of all series that a page holds at the most, but for first and last ones."""
+"""The most rows of all series that a page holds, apart from first and last rows."""
 
 CURVE_POINTS = 400_000
-"""Points of all curves that a page holds at the most."""
+"""The most points of all curves that a page holds."""
 
 _KEPT_OF_BUCKET = 3 * len(HEADLINES) + 1
-"""A bucket keeps of every headline measure the least, the greatest and the first null, and one drift."""
+"""Rows that a run keeps: per headline measure the least, the greatest and the first null; and one drift."""
 
 
 def packed(values: np.ndarray) -> str:
-    """Pack numbers of 8 bytes for the page; O(bytes)."""
+    """Return numbers of 8 bytes, packed for the page; O(bytes)."""
     little = np.ascontiguousarray(values, "<f8")
     shuffled = little.view(np.uint8).reshape(-1, 8).T.tobytes()
     return base64.b64encode(gzip.compress(shuffled, 6, mtime=0)).decode()
 
 
 def packed_text(text: str) -> str:
-    """Pack text for the page."""
+    """Return text, packed for the page."""
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 
 def script_json(value: Any) -> str:
-    r"""Write JSON that may stand in a <script>: no "<", which could begin an end tag or a comment.
+    r"""Return JSON that is safe inside a <script>: without "<", which could begin an end tag or a comment.
 
     >>> script_json({"m": "</script><!--"})
     '{"m":"\\u003c/script>\\u003c!--"}'
@@ -56,10 +56,10 @@ def script_json(value: Any) -> str:
 
 
 def thinned(rows: ReportRows, limit: int = ROWS_DRAWN) -> ReportRows:
-    """Keep at most about `limit` rows, in every series the first and the last, and extremes of the rest.
+    """Return about `limit` rows at most: the first and last row of every series, and extremes of the rest.
 
-    Every series is cut into runs of as many rows; of a run the rows stay where a headline measure is least,
-    greatest, or null for the first time, and the first one that says drift. O(rows).
+    Every series is cut into runs of equally many rows. A run keeps the rows in which a headline measure is
+    least, greatest, or null for the first time, and the first row with drift. O(rows).
     """
     n = len(rows)
     if n <= limit:
@@ -103,14 +103,14 @@ def _taken(rows: ReportRows, kept: Int64Array) -> ReportRows:
 
 
 def row_blocks(rows: ReportRows) -> dict[str, str]:
-    """Return the columns that hold a value, and the reasons, packed; by name."""
+    """Return the columns with at least one value, and the codes of reasons, packed; by name."""
     blocks = {name: packed(values) for name, values in rows.columns.items() if not np.isnan(values).all()}
     blocks["reason"] = packed(rows.reason_codes.astype(np.float64))
     return blocks
 
 
 def null_reasons(rows: ReportRows, names: Iterable[str]) -> dict[str, str]:
-    """Return of the columns that are null throughout why, as far as the rows say."""
+    """Return the reason of each column that is null in every row, as far as the rows give a reason."""
     first: dict[str, str] = {}
     for text in rows.reasons:
         first = reasons_by_measure(text) | first
@@ -120,12 +120,12 @@ def null_reasons(rows: ReportRows, names: Iterable[str]) -> dict[str, str]:
 def curve_blocks(
     table: pa.Table, rows: ReportRows, budget: int = CURVE_POINTS
 ) -> tuple[list[list[Any]], dict[str, str], str]:
-    """Pack curves; return a list of them, their columns, and a note on what was left out.
+    """Return the list of curves, their packed columns, and a note on the curves that were left out.
 
     A curve is [model, slice, seq, time, positives, negatives, first point, points].
 
-    Within the budget whole models go before slices, and later moments before earlier ones; the first curve
-    is always there. O(points log points).
+    Within the budget, whole models precede slices, and later moments precede earlier ones. The first curve
+    is always kept. O(points log points).
     """
     if not table.num_rows:
         return [], {}, ""
@@ -136,7 +136,7 @@ def curve_blocks(
     coded.append(table.column("point").to_numpy())
     order = np.lexsort(coded[::-1])
     again = np.all([np.diff(codes[order]) == 0 for codes in coded], axis=0)
-    order = order[np.append(True, ~again)]  # a file that was given twice
+    order = order[np.append(True, ~again)]  # a file may be given twice
     *coded, _ = coded
     fresh = np.any([np.diff(codes[order]) != 0 for codes in coded], axis=0)
     starts = np.flatnonzero(np.append(True, fresh))
@@ -146,7 +146,7 @@ def curve_blocks(
     configs = {"", *rows.configs}
 
     def model_of(head: dict[str, Any]) -> int | None:
-        """Return the place of a curve's model; None where the rows do not have it, its slice or config."""
+        """Return the place of a curve's model; None where the rows lack its model, slice or config."""
         if head["slice"] not in slices or (rows.configs and (head["config"] or "") not in configs):
             return None
         place, _ = rows.shown.get((head["model"], head["config"] or ""), (models.get(head["model"]), 0))
@@ -199,7 +199,7 @@ _CURVE_COLUMNS = ("threshold", "tp", "fp", "on_hull", "block_score")
 
 
 def _lines(table: pa.Table, places: Int64Array) -> list[dict[str, Any]]:
-    """Return rows of a table; times in microseconds, which Python's own could not hold all of."""
+    """Return rows of a table. Times are microseconds, because Python's datetime cannot hold all of them."""
     part = table.select(["model", "slice", "pane_end", "seq", "time", "tp", "fp", "config"]).take(
         pa.array(places)
     )

@@ -1,8 +1,8 @@
-"""The page: facts about rows, put into its template (page/page.html), with the data and the code.
+"""Makes the page: fills the template (page/page.html) with facts about rows, the data and the code.
 
-What can be said without JavaScript is in the HTML itself: what was evaluated, what became of the events,
-what changed, the latest values of the first models, what the measures mean. The code then takes those
-places over.
+The HTML itself holds all facts that need no JavaScript: the models evaluated, the counts of events, the
+changes, the latest values of the first models, and the meaning of the measures. The code then replaces these
+parts.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ TITLE = "How well the models rank and decide"
 _TITLE_OF_ONE = "How well {} ranks and decides"
 
 CARDS = 5
-"""Models of which "What changed" is in the HTML itself."""
+"""The most models whose "What changed" is in the HTML itself."""
 
 TABLE_ROWS = 50
-"""Models whose latest values are in the HTML itself."""
+"""The most models whose latest values are in the HTML itself."""
 
 TABLE_MEASURES = ("auc", "h", "ks", "brier", "kappa", "kappa_m")
 
@@ -43,7 +43,7 @@ VERDICTS = {
     "not shown": "no change shown",
     "cannot tell": "nothing to compare",
 }
-"""What stands on a model's card."""
+"""The measures on a model's card."""
 
 _CURVES_ABOUT = (
     "The true positive rate against the false positive rate over all thresholds, and what share of events "
@@ -132,7 +132,7 @@ def report_page(
 def _rows_meta(
     rows: ReportRows, drawn: ReportRows, base_of: dict[str, int], blocks: dict[str, str]
 ) -> dict[str, Any]:
-    """Return what the page's code is told of the rows."""
+    """Return the facts about the rows that the page's code needs."""
     bases = rows.bases() if rows.ways else []
     return {
         "models": rows.models,
@@ -154,7 +154,7 @@ def _rows_meta(
 def _changes(
     rows: ReportRows, models: Sequence[int], series: Sequence[Series], changes: Sequence[Change]
 ) -> list[dict[str, Any] | None]:
-    """Return for every model what the page shows of it; points are [seq, time, auc]."""
+    """Return each model's change as the page shows it; points are [seq, time, auc]."""
     found: list[dict[str, Any] | None] = [None] * len(rows.models)
 
     def point(of: Series, row: int) -> list[float | None] | None:
@@ -176,7 +176,7 @@ def _changes(
 
 
 def _lead(rows: ReportRows, applied: int | None) -> str:
-    """Say in a sentence what was evaluated."""
+    """Return a sentence on the models and events that were evaluated."""
     if not len(rows):
         return "There are no rows to show: the files have their columns and nothing else."
     parts = [counted(len({name for name, _ in rows.bases()}), "model")]
@@ -195,7 +195,7 @@ def _lead(rows: ReportRows, applied: int | None) -> str:
 
 
 def _nulls_by_reason(rows: ReportRows) -> dict[str, list[str]]:
-    """Return by reason the measures that have no chart."""
+    """Return the measures without a chart, grouped by reason."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in (null_reasons(rows, DRAWN) if len(rows) else {}).items():
         by_reason.setdefault(reason, []).append(MEANINGS[name].label)
@@ -203,7 +203,7 @@ def _nulls_by_reason(rows: ReportRows) -> dict[str, list[str]]:
 
 
 def _latest(rows: ReportRows, confidence: str) -> dict[str, Any]:
-    """Return the table of latest values, of the first whole models: titles, and (model, cells, reason)."""
+    """Return the table of the first whole models' latest values: titles, and (model, cells, reason)."""
     columns = ["seq", "window_events", "prevalence"]
     columns += [name for name in TABLE_MEASURES if not np.isnan(rows.columns[name]).all()]
     labels = {"seq": "Events applied", "window_events": "In window"}

@@ -1,6 +1,6 @@
-"""What every measure means, for readers: a name, a sentence, and how its numbers are shown.
+"""The meaning of every measure for readers: a name, a sentence, and the format of its numbers.
 
-The sentences are those of the report's glossary; the definitions to the letter are in the README and in the
+The sentences are those of the report's glossary. The exact definitions are in the README and in the
 docstrings of `core`.
 """
 
@@ -21,18 +21,18 @@ GROUPS = {
 }
 
 CONTEXT = ("prevalence", "positives", "negatives", "window_events", "weight")
-"""Columns beside the measures that say what a window holds."""
+"""Columns beside the measures that describe the content of a window."""
 
 
 class Meaning(NamedTuple):
-    """How one column is presented.
+    """The presentation of one column.
 
-    label     its name for people
+    label     the column's name for people
     group     one of `GROUPS`
     digits    "share" (4 decimals), "score" (5 significant digits) or "count" (whole numbers)
-    better    "higher", "lower", or "" where neither is better by itself: predicting one class always makes
-              the recall of that class perfect
-    sentence  what it means
+    better    "higher", "lower", or "" where neither direction is better by itself: always predicting one
+              class makes the recall of that class perfect
+    sentence  the column's meaning
     """
 
     label: str
@@ -209,7 +209,7 @@ MEANINGS: dict[str, Meaning] = {
         "The total weight of the events in the window; their number, where events have no weights.",
     ),
 }  # fmt: skip
-"""By column: every one of `MEASURES`, then `CONTEXT`."""
+"""Meanings by column: every column of `MEASURES`, then of `CONTEXT`."""
 
 ROW_WORDS = {
     "due": "The point of the grid of times that the row was made for (--every with a duration): its window "
@@ -217,7 +217,7 @@ ROW_WORDS = {
     "drift": "An adaptive window shrank since the row before, because its signal had changed: what was older "
     "than the change was dropped, out of every measure.",
 }
-"""What else a row may say, by column; a sentence."""
+"""The meanings of a row's other columns, each in a sentence."""
 
 DRAWN = tuple(name for name in (*MEASURES, *CONTEXT) if name not in ("auc_low", "auc_high", "weight"))
-"""What has a chart of its own; the ends of the interval are the band of the AUC."""
+"""The columns with a chart of their own; the ends of the interval are the band of the AUC's chart."""

@@ -1,7 +1,7 @@
 """`rocsteady report`: rows of measures as one page that explains itself and needs no network.
 
-Here are the command and the function that writes the file; `html` makes the page. Everything that can be
-found wrong with the arguments is found first (exit status 2).
+This module has the command and the function that writes the file; `html` makes the page. The command checks
+its arguments before any other work (exit status 2).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _confidence(text: str) -> float:
 
 
 def _level(said: float | None, paths: Sequence[str]) -> tuple[float, list[str]]:
-    """Return the level that the intervals of files have, and a note where it is only taken to be so."""
+    """Return the confidence level of the intervals in files, and a note where the level is only assumed."""
     kept = rows_confidence(paths)
     if len(kept) > 1 or (kept and said not in (None, *kept)):
         levels = " and ".join(f"{level:g}" for level in sorted({*kept, *([] if said is None else [said])}))
@@ -100,7 +100,7 @@ def _level(said: float | None, paths: Sequence[str]) -> tuple[float, list[str]]:
 
 
 def check_report_path(path: str | os.PathLike[str]) -> None:
-    """See, before any work, that a report can be written there. Raises ConfigError or InputError."""
+    """Check before any work that a report can be written to a path. Raises ConfigError or InputError."""
     text = os.fspath(path)
     if text == STDOUT:
         raise ConfigError("--output -: a report is a file; name it, such as report.html")
@@ -111,7 +111,7 @@ def check_report_path(path: str | os.PathLike[str]) -> None:
 
 
 def _final(path: str) -> str:
-    """Return the file itself: a link goes on pointing there."""
+    """Return the path with links resolved: the report replaces the link's target, and the link stays."""
     return path if has_scheme(path) else os.path.realpath(path)
 
 
@@ -130,15 +130,15 @@ def write_report(
 ) -> int:
     """Write the report of rows (ROW_SCHEMA) to an HTML file; return its size in bytes.
 
-    curves      points of curves (CURVE_SCHEMA), or None: the page then says how to keep them
-    counters    what became of the events, or None: the page then says how to know it
-    comparisons of learners over folds (COMPARISON_SCHEMA), and
-    means       over folds (MEAN_SCHEMA): what the page says of who is better; it does not where both are None
-    confidence  the level that the rows' intervals were made with
-    settings    by the rows' `config`, as far as they are known: where a model was evaluated in several
-                windows, the page names and draws them apart
-    title       what stands above it; TITLE names the model where there is but one
-    notes       sentences that stand above everything else
+    curves      points of curves (CURVE_SCHEMA), or None: the page then says how to keep curves
+    counters    counts of the events, or None: the page then says how to get these counts
+    comparisons comparisons of learners over folds (COMPARISON_SCHEMA), for the section "Who is better"
+    means       means over folds (MEAN_SCHEMA), for the same section; no section where both are None
+    confidence  the confidence level of the rows' intervals
+    settings    settings by the rows' `config`, as far as known: the page names and draws separately the
+                evaluations of one model in several windows
+    title       the title of the page; TITLE names the model where there is only one
+    notes       sentences above all other content
 
     O(n log n) in rows; about 2 s for 60,000. Raises ConfigError without plotly or Jinja, InputError where the
     file cannot be written, RocsteadyError where writing it fails.

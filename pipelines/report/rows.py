@@ -1,8 +1,8 @@
-"""Rows and dead letters as a report takes them: put in order, each once, and counted.
+"""Rows and dead letters for a report: rows sorted, each once; dead letters counted.
 
 Invariant
-    `ReportRows` holds every row once, sorted by model, slice, pane and row, every number as the float64 it
-    was (NaN = null, times in microseconds), and says in `notes` whatever a reader of it must know.
+    `ReportRows` holds every row once, sorted by model, slice, pane and row. Numbers are unchanged float64
+    (NaN = null, times in microseconds). `notes` holds remarks on the rows for the report's readers.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _NUMBERS = tuple(name for name in ROW_SCHEMA.names if name not in _TEXT)
 
 @dataclass(frozen=True)
 class EventCounters:
-    """What became of the events of a job.
+    """Counts of a job's events.
 
-    read, applied  how many; None = not known
-    lost           per (kind, reason), most frequent first: kind is invalid, late, unmatched or duplicate
+    read, applied  the number of events; None = not known
+    lost           (kind, reason, count), most frequent first: kind is invalid, late, unmatched or duplicate
     """
 
     read: int | None = None
@@ -39,7 +39,7 @@ class EventCounters:
     lost: Sequence[tuple[str, str, int]] = ()
 
     def total(self, kind: str) -> int:
-        """Return how many events of one kind did not count."""
+        """Return the number of lost events of a kind."""
         return sum(count for of, _, count in self.lost if of == kind)
 
 
@@ -49,13 +49,13 @@ class ReportRows:
 
     models, slices  texts; `series` refers to them by place
     series          int64[s, 4]: model, slice, first row and the row after the last
-    columns         by name, float64[n]
-    reasons         texts, and int64[n] which of them (-1 = null)
-    configs         the hashes that occur
-    total           rows that there were before any were left out
-    ways            settings, in words, under which models were evaluated: where one came under several, its
-                    name in `models` has them behind it. Empty where none did
-    shown           by (model, config): its place in `models`, and the place of its settings in `ways` (or 0)
+    columns         float64[n] by name
+    reasons         texts of reasons; `reason_codes` is int64[n], a row's place in them (-1 = null)
+    configs         the hashes of settings that occur
+    total           the number of rows before any were left out
+    ways            the settings, as text, under which models were evaluated. A model with several settings
+                    has them behind its name in `models`. Empty where no model has several settings
+    shown           by (model, config): the place in `models`, and the place of the settings in `ways` (or 0)
     """
 
     models: list[str]
@@ -74,7 +74,7 @@ class ReportRows:
         return len(self.reason_codes)
 
     def bases(self) -> list[tuple[str, int]]:
-        """Return for every one of `models` its own name, and the place of its settings in `ways`."""
+        """Return for each entry of `models` the model's own name, and the place of its settings in `ways`."""
         named = {place: (name, way) for (name, _), (place, way) in self.shown.items()}
         return [named[place] for place in range(len(self.models))]
 
@@ -101,7 +101,7 @@ def _coded(column: pa.ChunkedArray) -> tuple[Int64Array, list[str]]:
 
 
 def floats(column: pa.ChunkedArray) -> FloatArray:
-    """Return a column as the page has it: times in microseconds, NaN for null."""
+    """Return a column as float64: times in microseconds, NaN for null."""
     if pa.types.is_timestamp(column.type) or pa.types.is_boolean(column.type):
         column = column.cast(pa.int64() if pa.types.is_timestamp(column.type) else pa.int8())
     values: FloatArray = column.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy().astype(np.float64)
@@ -126,7 +126,7 @@ def report_rows(
     for name in ("auc", "auc_low", "auc_high"):  # an infinite one is none of ours
         columns[name] = np.where(np.isfinite(columns[name]), columns[name], np.nan)
     columns["time"] = np.where(np.isnan(columns["time"]), columns["pane_end"], columns["time"])
-    # a row on a grid of times is about its grid point, however long ago its last event was
+    # A row on a grid of times describes its grid point, however old its last event is.
     columns["time"] = np.where(np.isnan(columns["due"]), columns["time"], columns["due"])
     row = np.where(np.isnan(columns["row"]), columns["seq"], columns["row"])
     panes = [np.nan_to_num(columns[name], nan=-np.inf) for name in ("pane_start", "pane_end")]
@@ -161,9 +161,9 @@ _Shown = dict[tuple[str, str], tuple[str, int]]
 def _shown_names(
     table: pa.Table, notes: list[str], settings: Mapping[str, Mapping[str, Any]]
 ) -> tuple[pa.ChunkedArray, list[str], _Shown]:
-    """Return the models' names, the ways they were evaluated in, and by (model, config) its name and way.
+    """Return each row's shown name, the texts of settings, and by (model, config) the name and settings.
 
-    Where a model was evaluated in several ways, the way stands behind its name.
+    A model that was evaluated under several settings is shown with the settings behind its name.
     """
     model = pc.fill_null(table.column("model"), "")
     config = pc.fill_null(table.column("config"), "")
@@ -192,7 +192,7 @@ def _shown_names(
 
 
 def _in_words(configs: Sequence[str], settings: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Say in what settings differ, as the command line spells it: the window, and what else does.
+    """Return texts of settings that tell them apart: the window, and options of the command line that differ.
 
     >>> _in_words(["a", "b"], {"a": {"window": "last:5", "every": "1"}, "b": {"window": "all", "every": "1"}})
     ['last:5', 'all']
@@ -220,7 +220,7 @@ def _in_words(configs: Sequence[str], settings: Mapping[str, Mapping[str, Any]])
 def _once(
     order: Int64Array, keys: Sequence[np.ndarray], columns: dict[str, FloatArray], notes: list[str]
 ) -> Int64Array:
-    """Leave the last of the rows that have the same identity."""
+    """Return the order without repeated rows: of rows with the same identity the last stays."""
     if len(order) < 2:
         return order
     same = np.ones(len(order) - 1, np.bool_)
@@ -258,7 +258,7 @@ _VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<![\w.])[-+]?\d[\
 
 
 def count_dead_letters(table: pa.Table) -> EventCounters:
-    """Count dead letters by kind and reason, where "..." stands for a value, as older versions wrote them."""
+    """Count dead letters by kind and reason. Values that older versions put into reasons read "..."."""
     counts: Counter[tuple[str, str]] = Counter()
     grouped = table.select(["kind", "reason"]).group_by(["kind", "reason"]).aggregate([([], "count_all")])
     for line in grouped.to_pylist():
@@ -269,9 +269,10 @@ def count_dead_letters(table: pa.Table) -> EventCounters:
 
 
 def applied_events(rows: ReportRows) -> int | None:
-    """Return the events applied, by the last rows of whole models; None where panes or gaps hide it.
+    """Return the number of events applied, from the last rows of whole models.
 
-    A model that was evaluated in several ways counts once; None where these saw different numbers of events.
+    A model that was evaluated under several settings counts once. None where rows have panes or gaps, or
+    where the evaluations of a model saw different numbers of events.
     """
     whole = rows.whole_models()
     if not len(whole) or not np.isnan(rows.columns["pane_start"]).all():

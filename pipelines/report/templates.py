@@ -1,4 +1,4 @@
-"""The files of `page/`: its templates, filled with facts; its style and scripts, as they are.
+"""The files of the folder `page/`: fills its templates with facts, and reads its style and scripts.
 
 Templates are Jinja's. Every value is escaped, except where a template says `safe`: the style, the script, the
 JSON of `script_json`, and the SVG of `cd_diagram`.
@@ -28,7 +28,7 @@ _SCRIPTS = (
     "table.js",
     "page.js",
 )
-"""Read one after another, as one script."""
+"""The files of the page's script, in order."""
 
 
 def render(template: str, **facts: Any) -> str:

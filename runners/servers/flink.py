@@ -61,7 +61,7 @@ logger.netty.level = OFF
 """
 
 _FRAMEWORK_HEAP, _FRAMEWORK_OFF_HEAP, _TASK_OFF_HEAP, _NETWORK, _METASPACE = 128, 128, 64, 192, 256
-"""Memory of a TaskManager, in megabytes. Flink's scripts would derive these settings; we run Java directly."""
+"""Memory of a TaskManager, in megabytes. Flink's scripts derive these settings; we do not run them."""
 
 _REST_PATIENCE = 60
 
