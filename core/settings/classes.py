@@ -1,4 +1,4 @@
-"""Classes by their text: a label that is a number, a truth value or a word has one spelling."""
+"""The spelling of a class of labels: a number, a truth value or a word has one text."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import math
 
 
 def class_text(value: object) -> str:
-    """Return the text by which a class is known: numbers by value, so that 1, 1.0 and "1" are one class.
+    """Return the text of a class. Numbers count by value, so that 1, 1.0 and "1" are one class.
 
     >>> class_text(1.0), class_text(" 1 "), class_text(True), class_text("UP"), class_text(0.5)
     ('1', '1', 'true', 'UP', '0.5')
     """
     if hasattr(value, "item"):
-        value = value.item()  # a number of numpy
+        value = value.item()  # a scalar of numpy
     text = str(value).strip()
     if text.lower() in ("true", "false"):
         return text.lower()

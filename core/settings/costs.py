@@ -16,7 +16,7 @@ def _shortest(number: float) -> str:
 
 @dataclass(frozen=True)
 class BetaCost:
-    """H-measure with the costs of a false positive spread as Beta(a, b) on [0, 1] (Hand 2009).
+    """H-measure with the cost of a false positive distributed as Beta(a, b) on [0, 1] (Hand 2009).
 
     >>> str(BetaCost(2, 2))
     'beta:2,2'
@@ -37,7 +37,7 @@ class BetaCost:
     def __str__(self) -> str:
         return f"beta:{_shortest(self.a)},{_shortest(self.b)}"
 
-    def beta(self, prevalence: float) -> tuple[float, float]:  # noqa: ARG002  one face for all costs
+    def beta(self, prevalence: float) -> tuple[float, float]:  # noqa: ARG002  all costs have this method
         """Return (a, b), whatever the share of positives."""
         return self.a, self.b
 
@@ -49,19 +49,19 @@ class UniformCost:
     def __str__(self) -> str:
         return "uniform"
 
-    def beta(self, prevalence: float) -> tuple[float, float]:  # noqa: ARG002  one face for all costs
+    def beta(self, prevalence: float) -> tuple[float, float]:  # noqa: ARG002  all costs have this method
         """Return (1, 1), whatever the share of positives."""
         return 1.0, 1.0
 
 
 @dataclass(frozen=True)
 class SeverityCost:
-    """H-measure by severity ratio: the cost of a false positive over that of a false negative.
+    """H-measure by severity ratio: the cost of a false positive divided by that of a false negative.
 
-    With a number r the costs follow Beta(2, 1 + 1/r), whose mode is r / (1 + r). None takes the
-    ratio from the window, positives over negatives (Hand & Anagnostopoulos 2014, the default of R's
-    hmeasure): Beta(2, 1 + negatives/positives). "balanced" is their other recommendation,
-    Beta(1 + share of positives, 1 + share of negatives).
+    With a number r the costs follow Beta(2, 1 + 1/r), whose mode is r / (1 + r). None takes the ratio from
+    the window, positives over negatives (Hand & Anagnostopoulos 2014, the default of R's hmeasure): Beta(2, 1
+    + negatives/positives). "balanced" is the other recommendation of these authors, Beta(1 + share of
+    positives, 1 + share of negatives).
 
     >>> str(SeverityCost()), str(SeverityCost(0.1)), str(SeverityCost("balanced"))
     ('severity', 'severity:0.1', 'severity:balanced')

@@ -1,6 +1,6 @@
-"""A setting is declared once: its default, its words and its rules stand at its field of a dataclass.
+"""Declares a setting once: its default, its help text and its rules stand at its field of a dataclass.
 
-Options of the command line, Beam YAML, hashes and stored states ask here, and name no setting themselves.
+Options of the command line, Beam YAML, hashes and stored states read these declarations, and name no setting.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ _KEY = "declared"
 
 @dataclass(frozen=True)
 class Declared:
-    """What a setting is, beside its name, its type and its default.
+    """The declaration of a setting, beside its name, its type and its default.
 
-    about       what it is, as the help of the command line says it; the default is not part of the text
-    metavar     what stands for its value in that help; None: its name in capitals
-    parse       reads its value from text; None: a number, a switch, or the text of the default
-    of_rows     it decides what a row says of a window, not what the window holds: a job may go on from a
-                state that was made with another value
-    is_younger  it came after the first stored states: it is left out of a state's settings, and of the hash
-                of settings, where it has its default
+    about       the help text of the command line, without the default
+    metavar     the placeholder of the value in that help text; None: the setting's name in capitals
+    parse       reads the value from text; None: a number, a switch, or the text of the default
+    of_rows     whether the setting decides what a row says of a window, and not what the window holds: a job
+                may go on from a state that was made with another value
+    is_younger  whether the setting came after the first stored states: with its default value, it is left out
+                of a state's settings and of the hash of settings
     needs       fields of an event without which the setting makes no sense
     """
 
@@ -35,17 +35,17 @@ class Declared:
 
 
 def setting(default: object, about: str, **rules: Any) -> Any:
-    """Return the field of a dataclass with this default; `rules` are the fields of `Declared`."""
+    """Return the field of a dataclass with this default; `rules` are the other fields of `Declared`."""
     return field(default=default, metadata={_KEY: Declared(about, **rules)})
 
 
 def declared(settings: type) -> dict[str, Declared]:
-    """Return the settings of a dataclass that were declared by `setting`, by name."""
+    """Return, by name, the declarations of a dataclass's fields that were made by `setting`."""
     return {each.name: each.metadata[_KEY] for each in fields(settings) if _KEY in each.metadata}
 
 
 def plain(value: Any) -> Any:
-    """Return the value of a setting as JSON has it: as it is, as a list, or as its spelling.
+    """Return the value of a setting for JSON: itself, a list for a tuple, or its spelling.
 
     >>> plain(0.5), plain((0.0, 0.1))
     (0.5, [0.0, 0.1])
@@ -56,7 +56,7 @@ def plain(value: Any) -> Any:
 
 
 def younger_defaults(settings: type) -> dict[str, Any]:
-    """Return what stands for the absence of a dataclass's younger settings, by name."""
+    """Return, by name, the defaults of younger settings: a state without the setting means its default."""
     return {
         name: plain(getattr(settings, name)) for name, each in declared(settings).items() if each.is_younger
     }

@@ -1,4 +1,4 @@
-"""Durations: their spellings, such as `7d`, `90m` or `0.5s`, and how many whole microseconds they are."""
+"""Durations: their spellings, such as `7d`, `90m` or `0.5s`, and their lengths in whole microseconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import ConfigError
 
 Duration = str | float | timedelta
-"""A text such as "7d", "90m" or "0.5s"; a number of seconds; or a timedelta."""
+"""A duration: a text such as "7d", "90m" or "0.5s"; a number of seconds; or a timedelta."""
 
 _UNITS = {
     "d": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1_000, "us": 1,
@@ -20,7 +20,7 @@ _UNITS = {
 _DURATION = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)(us|ms|s|m|h|d)")
 
 LONGEST = 2**61
-"""Microseconds, that every duration stays below: 73,000 years."""
+"""Every duration is below this many microseconds: 73,000 years."""
 
 
 def is_positive(value: Any) -> bool:
@@ -30,13 +30,15 @@ def is_positive(value: Any) -> bool:
 
 
 def microseconds(duration: Duration, what: str) -> int:
-    """Return a duration in whole microseconds. Raises ConfigError, which names `what`, unless it is above 0.
+    """Return a duration in whole microseconds.
+
+    Raises ConfigError, with `what` as the setting's name, for a duration that is not above 0.
 
     >>> microseconds("7d", "window"), microseconds(0.5, "window")
     (604800000000, 500000)
     """
     remedy = "a duration is a number of seconds above 0, or a text such as '7d', '12h', '30m' or '0.5s'"
-    if isinstance(duration, str):  # of a command line, where '5' is no number of seconds
+    if isinstance(duration, str):  # from a command line, where '5' is no number of seconds
         remedy = "give a number and its unit (us, ms, s, m, h, d), such as '7d', '12h', '30m' or '0.5s'"
     if isinstance(duration, timedelta):
         micros = duration // timedelta(microseconds=1)
@@ -57,7 +59,7 @@ def microseconds(duration: Duration, what: str) -> int:
 
 
 def duration_text(micros: int) -> str:
-    """Write a duration in the largest unit of which it is a whole number.
+    """Return a duration's text, in the largest unit of which it is a whole number.
 
     >>> duration_text(604_800_000_000), duration_text(5_400_000_000), duration_text(250_000), duration_text(0)
     ('7d', '90m', '250ms', '0s')
@@ -69,7 +71,7 @@ def duration_text(micros: int) -> str:
 
 
 def parse_lateness(text: str) -> int:
-    """Read how late an event may come, in microseconds: a duration, or 0.
+    """Read how late an event may come: a duration, or 0. Returns microseconds.
 
     >>> parse_lateness("10m"), parse_lateness("0s"), parse_lateness("0")
     (600000000, 0, 0)

@@ -1,4 +1,4 @@
-"""How the events of one model are evaluated. Frozen, and checked when made."""
+"""The settings of the evaluation of one model. Immutable, and checked when made."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def parse_partial_fpr(text: str) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class EvaluatorSettings:
-    """All that decides the values of the rows of a model, and which of them are shown.
+    """The settings that decide the values of a model's rows, and which values are shown.
 
     window, every       which events count, and when a row is due
-    measures            names from `MEASURES`; None = all but `COSTLY_MEASURES`. "all" asks for everything;
+    measures            names from `MEASURES`; None = all but `COSTLY_MEASURES`; "all" = every measure.
                         "auc" brings its interval, "ks" its threshold and "polynomial_auc" its bound along
     cost                the distribution of misclassification costs in the H-measure
     priors              "window" (the classes' shares in the window), or the share of positives, in (0, 1)
@@ -54,9 +54,10 @@ class EvaluatorSettings:
     flip_if_below_half  take -score in the H-measure while AUC < 0.5, as R's hmeasure does
     positive            the class that counts as positive, as `class_text`; None = labels are 1 and 0 already
     order               how the events were ordered: "position", "arrival", "time" (a total sort), or
-                        "time:10m": by time, and what comes later than that in its partition does not count
-    curves              a ROC curve after every n-th event of a (model, slice) and one at the end; "end": that
-                        one alone; None = no curves. Each costs a pass over the window
+                        "time:10m": by time, and an event that comes later than 10 minutes in its partition
+                        does not count
+    curves              a ROC curve after every n-th event of a (model, slice), and one at the end; "end":
+                        only the one at the end; None = no curves. Each curve costs a pass over the window
     """
 
     window: Window = field(default_factory=LastEvents)
@@ -125,20 +126,20 @@ class EvaluatorSettings:
 
     @property
     def lateness(self) -> int | None:
-        """How late an event may come in order of time, microseconds; None = however late."""
+        """How late an event may come in order of time, in microseconds; None = any lateness."""
         _, limited, text = self.order.partition(":")
         return parse_lateness(text) if limited else None
 
     @property
     def needs_times(self) -> str | None:
-        """Return the setting that makes no sense without event times, as on the command line; None = none."""
+        """Return the setting that needs event times, as on the command line; None = no setting does."""
         if self.window.by_time:
             return f"window {self.window}"
         return f"every {self.every}" if self.every.micros else None
 
     @property
     def curve_stride(self) -> int:
-        """Events between curves; 0: there is one at the end alone, or none."""
+        """Events between curves; 0: there is a curve only at the end, or no curve."""
         return self.curves.n if isinstance(self.curves, EveryEvents) else 0
 
     def _check_number(self, name: str, low: float, high: float, meaning: str) -> None:
@@ -161,18 +162,18 @@ class EvaluatorSettings:
         object.__setattr__(self, "partial_fpr", (float(ends[0]), float(ends[1])))
 
     def canonical(self) -> str:
-        """Return the text of everything that changes values.
+        """Return the text of all settings that change values.
 
-        `measures` only chooses among them, `curves` stand beside them, and `positive` names what the
-        labels mean. A younger setting is left out where it has its default: rows and states from before it
-        have the same hash.
+        It leaves out `measures`, which only chooses among values; `curves`, which stand beside rows; and
+        `positive`, which names the meaning of labels. A younger setting with its default is left out too, so
+        that rows and states from before it have the same hash.
         """
         values = {name: plain(value) for name, value in vars(self).items() if name not in _NO_VALUES}
         said = {name: value for name, value in values.items() if _YOUNGER.get(name) != value}
         return json.dumps(said, sort_keys=True)
 
     def config_hash(self) -> str:
-        """Return the 12 hexadecimal digits that stand in the column `config` of every row."""
+        """Return the hash of the settings: the 12 hexadecimal digits in the column `config` of every row."""
         return config_of(self.canonical())
 
 
@@ -182,9 +183,9 @@ _NO_VALUES = ("measures", "positive", "curves")
 
 
 class EvaluatorChoices(TypedDict, total=False):
-    """The settings of `EvaluatorSettings` as the keywords of those who make them; None: the default.
+    """The settings of `EvaluatorSettings` as keywords of functions that make one; None: the default.
 
-    `positive` is left out: it names a value of the label, in whatever way the events have it.
+    `positive` is left out: it names a value of the label, and callers differ in how labels come.
     """
 
     window: Window | None
@@ -204,7 +205,7 @@ class EvaluatorChoices(TypedDict, total=False):
 
 
 def checked_order(order: str) -> str:
-    """Return an order in its one spelling. Raises ConfigError.
+    """Return the one spelling of an order. Raises ConfigError.
 
     >>> checked_order("time:60s")
     'time:1m'
@@ -226,14 +227,14 @@ def checked_order(order: str) -> str:
 
 
 def config_of(canonical: str) -> str:
-    """Return the hash of settings that `EvaluatorSettings.canonical` put into words."""
+    """Return the hash of a text that `EvaluatorSettings.canonical` gave."""
     return hashlib.blake2b(canonical.encode(), digest_size=6).hexdigest()
 
 
 def check_signal(settings: EvaluatorSettings, has_classes: bool, predicted: str, positive: str) -> None:
-    """Raise ConfigError for a window that adapts to the ranking of classes of which none is positive.
+    """Raise ConfigError for a window that adapts to the ranking of classes if no class is positive.
 
-    predicted, positive  how the caller's user names these settings
+    predicted, positive  the names of these settings for the caller's user
     """
     window = settings.window
     if window.signal == "placement" and has_classes and not settings.positive:

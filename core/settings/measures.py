@@ -1,4 +1,4 @@
-"""The measures of a row: their names, and which of them are shown unless others are asked for."""
+"""The names of the measures of a row, and which measures are shown by default."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ MEASURES = (
 
 
 RANKING_MEASURES = MEASURES.index("tp")
-"""How many of them, the first ones, are of scores; the others are of decisions."""
+"""How many measures are of scores: the first ones. The other measures are of decisions."""
 
 
 COSTLY_MEASURES = (
     "cost_curve_area", "average_precision", "calibration_error", "partial_auc", "partial_auc_mcclish",
     "polynomial_auc", "polynomial_auc_bound",
 )  # fmt: skip
-"""O(k) or O(hull) a row: only when asked for by name or by `all`."""
+"""Measures that cost O(k) or O(hull) a row: computed only if asked for by name or by `all`."""
 
 
 PROBABILITY_MEASURES = ("brier", "log_loss", "calibration_error")
-"""Have a meaning only where the scores are probabilities."""
+"""Measures that have a meaning only if the scores are probabilities."""
 
 
 _COMPANIONS = {
@@ -41,7 +41,7 @@ def named_measures(asked: tuple[str, ...] | str | None, *, probabilities: bool) 
 
     asked          names, "all", or None for all but `COSTLY_MEASURES`. "auc", "ks" and "polynomial_auc" bring
                    the measures that belong to them
-    probabilities  scores are probabilities; without it no measure is of `PROBABILITY_MEASURES`
+    probabilities  whether scores are probabilities; if not, the names of `PROBABILITY_MEASURES` are left out
     """
     unfit = () if probabilities else PROBABILITY_MEASURES
     if asked is None:

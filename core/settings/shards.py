@@ -1,4 +1,4 @@
-"""How many shards there are, and which of them belong to one model each."""
+"""The number of shards, and the models that have a shard of their own."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ..errors import ConfigError
 
 
 class Shards(int):
-    """A number of shards, of which the last belong to one model each.
+    """A number of shards, of which the last ones belong to one model each.
 
     number  of shards over which all other models are spread by a hash of their names
-    own     models with a shard of their own: one with so many events that its neighbours would wait for it,
-            or with a window so large that it alone makes a shard's state large
+    own     models with a shard of their own, because of so many events that other models would wait for them,
+            or because of a window so large that it alone makes a shard's state large
 
-    It is the whole number of shards, wherever one is asked for, and part of the meaning of a state. Raises
-    ConfigError for a number or names that cannot be.
+    As an int the value is the whole number of shards. It is part of the meaning of a state. Raises
+    ConfigError for an impossible number or impossible names.
 
     >>> shards = Shards(64, own=["fraud"])
     >>> int(shards), shards.shared, shards.own
@@ -26,7 +26,7 @@ class Shards(int):
     own: tuple[str, ...]
 
     def __new__(cls, number: int, own: Iterable[str] = ()) -> Shards:
-        """Return the number of shared shards and those of their own together."""
+        """Return `number` shared shards and a shard for each of `own`."""
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise ConfigError(f"shards={number!r}: give a whole number, 1 or more")
         models = (own,) if isinstance(own, str) else tuple(own)
@@ -39,7 +39,7 @@ class Shards(int):
 
     @classmethod
     def of(cls, number: int) -> Shards:
-        """Return a whole number of shards as one of these; raises ConfigError."""
+        """Return a whole number of shards as `Shards`, all of them shared. Raises ConfigError."""
         return number if isinstance(number, Shards) else cls(number)
 
     @property
@@ -50,7 +50,7 @@ class Shards(int):
     def __eq__(self, other: object) -> bool:
         return int.__eq__(self, other) is True and self.own == getattr(other, "own", ())
 
-    def __ne__(self, other: object) -> bool:  # int has one of its own
+    def __ne__(self, other: object) -> bool:  # int has its own __ne__
         return not self == other
 
     def __hash__(self) -> int:

@@ -1,4 +1,4 @@
-"""Slices of a model: the columns that make them, and the names that they have in rows."""
+"""Slices of a model: their columns, and their names in rows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from ..errors import ConfigError
 
 OTHER = "other"
-"""The value that stands for all those of a slice column that have no slice of their own."""
+"""The value of a slice column in the slice of all values that have no slice of their own."""
 
 
 def escape_slice(text: str) -> str:
-    r"""Escape what has a meaning in the name of a slice, `carrier=UA,origin=JFK`.
+    r"""Escape the characters that have a meaning in the name of a slice, `carrier=UA,origin=JFK`.
 
     >>> print(escape_slice("a=b,c"))
     a\=b\,c
@@ -24,7 +24,7 @@ _PAIR = re.compile(r"((?:[^\\=,]|\\.)+)=((?:[^\\=,]|\\.)*)(?:,(?=.)|\Z)", re.DOT
 
 
 def parse_slice(label: str) -> list[tuple[str, str]]:
-    r"""Return the columns and values that the name of a slice says. Raises ValueError for what is none.
+    r"""Return the (column, value) pairs of the name of a slice. Raises ValueError for any other text.
 
     >>> parse_slice("carrier=UA,origin=a\\=b"), parse_slice("")
     ([('carrier', 'UA'), ('origin', 'a=b')], [])
@@ -40,7 +40,7 @@ def parse_slice(label: str) -> list[tuple[str, str]]:
 
 
 def checked_slices(asked: Iterable[str | Iterable[str]]) -> tuple[tuple[str, ...], ...]:
-    """Return slices as tuples of columns; a column may stand for itself. Raises ConfigError.
+    """Return slices as tuples of columns; a single column may be given as text. Raises ConfigError.
 
     >>> checked_slices(("carrier", ("carrier", "origin")))
     (('carrier',), ('carrier', 'origin'))

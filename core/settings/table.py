@@ -1,4 +1,4 @@
-"""How all models of a job are evaluated: in slices, over shards, remembered for how long."""
+"""The settings of the evaluation of all models of a job: slices, shards, deduplication, idle models."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from .windows import is_count, parse_every, parse_window
 
 @dataclass(frozen=True)
 class TableSettings:
-    """What a shard's table of evaluators is made for.
+    """The settings of a shard's table of evaluators.
 
     evaluator  how every (model, slice) is evaluated
-    slices     every slice is one column, or several for a cross; the whole model is always there
+    slices     every slice is one column, or several for a cross; the whole model always has rows, too
     shards     number of shards that the models are spread over, or `Shards`; None = every model is its own
+               shard
     deduplicate  microseconds within which a second event of a model with the same id does not count
                  (ids/deduplicator.py); None = every event counts. Needs times and ids
-    slice_cap  values of a model and a slice that have a slice of their own; those of all later ones are
-               "other" (table/slices.py)
-    idle_ttl   microseconds after which a (model, slice) that is silent gives a last row and leaves
-               (table/idle.py); None = never. Needs times
+    slice_cap  how many values of a model and a slice have a slice of their own; all later values go to the
+               slice "other" (table/slices.py)
+    idle_ttl   microseconds after which a silent (model, slice) gives a last row and leaves (table/idle.py);
+               None = never. Needs times
     """
 
     evaluator: EvaluatorSettings = field(default_factory=EvaluatorSettings)
@@ -77,7 +78,7 @@ class TableSettings:
             object.__setattr__(self, "shards", Shards.of(self.shards))
 
     def meaning(self) -> dict[str, Any]:
-        """Return what decides the meaning of a state, by name; younger settings where they are not usual."""
+        """Return, by name, the settings that decide a state's meaning, but no younger one at its default."""
         slices = [",".join(escape_slice(name) for name in names) for names in self.slices]
         return {
             **json.loads(self.evaluator.canonical()),
@@ -88,7 +89,7 @@ class TableSettings:
         }
 
     def whole_meaning(self) -> dict[str, Any]:
-        """Return what decides the meaning of a state, by name: every setting."""
+        """Return, by name, all settings that decide the meaning of a state, defaults included."""
         return _ABSENT | self.meaning()
 
     def _younger(self) -> dict[str, Any]:
@@ -99,12 +100,15 @@ class TableSettings:
         return {name: value for name, value in values.items() if value != _ABSENT[name]}
 
     def fingerprint(self) -> bytes:
-        """Return the 16 bytes by which a state knows that it is read as it was written."""
+        """Return a hash of 16 bytes of the settings that decide the meaning of a state.
+
+        A state stores the hash, so that no table with other settings reads the state.
+        """
         text = json.dumps(self.meaning(), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
     def to_json(self) -> str:
-        """Return the whole of it as text, without `curves`: they follow from no state, and leave none."""
+        """Return the settings as text, without `curves`: no state depends on `curves`."""
         evaluator = {
             **json.loads(self.evaluator.canonical()),
             "positive": self.evaluator.positive,
@@ -115,7 +119,7 @@ class TableSettings:
 
     @classmethod
     def from_json(cls, text: str) -> TableSettings:
-        """Read what `to_json` wrote."""
+        """Read the settings from a text that `to_json` wrote."""
         content = read_object(text, "the settings of a state")
         choices = content["evaluator"]
         choices["window"] = parse_window(choices["window"])
@@ -133,17 +137,17 @@ class TableSettings:
 
 
 _SPANS = {name: each.needs for name, each in declared(TableSettings).items() if each.needs}
-"""The settings that are lengths of time, each with the fields of an event that it needs."""
+"""The settings that are durations, each with the fields of an event that it needs."""
 
 _USUAL = younger_defaults(TableSettings)
 _ABSENT = {**younger_defaults(EvaluatorSettings), **_USUAL, "own_shards": []}
-"""What stands for the absence of a younger setting."""
+"""The values of younger settings for a state that does not have them."""
 
 
 class TableChoices(TypedDict, total=False):
-    """The settings of `TableSettings` as the keywords of those who make them, without evaluator and slices.
+    """The settings of `TableSettings` as keywords of functions that make one, without evaluator and slices.
 
-    Lengths of time are "7d", a number of seconds, or a timedelta.
+    Durations are "7d", a number of seconds, or a timedelta.
     """
 
     shards: int | None
@@ -153,9 +157,9 @@ class TableChoices(TypedDict, total=False):
 
 
 def checked_spans(choices: Mapping[str, Any]) -> dict[str, int]:
-    """Return the lengths of time among keywords, in microseconds. Raises ConfigError.
+    """Return the settings among keywords that are durations, in microseconds. Raises ConfigError.
 
-    choices  settings, and by "time" and "id" the event's fields that some of them need
+    choices  settings, and by "time" and "id" the event's fields that some of these settings need
     """
     spans = {}
     for name, needed in _SPANS.items():

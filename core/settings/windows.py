@@ -1,8 +1,8 @@
-"""Which events count, and when a row is due: windows and emissions, frozen, and checked when made.
+"""Windows, which say which events count, and emissions, which say when a row is due. Checked when made.
 
-Each has one spelling, the command line's (`last:10000`, `last:7d`, `fading:7d`, ...): `str()` writes it and
-`parse_window`, `parse_every` read it. What code needs to know of a window or an emission it asks of them
-(`EveryWindow`), not of which class they are. Durations are whole microseconds (durations.py).
+Each has one spelling, the command line's (`last:10000`, `last:7d`, `fading:7d`, ...). `str()` writes the
+spelling; `parse_window` and `parse_every` read it. Code asks a window or an emission for its properties
+(`EveryWindow`) and never for its class. Durations are whole microseconds (durations.py).
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ from .durations import Duration, duration_text, is_positive, microseconds
 Signal = Literal["placement", "error", "brier"]
 
 ADAPTIVE_EVENTS = 2_000_000
-"""Most events in an adaptive window: where nothing changes it would grow for ever."""
+"""The most events in an adaptive window: without a change in the stream it would grow for ever."""
 
 
 def is_count(value: Any) -> bool:
-    """Return whether a value is a whole number, 1 or more, that a counter can hold; numpy's are, too."""
+    """Return whether a value is a whole number from 1 that a counter can hold; numpy's count, too."""
     if isinstance(value, bool):
         return False
     return isinstance(value, numbers.Integral) and 1 <= int(value) < 2**62
 
 
 NEVER_LEAVE, COUNT, DURATION, GIVEN = range(4)
-"""Kinds of rules by which events leave a window; see `EveryWindow.rule`."""
+"""The kinds of rules by which events leave a window; see `EveryWindow.rule`."""
 
 
 class EveryWindow:
-    """What can be asked of every window, and what most of them answer."""
+    """The properties of every window, with the answers of most windows."""
 
     @property
     def by_time(self) -> bool:
-        """Whether it depends on the times of events."""
+        """Whether the window depends on the times of events."""
         return False
 
     @property
     def has_end(self) -> bool:
-        """Whether events leave it, or count less and less."""
+        """Whether events leave the window, or lose weight."""
         return True
 
     @property
     def size(self) -> int | None:
-        """How many events it holds when it is full; None: there is no such number."""
+        """How many events a full window holds; None: the window has no such number."""
         return None
 
     @property
     def micros(self) -> int:
-        """How long an event stays, in microseconds; 0: no time says so."""
+        """How long an event stays, in microseconds; 0: no duration limits its stay."""
         return 0
 
     @property
@@ -62,18 +62,18 @@ class EveryWindow:
 
     @property
     def signal(self) -> Signal | None:
-        """What it adapts to; None: it does not adapt."""
+        """The signal that the window adapts to; None: the window does not adapt."""
         return None
 
     @property
     def rule(self) -> tuple[int, int]:
-        """How events leave, and a number.
+        """The rule by which events leave, as (kind, number).
 
-        NEVER_LEAVE  they stay, but for those that fade
-        COUNT        the last so many events stay
-        DURATION     the events of the last so many microseconds stay
-        GIVEN        something else says how many stay; of more events than the number, the oldest sixteenth
-                     goes
+        NEVER_LEAVE  no event leaves, except a faded one
+        COUNT        the last `number` events stay
+        DURATION     the events of the last `number` microseconds stay
+        GIVEN        the signal decides how many events stay; if more than `number` are held, the oldest
+                     sixteenth leaves
         """
         return NEVER_LEAVE, 0
 
@@ -95,7 +95,7 @@ class LastEvents(EveryWindow):
 
     @property
     def size(self) -> int:
-        """How many events it holds when it is full."""
+        """How many events a full window holds."""
         return self.k
 
     @property
@@ -109,11 +109,11 @@ class LastEvents(EveryWindow):
 
 @dataclass(frozen=True)
 class LastDuration(EveryWindow):
-    """The window of the events with a time in (t - duration, t], t the greatest time applied.
+    """The window of the events with a time in (t - duration, t]; t is the greatest time applied.
 
-    Events may come in any order of time: they leave in the order of their times, and one that comes when
-    its time has left the window already counts in `seq` alone. In order of time an event costs O(1) beyond
-    its ranking; one that comes late moves those behind it, O(their number).
+    Events may come in any order of time: they leave in the order of their times. An event whose time has
+    already left the window counts in `seq` alone. In order of time an event costs O(1) beyond its ranking. A
+    late event moves the events behind it: O(number of those events).
 
     duration  "7d", a number of seconds, or a timedelta; kept in whole microseconds as `micros`
 
@@ -133,7 +133,7 @@ class LastDuration(EveryWindow):
 
     @property
     def by_time(self) -> bool:
-        """Whether it depends on the times of events: it does."""
+        """True: the window depends on the times of events."""
         return True
 
     @property
@@ -149,11 +149,12 @@ class LastDuration(EveryWindow):
 class Fading(EveryWindow):
     """All events, each weighing half as much after every half-life: exponential decay, exact.
 
-    half_life  a whole number of events, or a duration: "7d" or a timedelta
+    half_life  a whole number of events; or a duration, "7d" or a timedelta
 
-    Events whose weight has fallen to 2^-53 of the mass of their own class are dropped; that changes AUC by
-    less than 2^-53 (2.9 T + 2), 3e-12 for half-lives of T = 10,000 events. So it holds 40 to 50 half-lives.
-    (docs/windows.md has the method and its proof.) State: some 40 T events, or as many as come in that time.
+    Events whose weight has fallen to 2^-53 of the mass of their own class are dropped. That changes AUC by
+    less than 2^-53 (2.9 T + 2): 3e-12 for half-lives of T = 10,000 events. So the window holds 40 to 50
+    half-lives. (docs/windows.md has the method and its proof.) State: some 40 T events, or the events of 40
+    to 50 half-lives.
 
     >>> str(Fading(10_000)), str(Fading("7d"))
     ('fading:10000', 'fading:7d')
@@ -176,7 +177,7 @@ class Fading(EveryWindow):
 
     @property
     def by_time(self) -> bool:
-        """Whether weights fall with time, not with events."""
+        """Whether weights fall with time; False: with events."""
         return isinstance(self.half_life, str)
 
     @property
@@ -194,12 +195,13 @@ class Fading(EveryWindow):
 class Adaptive(EveryWindow):
     """The window that shrinks when its signal changes: ADWIN (Bifet & Gavalda 2007), over one signal.
 
-    delta   nominal chance of a false alarm, in (0, 1). Nominal: the values are not independent
-    signal  "placement": how well each event of the rarer class is placed among the other class, whose mean
-            is the AUC; "error": of the decision at the threshold; "brier": squared error of a probability
+    delta   nominal probability of a false alarm, in (0, 1). Nominal: the values are not independent
+    signal  "placement": how well each event of the rarer class is placed among the other class; the mean
+            placement is the AUC. "error": of the decision at the threshold. "brier": squared error of a
+            probability
 
-    When ADWIN drops what is older than a change, the one window of all measures drops it too, and the next
-    row says `drift`. It holds at most ADAPTIVE_EVENTS.
+    When ADWIN drops the events before a change, the one window of all measures drops them too, and the next
+    row says `drift`. The window holds at most ADAPTIVE_EVENTS.
 
     >>> str(Adaptive()), str(Adaptive(0.01, "error"))
     ('adaptive:0.002:placement', 'adaptive:0.01:error')
@@ -236,7 +238,7 @@ class AllEvents(EveryWindow):
 
     @property
     def has_end(self) -> bool:
-        """Whether events leave it: they do not."""
+        """False: no event leaves the window."""
         return False
 
     def __str__(self) -> str:
@@ -296,7 +298,7 @@ class EveryEvents:
 
     @property
     def micros(self) -> int:
-        """Microseconds between the points of the grid; 0: rows are on none."""
+        """Microseconds between the points of the grid; 0: there is no grid."""
         return 0
 
     def __str__(self) -> str:
@@ -305,12 +307,13 @@ class EveryEvents:
 
 @dataclass(frozen=True)
 class EverySeconds:
-    """A row at every point of a fixed grid of event times, where the window changed since the last one.
+    """A row at every point of a fixed grid of event times, if the window changed since the last row.
 
-    The grid is that of the multiples of the duration since 1970 UTC. A row for the grid point g (its `due`)
-    is made when the clock passes it, which is when the first event after g comes: events at g are in it. A
-    window by time is then that of g: it may change because time alone went by. Where nothing changed there
-    is no row, whatever the silence. An event that comes later than g with a time before it changes no row.
+    The grid points are the multiples of the duration since 1970 UTC. The row for the grid point g (its `due`)
+    is made when the clock passes g, which is when the first event after g comes: events at g are in the row.
+    A window by time is then the window as of g: it may change because time alone went by. If the window did
+    not change, there is no row, however long the silence. An event with a time before g that comes after the
+    row changes no row.
 
     duration  "1h", a number of seconds, or a timedelta; kept in whole microseconds as `micros`
 
@@ -360,7 +363,7 @@ def _count(text: str, what: str) -> int:
 
 
 def read_number(text: str, what: str) -> float:
-    """Return the number that a text spells. Raises ConfigError, which names `what`."""
+    """Return the number that a text spells. Raises ConfigError, which gives `what` as the setting's name."""
     try:
         return float(text)
     except ValueError:
