@@ -1,10 +1,11 @@
 """H-measure and area under the cost curve from a subset of the hull, with a certified bound.
 
-Both are a least loss: minimised over thresholds at every cost of errors, and averaged over the costs. Over a
-subset of the hull's vertices the minimum is larger, over that of `score_tree.subset` by at most the factor
-1 + epsilon: L <= L~ <= (1 + epsilon) L, where L is the loss of the hull and L~ that of the subset. So H is
-never overestimated, and underestimated by at most epsilon (1 - H); the area is never underestimated, and
-overestimated by at most epsilon times itself. Tatti 2021, section 6, Propositions 3 to 6.
+Both measures are a least loss: minimised over thresholds at every cost of errors, and averaged over the
+costs. Over a subset of the hull's vertices the minimum is larger. Over the subset of `score_tree.subset` it
+is larger by at most the factor 1 + epsilon: L <= L~ <= (1 + epsilon) L, where L is the loss of the hull and
+L~ the loss of the subset. So H is never overestimated, and underestimated by at most epsilon (1 - H). The
+area is never underestimated, and overestimated by at most epsilon times itself. Tatti 2021, section 6,
+Propositions 3 to 6.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ from ..settings.evaluator import EvaluatorSettings
 HullLike = ScoreTree | Hull | RocCurve | tuple[npt.ArrayLike, npt.ArrayLike]
 
 _SLOPES = 1e-9
-"""By how much slopes of real masses may fall: they are quotients of differences, and rounded."""
+"""By how much slopes of real masses may fall: they are rounded quotients of differences."""
 
 
 @dataclass(frozen=True)
 class Approximation:
-    """A value, and between what limits the exact one lies.
+    """An approximate value, and the limits between which the exact value lies.
 
-    value      the approximation: for H its lower limit, for an area its upper one
-    low, high  the exact value lies between them; rounding apart, which is some 1e-15
-    vertices   of the hull that were used, (0, 0) and the last among them
+    value      the approximation: for H the lower limit, for an area the upper limit
+    low, high  the exact value lies between them, apart from rounding of some 1e-15
+    vertices   how many vertices of the hull were used, (0, 0) and the last vertex among them
     """
 
     value: float
@@ -57,26 +58,28 @@ def approximate_h(
 ) -> Approximation | None:
     """Return the H-measure to within epsilon (1 - H), from below; None without both classes.
 
-    tree_or_hull  a `ScoreTree`; or a hull as its `hull()` gives it: (x, y), arrays of the events and of the
-                  positives below every vertex, lowest score first, masses if you like; or a `RocCurve`
+    tree_or_hull  a `ScoreTree`; a `RocCurve`; or a hull in the form of `ScoreTree.hull()`: (x, y), arrays of
+                  the events and of the positives below every vertex, lowest score first; masses are allowed
     epsilon       the greatest relative error of the loss 1 - H, 0 or more; 0 is exact
-    priors        the share of positives that errors are weighed by, in (0, 1); "window": the window's own
+    priors        the share of positives by which errors are weighed, in (0, 1); "window": the window's own
     cost          `BetaCost`, `UniformCost` or `SeverityCost`
 
-    A tree with bridges: O(log^2 k / epsilon), and never more than O(vertices log k). A hull: O(vertices).
-    The result is the same, and that of a tree without bridges, O(k).
+    A tree with bridges takes O(log^2 k / epsilon), and never more than O(vertices log k). A hull takes
+    O(vertices), a tree without bridges O(k). The result is the same for all three.
 
-    When to want it: seldom. Scores of a smooth model have hulls of some 2 * cube root of k vertices, 43 for
-    10,000 events and 223 for 1,000,000, and the exact sum over them (epsilon 0) is as fast: 35 and 48
+    When to use it: seldom. Scores of a smooth model have hulls of some 2 * cube root of k vertices: 43 for
+    10,000 events and 223 for 1,000,000. The exact sum over such a hull (epsilon 0) is as fast: 35 and 48
     microseconds, of which 32 are the call itself. With the window's own priors and Beta(2, 2) or Beta(1, 1),
-    `ScoreTree.h()` has the exact value ready. It pays where hulls are large. They can have .9 k^(2/3)
-    vertices, and with 8,768 of them the sum takes 820 microseconds (other Betas 1,380), to within .01 of the
-    loss 66 (85), to within .1 of it 36 (40). The error is far below its bound: with .1 some hundredth of it.
+    `ScoreTree.h()` has the exact value ready. The approximation pays for large hulls. A hull can have .9
+    k^(2/3) vertices. With 8,768 vertices the sum takes 820 microseconds (other Betas 1,380); an approximation
+    to within .01 of the loss takes 66 (85), and to within .1 of the loss 36 (40). The error is far below its
+    bound: with .1 some hundredth of it.
 
-    Raises ConfigError for an epsilon, priors or a cost that cannot be, InputError for what is no hull.
+    Raises ConfigError for an impossible epsilon, priors or cost, InputError for a value that is no hull.
 
-    Source: Tatti 2021, section 6 (Subset). The paper drops vertices near by the positives AND by the
-    negatives, which serves both of its sums; near by one of them is enough (see `score_tree.subset`).
+    Source: Tatti 2021, section 6 (Subset). The paper drops vertices that are near by the positives AND by the
+    negatives, for the sake of both of its sums. Nearness by one of the two is enough (see
+    `score_tree.subset`).
 
     >>> import numpy as np
     >>> from rocsteady import BetaCost
@@ -104,9 +107,9 @@ def approximate_h(
 def approximate_cost_curve_area(tree_or_hull: HullLike, epsilon: float) -> Approximation | None:
     """Return the area under the cost curve, to within epsilon of it, from above; None without both classes.
 
-    The integral over costs c in (0, 1) of the least c FPR + (1 - c) FNR, in [0, 1/4]: classes weigh alike.
-    It does not decompose over a tree: exactly, it is a sum over the hull. Arguments, times and errors are
-    those of `approximate_h`. Source: Tatti 2021, sections 2 and 6.
+    The area is the integral over costs c in (0, 1) of the least c FPR + (1 - c) FNR, in [0, 1/4]: both
+    classes have the same weight. The area does not decompose over a tree: the exact area is a sum over the
+    hull. Arguments, times and errors are those of `approximate_h`. Source: Tatti 2021, sections 2 and 6.
 
     >>> import numpy as np
     >>> area = approximate_cost_curve_area((200 * np.arange(101), np.arange(101) ** 2), 0.1)
@@ -122,7 +125,7 @@ def approximate_cost_curve_area(tree_or_hull: HullLike, epsilon: float) -> Appro
 
 
 def _subset(tree_or_hull: HullLike, epsilon: float) -> tuple[FloatArray, FloatArray, float]:
-    """Return events and positives below the vertices to use, and the factor that a loss can be larger by."""
+    """Return events and positives below the used vertices, and the factor by which a loss may be larger."""
     given: object = epsilon
     is_number = isinstance(given, numbers.Real) and not isinstance(given, bool)
     if not is_number or not 0.0 <= epsilon < math.inf:
@@ -139,7 +142,7 @@ def _subset(tree_or_hull: HullLike, epsilon: float) -> tuple[FloatArray, FloatAr
 
 
 def _vertices(hull: Hull | RocCurve | tuple[npt.ArrayLike, npt.ArrayLike]) -> tuple[FloatArray, FloatArray]:
-    """Return copies of the vertices, lowest score first; what is no hull is refused."""
+    """Return copies of the vertices, lowest score first. Raises InputError for a value that is no hull."""
     if isinstance(hull, RocCurve):
         above, positives_above = (hull.tp + hull.fp)[hull.on_hull], hull.tp[hull.on_hull]
         return (above[-1] - above)[::-1].copy(), (positives_above[-1] - positives_above)[::-1].copy()

@@ -1,13 +1,14 @@
 """AucSketch: AUC and H-measure of any number of events in bounded bytes, mergeable, with certified bounds.
 
 Invariant
-    Its bytes are a function of the multiset of (label, score) and of max_bytes: not of the order of events,
-    nor of how they were split into sketches, merged and stored in between.
+    The bytes of a sketch depend on the multiset of (label, score) and on max_bytes alone: not on the order of
+    events, nor on how the events were split into sketches, merged and stored in between.
 
-Events are counted per class in sorted cells: every distinct score is one while their bytes fit; beyond, cells
-are those of the finest level of `cells` that fits. The wire form never gets shorter by an event more,
-at no level, so that the level of a sum is at or below the level of each part, and counts at that level follow
-from the parts'. Counts stay exact. Which of two events in one cell has the higher score is all that is lost.
+Events are counted by class in sorted cells. While the bytes of the distinct scores fit, each score is a cell.
+Beyond, cells are those of the finest level of `cells` that fits. The wire form never gets shorter by one more
+event, at any level. So the level of a merged sketch is at or below the level of each part, and its counts
+follow from the counts of the parts. Counts stay exact. Only one thing is lost: which of two events in one
+cell has the higher score.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from .wire import MOST_EVENTS, most_cells, pack, packed_bytes, unpack
 DEFAULT_MAX_BYTES = 64 * 1024
 LEAST_MAX_BYTES = 1024
 _WAITING = 16_384
-"""Events that may wait to be sorted in."""
+"""How many events may wait before they are sorted into the cells."""
 
 _ROUNDING = 1e-12
-"""More than the sums of losses can be off by in floating point; H bounds are moved outwards by it."""
+"""More than the rounding error of the sums of losses; the bounds of H are moved outwards by it."""
 
 _LABELS = {0: 0, 1: 1, -1: 0}
 _NO_CELLS = np.empty(0, np.int64)
@@ -45,7 +46,7 @@ _NO_CELLS = np.empty(0, np.int64)
 class AucBounds(NamedTuple):
     """AUC (ties one half), certified: low <= AUC of the events <= high.
 
-    auc takes every cell for a tie, and lies in the middle. None where there are no events of a class.
+    auc counts every cell as a tie, and lies in the middle. All are None if a class has no events.
     """
 
     low: float | None
@@ -56,9 +57,9 @@ class AucBounds(NamedTuple):
 class HBounds(NamedTuple):
     """H-measure, certified: low <= H of the events <= high.
 
-    h takes every cell for a tie, too: it is low but for rounding, and where cells hold some ten events or
-    more it is nearer to H than the middle of the two. None where there are no events of a class, or costs
-    are so extreme that H is no number.
+    h counts every cell as a tie, too: it equals low but for rounding. With some ten events a cell or more, h
+    is nearer to H than the middle between low and high. All are None if a class has no events, or if the
+    costs are so extreme that H is no number.
     """
 
     low: float | None
@@ -69,14 +70,14 @@ class HBounds(NamedTuple):
 class AucSketch:
     """Counts events by score and class in bounded bytes: AUC and H with certified bounds, merged exactly.
 
-    max_bytes  of `to_bytes()`, at the most; 1,024 or more. In memory about 8 times that, and 16,384 events
+    max_bytes  the most bytes of `to_bytes()`; 1,024 or more. Memory: about 8 times that, and 16,384 events
 
-    While the distinct scores fit, some 7,700 in 64 KB, all is exact. Beyond, 1M events of N(0, 1) against
-    N(1, 1) in 4, 16, 64, 256 KB: AUC +- .0011, .00021, .000044, .000010; H +- .0023, .00053, .00008, .00002.
-    Real scores in 64 KB: +- .00001 and .00002 (TV news), .00007 and .0006 (US census, heavy ties).
+    While the distinct scores fit, some 7,700 in 64 KB, all values are exact. Beyond, for 1M events of N(0, 1)
+    against N(1, 1) in 4, 16, 64, 256 KB: AUC +- .0011, .00021, .000044, .000010; H +- .0023, .00053, .00008,
+    .00002. Real scores in 64 KB: +- .00001 and .00002 (TV news), .00007 and .0006 (US census, heavy ties).
 
-    Every event counts once: there are no weights. Higher scores mean more likely positive. Sketches merge in
-    O(cells), in any order to the same bytes.
+    Every event counts once: there are no weights. A higher score means more likely positive. A merge takes
+    O(cells), and gives the same bytes in any order.
 
     >>> sketch = AucSketch()
     >>> sketch.add([0, 1, 0, 1], [0.1, 0.9, 0.4, 0.3])
@@ -98,8 +99,8 @@ class AucSketch:
     def add(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
         """Count events: n labels (1/0, 1/-1 or booleans) and n finite scores, or one of each.
 
-        O(n log n + cells); few events wait until there are more. Raises InputError, and counts nothing, where
-        a value cannot be used.
+        O(n log n + cells); a few events wait until more have come. Raises InputError for a value that cannot
+        be used, and then counts no event.
         """
         label: Any = labels
         score: Any = scores
@@ -113,9 +114,9 @@ class AucSketch:
         self._wait(label_array.tolist(), score_array.tolist())
 
     def merge(self, other: AucSketch) -> AucSketch:
-        """Add the events of another sketch, which stays as it is; return this one. O(cells).
+        """Add the events of another sketch, which does not change; return this sketch. O(cells).
 
-        The smaller max_bytes of the two is that of both together.
+        The merged sketch has the smaller of the two max_bytes.
         """
         _refuse_others(other)
         other._settle()
@@ -136,26 +137,26 @@ class AucSketch:
 
     @property
     def positives(self) -> int:
-        """How many of label 1."""
+        """How many events of label 1 were added."""
         return int(self._positives.sum()) + sum(self._waiting_labels)
 
     @property
     def negatives(self) -> int:
-        """How many of the other label."""
+        """How many events of the other label were added."""
         return int(self._negatives.sum()) + len(self._waiting_labels) - sum(self._waiting_labels)
 
     @property
     def is_exact(self) -> bool:
-        """Whether nothing that AUC and H depend on was lost: no cell holds two scores and both classes."""
+        """Whether AUC and H are exact: no cell holds both classes and two different scores."""
         self._settle()
         return not self._uncertain().any()
 
     def bounds(self) -> AucBounds:
         """Return the AUC with its certified bounds. O(cells).
 
-        Every pair of events in different cells, or in one with a single value, is ranked for sure. Of the
-        others all may be ranked right, or wrong: half of them is what each bound is off. Sums are whole
-        numbers; each bound is rounded once.
+        A pair of events is ranked for sure if its cells differ, or if its cell has a single value. All other
+        pairs may be ranked right, or wrong: each bound is half of their share away from the middle. Sums are
+        whole numbers; each bound is rounded once.
         """
         self._settle()
         n, p = self.negatives, self.positives
@@ -176,15 +177,16 @@ class AucSketch:
         cost    BetaCost(2, 2) (also for None), UniformCost() or SeverityCost(...)
         priors  "window" (the classes' shares among the events), or the share of positives, in (0, 1)
 
-        The ROC curve runs through the borders of cells: their hull gives the lower bound. It lies nowhere
-        above the curve on which in every cell all negatives are below all positives: the hull of that gives
-        the upper one. Losses are summed in floating point, so bounds that differ are moved outwards by 1e-12.
-        Hand 2009; Tatti 2021, section 5. Raises ConfigError where cost or priors cannot be.
+        The ROC curve runs through the borders of cells: the hull of these points gives the lower bound. The
+        upper bound comes from a curve that lies nowhere below the ROC curve: in each of its cells all
+        negatives are below all positives. Losses are summed in floating point, so bounds that differ are
+        moved outwards by 1e-12. Hand 2009; Tatti 2021, section 5. Raises ConfigError for impossible cost or
+        priors.
         """
         return self.h_bounds_by(EvaluatorSettings(cost=BetaCost() if cost is None else cost, priors=priors))
 
     def h_bounds_by(self, settings: EvaluatorSettings) -> HBounds:
-        """Return `h_bounds` by the cost and the priors of settings: they take 60 us to make."""
+        """Return `h_bounds` by the cost and the priors of settings; making settings takes 60 us."""
         self._settle()
         if not self.negatives or not self.positives:
             return HBounds(None, None, None)
@@ -211,7 +213,7 @@ class AucSketch:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> AucSketch:
-        """Read a sketch. Raises a `WireError` that says what was found where the bytes are anything else."""
+        """Read a sketch. Raises a `WireError`, which says what was found, for any other bytes."""
         max_bytes, level, cells = unpack(data)
         try:
             sketch = cls(max_bytes)
@@ -232,20 +234,20 @@ class AucSketch:
         )
 
     def _uncertain(self) -> npt.NDArray[np.bool_]:
-        """Return which cells hold more than one value, for all that is known, and both classes."""
+        """Return which cells may hold more than one value and hold both classes."""
         if self._level == EXACT:
             return np.zeros(len(self._cells), np.bool_)
         is_open = (self._cells ^ (self._cells >> 63)) & 1
         return (is_open > 0) & (self._negatives > 0) & (self._positives > 0)
 
     def _counts(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return negatives and positives of the cells, as Python's integers where 64 bits are too few."""
+        """Return negatives and positives of the cells, as Python's integers if 64 bits are too few."""
         if self.events < 2**31:  # 2 n p, and the products of a hull, are below 2^63
             return self._negatives, self._positives
         return self._negatives.astype(object), self._positives.astype(object)
 
     def _wait(self, labels: list[int], scores: list[float]) -> None:
-        """Let events wait, unless too many do."""
+        """Let events wait; count all waiting events once there are too many."""
         self._waiting_labels += labels
         self._waiting_scores += scores
         if len(self._waiting_scores) >= _WAITING:
@@ -273,14 +275,14 @@ class AucSketch:
         self._fit(self._level, _united(self._at(self._level), added))
 
     def _at(self, level: int) -> Cells:
-        """Return cells and counts at a level, this one or a coarser. O(cells)."""
+        """Return the cells and their counts at this level or a coarser one. O(cells)."""
         return _coarsened((self._cells, self._negatives, self._positives), self._level, level)
 
     def _fit(self, level: int, cells: Cells) -> None:
-        """Keep cells of a level, at the finest level that fits in max_bytes.
+        """Keep the cells of a level, at the finest level that fits in max_bytes.
 
-        Found from above, since bytes need not grow with every level: first the level at which cells are few
-        enough for their least size, from there the level at which their size fits.
+        The search goes from fine to coarse, since the bytes need not grow with every level. It first finds a
+        level with cells few enough for their least size, and from there the level at which their size fits.
         """
         if packed_bytes(cells) > self.max_bytes:
             most = most_cells(self.max_bytes)
@@ -315,7 +317,7 @@ def _refuse_others(other: Any) -> None:
 
 
 def _runs(values: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return the distinct of sorted values, and how often each is there."""
+    """Return the distinct values of sorted values, and how often each occurs."""
     if not len(values):
         return _NO_CELLS, _NO_CELLS
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
@@ -323,14 +325,14 @@ def _runs(values: Int64Array) -> tuple[Int64Array, Int64Array]:
 
 
 def _united(some: Cells, others: Cells) -> Cells:
-    """Return cells of one level with their counts added."""
+    """Return the union of cells of one level, with their counts added."""
     room = np.empty((3, len(some[0]) + len(others[0])), np.int64)
     n = add_cells(*some, *others, *room)
     return room[0, :n].copy(), room[1, :n].copy(), room[2, :n].copy()
 
 
 def _coarsened(cells: Cells, level: int, coarser: int) -> Cells:
-    """Return cells of a level at a coarser one."""
+    """Return the cells of a level as cells of a coarser level."""
     if level == coarser:
         return cells
     room = np.empty((3, len(cells[0])), np.int64)
@@ -339,12 +341,12 @@ def _coarsened(cells: Cells, level: int, coarser: int) -> Cells:
 
 
 def _partition_or_any(level: int) -> Partition:
-    """Return the partition of a level; for EXACT, which has none, one that nobody reads."""
+    """Return the partition of a level. EXACT has no partition: then a partition that is never read."""
     return partition_at(min(level, FINEST))
 
 
 def _h_of(negatives: npt.NDArray[Any], positives: npt.NDArray[Any], settings: EvaluatorSettings) -> float:
-    """Return H of entries in score order."""
+    """Return H of entries, given in the order of their scores."""
     vertices = np.empty(len(negatives) + 1, np.int64)
     hull = getattr(lower_hull, "py_func", lower_hull) if negatives.dtype == object else lower_hull
     vertices = vertices[: hull(negatives, positives, vertices)]

@@ -1,29 +1,29 @@
 """Score cells: a ladder of nested partitions of all floats, on which counts of any two data sets add exactly.
 
 Invariants
-    Level L + 1 splits some cells of level L and moves no border, so that counts kept at any level give those
-    of every level below it. The partitions are fixed: no data decide where a border lies. They are mirrored
+    Level L + 1 splits some cells of level L and moves no border, so that counts at any level give the counts
+    at every level below it. The partitions are fixed: no data decide where a border lies. They are mirrored
     at 0.
 
-What decides how fine a cell is, then? Nothing that is counted can. Where it is to depend on the multiset
-alone, and not on how that was split and merged, a region full of values must be as coarse in all data as in
-the part of them that is least favourable to it; so its own mass can never make it finer. What is left is to
-guess well, once for all scores, and to let regions where nothing lies cost nothing. The guess: a share that
-falls by sqrt(1/2) a binade, down to 1/16, towards 0 from 1/8, and in the same way towards 1 and -1 from
-inside, where probabilities crowd; all binades from 1 on alike. Half the width of the certified AUC in 64 KB,
+How fine can a cell be? The counted data cannot decide. If the cells depend on the multiset alone, and not on
+how it was split and merged, a region must be as coarse in all data as in the part of the data that is least
+favourable to it. So the mass of a region can never make it finer. Instead the shares of regions are a guess,
+made once for all scores, and regions without scores cost nothing. The guess: a share falls by sqrt(1/2) a
+binade, down to 1/16, towards 0 from 1/8. It falls in the same way towards 1 and -1 from inside, where
+probabilities crowd; all binades from 1 on have the same share. Half the width of the certified AUC in 64 KB,
 1M events: N(0, 1) against N(1, 1) 4.4e-5, overconfident probabilities (logits N(-3.5, 7) against N(3.5, 7))
 4.0e-5. Prefixes of the float's bits, all of one length: 1.1e-4 and 1.1e-2; with eighths of a level 6.1e-5 and
 1.1e-2. The shares without those at 1: 4.4e-5 and 6.0e-3. Cells of equal mass, which do not merge: 1.9e-5.
 
 A level is a number of eighths of bits: with l bits and j eighths, of every 8 neighbours among the cells of l
-bits the first j are halved. Up to level 88 it is the magnitude's 11 bits of exponent that are divided; above,
-each BLOCK (a binade, or a piece [1 - 2^-k, 1 - 2^-(k+1)) of [1/2, 1)), later by its share's eighths.
+bits the first j are halved. Up to level 88 the magnitude's 11 bits of exponent are divided. Above, each BLOCK
+is divided (a binade, or a piece [1 - 2^-k, 1 - 2^-(k+1)) of [1/2, 1)), later by the eighths of its share.
 
-A cell's number is 2 rank + open: the border that is nearer to 0 is a cell by itself, of one value, and the
-open rest follows it. So ties stay ties where scores are 0, 1, 1/2 or small whole numbers, or clipped there.
-Below 0 the numbers are complements (~), and the order is reversed with them. That any cell should know
-whether it holds one value would take three times the bytes, and tell little: 3% of the width on the most tied
-of real scores (277,677 events, 84,672 scores, 64 KB).
+A cell's number is 2 rank + open: the border nearer to 0 is a cell of its own, of one value, and the open rest
+follows it. So ties stay ties if scores are 0, 1, 1/2 or small whole numbers, or are clipped at them. Below 0
+the numbers are complements (~), which reverses their order, too. If every cell knew whether it holds one
+value, a sketch would take three times the bytes and gain little: 3% of the width on the most tied of real
+scores (277,677 events, 84,672 scores, 64 KB).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -39,31 +39,31 @@ from ..arrays import ByteArray, Int64Array, UInt64Array
 from ..kernels.compile import entry, inlined
 
 Cells = tuple[Int64Array, Int64Array, Int64Array]
-"""Numbers of cells, ascending, with their negatives and positives."""
+"""The numbers of cells, ascending, with the cells' negatives and positives."""
 
 
 FINEST = 488
-"""The finest level: cells of at most four floats where shares are whole. Ranks fit 62 bits."""
+"""The finest level: cells hold at most four floats where shares are whole. Ranks fit 62 bits."""
 
 EXACT = FINEST + 1
-"""The level above all: cells are floats, their numbers keys (`score_tree.layout.keys_of`)."""
+"""The level above all others: each float is a cell, numbered by its key (`score_tree.layout.keys_of`)."""
 
 _EXPONENTS = 88
 _MANTISSA = 52
 _BELOW_ONE = 1022  # the biased exponent of [1/2, 1)
-_FULL_SHARE = 1020  # that of [1/8, 1/4)
-_STEP, _MOST = 4, 32  # eighths of bits less per binade, and at the most
+_FULL_SHARE = 1020  # the biased exponent of [1/8, 1/4)
+_STEP, _MOST = 4, 32  # eighths of bits less per binade, and at most
 
 LEAST_CELL_BYTES = 3
 
 
 class Partition(NamedTuple):
-    """One level: blocks in order of magnitude.
+    """One level of the ladder: its blocks in order of magnitude.
 
-    starts  int64[b], the bits of the least magnitude of each
-    bits    int64[b]: it has 2^bits magnitudes
-    steps   int64[b]: its cells, in eighths of bits
-    ranks   int64[b + 1]: the rank of its first cell; last, how many there are in all
+    starts  int64[b], the bits of the least magnitude of each block
+    bits    int64[b]: a block has 2^bits magnitudes
+    steps   int64[b]: the division of a block into cells, in eighths of bits
+    ranks   int64[b + 1]: the rank of a block's first cell; at the end the number of all cells
     """
 
     starts: Int64Array
@@ -165,7 +165,7 @@ def border_of(cell: int, partition: Partition) -> int:
 
 @inlined
 def in_coarser(cell: int, exact: bool, finer: Partition, coarser: Partition) -> int:
-    """Return the coarser cell of a cell; of a key, if exact."""
+    """Return the coarser cell that contains a cell, or a key if `exact`."""
     number = ~cell if cell < 0 else cell
     is_open = 0
     if not exact:
@@ -177,14 +177,14 @@ def in_coarser(cell: int, exact: bool, finer: Partition, coarser: Partition) -> 
 
 @entry
 def cells_of(keys: Int64Array, partition: Partition, cells: Int64Array) -> None:
-    """Fill in the cells of keys, in any order. O(n)."""
+    """Fill `cells` with the cell of each key; the keys may have any order. O(n)."""
     for event in range(len(keys)):
         cells[event] = in_coarser(keys[event], True, partition, partition)
 
 
 @entry
 def count_cells(cells: Int64Array, exact: bool, finer: Partition, coarser: Partition, limit: int) -> int:
-    """Return how many coarser cells sorted cells lie in, or limit + 1 where they are more. O(n)."""
+    """Return the number of coarser cells that sorted cells lie in, at most limit + 1. O(n)."""
     count, before = 0, 0
     for place in range(len(cells)):
         cell = in_coarser(cells[place], exact, finer, coarser)
@@ -208,7 +208,7 @@ def coarsen(
     out_negatives: Int64Array,
     out_positives: Int64Array,
 ) -> int:
-    """Fill in the coarser cells of sorted cells, with the sums of their counts; return how many. O(n)."""
+    """Fill in the coarser cells of sorted cells, with the sums of their counts; return their number. O(n)."""
     n = -1
     for place in range(len(cells)):
         cell = in_coarser(cells[place], exact, finer, coarser)
@@ -234,7 +234,7 @@ def add_cells(
     out_negatives: Int64Array,
     out_positives: Int64Array,
 ) -> int:
-    """Fill in the union of sorted cells of one level, counts added; return how many. O(n)."""
+    """Fill in the union of sorted cells of one level, with counts added; return their number. O(n)."""
     n = here = there = 0
     while here < len(cells) or there < len(other_cells):
         from_here = there == len(other_cells) or (here < len(cells) and cells[here] <= other_cells[there])
@@ -255,14 +255,14 @@ def add_cells(
     return n
 
 
-# The wire form of cells: three numbers each (distance from the cell before, negatives, positives), in 7 bits
-# a byte, lowest first, the top bit where more follow. Adding events never makes it shorter: a new cell splits
-# a distance into two that take as many bytes at least. AucSketch depends on that.
+# The wire form of a cell is three numbers (distance from the cell before, negatives, positives), in 7 bits a
+# byte, lowest first; the top bit says that more bytes follow. Adding events never makes the form shorter: a new
+# cell splits a distance into two that together take at least as many bytes. AucSketch depends on this.
 
 
 @inlined
 def size_of(number: Any) -> int:
-    """Return the bytes of a number."""
+    """Return the number of bytes of a number's wire form."""
     size = 1
     while number >= 128:
         number >>= np.uint64(7)
@@ -272,7 +272,7 @@ def size_of(number: Any) -> int:
 
 @entry
 def wire_size(distances: UInt64Array, negatives: UInt64Array, positives: UInt64Array) -> int:
-    """Return the bytes of cells."""
+    """Return the number of bytes of the cells' wire form."""
     size = 0
     for place in range(len(distances)):
         size += size_of(distances[place]) + size_of(negatives[place]) + size_of(positives[place])
@@ -304,7 +304,7 @@ def write_cells(
 
 @entry
 def read_cells(data: ByteArray, numbers: UInt64Array) -> bool:
-    """Fill in numbers, three to a cell; return whether the data are so many, each in its shortest form."""
+    """Fill in numbers, three to a cell; return False unless the data have exactly these, in shortest form."""
     at = 0
     for place in range(len(numbers)):
         number, shift = np.uint64(0), 0

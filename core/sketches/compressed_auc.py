@@ -29,22 +29,23 @@ class CompressedAuc:
     """The AUC of a changing set of events, to within a relative error of epsilon / 2 (Tatti 2018).
 
     epsilon: |estimate - auc| <= auc epsilon / 2 after every event; 0 is exact, and slow.
-    reverse: |estimate - auc| <= (1 - auc) epsilon / 2 instead, the better bound above an AUC of a half. The
-    error is then smaller than the bounds' ratio says: without, most negatives of a good classifier lie in
-    the last and largest group, all with an error of one sign.
+    reverse: |estimate - auc| <= (1 - auc) epsilon / 2 instead, the better bound if the AUC is above a half.
+    The error is then smaller than the ratio of the bounds says: without `reverse`, most negatives of a good
+    classifier lie in the last and largest group, all with an error of one sign.
 
     An event costs O(log k + s) of k events and s = `size` nodes, which are O((log k) / epsilon), and a
-    further O(log k) for each node that joins the list (`nodes_added`): one at most when an event comes; when
-    one goes at worst one in every group, in a window of 1,000 every seventh event one, of 10,000 every
-    fiftieth. (The paper's list P would make that O(1), at the cost of a second descent for every negative.)
+    further O(log k) for each node that joins the list (`nodes_added`). When an event comes, at most one node
+    joins. When an event goes, at worst one joins in every group: in a window of 1,000 one node every seventh
+    event, in a window of 10,000 one every fiftieth. (The paper's list P would make the O(log k) an O(1), at
+    the cost of a second descent for every negative.)
 
-    When to use it: to see what the paper's method does, and for its list, a ROC curve of `size` points
-    with certified error (`nodes`). For the AUC alone the exact tree (`ScoreTree`, `ModelEvaluator`) is the
-    better choice at every size of the window: it is exact, and an event takes .12, .20 and .33 us in
-    windows of 100, 10,000 and 100,000, here .21, .28 and .40 with epsilon 0.1, since the tree that finds
-    the nodes knows the sum that they estimate. (Both leave the O(k) scan that the paper compares with far
-    behind: see docs/papers/tatti2018.md.) Weighted events that lie in an order elsewhere need no
-    CompressedAuc: `estimate_auc` asks such a store some queries.
+    When to use it: to see what the paper's method does, and for its list, a ROC curve of `size` points with
+    certified error (`nodes`). For the AUC alone the exact tree (`ScoreTree`, `ModelEvaluator`) is the better
+    choice at every size of the window. The tree is exact, and takes .12, .20 and .33 us an event in windows
+    of 100, 10,000 and 100,000. `CompressedAuc` takes .21, .28 and .40 with epsilon 0.1, because the tree that
+    finds its nodes already knows the sum that the nodes estimate. (Both are far faster than the O(k) scan
+    with which the paper compares: see docs/papers/tatti2018.md.) Weighted events in another ordered store
+    need no CompressedAuc: `estimate_auc` asks such a store some queries.
 
     >>> auc = CompressedAuc(epsilon=0.1)
     >>> auc.insert([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8])
@@ -75,9 +76,9 @@ class CompressedAuc:
 
     @property
     def size(self) -> int:
-        """Nodes of the compressed list, its two ends among them.
+        """Nodes of the compressed list, its two ends included.
 
-        At most 2 log(m) / log(1 + epsilon) + 4, m the events of the class that is grouped.
+        At most 2 log(m) / log(1 + epsilon) + 4; m is the number of events of the class that is grouped.
         """
         return int(self._list.state["count"][0])
 
@@ -96,17 +97,17 @@ class CompressedAuc:
     def insert(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
         """Add an event, or arrays of them. O(log k + size) each.
 
-        Raises InputError for a NaN, for a label that is none, and where events came by `slide`;
-        CapacityError beyond 2,496,000 events. The set is then unchanged.
+        Raises InputError for a NaN, for an invalid label, and if events came by `slide`; CapacityError beyond
+        2,496,000 events. The set is then unchanged.
         """
         y, s = self._events("insert", labels, scores)
         refuse_beyond_limit(len(self) + len(y))
         self._apply(y, s, 1)
 
     def remove(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
-        """Take out an event, or arrays of them. O(log k + size) each, and see the class.
+        """Remove an event, or arrays of them. O(log k + size) each, and more for nodes that join (see above).
 
-        Raises MissingEventError, an InputError, if one of them is not there: none is then taken out.
+        Raises MissingEventError, an InputError, if an event is not in the set: no event is then removed.
         """
         y, s = self._events("remove", labels, scores)
         removed = self._apply(y, s, -1)
@@ -120,9 +121,10 @@ class CompressedAuc:
     def slide(self, labels: npt.ArrayLike, scores: npt.ArrayLike, window: int) -> FloatArray:
         """Let events come in order of arrival and the oldest go; return the estimate after every event.
 
-        labels, scores: arrays of one length, in one compiled call, however many. window: events that stay;
-        it may be another in the next call, which goes on from where this one ended. The result is float64,
-        NaN where one class is missing. Raises InputError as `insert` does, and where events came by it.
+        labels, scores: arrays of one length, of any length, applied in one compiled call. window: how many
+        events stay; the next call may have another window, and goes on from the state at the end of this
+        call. The result is float64, NaN if a class is missing. Raises InputError as `insert` does, and if
+        events came by `insert`.
 
         >>> CompressedAuc(epsilon=0.1).slide([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8], window=3)
         array([ nan, 1.  , 0.75, 0.75])
@@ -137,7 +139,7 @@ class CompressedAuc:
                 "slide: events came by insert, in no order; let a CompressedAuc of its own slide"
             )
         window = int(window)
-        most = max(held, min(window, held + len(y)) + 1)  # one comes before the oldest goes
+        most = max(held, min(window, held + len(y)) + 1)  # an event comes before the oldest goes
         refuse_beyond_limit(most)
         self._make_room_for(most)
         estimates = np.empty(len(y))
@@ -160,7 +162,7 @@ class CompressedAuc:
     def nodes(self) -> CompressedList:
         """Return the nodes of the list, without its ends, from the highest score down. O(size).
 
-        The class grouped (`own`) is that of the positives, or of the negatives with `reverse`.
+        `own` is the class that is grouped: the positives, or the negatives with `reverse`.
         """
         inner = slice(ENDS // 2, self.size - ENDS // 2)
         above, other_above, own_tied, other_tied = (
@@ -198,7 +200,7 @@ class CompressedAuc:
     def _events(
         self, name: str, labels: npt.ArrayLike, scores: npt.ArrayLike
     ) -> tuple[Int8Array, FloatArray]:
-        """Return one event or many as arrays."""
+        """Return one event, or many, as arrays."""
         if int(self._course["held"]):
             raise InputError(
                 f"{name}: events came by slide, which lets them go; use a CompressedAuc of its own"
@@ -207,7 +209,7 @@ class CompressedAuc:
         return y, as_scores(np.atleast_1d(np.asarray(scores, np.float64)), len(y))
 
     def _apply(self, labels: Int8Array, scores: FloatArray, sign: int) -> int:
-        """Insert or remove a batch; return how many events that worked for."""
+        """Insert or remove a batch; return how many of its events were applied."""
         code = self._run(labels, scores, sign, _NO_ESTIMATES)
         applied = int(self._course["event"])
         if code != MISSING:
@@ -215,7 +217,7 @@ class CompressedAuc:
         return applied
 
     def _run(self, labels: Int8Array, scores: FloatArray, sign: int, estimates: FloatArray) -> int:
-        """Run the kernel to the end of a batch, making room where it asks for it."""
+        """Run the kernel to the end of a batch; make room whenever the kernel asks for it."""
         self._course["event"] = 0
         while True:
             records = self._tree.records
@@ -226,7 +228,7 @@ class CompressedAuc:
                 return code
 
     def _make_room_for(self, events: int) -> None:
-        """Make the ring large enough, its oldest event first."""
+        """Make the ring large enough for so many events; its oldest event comes first."""
         old = self._ring.events
         if events <= len(old):
             return

@@ -1,19 +1,19 @@
 """The compressed list of Tatti 2018, kept beside a ScoreTree while events come and go.
 
-The list C is a choice of nodes, which are the distinct scores of one class, `own` (the positives, or the
-negatives where the guarantee is reversed), from the HIGHEST score down, between two ends that have no
-score. With hp(v) the events of `own` above a node v, and p(v) those with its score, C is
-(1 + epsilon)-compressed: for neighbours v, w and, if there is one, the node u after w,
+The list C is a choice of nodes between two ends without a score. Nodes are distinct scores of one class,
+`own` (the positives, or the negatives if the guarantee is reversed), from the HIGHEST score down. hp(v)
+counts the events of `own` above a node v, and p(v) those with its score. C is (1 + epsilon)-compressed if,
+for neighbours v, w and, if there is one, the node u after w,
 
-    Eq. 3   hp(w) <= (1 + epsilon) (hp(v) + p(v))        the groups are small: the error is bounded
-    Eq. 4   hp(u) >  (1 + epsilon) (hp(v) + p(v))        two of them are not: so is their number
+    Eq. 3   hp(w) <= (1 + epsilon) (hp(v) + p(v))        groups are small: this bounds the error
+    Eq. 4   hp(u) >  (1 + epsilon) (hp(v) + p(v))        two groups together are not: this bounds their number
 
-The paper counts from the lowest score up, a lower one being more likely positive: here s -> -s.
+The paper counts from the lowest score up, with a lower score more likely positive: here s -> -s.
 
-How the paper's structures are found here. The trees T and TP and the list P are the one ScoreTree:
-HeadStats, MaxPos and next(v; P) are `crossing`, one descent. The gap counters of C are differences of
-cumulated counts, gp(v; C) = hp(w) - hp(v): counts that lie side by side are changed, checked and summed in
-vectors, so that what is O(|C|) below takes some ten nanoseconds.
+How the paper's structures are found here. The trees T and TP and the list P are the one ScoreTree: HeadStats,
+MaxPos and next(v; P) are `crossing`, one descent. The gap counters of C are differences of cumulated counts,
+gp(v; C) = hp(w) - hp(v). These counts lie side by side and are changed, checked and summed in vectors. So the
+O(|C|) steps below take some ten nanoseconds.
 
 Misprints of the paper, each of which breaks Eq. 3: algorithm 7, line 5 means p(u), not p(v); algorithm 8,
 line 3 holds only where s(u) = s. (Algorithm 1, line 4 means s(v) > s.)
@@ -41,7 +41,7 @@ NEEDS_NODES = 16  # beyond the codes of `score_tree.slide`
 ENDS = 2
 
 _LIST_FIELDS: list[Any] = [
-    ("count", "i8"),  # nodes, both ends among them
+    ("count", "i8"),  # how many nodes, both ends included
     ("own", "i8"),  # the label of the class that is grouped
     ("pairs2", "i8"),  # twice the estimated pairs, when `run` returned
     ("added", "i8"),  # nodes that AddNext added so far
@@ -53,8 +53,8 @@ LIST = np.dtype(_LIST_FIELDS)
 class Nodes(NamedTuple):
     """The list C: per node its key and counts, from the highest score down, and one record LIST.
 
-    key: int64, the folded score's complement, so that it ascends; `own_above`, `other_above`: events of
-    each class above the node, hp and hn; `own`, `other`: those with its score, p and n (int32).
+    key: int64, the complement of the folded score, so that keys ascend; `own_above`, `other_above`: events of
+    each class above the node, hp and hn; `own`, `other`: events with the node's score, p and n (int32).
     """
 
     key: Any
@@ -78,7 +78,7 @@ def empty_list(room: int, own: int, epsilon: float) -> Nodes:
 
 
 def with_room(nodes: Nodes, room: int) -> Nodes:
-    """Return the list with room for more nodes."""
+    """Return the list with room for `room` nodes."""
     size = int(nodes.state["count"][0])
     grown = empty_list(room, 0, 0.0)
     for old, new in zip(nodes[:-1], grown[:-1], strict=True):
@@ -91,7 +91,7 @@ real = cast(Callable[[Any], float], np.float64)
 
 @inlined
 def position(nodes: Nodes, key: int) -> int:
-    """Find the last node not below a score, by its complemented key."""
+    """Find the last node that is not below a score; `key` is the score's complemented key."""
     low = whole(0)
     high = nodes.state[0].count - 1  # the end, below every score
     while high - low > 1:
@@ -115,7 +115,10 @@ def move(nodes: Nodes, source: int, target: int) -> None:
 
 @inlined
 def write_node_after(tree: Tree, nodes: Nodes, target: int, count: int) -> None:
-    """Write the first score, from the highest down, with which `own` exceeds a count; there is one."""
+    """Write the first score, from the highest down, with which `own` exceeds a count, as a node.
+
+    Such a score must exist.
+    """
     found = crossing(tree, nodes.state[0].own, count)
     nodes.key[at(target)] = ~found.key
     nodes.own_above[at(target)] = found.own
@@ -132,13 +135,13 @@ def is_within(own_above: Any, through: float, epsilon: float) -> bool:
 
 @inlined
 def through(nodes: Nodes, place: int) -> float:
-    """Events of `own` not below a node: hp + p."""
+    """Return the events of `own` at or above a node: hp + p."""
     return real(nodes.own_above[at(place)]) + real(nodes.own[at(place)])
 
 
 @kernel
 def leave_node(tree: Tree, nodes: Nodes, place: int) -> None:
-    """Let the next score of `own` stand in for a node that has none left; it may be in the list."""
+    """Replace a node without events of `own` by the next score of `own`; drop it if that score is listed."""
     state = nodes.state[0]
     above = whole(nodes.own_above[at(place)])
     if nodes.own_above[at(place + 1)] > above:
@@ -151,9 +154,9 @@ def leave_node(tree: Tree, nodes: Nodes, place: int) -> None:
 
 @kernel
 def add_next(tree: Tree, nodes: Nodes) -> None:
-    """Wherever Eq. 3 is broken, add the next score of `own`; by the paper's lemma 1 it then holds.
+    """Add the next score of `own` wherever Eq. 3 is broken; by the paper's lemma 1 Eq. 3 then holds.
 
-    One pass from the end, whatever the number of nodes added; each takes a descent.
+    One pass from the end, for any number of added nodes; each added node takes a descent.
     """
     state = nodes.state[0]
     size = state.count
@@ -176,7 +179,7 @@ def add_next(tree: Tree, nodes: Nodes) -> None:
 
 @kernel
 def compress(nodes: Nodes) -> None:
-    """Drop every node that Eq. 4 does not need, from the front. O(|C|), in vectors if there is none."""
+    """Drop every node that Eq. 4 does not need, from the front. O(|C|); in vectors if no node is dropped."""
     state = nodes.state[0]
     size = state.count
     too_many = whole(0)
@@ -184,7 +187,7 @@ def compress(nodes: Nodes) -> None:
         too_many += is_within(nodes.own_above[j + 2], through(nodes, j), state.epsilon)
     if too_many == 0:
         return
-    last = whole(0)  # of those kept
+    last = whole(0)  # the last node that is kept
     for j in range(1, size - 1):
         if not is_within(nodes.own_above[at(j + 1)], through(nodes, last), state.epsilon):
             last += 1
@@ -195,9 +198,9 @@ def compress(nodes: Nodes) -> None:
 
 @inlined
 def follow(tree: Tree, nodes: Nodes, key: int, label: int, sign: int) -> None:
-    """Bring the list up to an event that has just entered the tree (sign 1) or left it (-1).
+    """Update the list for an event that has just entered the tree (sign 1) or left it (-1).
 
-    AddPos and RemovePos, or AddNeg and RemoveNeg.
+    This is the paper's AddPos and RemovePos, or AddNeg and RemoveNeg.
     """
     state = nodes.state[0]
     place = position(nodes, ~key)
@@ -218,7 +221,7 @@ def follow(tree: Tree, nodes: Nodes, key: int, label: int, sign: int) -> None:
 
 @kernel
 def approximate_pairs2(nodes: Nodes) -> int:
-    """ApproxAUC: twice the pairs of an `own` above an `other`, ties half, all of a gap as if tied."""
+    """ApproxAUC: twice the pairs of an `own` above an `other`, ties half. The events of a gap are tied."""
     pairs2 = whole(0)
     for j in range(nodes.state[0].count - 1):
         own_above = whole(nodes.own_above[j])
@@ -242,10 +245,11 @@ def estimate(tree: Tree, nodes: Nodes) -> float:
 
 @entry
 def run(tree: Tree, ring: Ring, nodes: Nodes, labels: Any, scores: Any, sign: int, estimates: Any) -> int:
-    """Apply a batch from where `ring.course` stands; return DONE, or why it stopped short.
+    """Apply a batch from the place where `ring.course` stands; return DONE, or why the kernel stopped.
 
-    sign: 1 inserts, -1 removes. A window (`ring.course.window`) lets its oldest events go, and writes the
-    estimate after every event. One update a turn: the code of an update is most of the machine code.
+    sign: 1 inserts, -1 removes. With a window (`ring.course.window`) the oldest events leave, and the
+    estimate is written after every event. The loop has one call of `update`, whose code is most of the
+    machine code.
     """
     course = ring.course[0]
     ahead = whole(NO_HINT)
@@ -254,7 +258,7 @@ def run(tree: Tree, ring: Ring, nodes: Nodes, labels: Any, scores: Any, sign: in
         leaves = (course.window != NO_WINDOW) & (course.held > course.window)
         if (not leaves) & (course.event >= len(scores)):
             break
-        if 2 * nodes.state[0].count > len(nodes.key):  # AddNext adds one in every gap at most
+        if 2 * nodes.state[0].count > len(nodes.key):  # AddNext adds at most one node in every gap
             code = whole(NEEDS_NODES)
             break
         if leaves:

@@ -1,13 +1,13 @@
-"""AUC with a bound on its error, from a few threshold queries to any ordered store of weighted events.
+"""AUC with a bound on its error, from a few queries to any ordered store of weighted events.
 
-A (1 + epsilon)-compressed list (see `compressed_list`) needs no store of its own: from a node v the next
-one is the score at which the mass of the class, counted from the highest score, first exceeds
-(1 + epsilon) (hp(v) + p(v)). Whoever answers that, a `ThresholdQueries`, can have its AUC estimated: a
-`ScoreTree`, a tree of masses that fade, sorted arrays, an index of a database.
+A (1 + epsilon)-compressed list (see `compressed_list`) needs no store of its own. After a node v the next
+node is the score at which the mass of the class, counted from the highest score, first exceeds (1 + epsilon)
+(hp(v) + p(v)). Any store that answers this query is a `ThresholdQueries`: a `ScoreTree`, a tree of masses
+that fade, sorted arrays, an index of a database. Its AUC can be estimated.
 
-Source: Tatti 2018, section 7. The number of queries there, O((log k) / epsilon), is that of unit weights;
-of P, the mass of the class, and p_first, its part at the highest score that has any, it is
-O(log(P / p_first) / epsilon).
+Source: Tatti 2018, section 7. The paper's number of queries, O((log k) / epsilon), holds for unit weights.
+Here it is O(log(P / p_first) / epsilon): P is the mass of the class, and p_first its mass at the highest
+score with any.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ class ThresholdQueries(Protocol):
         """Mass of label 0."""
 
     def crossing(self, label: int, mass: float) -> MassCrossing | None:
-        """Find the highest score s such that events of `label` with a score >= s have more than `mass`.
+        """Find the highest score s at which the events of `label` with a score >= s have more than `mass`.
 
-        None if all of them have no more than that.
+        Return None if all events of `label` together have no more than `mass`.
         """
 
 
 class CompressedList(NamedTuple):
     """The nodes of a compressed list, from the highest score down, without its two ends (float64).
 
-    scores; own_above, other_above: mass of the class grouped and of the other one above each score; own,
-    other: the mass with that score; all_own, all_other: the whole mass.
+    scores; own_above, other_above: the masses of the grouped class and of the other class above each score;
+    own, other: the masses with that score; all_own, all_other: the whole masses.
     """
 
     scores: FloatArray
@@ -60,7 +60,9 @@ class CompressedList(NamedTuple):
     all_other: float
 
     def share_above(self) -> float | None:
-        """Estimate how often an `own` lies above an `other`, ties half (ApproxAUC); None without either.
+        """Estimate the share of pairs with an `own` above an `other`, ties half (ApproxAUC).
+
+        None without both classes.
 
         All events between two nodes count as tied. O(nodes).
         """
@@ -72,14 +74,14 @@ class CompressedList(NamedTuple):
         other = np.append(self.other, 0.0) / self.all_other
         ends_above = np.append(own_above[1:], 1.0)
         in_gap = np.maximum(np.append(other_above[1:], 1.0) - other_above - other, 0.0)
-        in_gap[-1] = 0.0  # the end is no node: nothing comes after it
+        in_gap[-1] = 0.0  # the end is no node: no event comes after it
         at_nodes = (own_above + own / 2) * other
         in_gaps = (own_above + own + ends_above) / 2 * in_gap
         return float(at_nodes.sum() + in_gaps.sum())
 
 
 def checked_epsilon(epsilon: float) -> float:
-    """Return an epsilon that can bound an error, or refuse it."""
+    """Return an epsilon that can bound an error. Raises ConfigError for any other value."""
     try:
         value = float(epsilon)
     except (TypeError, ValueError):
@@ -94,9 +96,9 @@ def checked_epsilon(epsilon: float) -> float:
 def compressed_list(store: ThresholdQueries, epsilon: float, label: int = 1) -> CompressedList:
     """Build the (1 + epsilon)-compressed list of class `label`.
 
-    One query a node, and at most 2 log(P / p_first) / log(1 + epsilon) + 3 nodes (with epsilon 0 one for
-    every score of the class): of k events in a balanced tree O(log k log(P / p_first) / epsilon).
-    Raises ConfigError for an epsilon below 0 or not finite.
+    One query a node, and at most 2 log(P / p_first) / log(1 + epsilon) + 3 nodes (with epsilon 0 one node for
+    every score of the class). With k events in a balanced tree this takes O(log k log(P / p_first) /
+    epsilon). Raises ConfigError for an epsilon below 0 or not finite.
     """
     epsilon = checked_epsilon(epsilon)
     own, other = store.positives, store.negatives
@@ -114,7 +116,7 @@ def compressed_list(store: ThresholdQueries, epsilon: float, label: int = 1) -> 
 def _next_node(
     store: ThresholdQueries, label: int, mass: float, before: list[MassCrossing]
 ) -> MassCrossing | None:
-    """Ask for the node after those found; it lies below them even where a store's sums round otherwise."""
+    """Ask for the next node. It lies below all nodes in `before`, even if the store's sums are rounded."""
     nudge = math.ulp(mass)
     while (node := store.crossing(label, mass)) is not None:
         if not before or node.score < before[-1].score:
@@ -127,10 +129,10 @@ def _next_node(
 def estimate_auc(store: ThresholdQueries, epsilon: float = 0.1, *, reverse: bool = False) -> float | None:
     """Estimate the AUC of weighted events by threshold queries: |estimate - auc| <= auc epsilon / 2.
 
-    store: a `ScoreTree`, a `SortedMasses`, or whatever answers `ThresholdQueries`. reverse: the error is at
-    most (1 - auc) epsilon / 2 instead, which is the better bound where the AUC is above a half. Both hold
-    to within the rounding of the store's sums. None without both classes. O(log(P / p_first) / epsilon)
-    queries. Raises ConfigError for an epsilon below 0 or not finite, InputError for what is no store.
+    store: a `ScoreTree`, a `SortedMasses`, or any other `ThresholdQueries`. reverse: the error is at most
+    (1 - auc) epsilon / 2 instead, the better bound if the AUC is above a half. Both bounds hold apart from
+    the rounding of the store's sums. None without both classes. O(log(P / p_first) / epsilon) queries. Raises
+    ConfigError for an epsilon below 0 or not finite, InputError for a value that is no store.
 
     >>> store = SortedMasses.of_events([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8], weights=[1, 2, 1, 1])
     >>> round(estimate_auc(store, epsilon=0.0), 6)
@@ -146,10 +148,10 @@ def estimate_auc(store: ThresholdQueries, epsilon: float = 0.1, *, reverse: bool
 
 
 class SortedMasses:
-    """Weighted events in score order, once for all: `ThresholdQueries` over arrays of cumulated masses.
+    """A fixed set of weighted events in score order: `ThresholdQueries` over arrays of cumulated masses.
 
-    scores, positives, negatives: distinct ascending scores and the mass of each class with each of them.
-    A query is a binary search. For events as they come, see `of_events`.
+    scores, positives, negatives: distinct ascending scores, and the mass of each class at each score. A query
+    is a binary search. `of_events` makes the arrays from events in any order.
 
     >>> masses = SortedMasses([0.1, 0.4, 0.8], positives=[0, 2, 1], negatives=[1, 1, 0])
     >>> masses.crossing(1, 1.0)
@@ -201,7 +203,10 @@ class SortedMasses:
         return float(self._above[0][-1])
 
     def crossing(self, label: int, mass: float) -> MassCrossing | None:
-        """Find the highest score from which on up there is more than `mass` of a class. O(log k)."""
+        """Find the highest score s at which the events of a class with a score >= s exceed `mass`.
+
+        O(log k).
+        """
         own, other = self._above[label], self._above[1 - label]
         at = int(own[1:].searchsorted(mass, side="right"))
         if at == len(self._scores):
@@ -216,7 +221,7 @@ class SortedMasses:
 
 
 def as_masses(name: str, masses: npt.ArrayLike) -> FloatArray:
-    """Return masses as float64, or refuse what is none."""
+    """Return masses as float64. Raises InputError for a value that is no mass."""
     array = np.ascontiguousarray(masses, dtype=np.float64)
     if array.ndim != 1:
         raise InputError(f"{name}: shape {array.shape}; give one dimension")

@@ -1,4 +1,4 @@
-"""The bytes of an AucSketch: written in one form only, and read by named errors.
+"""The bytes of an AucSketch: there is one form for each sketch, and reading names what is wrong.
 
 Wire form, version 1, little-endian
     magic "RSAS", version u16, reserved u16, payload length u64, crc32 of it u32;
@@ -24,7 +24,7 @@ _HEAD = struct.Struct("<4sHHQI")
 _FIELDS = struct.Struct("<QHI")
 
 MOST_EVENTS = 2**62
-"""More than one sketch can count."""
+"""A bound on counts: no sketch can count so many events."""
 
 
 def pack(max_bytes: int, level: int, cells: Cells) -> bytes:
@@ -42,19 +42,25 @@ def packed_bytes(cells: Cells) -> int:
 
 
 def most_cells(max_bytes: int) -> int:
-    """Return how many cells so many bytes can hold at the most."""
+    """Return the greatest number of cells that fit in `max_bytes`."""
     return (max_bytes - _HEAD.size - _FIELDS.size) // LEAST_CELL_BYTES
 
 
 def wire_columns(cells: Cells) -> tuple[UInt64Array, UInt64Array, UInt64Array]:
-    """Return distances from cell to cell, the first from below all numbers, and counts, as written."""
+    """Return the written columns: distances from cell to cell, negatives, positives.
+
+    The first distance is from a number below all cells.
+    """
     numbers, negatives, positives = cells
     places = numbers.view(np.uint64) ^ np.uint64(2**63)
     return np.diff(places, prepend=np.uint64(0)), negatives.view(np.uint64), positives.view(np.uint64)
 
 
 def packed_size(data: bytes) -> int:
-    """Return how many of the bytes are a sketch's, which they begin with; else raise a `WireError`."""
+    """Return how many of the bytes, from the first on, are a sketch.
+
+    Raises a `WireError` if they are none.
+    """
     if data[:4] != MAGIC:
         if data and MAGIC.startswith(data):
             raise TruncatedBytesError(f"a sketch ends after {len(data)} bytes, inside its head")
@@ -78,7 +84,7 @@ def packed_size(data: bytes) -> int:
 
 
 def unpack(data: bytes) -> tuple[int, int, Cells]:
-    """Read max_bytes, level and cells. Raises a `WireError` that says what was found where they are none."""
+    """Read max_bytes, level and cells. Raises a `WireError`, which says what was found, for other bytes."""
     size = packed_size(data)
     if len(data) > size:
         raise CorruptBytesError(f"a sketch of {size} bytes has {len(data) - size} too many")
