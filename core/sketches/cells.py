@@ -256,8 +256,8 @@ def add_cells(
 
 
 # The wire form of a cell is three numbers (distance from the cell before, negatives, positives), in 7 bits a
-# byte, lowest first; the top bit says that more bytes follow. Adding events never makes the form shorter: a new
-# cell splits a distance into two that together take at least as many bytes. AucSketch depends on this.
+# byte, lowest first; the top bit says that more bytes follow. Adding events never makes the form shorter: a
+# new cell splits a distance into two that together take at least as many bytes. AucSketch depends on this.
 
 
 @inlined
