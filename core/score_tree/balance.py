@@ -1,7 +1,7 @@
-"""The shape of the tree: places come and go, rotations keep it an AVL tree.
+"""The shape of the tree: nodes and buckets are added and removed, and rotations keep the AVL balance.
 
-Nothing here changes the multiset, so no hull above changes either: a split needs one bridge, a
-rotation two, a merge none, and what ancestors know of their children stays right.
+No function here changes the multiset, so no hull above a change of shape changes either. A split needs one
+new bridge, a rotation two, a merge none. What ancestors know of their children stays right.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -19,7 +19,7 @@ from .layout import BUCKET_CAPACITY, LEFT, MERGE_BELOW, MERGED_AT_MOST, NONE, PA
 
 @inlined
 def has_room(tree: Tree) -> bool:
-    """Whether one more split finds a bucket and a node."""
+    """Whether there is room for one more split: an unused bucket and an unused node."""
     state = tree.state[0]
     bucket = (state.free_bucket != NONE) | (state.fresh_bucket < len(tree.buckets))
     node = (state.free_node != NONE) | (state.fresh_node < len(tree.nodes))
@@ -56,7 +56,7 @@ def take_bucket(tree: Tree) -> int:
 
 @inlined
 def free_node(tree: Tree, place: int) -> None:
-    """Give a node back."""
+    """Return a node to the free ones."""
     state = tree.state[0]
     tree.nodes[at(place)].parent = state.free_node
     state.free_node = place
@@ -64,7 +64,7 @@ def free_node(tree: Tree, place: int) -> None:
 
 @inlined
 def free_bucket(tree: Tree, index: int) -> None:
-    """Give a bucket back; its count of 0 tells hints that it is none."""
+    """Return a bucket to the free ones; its count of 0 tells a hint that the bucket is unused."""
     state = tree.state[0]
     tree.buckets[at(index)].count = 0
     tree.buckets[at(index)].parent = state.free_bucket
@@ -74,7 +74,7 @@ def free_bucket(tree: Tree, index: int) -> None:
 
 @inlined
 def height_of(tree: Tree, place: int) -> int:
-    """Height of a subtree; a bucket has 0."""
+    """Return the height of a subtree; a bucket has height 0."""
     if place >= 0:
         return whole(tree.nodes[at(place)].height)
     return whole(0)
@@ -82,7 +82,7 @@ def height_of(tree: Tree, place: int) -> int:
 
 @inlined
 def set_parent(tree: Tree, place: int, parent: int) -> None:
-    """Tell a place who is above it."""
+    """Set the parent of a node or bucket."""
     if place >= 0:
         tree.nodes[at(place)].parent = parent
     else:
@@ -91,7 +91,7 @@ def set_parent(tree: Tree, place: int, parent: int) -> None:
 
 @inlined
 def replace_child(tree: Tree, parent: int, old: int, new: int) -> None:
-    """Put `new` where `old` hangs."""
+    """Put `new` in the place of `old`, a child of `parent`."""
     if parent == NONE:
         tree.state[0].root = new
     else:
@@ -102,14 +102,14 @@ def replace_child(tree: Tree, parent: int, old: int, new: int) -> None:
 
 @inlined
 def hang(tree: Tree, parent: int, side: int, place: int) -> None:
-    """Make a place the child of a node."""
+    """Make a node or bucket the child of a node, on one side."""
     tree.nodes[at(parent)].child[side] = place
     set_parent(tree, place, parent)
 
 
 @inlined
 def pairs_below(node: Any) -> int:
-    """Twice the pairs within a node's subtree: within each child, and between them."""
+    """Return twice the pairs within a node's subtree: within each child, and between both."""
     negatives = whole(node.weight[LEFT]) - node.positives[LEFT]
     return node.pairs2[LEFT] + node.pairs2[RIGHT] + 2 * negatives * whole(node.positives[RIGHT])
 
@@ -151,14 +151,14 @@ def rotate(tree: Tree, place: int, side: int) -> int:
 
 @inlined
 def leans(tree: Tree, place: int) -> int:
-    """Height of the left child less that of the right one."""
+    """Return the height of the left child less the height of the right child."""
     node = tree.nodes[at(place)]
     return height_of(tree, whole(node.child[LEFT])) - height_of(tree, whole(node.child[RIGHT]))
 
 
 @kernel
 def rebalance(tree: Tree, place: int) -> None:
-    """Restore heights and balance from a node upward, until nothing changes any more."""
+    """Restore heights and balance from a node upward, until a height does not change."""
     while place != NONE:
         before = tree.nodes[at(place)].height
         lean = leans(tree, place)
@@ -178,7 +178,7 @@ def rebalance(tree: Tree, place: int) -> None:
 
 @kernel
 def split(tree: Tree, index: int) -> None:
-    """Move the upper half of a bucket to a new one, and put a node above both in its place."""
+    """Move the upper half of a bucket to a new bucket, and put a node above both in the bucket's place."""
     upper_index = take_bucket(tree)
     place = take_node(tree)
     lower = tree.buckets[at(index)]
@@ -220,7 +220,7 @@ def split(tree: Tree, index: int) -> None:
 
 @inlined
 def merges(tree: Tree, place: int) -> bool:
-    """Whether a node's children are two buckets that go well into one."""
+    """Whether a node's children are two buckets whose entries fit well into one bucket."""
     if place == NONE:
         return False
     node = tree.nodes[at(place)]
@@ -233,7 +233,7 @@ def merges(tree: Tree, place: int) -> bool:
 
 @kernel
 def merge(tree: Tree, place: int) -> None:
-    """Two buckets become one in the place of the node above them."""
+    """Merge two buckets into one, which takes the place of the node above them."""
     node = tree.nodes[at(place)]
     index = ~whole(node.child[LEFT])
     upper_index = ~whole(node.child[RIGHT])
@@ -258,13 +258,13 @@ def merge(tree: Tree, place: int) -> None:
 
 @inlined
 def is_full(bucket: Any) -> bool:
-    """Whether a new entry must split the bucket first."""
+    """Whether a bucket must be split before a new entry goes into it."""
     return bucket.count == BUCKET_CAPACITY
 
 
 @inlined
 def shrink(tree: Tree, index: int) -> None:
-    """After an entry left a bucket: merge it with its sibling if both have become small."""
+    """Merge a bucket with its sibling if both have become small, after an entry left the bucket."""
     bucket = tree.buckets[at(index)]
     if bucket.count <= MERGE_BELOW:
         above = whole(bucket.parent)

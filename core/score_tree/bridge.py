@@ -1,14 +1,14 @@
 """Bridges: the common tangent of the hulls of a node's two children.
 
-A node's hull is its left child's up to the bridge, the bridge, and its right child's from there on.
-Of several possible ends on one line the bridge takes the leftmost on the left and the rightmost on
-the right, everywhere, so that hulls stay strict.
+A node's hull is its left child's hull up to the bridge, the bridge, and its right child's hull from the
+bridge on. If several points on one line could be the ends, the bridge takes the leftmost on the left and the
+rightmost on the right, everywhere, so that hulls stay strict.
 
-After an update a bridge is VERIFIED first (`pass_bridge`): the change of the child's hull is an
-interval, and the bridge's end lies left of it, right of it, or, rarely, in it. Outside the end
-stays, and slopes kept in the node say in O(1) whether the bridge still fits. Only where it does not
-is it SEARCHED (`find_bridge`, Overmars and van Leeuwen 1981): two cursors descend the two hulls
-together, each step throws away at least one half of one of them, O(log k).
+After an update a bridge is VERIFIED first (`pass_bridge`). The change of the child's hull is an interval, and
+the bridge's end lies left of it, right of it, or, rarely, in it. If the end lies outside, it stays a vertex,
+and slopes kept in the node say in O(1) whether the bridge still fits. Only a bridge that does not fit is
+SEARCHED (`find_bridge`, Overmars and van Leeuwen 1981). Two cursors descend the two hulls together; each step
+discards at least one half of one of the hulls, O(log k).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -27,7 +27,7 @@ from .layout import LEFT, RIGHT, Tree, edge_loss, hull_loss
 
 @inlined
 def aim(tree: Tree, cursor: Cursor) -> tuple[Cursor, Edge]:
-    """Descend to an edge near the middle of what is in play."""
+    """Descend to an edge near the middle of the part in play; return the cursor and the edge."""
     x1 = x2 = y1 = y2 = slot1 = slot2 = whole(0)
     found = False
     while cursor.place >= 0 and not found:
@@ -60,7 +60,7 @@ def aim(tree: Tree, cursor: Cursor) -> tuple[Cursor, Edge]:
 
 @inlined
 def side_of(edge: Edge, x: int, y: int) -> int:
-    """Positive: the point lies above the line through the edge; negative: below; 0: on it."""
+    """Return > 0 if the point lies above the line through the edge, < 0 if below, 0 if on the line."""
     return (edge.x2 - edge.x1) * (y - edge.y1) - (edge.y2 - edge.y1) * (x - edge.x1)
 
 
@@ -68,8 +68,8 @@ def side_of(edge: Edge, x: int, y: int) -> int:
 def halve(left: Edge, right: Edge, junction: int) -> tuple[int, int]:
     """Decide which halves of the two hulls cannot hold the tangent points.
 
-    For each side -1: none beyond the edge; 1: none before it; 0: open. At least one is decided.
-    `junction` is an abscissa between the two hulls. Everything rests on the signs of whole numbers.
+    For each side: -1 = not beyond the edge, 1 = not before the edge, 0 = not decided. At least one side is
+    decided. `junction` is an abscissa between the two hulls. The decision uses only signs of whole numbers.
     """
     if left.is_vertex:
         return 0, 1 if side_of(right, left.x1, left.y1) <= 0 else -1
@@ -79,13 +79,13 @@ def halve(left: Edge, right: Edge, junction: int) -> tuple[int, int]:
     left_dy = left.y2 - left.y1
     right_dx = right.x2 - right.x1
     right_dy = right.y2 - right.y1
-    steeper = left_dx * right_dy - left_dy * right_dx  # of the two: > 0 the right one
+    steeper = left_dx * right_dy - left_dy * right_dx  # > 0: the right edge is the steeper one
     if steeper < 0:
         cut_left = -1 if side_of(left, right.x2, right.y2) <= 0 else 0
         cut_right = 1 if side_of(right, left.x1, left.y1) <= 0 else 0
         return cut_left, cut_right
     right_above = side_of(left, right.x1, right.y1)
-    if steeper == 0 and right_above == 0:  # one line: its outermost points
+    if steeper == 0 and right_above == 0:  # both edges on one line: its outermost points
         return -1, 1
     if right_above <= 0:
         return -1, -1
@@ -105,7 +105,7 @@ def halve(left: Edge, right: Edge, junction: int) -> tuple[int, int]:
 
 @inlined
 def settle(tree: Tree, node: Any, side: int, cursor: Cursor) -> int:
-    """Write the tangent point a cursor has come down to; return the loss up to it."""
+    """Write the tangent point at which a cursor has arrived; return the loss of the hull up to the point."""
     bucket = tree.buckets[at(~cursor.place)]
     slot = cursor.first
     vertices = bucket.vertices
@@ -144,7 +144,7 @@ def settle(tree: Tree, node: Any, side: int, cursor: Cursor) -> int:
 
 @inlined
 def bridge_vector(node: Any) -> tuple[int, int]:
-    """From the bridge's left end to its right one."""
+    """Return the vector from the bridge's left end to its right end."""
     return (
         whole(node.weight[LEFT]) + node.tangent_x[RIGHT] - node.tangent_x[LEFT],
         whole(node.positives[LEFT]) + node.tangent_y[RIGHT] - node.tangent_y[LEFT],
@@ -153,7 +153,7 @@ def bridge_vector(node: Any) -> tuple[int, int]:
 
 @kernel
 def find_bridge(tree: Tree, place: int) -> None:
-    """Find the bridge of a node whose children are in order, from nothing. O(log k)."""
+    """Find the bridge of a node whose children are up to date, without an earlier bridge. O(log k)."""
     state = tree.state[0]
     if state.keeps_hull == 0:
         return
@@ -185,8 +185,8 @@ def find_bridge(tree: Tree, place: int) -> None:
 class OldBridge(NamedTuple):
     """A bridge before an update.
 
-    Its ends, each in its child's coordinates; the slopes of the hull edges that it cuts off; the
-    weight of the left child.
+    Its ends, each in its child's coordinates; the slopes of the hull edges that it cuts off; the weight of
+    the left child.
     """
 
     p: int
@@ -200,7 +200,7 @@ class OldBridge(NamedTuple):
 def stands_bridge(node: Any) -> bool:
     """Whether the line between the bridge's ends lies under both hulls, with the outermost ends.
 
-    By the slopes of the four edges that meet in the ends; float64 tells slopes apart exactly.
+    The slopes of the four edges that meet in the ends decide; float64 tells slopes apart exactly.
     """
     dx, dy = bridge_vector(node)
     slope = dy / dx
@@ -214,7 +214,7 @@ def stands_bridge(node: Any) -> bool:
 
 @inlined
 def rest_bridge(node: Any, old_end: int, state: Any) -> Change:
-    """Settle a bridge that spans the change: the node's hull sees its new slope, and no more."""
+    """Settle a bridge that spans the change: the node's hull changes only by the bridge's new slope."""
     dx, dy = bridge_vector(node)
     slope = dy / dx
     loss = edge_loss(dx, dy, state)
@@ -225,10 +225,10 @@ def rest_bridge(node: Any, old_end: int, state: Any) -> Change:
 
 @kernel
 def search_bridge(tree: Tree, place: int, side: int, change: Change, step: int, old: OldBridge) -> Change:
-    """Find a bridge that did not stand anew, and how far the node's hull changed by that.
+    """Find a new bridge in place of one that did not fit; return how the node's hull changed by it.
 
-    The node's hull changed between the outermost of: the child's change, the old bridge, the new
-    one. All abscissas are those before the event; what lies behind it has moved by `step` since.
+    The node's hull changed between the outermost points of the child's change, the old bridge and the new
+    bridge. Abscissas are as they were before the event; points behind the event have since moved by `step`.
     """
     node = tree.nodes[at(place)]
     old_loss = hull_loss(tree, place)
@@ -240,7 +240,7 @@ def search_bridge(tree: Tree, place: int, side: int, change: Change, step: int, 
     q = whole(node.tangent_x[RIGHT])
     start, start_slope = change.start, change.start_slope
     end, end_slope = change.end, change.end_slope
-    if side == RIGHT:  # the left child's hull is as it was
+    if side == RIGHT:  # the left child's hull did not change
         start = min(p, old.p)
         start_slope = slope if p <= old.p else old.slope_after_p
         end = max(end, old.q, q - step)
@@ -248,7 +248,7 @@ def search_bridge(tree: Tree, place: int, side: int, change: Change, step: int, 
             end_slope = slope
         elif end != change.end:
             end_slope = old.slope_before_q
-    else:  # the right child's is
+    else:  # the right child's hull did not change
         start = min(start, old.p, p)
         if p == start:
             start_slope = slope
@@ -261,10 +261,10 @@ def search_bridge(tree: Tree, place: int, side: int, change: Change, step: int, 
 
 @inlined
 def pass_bridge(tree: Tree, place: int, side: int, change: Change, step: int, label: int) -> Change:
-    """Carry the change of a child's hull over its node's bridge, which is mended where it must be.
+    """Carry the change of a child's hull past its node's bridge, and mend the bridge if needed.
 
-    The node's totals are already those after the event. At k = 10,000 an update passes eight
-    bridges and searches 0.44 of them; the others end after one comparison or five.
+    The node's totals already include the event. At k = 10,000 an update passes eight bridges and searches
+    0.44 of them; the others take one to five comparisons.
     """
     node = tree.nodes[at(place)]
     state = tree.state[0]
@@ -276,7 +276,7 @@ def pass_bridge(tree: Tree, place: int, side: int, change: Change, step: int, la
         whole(node.weight[LEFT]) - (step if side == LEFT else 0),
     )
     if side == RIGHT:
-        if old.q <= change.start:  # the change lies beyond the bridge
+        if old.q <= change.start:  # the change lies behind the bridge
             stands = True
             if old.q == change.start:
                 node.slope_after[RIGHT] = change.start_slope
@@ -291,7 +291,7 @@ def pass_bridge(tree: Tree, place: int, side: int, change: Change, step: int, la
                     change.end_slope,
                     change.loss,
                 )
-        elif old.q >= change.end:  # the bridge spans it, and its right end moved
+        elif old.q >= change.end:  # the bridge spans the change, and its right end moved
             node.tangent_x[RIGHT] += step
             node.tangent_y[RIGHT] += step * label
             if old.q == change.end:
@@ -309,7 +309,7 @@ def pass_bridge(tree: Tree, place: int, side: int, change: Change, step: int, la
         if stands:
             node.h_kept[LEFT] += change.loss
             return change
-    elif old.p <= change.start:  # the bridge spans it; the origin of its right end moved
+    elif old.p <= change.start:  # the bridge spans the change; the origin of its right end moved
         if old.p == change.start:
             node.slope_after[LEFT] = change.start_slope
         if stands_bridge(node):

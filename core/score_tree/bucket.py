@@ -1,11 +1,11 @@
-"""One bucket: find, add and take entries, count pairs, keep the hull.
+"""Kernels of one bucket: find, add and remove entries, count pairs, maintain the hull.
 
-Loops over a bucket run over all its slots, whatever its count, and choose with conditions that
-compile to masks: eight keys an instruction, no remainder, no mispredicted exit.
+Loops over a bucket run over all its slots, whatever its count, and choose by conditions that compile to
+masks: eight keys an instruction, no remainder loop, no mispredicted exit.
 
-A hull is repaired, not recomputed. A change of the entry in slot j moves all points from j on by
-one and the same step, so vertices below j and vertices from j on stay vertices among themselves;
-what happens, happens between the last of the former and the first of the latter.
+A hull is repaired, not recomputed. A change of the entry in slot j moves all points from j on by the same
+step. So the vertices below j stay vertices among themselves, and so do the vertices from j on. Only points
+between the last vertex below j and the first vertex from j on can become vertices, or cease to be.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -25,13 +25,12 @@ INFINITY = np.inf
 
 
 class Change(NamedTuple):
-    """How a hull changed, told to the node above.
+    """How a hull changed, for the node above.
 
-    The vertices at abscissas `start` and `end` (as before the change) stay, those between them are
-    new or gone, everything from `end` on moved by the event. start = -1: the change begins before
-    the first vertex; end = FAR: it reaches beyond the last. `start_slope` is the slope of the edge
-    that now leaves start, `end_slope` of the one that now enters end; `loss` is what the sum of
-    losses gained.
+    The vertices at abscissas `start` and `end` (as before the change) stay. Vertices between them are new or
+    gone, and every point from `end` on moved by the event. start = -1: the change begins before the first
+    vertex; end = FAR: the change reaches beyond the last vertex. `start_slope` is the slope of the edge that
+    now leaves start, `end_slope` of the edge that now enters end. `loss` is the change of the sum of losses.
     """
 
     start: int
@@ -52,7 +51,7 @@ def slot_of(bucket: Any, key: int) -> int:
 
 @inlined
 def open_slot(bucket: Any, slot: int, key: int, label: int) -> None:
-    """Make an entry of one event at `slot`; the entries from there on move up by one."""
+    """Make an entry of one event at `slot`; the entries from `slot` on move up by one."""
     for t in range(SLOTS, 0, -1):
         bucket.key[t] = bucket.key[t - 1] if t > slot else bucket.key[t]
     for t in range(SLOTS, 0, -1):
@@ -66,7 +65,7 @@ def open_slot(bucket: Any, slot: int, key: int, label: int) -> None:
 
 @inlined
 def close_slot(bucket: Any, slot: int, label: int) -> None:
-    """Drop the entry at `slot`, of one event; those beyond move down by one."""
+    """Drop the entry at `slot`, which has one event; the entries behind it move down by one."""
     for t in range(1, SLOTS + 1):
         bucket.key[t] = bucket.key[t + 1] if t >= slot else bucket.key[t]
     for t in range(1, SLOTS + 1):
@@ -79,7 +78,7 @@ def close_slot(bucket: Any, slot: int, label: int) -> None:
 
 @inlined
 def weigh_slot(bucket: Any, slot: int, sign: int, label: int) -> None:
-    """Add one event (sign 1) to the entry at `slot` or take one (-1); the entry stays."""
+    """Add one event (sign 1) to the entry at `slot`, or remove one (-1); the entry itself stays."""
     step = np.int32(sign)
     for t in range(1, SLOTS + 1):
         bucket.weight[t] += step if t >= slot else np.int32(0)
@@ -90,7 +89,7 @@ def weigh_slot(bucket: Any, slot: int, sign: int, label: int) -> None:
 
 @inlined
 def pairs_of_run(bucket: Any, first: int, last: int) -> int:
-    """Twice the pairs (negative below positive, ties half) within the entries first..last."""
+    """Return twice the pairs (negative below positive, ties half) within the entries first..last."""
     before = whole(0)
     if first <= last:
         before = 2 * (whole(bucket.weight[first - 1]) - whole(bucket.positives[first - 1]))
@@ -107,9 +106,9 @@ def pairs_of_run(bucket: Any, first: int, last: int) -> int:
 
 @inlined
 def below_line(bucket: Any, a: int, b: int) -> int:
-    """Return the slots between a and b whose points lie strictly below the line through theirs.
+    """Return the slots between a and b whose points lie strictly below the line through a's and b's.
 
-    In float64, exact below a weight of 2^26, because it has vector products and int64 has not.
+    In float64, exact below a weight of 2^26, because processors multiply vectors of float64 but not of int64.
     """
     x = np.float64(bucket.weight[a])
     y = np.float64(bucket.positives[a])
@@ -135,13 +134,13 @@ def turns_left(bucket: Any, a: int, b: int, c: int) -> bool:
 
 @inlined
 def slot_slope(bucket: Any, a: int, b: int) -> float:
-    """Slope of the edge between the points of two slots."""
+    """Return the slope of the edge between the points of two slots."""
     return (whole(bucket.positives[b]) - bucket.positives[a]) / (whole(bucket.weight[b]) - bucket.weight[a])
 
 
 @inlined
 def slot_loss(bucket: Any, a: int, b: int, state: Any) -> int:
-    """Loss of the edge between the points of two slots."""
+    """Return the loss of the edge between the points of two slots."""
     return edge_loss(
         whole(bucket.weight[b]) - bucket.weight[a],
         whole(bucket.positives[b]) - bucket.positives[a],
@@ -151,7 +150,7 @@ def slot_loss(bucket: Any, a: int, b: int, state: Any) -> int:
 
 @inlined
 def chain_loss(bucket: Any, vertices: int, state: Any) -> int:
-    """Loss summed over the edges between consecutive slots of a set."""
+    """Return the sum of the losses of the edges between consecutive slots of a set."""
     loss = whole(0)
     a = lowest_bit(vertices)
     rest = vertices & (vertices - 1)
@@ -165,9 +164,9 @@ def chain_loss(bucket: Any, vertices: int, state: Any) -> int:
 
 @inlined
 def push(bucket: Any, chain: int, slot: int) -> int:
-    """Graham's step: append a slot to a convex chain, whose end gives way where it must.
+    """Graham's step: append a slot to a convex chain; last slots that are then not convex leave it.
 
-    The chain is a set of slots, and the set is its own stack: the top is the highest bit.
+    The chain is a set of slots and serves as the stack: the top is the highest bit.
     """
     top = highest_bit(chain)
     while chain != 0:
@@ -182,7 +181,7 @@ def push(bucket: Any, chain: int, slot: int) -> int:
 
 @kernel
 def rebuild_hull(bucket: Any, state: Any) -> None:
-    """Compute the hull of a bucket from nothing."""
+    """Compute the hull of a bucket from its points alone."""
     chain = whole(0)
     for slot in range(1, whole(bucket.count) + 1):
         chain = push(bucket, chain, slot)
@@ -192,7 +191,7 @@ def rebuild_hull(bucket: Any, state: Any) -> None:
 
 @inlined
 def joins_convexly(bucket: Any, below: int, a: int, b: int, above: int) -> bool:
-    """Whether the edge (a, b) leaves both chains it joins convex (they end in a, begin with b)."""
+    """Whether the edge (a, b) leaves both chains convex: `below` ends in a, `above` begins with b."""
     before = highest_bit(below & ~(1 << a))
     convex = True
     if before > 0:
@@ -205,9 +204,9 @@ def joins_convexly(bucket: Any, below: int, a: int, b: int, above: int) -> bool:
 
 @kernel
 def rescan_hull(bucket: Any, below: int, above: int, between: int, b: int, step: int, state: Any) -> Change:
-    """Graham's scan over the few slots that may be vertices, until the old hull goes on unharmed.
+    """Scan the few slots that may be vertices (Graham), until the old hull continues unchanged.
 
-    `below` and `above` are the chains that stay convex in themselves, `between` the candidates.
+    `below` and `above` are the chains that stay convex in themselves; `between` are the candidates.
     """
     chain = below
     while between != 0:
@@ -220,7 +219,7 @@ def rescan_hull(bucket: Any, below: int, above: int, between: int, b: int, step:
         while rest != 0:
             slot = lowest_bit(rest)
             longer = push(bucket, chain, slot)
-            if longer == chain | (1 << slot):  # nothing gave way: nothing will further on
+            if longer == chain | (1 << slot):  # no slot gave way: none will further on
                 chain |= rest
                 break
             chain = longer
@@ -232,7 +231,7 @@ def rescan_hull(bucket: Any, below: int, above: int, between: int, b: int, step:
 
     start = whole(-1)
     start_slope = -INFINITY
-    last_kept = highest_bit(below & chain)  # the scan takes from the end: what is left is a prefix
+    last_kept = highest_bit(below & chain)  # the scan removes slots from the end: a prefix of `below` is left
     if last_kept > 0:
         start = whole(bucket.weight[last_kept])
         after = lowest_bit(chain & ~bits_through(last_kept))
@@ -250,9 +249,10 @@ def rescan_hull(bucket: Any, below: int, above: int, between: int, b: int, step:
 def repair_hull(
     bucket: Any, below: int, above: int, lost_vertex: bool, step: int, label: int, state: Any
 ) -> Change:
-    """Mend the hull after a change between two chains; the points of `above` moved by the event.
+    """Repair the hull after a change between two chains; the points of `above` moved by the event.
 
-    Nine times in ten one new edge joins them: no point lies under it and both ends stay convex.
+    Nine times in ten one new edge joins the chains: no point lies under the edge, and both chains stay
+    convex.
     """
     a = highest_bit(below)
     b = lowest_bit(above)
@@ -279,7 +279,7 @@ def repair_hull(
 
 @inlined
 def clear(bucket: Any) -> None:
-    """Leave a bucket without entries."""
+    """Remove all entries of a bucket."""
     bucket.count = np.int32(0)
     bucket.vertices = whole(0)
     bucket.h = whole(0)

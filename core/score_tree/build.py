@@ -1,7 +1,7 @@
 """A tree from sorted entries, and sorted entries from a tree. O(k), some 10 ns an entry.
 
-Entries are spread evenly over the buckets and nodes numbered breadth first, so that the top of the
-tree lies together in memory.
+Entries are spread evenly over the buckets, and nodes are numbered breadth first, so that the top of the tree
+lies together in memory.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -22,13 +22,13 @@ NOT_SORTED = 1
 
 
 def buckets_needed(entries: int) -> int:
-    """Buckets, and more than the nodes, that a bulk build takes for so many entries."""
+    """Return how many buckets a bulk build takes for so many entries; it takes fewer nodes."""
     return entries // BULK_FILL + 2
 
 
 @inlined
 def reset(tree: Tree) -> None:
-    """No places, no events."""
+    """Reset a tree: no node or bucket is in use, and no event is held."""
     state = tree.state[0]
     state.root = whole(NONE)
     state.free_node = whole(NONE)
@@ -45,7 +45,7 @@ def reset(tree: Tree) -> None:
 
 @kernel
 def fill_buckets(tree: Tree, keys: Any, positives: Any, negatives: Any) -> int:
-    """Lay the entries, the sentinel before them, into as many buckets as are needed."""
+    """Write the sentinel and the entries into as many buckets as they need; return the number of buckets."""
     state = tree.state[0]
     entries = len(keys) + 1
     buckets = (entries + BULK_FILL - 1) // BULK_FILL
@@ -74,7 +74,7 @@ def fill_buckets(tree: Tree, keys: Any, positives: Any, negatives: Any) -> int:
 
 @kernel
 def grow_nodes(tree: Tree, buckets: int, spans: Any) -> None:
-    """Nodes over the buckets 0..buckets-1, breadth first. `spans`: scratch, buckets by 2."""
+    """Make the nodes over the buckets 0..buckets-1, breadth first. `spans`: scratch, buckets by 2."""
     nodes = buckets - 1
     tree.state[0].root = whole(0) if nodes > 0 else whole(~0)
     if nodes == 0:
@@ -110,7 +110,7 @@ def grow_nodes(tree: Tree, buckets: int, spans: Any) -> None:
 
 @inlined
 def sum_child(tree: Tree, node: Any, side: int) -> None:
-    """Set what a node knows of one child, from the child."""
+    """Copy from a child into its node what the node keeps of that child."""
     child = whole(node.child[side])
     if child >= 0:
         below = tree.nodes[at(child)]
@@ -127,7 +127,7 @@ def sum_child(tree: Tree, node: Any, side: int) -> None:
 
 @kernel
 def sum_squares(state: Any, positives: Any, negatives: Any) -> None:
-    """Sum the totals of the window, from its entries."""
+    """Compute the totals of the window from its entries."""
     all_positives = whole(0)
     all_negatives = whole(0)
     for i in range(len(positives)):
@@ -185,7 +185,7 @@ def neighbour(tree: Tree, index: int, side: int) -> int:
 @entry
 def list_entries(tree: Tree, keys: Any, positives: Any, negatives: Any) -> int:
     """Write the entries in order; return their number (arrays of length 0: only count)."""
-    n = whole(-1)  # the sentinel is none
+    n = whole(-1)  # the sentinel is no entry
     index = outermost_bucket(tree, tree.state[0].root, LEFT)
     while index != NONE:
         bucket = tree.buckets[at(index)]

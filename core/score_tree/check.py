@@ -1,7 +1,7 @@
-"""Everything a ScoreTree claims, recomputed the slow way.
+"""Recomputes all stored numbers of a ScoreTree in a slow and simple way, and compares.
 
-`check` walks the tree in plain Python and derives every stored number from the entries alone. It
-shares no code with the kernels but the record layout and the loss of an edge.
+`check` walks the tree in plain Python and derives every stored number from the entries alone. From the
+kernels it uses only the record layout and the loss of an edge.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Term = tuple[float, int]
 
 
 class Run(NamedTuple):
-    """A subtree, by its entries: keys, and points in its own coordinates."""
+    """A subtree as its entries: their keys, and their points in the subtree's own coordinates."""
 
     keys: list[int]
     points: list[Point]
@@ -44,7 +44,7 @@ class Run(NamedTuple):
         return self.points[-1]
 
     def steps(self) -> list[Point]:
-        """Weight and positives of each entry."""
+        """Weight and positives of each entry, as steps from point to point."""
         before = [(0, 0), *self.points]
         return [(b[0] - a[0], b[1] - a[1]) for a, b in zip(before, self.points, strict=False)]
 
@@ -74,7 +74,7 @@ def slow_loss(chain: list[Point], scale: float, curvature: float) -> int:
 
 
 def slow_pairs2(steps: list[Point]) -> int:
-    """Twice the pairs (negative below positive, ties half)."""
+    """Return twice the pairs (negative below positive, ties half)."""
     pairs2 = negatives = 0
     for weight, positives in steps:
         pairs2 += positives * (2 * negatives + weight - positives)
@@ -96,7 +96,7 @@ def slow_squares(steps: list[Point]) -> tuple[int, int]:
 
 
 def slow_sum(terms: list[Term]) -> tuple[int, int, int]:
-    """Sum numbers times whole numbers: in units of 2^-1074, and how many +inf and -inf there are."""
+    """Sum numbers times whole numbers; return the sum in units of 2^-1074, and how many +inf and -inf."""
     total, infinite = 0, [0, 0]
     for x, times in terms:
         if np.isinf(x):
@@ -108,24 +108,24 @@ def slow_sum(terms: list[Term]) -> tuple[int, int, int]:
 
 
 def stored_sum(sums: Any) -> tuple[int, int, int]:
-    """Return what the chunks of an exact sum add up to, and its infinities."""
+    """Return the sum that the chunks of an exact sum hold, and the number of its infinities."""
     chunks = sums[:-5].tolist()
     return sum(chunk << (32 * i) for i, chunk in enumerate(chunks)), int(sums[-2]), int(sums[-1])
 
 
 def slope(a: Point, b: Point) -> float:
-    """Slope between two points."""
+    """Return the slope between two points."""
     return (b[1] - a[1]) / (b[0] - a[0])
 
 
 def require(holds: bool, claim: str, *details: object) -> None:
-    """Refuse a broken invariant by name (`assert` would vanish under -O)."""
+    """Raise AssertionError with the claim unless it holds (`assert` would vanish under -O)."""
     if not holds:
         raise AssertionError(f"ScoreTree: {claim} {details}")
 
 
 class Checker:
-    """One walk over one tree."""
+    """One check of one tree; raises AssertionError for the first claim that does not hold."""
 
     def __init__(self, tree: Tree) -> None:
         nodes, buckets, state = (records.view(np.recarray) for records in tree[:3])
@@ -138,7 +138,7 @@ class Checker:
         self.buckets: list[int] = []
 
     def check(self) -> None:
-        """Walk and compare."""
+        """Walk the tree and compare every stored number."""
         run = self.place(int(self.state.root), NONE, FIRST_KEY, PAD_KEY)
         state, steps = self.state, run.steps()
         require(run.keys[0] == FIRST_KEY, "the sentinel comes first")
@@ -163,7 +163,7 @@ class Checker:
             self.losses(entries)
 
     def area(self, keys: list[int], entries: list[tuple[float, Point]]) -> None:
-        """Check what AUM is made of: on either side of the reference, wherever that is."""
+        """Check the sums of AUM on either side of the reference, at any place of the reference."""
         sides = [int(key > self.state.reference) - int(key < self.state.reference) for key in keys]
         above = [(s, w - p) for side, (s, (w, p)) in zip(sides, entries, strict=True) if side > 0]
         below = [(s, p) for side, (s, (_, p)) in zip(sides, entries, strict=True) if side < 0]
@@ -173,7 +173,7 @@ class Checker:
         require(found == slow_sum([*above, *((-s, p) for s, p in below)]), "sum of AUM", found)
 
     def losses(self, entries: list[tuple[float, Point]]) -> None:
-        """Check the losses of probabilities: squares to the last bit, logarithms as libraries agree."""
+        """Check the losses of probabilities: squares to the last bit, logarithms to libraries' error."""
         events = [
             (s, label, times)
             for s, (weight, p) in entries
@@ -187,11 +187,11 @@ class Checker:
         terms = [(-math.log(max(s if label else 1.0 - s, 2.0**-52)), times) for s, label, times in events]
         expected = slow_sum(terms)
         require(found[1:] == expected[1:], "infinite log losses", found)
-        tolerance = abs(expected[0]) // 10**13 + (1 << 1000)  # 2^-74 for logarithms that are nearly 0
+        tolerance = abs(expected[0]) // 10**13 + (1 << 1000)  # 2^-74, for logarithms near 0
         require(abs(found[0] - expected[0]) <= tolerance, "sum of log losses", found)
 
     def place(self, place: int, parent: int, low: int, high: int) -> Run:
-        """Check a subtree whose keys must lie in low..high (high excluded)."""
+        """Check a subtree whose keys must lie in [low, high)."""
         if place < 0:
             return self.bucket(~place, parent, low, high)
         return self.node(place, parent, low, high)
@@ -219,7 +219,7 @@ class Checker:
         return Run(keys, points, 0)
 
     def node(self, place: int, parent: int, low: int, high: int) -> Run:
-        """Check one node, its children first."""
+        """Check one node, after its children."""
         node = self.tree.nodes[place]
         self.nodes += 1
         require(node.parent == parent, "parent of a node", place)
@@ -258,7 +258,7 @@ class Checker:
             require(node.h_kept[side] == loss, "loss of what the bridge keeps", place, side)
 
     def free_chains(self) -> None:
-        """Every place is in the tree or in the chain of free ones, none in both or neither."""
+        """Check that every node and bucket is either in the tree or in its free chain, and never in both."""
         free, index = set(), int(self.state.free_bucket)
         while index != NONE:
             require(index not in free, "free buckets form a chain")

@@ -1,4 +1,4 @@
-"""Cursors: a place on the hull of a subtree, as the search for a bridge moves it."""
+"""Cursors: places on the hull of a subtree, moved by the search for a bridge."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from .layout import FAR, LEFT, RIGHT, Tree, hull_loss
 
 
 class Part(NamedTuple):
-    """The part of a hull that is in play: from abscissa `low` to `high`, both vertices or beyond.
+    """The part of a hull in play: from abscissa `low` to `high`, which are vertices or beyond the hull.
 
-    `low_slope` is the slope of the edge that ends at low, `high_slope` of the one that begins at
-    high.
+    `low_slope` is the slope of the edge that ends at low, `high_slope` of the edge that begins at high.
     """
 
     low: int
@@ -27,9 +26,9 @@ class Part(NamedTuple):
 class Cursor(NamedTuple):
     """Where the search stands in one child's hull.
 
-    `place` is a subtree whose hull contains the part in play, (x, y) its origin. The loss over the
-    child's hull up to a vertex is `loss_before` plus that over the hull of `place` up to it. In a
-    bucket the vertices in play are those in the slots first..last (0 before they are known).
+    `place` is a subtree whose hull contains the part in play, (x, y) its origin. The loss of the child's hull
+    up to a vertex is `loss_before` plus the loss of the hull of `place` up to that vertex. In a bucket the
+    vertices in play are those in the slots first..last (0 before the slots are known).
     """
 
     place: int
@@ -42,7 +41,7 @@ class Cursor(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """A hull edge, with the slots of its ends if it lies in a bucket; or one vertex, twice."""
+    """A hull edge, with the slots of its ends if it lies in a bucket; or a single vertex as both ends."""
 
     x1: int
     y1: int
@@ -62,28 +61,28 @@ def whole_hull(place: int, x: int, y: int) -> Cursor:
 
 @inlined
 def into_child(tree: Tree, cursor: Cursor, side: int, part: Part) -> Cursor:
-    """Go on in a child of the cursor's node, with this part in play."""
+    """Move the cursor into a child of its node, with this part in play."""
     node = tree.nodes[at(cursor.place)]
     x, y, loss_before = cursor.x, cursor.y, cursor.loss_before
     child = whole(node.child[side])
     if side == RIGHT:
         x += node.weight[LEFT]
         y += node.positives[LEFT]
-        # up to a vertex right of the bridge, the loss over the node's hull and that over the right
-        # child's differ by this constant
+        # up to a vertex right of the bridge, the loss of the node's hull and the loss of the right child's
+        # hull differ by this constant
         loss_before += hull_loss(tree, cursor.place) - hull_loss(tree, child)
     return Cursor(child, x, y, part, loss_before, whole(0), whole(0))
 
 
 @inlined
 def with_slots(cursor: Cursor, first: int, last: int) -> Cursor:
-    """Only the vertices in the slots first..last of the cursor's bucket are in play."""
+    """Restrict a cursor to the vertices in the slots first..last of its bucket."""
     return Cursor(cursor.place, cursor.x, cursor.y, cursor.part, cursor.loss_before, first, last)
 
 
 @inlined
 def into_bucket(tree: Tree, cursor: Cursor) -> Cursor:
-    """Find the slots in play, now that the cursor has arrived at a bucket."""
+    """Find the slots in play, once the cursor has arrived at a bucket."""
     bucket = tree.buckets[at(~cursor.place)]
     vertices = bucket.vertices
     first = lowest_bit(vertices)
@@ -97,7 +96,7 @@ def into_bucket(tree: Tree, cursor: Cursor) -> Cursor:
 
 @inlined
 def keep_from(tree: Tree, cursor: Cursor, edge: Edge) -> Cursor:
-    """Go on where the tangent point is the edge's end or lies beyond it."""
+    """Keep the part from the edge's end on: the tangent point is the edge's end or lies beyond it."""
     if cursor.place < 0:
         return with_slots(cursor, edge.slot2, cursor.last)
     slope = (edge.y2 - edge.y1) / (edge.x2 - edge.x1)
@@ -107,7 +106,7 @@ def keep_from(tree: Tree, cursor: Cursor, edge: Edge) -> Cursor:
 
 @inlined
 def keep_until(tree: Tree, cursor: Cursor, edge: Edge) -> Cursor:
-    """Go on where the tangent point is the edge's beginning or lies before it."""
+    """Keep the part up to the edge's beginning: the tangent point is that beginning or lies before it."""
     if cursor.place < 0:
         return with_slots(cursor, cursor.first, edge.slot1)
     slope = (edge.y2 - edge.y1) / (edge.x2 - edge.x1)

@@ -1,22 +1,21 @@
-"""The records of a ScoreTree: what lies where, and what it means.
+"""The records of a ScoreTree: their fields, units and meanings.
 
 A ScoreTree holds the multiset of (score, label) of a window in score order. Events with equal
 scores are one ENTRY with a weight (how many) and positives (how many of label 1). Consecutive
 entries lie in a BUCKET, up to 62 of them; the buckets are the leaves of an AVL tree of NODES.
 
-Coordinates: X = events, Y = positives, cumulated from the LOWEST score, so that an entry is a step
-(dX, dY) and ends in a POINT. The slope of an edge is the share of positives in it. The lower hull
-of all points is the convex hull of the ROC curve, and its slopes are the isotonic calibration (PAV)
-of the scores. Every subtree has coordinates of its own, with the origin before its first entry: an
-insertion moves nothing outside its path. Hulls are strict: a point on a line between two others is
-no vertex.
+Coordinates: X = events, Y = positives, cumulated from the LOWEST score, so that an entry is a step (dX, dY)
+and ends in a POINT. The slope of an edge is the share of positives among its events. The lower hull of all
+points is the convex hull of the ROC curve, and its slopes are the isotonic calibration (PAV) of the scores.
+Every subtree has its own coordinates, with the origin before its first entry: an insertion moves nothing
+outside its path. Hulls are strict: a point on the line between two others is no vertex.
 
-A key is the score's bits, folded so that the order of the integers is the order of the scores:
-infinities and denormals need no care, -0.0 is 0.0, and what no score folds to is free for two
-sentinels. The entry FIRST_KEY, of weight 0, is always the first of the first bucket: its point is
-the origin, so the hull begins there and the tree is never empty. PAD_KEY fills unused slots.
+A key is the score's bits, folded so that the order of the integers is the order of the scores. Infinities and
+denormals need no care, and -0.0 is 0.0. Two values that no score folds to serve as sentinels. The entry
+FIRST_KEY, of weight 0, is always the first of the first bucket: its point is the origin, so the hull begins
+there and the tree is never empty. PAD_KEY fills unused slots.
 
-A place is a child of a node or the root: a node's id, or ~id (negative) of a bucket.
+A place is a child of a node or the root: the id of a node, or ~id (negative) of a bucket.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -34,8 +33,9 @@ from ..kernels.records import at, whole
 from ..measures.loss import loss_in_fixed_point
 
 SLOTS = int(os.environ.get(BUCKET_SLOTS_VARIABLE, "64"))
-"""Trip count of every loop over a bucket: fixed, so that it compiles to vectors without remainders.
-Set to 8 in tests, where splits, merges, rotations and empty buckets are then common."""
+"""The trip count of every loop over a bucket. It is fixed, so that loops compile to vectors without
+remainders. Tests set it to 8: splits, merges, rotations and empty buckets are then common.
+"""
 if SLOTS % 8 or not 8 <= SLOTS <= 64:
     raise ValueError(f"{BUCKET_SLOTS_VARIABLE}={SLOTS}: use a multiple of 8 from 8 to 64")
 
@@ -50,25 +50,26 @@ INFINITE_KEY = 0x7FF0000000000000  # folded +inf; -inf folds to its complement; 
 
 LEFT = 0
 RIGHT = 1
-NONE = -(2**31)  # no place: no node has this id, no bucket its complement
+NONE = -(2**31)  # no place: no node has this id, and no bucket has its complement
 
-NO_SLOT = 64  # "no vertex above": what lowest_bit says of the empty set
+NO_SLOT = 64  # "no vertex above": the answer of lowest_bit for the empty set
 FAR = 1 << 40  # an abscissa beyond every point
 
 MAX_WEIGHT = 2_496_000
-"""Most events in one tree. The binding limit is the sum of squared doubled ranks: with P positives
-below it is at most 4 P N^2 <= 16 k^3 / 27, which must stay below 2^63. (Products in the bridge
-search allow 3.3 million, exact comparison of slopes in float64 2^26.)"""
+"""The most events in one tree. The sum of squared doubled ranks sets the limit: with P positives and N
+negatives it is at most 4 P N^2 <= 16 k^3 / 27, which must stay below 2^63. (Products in the bridge search
+allow 3.3 million events, the exact comparison of slopes in float64 2^26.)
+"""
 assert 16 * MAX_WEIGHT**3 // 27 < 2**63
 
-# Two-element fields are indexed by LEFT and RIGHT: what holds for one child, read mirrored for the
-# other. `tangent` is the end of the bridge on that child's hull, in the child's own coordinates (so
-# a shift of the left child moves nothing on the right); `slope_before` and `slope_after` are the
-# slopes of the two edges of the child's hull that meet in it (-inf, +inf at the hull's ends): the
-# bridge is right as long as its slope fits between them. `h_kept` sums the loss over the part of
-# the child's hull that the node's hull keeps, `h_bridge` is the loss of the bridge.
+# Fields of two elements are indexed by LEFT and RIGHT: one element for each child, mirrored. `tangent` is the
+# end of the bridge on that child's hull, in the child's own coordinates (so that a shift of the left child
+# moves nothing on the right). `slope_before` and `slope_after` are the slopes of the two edges of the child's
+# hull that meet in that end (-inf, +inf at the ends of the hull): the bridge is right as long as its slope
+# lies between the two. `h_kept` is the loss summed over the part of the child's hull that the node's hull
+# keeps, `h_bridge` the loss of the bridge.
 _NODE_FIELDS: list[Any] = [
-    ("separator", "i8"),  # no key on the left reaches it, none on the right is below
+    ("separator", "i8"),  # keys on the left are below it, keys on the right are not
     ("child", "i4", (2,)),
     ("parent", "i4"),
     ("height", "i4"),
@@ -85,11 +86,11 @@ _NODE_FIELDS: list[Any] = [
 NODE = np.dtype(_NODE_FIELDS)
 assert NODE.itemsize == 128, "two cache lines"
 
-# Entries lie in slots 1..count; slot 0 is the origin, and one slot beyond the last is padding that
-# loops may read. weight[t], positives[t]: cumulated through slot t, so the entry's point.
+# Entries lie in slots 1..count; slot 0 is the origin, and loops may read one slot of padding behind the last
+# entry. weight[t], positives[t]: cumulated through slot t, so they are the point of the entry.
 _BUCKET_FIELDS: list[Any] = [
     ("vertices", "i8"),  # bit t: the point of slot t is a vertex of the bucket's hull; 0: unknown
-    ("h", "i8"),  # the loss summed over that hull
+    ("h", "i8"),  # the loss summed over the bucket's hull
     ("count", "i4"),
     ("parent", "i4"),
     ("key", "i8", (SLOTS + 2,)),
@@ -100,9 +101,9 @@ BUCKET = np.dtype(_BUCKET_FIELDS, align=True)
 
 _STATE_FIELDS: list[Any] = [
     ("root", "i8"),
-    ("free_node", "i8"),  # chains through `parent`; NONE ends them
+    ("free_node", "i8"),  # chains through `parent`, which NONE ends
     ("free_bucket", "i8"),
-    ("fresh_node", "i8"),  # ids from here on were never used
+    ("fresh_node", "i8"),  # nodes from this id on were never used
     ("fresh_bucket", "i8"),
     ("bucket_count", "i8"),
     ("weight", "i8"),
@@ -111,13 +112,13 @@ _STATE_FIELDS: list[Any] = [
     ("squares_positive", "i8"),  # sum over positives of (2 negatives below + ties)^2
     ("squares_negative", "i8"),  # sum over negatives of (2 positives above + ties)^2
     ("capacity", "i8"),
-    ("keeps_hull", "i8"),  # 0: bridges and sums of loss are stale, buckets' hulls may be
+    ("keeps_hull", "i8"),  # 0: bridges and sums of losses are stale, and buckets' hulls may be stale
     ("scale", "f8"),  # fixed point of every loss: 2^61 / capacity rounded up to a power of two
     ("follows_weight", "i8"),  # 1: a row states losses in the fixed point of the weight, not of the capacity
     ("curvature", "f8"),  # the cost density, see `edge_loss`
     ("searches", "i8"),  # bridge searches so far
-    ("keeps_area", "i8"),  # 1: `sums` holds what AUM is made of, with the next three (sums.py)
-    ("reference", "i8"),  # the key on either side of which it sums: of the last row that asked
+    ("keeps_area", "i8"),  # 1: `sums` holds the sums of AUM, with the next three fields (sums.py)
+    ("reference", "i8"),  # the key between the two sums of AUM, as of the last row that asked
     ("negatives_above", "i8"),
     ("positives_below", "i8"),
     ("keeps_losses", "i8"),  # 1: `sums` holds the losses of probabilities
@@ -128,7 +129,7 @@ Records = npt.NDArray[np.void]
 
 
 class Tree(NamedTuple):
-    """One state for all kernels: arrays of the three records (STATE: one of them), and exact sums.
+    """The state that all kernels share: arrays of the three records (of STATE: one), and exact sums.
 
     sums: int64, WINDOW_SUMS by SUM_CHUNKS (measures/sums.py, kernels/exact_sums.py).
     """
@@ -141,7 +142,7 @@ class Tree(NamedTuple):
 
 @inlined
 def key_of(score: float) -> int:
-    """Fold the score's bits so that integers order as scores do; beyond +-INFINITE_KEY: NaN."""
+    """Fold a score's bits so that integers order as scores do. A NaN gives a key beyond +-INFINITE_KEY."""
     bits: Any = np.float64(score + 0.0).view(np.int64)  # + 0.0 turns -0.0 into 0.0
     return bits ^ ((bits >> np.int64(63)) & np.int64(PAD_KEY))
 
@@ -155,19 +156,19 @@ def score_of(key: int) -> float:
 
 @inlined
 def is_score(key: int) -> bool:
-    """Whether a key comes from a number: no NaN folds into this range."""
+    """Whether a key is that of a number: no NaN folds into this range."""
     return (key <= INFINITE_KEY) & (key >= ~INFINITE_KEY)
 
 
 @inlined
 def edge_loss(dx: int, dy: int, state: Any) -> int:
-    """Loss of a hull edge, in the tree's fixed point and for its cost density."""
+    """Return the loss of a hull edge, in the tree's fixed point and for its cost density."""
     return loss_in_fixed_point(dx, dy, state.curvature, state.scale)
 
 
 @inlined
 def hull_loss(tree: Tree, place: int) -> int:
-    """Loss summed over the whole hull of a subtree."""
+    """Return the loss summed over the whole hull of a subtree."""
     if place >= 0:
         node = tree.nodes[at(place)]
         return node.h_kept[LEFT] + node.h_bridge + node.h_kept[RIGHT]
@@ -176,19 +177,19 @@ def hull_loss(tree: Tree, place: int) -> int:
 
 @inlined
 def parent_of(tree: Tree, place: int) -> int:
-    """Return the node above a place, or NONE."""
+    """Return the node above a node or bucket; NONE for the root."""
     if place >= 0:
         return whole(tree.nodes[at(place)].parent)
     return whole(tree.buckets[at(~place)].parent)
 
 
 def keys_of(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Fold scores to keys (`key_of`, for arrays)."""
+    """Fold scores to keys: `key_of` for arrays."""
     bits = (scores + 0.0).view(np.int64)
     return bits ^ ((bits >> 63) & np.int64(2**63 - 1))
 
 
 def scores_of(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Unfold keys to scores (`score_of`, for arrays)."""
+    """Unfold keys to scores: `score_of` for arrays."""
     bits = np.ascontiguousarray(keys, dtype=np.int64)
     return (bits ^ ((bits >> 63) & np.int64(2**63 - 1))).view(np.float64)

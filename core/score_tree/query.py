@@ -1,7 +1,7 @@
-"""Questions to a tree, each answered by one descent, O(log k), unless it says otherwise.
+"""Queries of a tree. Each is one descent, O(log k), unless its docstring says otherwise.
 
-Predicted positive means score >= threshold. A hull vertex lies BETWEEN entries: the threshold that
-belongs to it is the score of the entry after it, and the last vertex has none.
+An event is predicted positive if its score >= threshold. A hull vertex lies BETWEEN entries: its threshold is
+the score of the entry after it, and the last vertex has no threshold.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -21,7 +21,7 @@ from .layout import FIRST_KEY, LEFT, NONE, RIGHT, SLOTS, Tree, key_of, score_of
 
 
 class Vertex(NamedTuple):
-    """A point of the hull: events and positives below it."""
+    """A vertex of the hull: how many events and positives lie below it."""
 
     x: int
     y: int
@@ -30,8 +30,8 @@ class Vertex(NamedTuple):
 class Crossing(NamedTuple):
     """The entry at which a class, counted from the HIGHEST score, exceeds a quota.
 
-    `own`, `other`: events above the entry of that class and of the other one; `own_tied`,
-    `other_tied`: those of the entry, all 0 if the quota is never exceeded; `key`: its key.
+    `own`, `other`: events above the entry, of that class and of the other class; `own_tied`, `other_tied`:
+    events of the entry. All are 0 if the class never exceeds the quota. `key`: the entry's key.
     """
 
     own: int
@@ -43,11 +43,11 @@ class Crossing(NamedTuple):
 
 @inlined
 def vertex_at_slope(tree: Tree, place: int, x: int, y: int, slope: float) -> Vertex:
-    """Find the vertex of a subtree's hull before which edges are flatter than `slope`, after not.
+    """Find the vertex of a subtree's hull before which edges are flatter than `slope`, and after which not.
 
     (x, y): the subtree's origin.
 
-    Slopes in float64 are exact enough: two different ones differ by 2^-44 at least.
+    float64 is exact enough for slopes: two different slopes differ by 2^-44 at least.
     """
     while place >= 0:
         node = tree.nodes[at(place)]
@@ -99,7 +99,7 @@ def score_at(tree: Tree, index: int) -> float:
 
 @inlined
 def class_through(bucket: Any, slot: int, label: int) -> int:
-    """Count the events of class `label` in a bucket's slots up to one."""
+    """Return how many events of class `label` lie in a bucket's slots up to `slot`."""
     positives = whole(bucket.positives[slot])
     return positives if label != 0 else whole(bucket.weight[slot]) - positives
 
@@ -130,7 +130,7 @@ def crossing(tree: Tree, label: int, quota: int) -> Crossing:
     count = whole(bucket.count)
     in_bucket = class_through(bucket, count, label)
     needed = own + in_bucket - quota
-    slot = whole(0)  # the entry is the last before which there are fewer than needed
+    slot = whole(0)  # the entry is the last one before which there are fewer events than needed
     for t in range(1, SLOTS + 1):
         slot += (class_through(bucket, t - 1, label) < needed) & (t <= count)
     own_above = in_bucket - class_through(bucket, slot, label)
@@ -148,9 +148,9 @@ def crossing(tree: Tree, label: int, quota: int) -> Crossing:
 
 @inlined
 def share_at_quota(tree: Tree, label: int, quota: int, goal: float) -> tuple[float, int]:
-    """Count the other class above the ROC point at which there are `goal` events of `label`.
+    """Return the mass of the other class above the ROC point with `goal` events of `label` above it.
 
-    Linear within an entry. Second: how many of the other class there are.
+    Linear within an entry. The second number is the total of the other class.
     """
     state = tree.state[0]
     at_goal = crossing(tree, label, quota)
@@ -163,7 +163,7 @@ def share_at_quota(tree: Tree, label: int, quota: int, goal: float) -> tuple[flo
 
 @inlined
 def most_within(share: float, total: int) -> int:
-    """Return the greatest m with m / total <= share, in float64, as one reads it off a curve.
+    """Return the greatest m with m / total <= share, computed in float64.
 
     (share * total would lose points: 0.29 * 100 < 29.)
     """
@@ -177,7 +177,7 @@ def most_within(share: float, total: int) -> int:
 
 @inlined
 def tpr_at_fpr(tree: Tree, fpr: float) -> float:
-    """TPR where the ROC curve has this FPR, the upper end of a vertical step."""
+    """Return the TPR at which the ROC curve has this FPR: the upper end of a vertical step."""
     state = tree.state[0]
     negatives = state.weight - state.positives
     reached, positives = share_at_quota(tree, whole(0), most_within(fpr, negatives), fpr * negatives)
@@ -186,7 +186,7 @@ def tpr_at_fpr(tree: Tree, fpr: float) -> float:
 
 @inlined
 def fpr_at_tpr(tree: Tree, tpr: float) -> float:
-    """FPR where the ROC curve has this TPR, the left end of a horizontal step."""
+    """Return the FPR at which the ROC curve has this TPR: the left end of a horizontal step."""
     positives = tree.state[0].positives
     needed = most_within(tpr, positives)
     if needed / positives < tpr:
@@ -199,9 +199,9 @@ def fpr_at_tpr(tree: Tree, tpr: float) -> float:
 
 @inlined
 def last_on_chord(tree: Tree) -> int:
-    """Find the last point but the very last that lies on the chord, below which no point lies.
+    """Find the last point, apart from the very last, on the hull's chord; no point may lie below the chord.
 
-    The chord goes from the hull's first vertex to its last. Returns the abscissa. O(log^2 k), or
+    The chord goes from the hull's first vertex to its last. Returns the abscissa of the point. O(log^2 k), or
     O(k / bucket) without bridges.
     """
     state = tree.state[0]
@@ -217,7 +217,7 @@ def last_on_chord(tree: Tree) -> int:
             return x + bucket.weight[slot]
     if state.keeps_hull != 0:
         place = whole(bucket.parent)
-        while place != NONE:  # every place on the way is a right child
+        while place != NONE:  # every step on the way goes to a right child
             node = tree.nodes[at(place)]
             x -= node.weight[LEFT]
             y -= node.positives[LEFT]
@@ -244,7 +244,7 @@ def last_on_chord(tree: Tree) -> int:
 
 @inlined
 def vertex_after(tree: Tree, x: int) -> Vertex:
-    """Return the end of the hull edge that begins at or spans x, which is not the last abscissa."""
+    """Return the end of the hull edge that begins at x or spans x; x must not be the last abscissa."""
     origin_x = whole(0)
     origin_y = whole(0)
     place = tree.state[0].root
@@ -270,7 +270,7 @@ def vertex_after(tree: Tree, x: int) -> Vertex:
 
 @kernel
 def lay_out_hull(tree: Tree, x: Any, y: Any) -> int:
-    """Write the hull's vertices, by their abscissas; return their number. O(vertices log k)."""
+    """Write the hull's vertices by ascending abscissa; return their number. O(vertices log k)."""
     weight = tree.state[0].weight
     x[0] = 0
     y[0] = 0
@@ -285,13 +285,13 @@ def lay_out_hull(tree: Tree, x: Any, y: Any) -> int:
 
 @entry
 def list_hull(tree: Tree, x: Any, y: Any) -> int:
-    """Write the hull's vertices for Python."""
+    """Write the hull's vertices into arrays; return their number. Called from Python."""
     return lay_out_hull(tree, x, y)
 
 
 @inlined
 def count_below(tree: Tree, key: int) -> tuple[int, int, int, int]:
-    """Weight and positives below a key, and those tied with it."""
+    """Return weight and positives below a key, and weight and positives tied with it."""
     weight = whole(0)
     positives = whole(0)
     place = tree.state[0].root
@@ -319,21 +319,21 @@ def count_below(tree: Tree, key: int) -> tuple[int, int, int, int]:
 
 @entry
 def rank_scores(tree: Tree, scores: Any, ranks: Any) -> None:
-    """For each score: weight below, positives below, weight tied, positives tied."""
+    """Write for each score: weight below, positives below, weight tied, positives tied."""
     for i in range(len(scores)):
         ranks[i, 0], ranks[i, 1], ranks[i, 2], ranks[i, 3] = count_below(tree, key_of(scores[i]))
 
 
 @entry
 def select_scores(tree: Tree, indices: Any, scores: Any) -> None:
-    """For each index, 0 to the weight less 1: the score at it, in ascending order with repeats."""
+    """Write for each index, from 0 to the weight less 1, its score in ascending order with repeats."""
     for i in range(len(indices)):
         scores[i] = score_at(tree, whole(indices[i]))
 
 
 @entry
 def find_crossing(tree: Tree, label: int, quota: int, out: Any) -> None:
-    """Write a Crossing's five numbers (see there)."""
+    """Write the five numbers of a Crossing."""
     found = crossing(tree, label, quota)
     out[0], out[1], out[2], out[3], out[4] = (
         found.own,
@@ -346,6 +346,6 @@ def find_crossing(tree: Tree, label: int, quota: int, out: Any) -> None:
 
 @entry
 def roc_points(tree: Tree, at_tpr: bool, shares: Any, out: Any) -> None:
-    """TPR at FPRs, or FPR at TPRs, of a window with both classes."""
+    """Write TPRs at FPRs, or FPRs at TPRs, of a window with both classes."""
     for i in range(len(shares)):
         out[i] = fpr_at_tpr(tree, shares[i]) if at_tpr else tpr_at_fpr(tree, shares[i])

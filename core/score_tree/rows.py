@@ -1,9 +1,9 @@
-"""What a row of measures is made of, read off a tree.
+"""Writes the numbers from which a row of measures is made, from a tree.
 
-The same numbers, bit for bit, from two kinds of tree: one that keeps its hull answers by descents,
-O(log k) a row; one that does not merges the hulls of its buckets in one scan, O(k / bucket), of
-which only those of changed buckets are made anew. Hulls are strict and losses whole numbers, so the
-two cannot differ.
+Two kinds of tree give the same numbers, bit for bit. A tree that keeps its hull answers by descents, O(log k)
+a row. A tree that does not keep it merges the hulls of its buckets in one scan, O(k / bucket); only the hulls
+of changed buckets are computed again. Hulls are strict and losses whole numbers, so the two kinds cannot
+differ.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -44,7 +44,7 @@ ROW = np.dtype(_ROW_FIELDS)
 
 
 class Ask(NamedTuple):
-    """What a row shall hold beyond the sums that are there anyway (1: yes), and at which points."""
+    """Which optional values a row gets (1: yes), and at which points."""
 
     h: int
     ks: int
@@ -57,18 +57,18 @@ class Ask(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Scratch for a hull: its vertices' abscissas and ordinates."""
+    """Scratch for a hull: the abscissas and the ordinates of its vertices."""
 
     x: Any
     y: Any
 
 
 def chain_room(weight: int) -> int:
-    """More vertices than any hull of so many events has.
+    """Return a number of vertices that no hull of so many events reaches.
 
-    A strict chain needs edges of different slopes dy/dx in lowest terms, phi(d) of which have
-    dx = d: those with dx <= m are 3 m^2 / pi^2 and together 2 m^3 / pi^2 wide, which makes
-    0.88 k^(2/3) at most.
+    A strict chain needs edges of different slopes dy/dx in lowest terms. phi(d) of these slopes have dx = d.
+    So 3 m^2 / pi^2 slopes have dx <= m, and their edges are together 2 m^3 / pi^2 wide. This makes 0.88
+    k^(2/3) vertices at most.
     """
     return int(2.0 * weight ** (2.0 / 3.0)) + 16
 
@@ -108,7 +108,7 @@ def scan_hull(tree: Tree, chain: Chain) -> int:
 
 @inlined
 def vertex_of_chain(chain: Chain, vertices: int, slope: float) -> Vertex:
-    """As `vertex_at_slope`, on a hull laid out in full."""
+    """Return the same vertex as `vertex_at_slope`, on a hull laid out in full."""
     first = whole(0)
     last = whole(vertices - 1)
     while first < last:
@@ -124,7 +124,7 @@ def vertex_of_chain(chain: Chain, vertices: int, slope: float) -> Vertex:
 
 @inlined
 def vertex_of(tree: Tree, chain: Chain, vertices: int, slope: float) -> Vertex:
-    """Find the hull's vertex at a slope, from the bridges or from the scan."""
+    """Return the hull's vertex at a slope, from the bridges or from the scan."""
     if tree.state[0].keeps_hull != 0:
         return vertex_at_slope(tree, tree.state[0].root, whole(0), whole(0), slope)
     return vertex_of_chain(chain, vertices, slope)
@@ -132,7 +132,7 @@ def vertex_of(tree: Tree, chain: Chain, vertices: int, slope: float) -> Vertex:
 
 @inlined
 def whole_loss(tree: Tree, chain: Chain, vertices: int) -> int:
-    """Loss of the window's hull, from the bridges or from the scan."""
+    """Return the loss of the window's hull, from the bridges or from the scan."""
     state = tree.state[0]
     if state.keeps_hull != 0:
         return hull_loss(tree, state.root)
@@ -144,10 +144,11 @@ def whole_loss(tree: Tree, chain: Chain, vertices: int) -> int:
 
 @kernel
 def write_hull_losses(tree: Tree, chain: Chain, vertices: int, row: Any) -> None:
-    """Write the loss of the hull and that of its chord.
+    """Write the loss of the hull and the loss of its chord.
 
-    In a window without a size the capacity tells how many events it held at most. Rows must not: where its
-    fixed point is not that of the weight, the loss is summed anew over the hull, which has few edges.
+    In a window without a size, the capacity depends on how many events it held at most. Rows must not depend
+    on that. So if the capacity's fixed point is not that of the weight, the loss is summed again over the
+    hull, which has few edges.
     """
     state = tree.state[0]
     scale = state.scale
@@ -170,8 +171,8 @@ def write_hull_losses(tree: Tree, chain: Chain, vertices: int, row: Any) -> None
 def write_ks(tree: Tree, chain: Chain, vertices: int, row: Any) -> None:
     """Write the greatest TPR - FPR, at least 0, and the largest window score that attains it.
 
-    TPR - FPR = (x - y) / N - y / P at the point (x, y) of the entries below the threshold: greatest
-    where the hull's slope crosses the prevalence, and of a whole edge of that slope at its far end.
+    TPR - FPR = (x - y) / N - y / P at the point (x, y) of the entries below the threshold. It is greatest
+    where the hull's slope crosses the prevalence, and at the far end of an edge that has exactly that slope.
     """
     state = tree.state[0]
     p = state.positives
@@ -179,7 +180,7 @@ def write_ks(tree: Tree, chain: Chain, vertices: int, row: Any) -> None:
     vertex = vertex_of(tree, chain, vertices, np.nextafter(p / state.weight, 2.0))
     advantage = (vertex.x - vertex.y) * p - vertex.y * n
     x = vertex.x
-    if x == state.weight:  # the far end is the last point, no threshold: the curve nowhere rises
+    if x == state.weight:  # the far end is the last point, which has no threshold: the curve never rises
         x = last_on_chord(tree)
     row.ks = advantage / (float(n) * float(p))
     row.ks_threshold = score_at(tree, x)
@@ -187,7 +188,7 @@ def write_ks(tree: Tree, chain: Chain, vertices: int, row: Any) -> None:
 
 @inlined
 def write_cost_threshold(tree: Tree, chain: Chain, vertices: int, cost: float, row: Any) -> None:
-    """Write the smallest window score whose calibrated probability reaches the cost, or +inf."""
+    """Write the smallest window score with a calibrated probability of at least the cost, else +inf."""
     vertex = vertex_of(tree, chain, vertices, cost)
     if vertex.x == tree.state[0].weight:
         row.cost_threshold = np.inf
@@ -197,7 +198,7 @@ def write_cost_threshold(tree: Tree, chain: Chain, vertices: int, cost: float, r
 
 @inlined
 def write_row(tree: Tree, ask: Ask, chain: Chain, row: Any) -> None:
-    """Everything asked for, as of now; NaN where the window lacks a class."""
+    """Write all values that `ask` wants, as of now; NaN if they need a class that the window lacks."""
     state = tree.state[0]
     positives = state.positives
     negatives = state.weight - positives
@@ -236,12 +237,12 @@ def write_row(tree: Tree, ask: Ask, chain: Chain, row: Any) -> None:
 
 @entry
 def read_row(tree: Tree, ask: Ask, chain: Chain, rows: Any) -> int:
-    """Fill rows[0]; return how many vertices the scan wrote, of a tree that keeps no hull."""
+    """Write rows[0]; return how many vertices the scan wrote for a tree that keeps no hull."""
     write_row(tree, ask, chain, rows[0])
     return 0
 
 
 @entry
 def scan(tree: Tree, chain: Chain) -> int:
-    """List the hull of a tree that keeps none."""
+    """List the hull of a tree that keeps no hull; return the number of vertices."""
     return scan_hull(tree, chain)

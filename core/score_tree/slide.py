@@ -1,8 +1,8 @@
-"""Batches of events: into the tree, out of it, and through a window that slides.
+"""Batches of events: inserted into the tree, removed from it, or moved through a sliding window.
 
-One compiled loop for all of it, because the update inlined into it is most of the machine code.
-The events of a window lie in a ring in order of arrival, each with the bucket it went into: where
-an event must leave, its bucket is usually still the same, and the descent is saved.
+There is one compiled loop for all three, because the update inlined into it is most of the machine code. The
+events of a window lie in a ring in order of arrival, each with the bucket that it went into. When an event
+leaves, its bucket is usually still the same, and the descent is saved.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -26,11 +26,11 @@ _HELD_FIELDS: list[Any] = [("key", "i8"), ("bucket", "i4"), ("label", "i4")]
 HELD = np.dtype(_HELD_FIELDS)
 
 _COURSE_FIELDS: list[Any] = [
-    ("event", "i8"),  # of the batch, the next
-    ("row", "i8"),  # the next to write
+    ("event", "i8"),  # the next event of the batch
+    ("row", "i8"),  # the next row to write
     ("oldest", "i8"),  # where the ring's oldest event lies
     ("held", "i8"),  # events in the ring
-    ("window", "i8"),  # NO_WINDOW: there is no ring; a compressed AUC: the events its window holds
+    ("window", "i8"),  # NO_WINDOW: there is no ring. For a compressed AUC: how many events its window holds
 ]
 COURSE = np.dtype(_COURSE_FIELDS)
 NO_WINDOW = -1
@@ -44,7 +44,7 @@ NOT_A_NUMBER = 5
 
 
 class Ring(NamedTuple):
-    """The window's events in order of arrival (HELD, a circle), and where things stand (COURSE)."""
+    """The window's events in order of arrival (HELD, circular), and the state of the batch (COURSE)."""
 
     events: Any
     course: Any
@@ -52,7 +52,7 @@ class Ring(NamedTuple):
 
 @inlined
 def hold(ring: Ring, key: int, label: int, bucket: int, shift: int) -> None:
-    """Let an event into the ring, before so many that are younger."""
+    """Add an event to the ring, before `shift` younger events."""
     course = ring.course[0]
     place = course.oldest + course.held
     if place >= len(ring.events):
@@ -75,7 +75,7 @@ def hold(ring: Ring, key: int, label: int, bucket: int, shift: int) -> None:
 
 @inlined
 def release(ring: Ring) -> tuple[int, int, int]:
-    """Let the oldest event out of the ring; return its key, label and hint."""
+    """Remove the oldest event from the ring; return its key, label and hint."""
     course = ring.course[0]
     held = ring.events[at(course.oldest)]
     course.oldest += 1
@@ -87,7 +87,7 @@ def release(ring: Ring) -> tuple[int, int, int]:
 
 @inlined
 def obstacle(tree: Tree, ring: Ring, key: int, sign: int) -> int:
-    """Tell what must be done before the next event can be applied."""
+    """Return a code of what must be done before the next event can be applied."""
     state = tree.state[0]
     if not is_score(key):
         return NOT_A_NUMBER
@@ -103,9 +103,9 @@ def obstacle(tree: Tree, ring: Ring, key: int, sign: int) -> int:
 
 @inlined
 def look_ahead(tree: Tree, ring: Ring, scores: Any, event: int) -> int:
-    """Ask memory for the buckets of the next events to go and to come; return the latter's.
+    """Prefetch the buckets of the next events to leave and to enter; return the bucket of the one to enter.
 
-    In large windows an update waits for memory most of its time.
+    In large windows an update spends most of its time waiting for memory.
     """
     course = ring.course[0]
     if course.held > 0:
@@ -133,11 +133,12 @@ def slide(
     chain: Chain,
     rows: Any,
 ) -> int:
-    """Apply a batch from where `ring.course` stands; return DONE, or why it stopped short.
+    """Apply a batch from the place where `ring.course` stands; return DONE, or the code of why it stopped.
 
-    sign: 1 inserts, -1 removes. Where there is a ring, the batch is one of steps (measures/steps.py): `flags`
-    say at which of them an event enters and where a row is due, `leaving` how many of the oldest events go,
-    and `shifts` (or nothing) before how many younger events one enters. Without a ring these three are empty.
+    sign: 1 inserts, -1 removes. With a ring, the batch is one of steps (measures/steps.py). `flags` says at
+    which steps an event enters and at which a row is due. `leaving` says how many of the oldest events go.
+    `shifts` (or nothing) says before how many younger events an event enters. Without a ring these three are
+    empty.
     """
     course = ring.course[0]
     ahead = whole(NO_HINT)
@@ -160,7 +161,7 @@ def slide(
                 go -= 1
                 key, label, hint = release(ring)
                 step = whole(-1)
-        while enters | (step < 0):  # first the event itself, then those that go
+        while enters | (step < 0):  # the entering event first, then the leaving ones
             index = update(tree, key, label, step, hint)
             if enters:
                 enters = False

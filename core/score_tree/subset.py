@@ -1,4 +1,4 @@
-"""A subset of the hull of which no dropped vertex is far: Tatti 2021, section 6.
+"""A subset of the hull's vertices such that no dropped vertex is far from a kept one: Tatti 2021, section 6.
 
 Invariant: between two kept vertices, u and v behind it, vertices w are dropped only where u and v are NEAR:
 FPR(u) <= growth * FPR(v), hence FPR(u) <= growth * FPR(w), or FNR(v) <= growth * FNR(u), hence FNR(v) <=
@@ -6,10 +6,11 @@ growth * FNR(w). As u has no more false negatives than w, and v no more false po
 at most `growth` times what w costs, at every cost of errors.
 
 The paper's Subset halves the search tree of the hull and drops a subtree between two near vertices, so that
-what it keeps depends on the tree's shape. Here the next vertex kept is the LAST one near the one before it: a
-subset that depends on the hull alone, found by one descent along the bridges or two for each vertex kept. Of
-any three kept in a row the outer two are not near, so that there are fewer than 2 log_growth(min(P, N)) + 4
-of them: O(log^2 k / epsilon) in all, as the paper's. See docs/math.md, "Approximations with a bound".
+its result depends on the tree's shape. Here the next kept vertex is the LAST one near the kept vertex before
+it. This subset depends on the hull alone; each kept vertex takes one descent along the bridges, or two. Of
+any three consecutive kept vertices the outer two are not near. So fewer than 2 log_growth(min(P, N)) + 4
+vertices are kept: O(log^2 k / epsilon) in all, as in the paper. See docs/math.md, "Approximations with a
+bound".
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -28,14 +29,14 @@ from .query import Vertex, vertex_after
 
 @inlined
 def is_near(u: Any, v: Any, negatives: Any, growth: float) -> bool:
-    """Return whether every vertex between u and v, further right, may be dropped."""
+    """Return whether every vertex between u and v may be dropped; v lies to the right of u."""
     by_negatives = negatives - (u.x - u.y) <= growth * (negatives - (v.x - v.y))
     return by_negatives | (v.y <= growth * u.y)
 
 
 @inlined
 def ratio_between(u: Any, v: Any, negatives: Any) -> float:
-    """Return the least growth with which u and v, that have vertices between them, are near."""
+    """Return the least growth with which u and v are near; they have vertices between them."""
     at_u, at_v = negatives - (u.x - u.y), negatives - (v.x - v.y)
     by_negatives = at_u / at_v if at_v > 0 else INFINITY
     by_positives = v.y / u.y if u.y > 0 else INFINITY
@@ -44,10 +45,10 @@ def ratio_between(u: Any, v: Any, negatives: Any) -> float:
 
 @inlined
 def last_near(tree: Tree, u: Vertex, end: Vertex, growth: float) -> Vertex:
-    """Find the last vertex near u. O(log k). `end`, the hull's last, is not near."""
+    """Find the last vertex near u. O(log k). `end`, the hull's last vertex, must not be near u."""
     negatives = end.x - end.y
     last = u
-    after = end  # not near: the answer lies between the two
+    after = end  # `end` is not near: the answer lies between `last` and it
     x = whole(0)
     y = whole(0)
     place = tree.state[0].root
@@ -112,9 +113,9 @@ def list_subset(tree: Tree, growth: float, x: Any, y: Any) -> tuple[int, float]:
 
 @entry
 def thin_hull(x: Any, y: Any, growth: float) -> tuple[int, float]:
-    """Move the subset of a hull, given by its vertices, to the front; return its size and the growth needed.
+    """Move the subset of a hull's vertices to the front of the arrays; return its size and the growth needed.
 
-    The same subset as that of `list_subset`. O(vertices).
+    It is the same subset as that of `list_subset`. O(vertices).
     """
     count = len(x)
     negatives = x[count - 1] - y[count - 1]

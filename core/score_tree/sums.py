@@ -1,13 +1,14 @@
-"""Sums that a tree keeps exactly: the area of AUM, the losses of probabilities.
+"""Sums that a tree keeps exactly: for the area of AUM, and for the losses of probabilities.
 
-A sum is begun by the first call that asks for it, by one pass over the entries (`begin_sums`); from then on
-every event that comes or goes adds or takes its term, a few nanoseconds, and a row rounds what is there.
+The first call that asks for a sum starts it, by one pass over the entries (`begin_sums`). From then on every
+event adds its term when it comes and subtracts it when it goes, which takes a few nanoseconds. A row rounds
+the sum.
 
-AUM is a sum over the negatives above the score t where FP and FN cross and over the positives below it, and
-t moves. The tree keeps the sums on either side of a reference, which is t as of the last row that asked. A
-row finds t by one descent and moves the reference there, entry by entry. Between the two lie at most as
-many events as came and went since then (each moves t, by rank, past one event at most), so that is O(1)
-per event, amortised, whatever the order.
+AUM is a sum over the negatives above the score t at which FP and FN cross, and over the positives below t; t
+moves. The tree keeps the sums on either side of a reference, which is the t of the last row that asked. A row
+finds t by one descent and moves the reference there, entry by entry. Each event moves t, by rank, past one
+event at most. So at most as many events lie between the two as came and went since the last row: O(1) per
+event, amortised, in any order of events.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -27,7 +28,7 @@ from .query import entry_at
 
 @inlined
 def note_event(tree: Tree, key: int, label: int, sign: int) -> None:
-    """Let an event that came (sign 1) or went (-1) into the sums that are kept, or out of them."""
+    """Add an event that came (sign 1) to the sums that are kept, or subtract one that went (-1)."""
     state = tree.state[0]
     if state.keeps_area != 0:
         if label == 0 and key > state.reference:
@@ -44,14 +45,14 @@ def note_event(tree: Tree, key: int, label: int, sign: int) -> None:
 
 @inlined
 def classes_at(bucket: Any, slot: int) -> tuple[int, int]:
-    """Return negatives and positives of an entry."""
+    """Return how many negatives and positives an entry has."""
     positives = whole(bucket.positives[slot]) - bucket.positives[slot - 1]
     return whole(bucket.weight[slot]) - bucket.weight[slot - 1] - positives, positives
 
 
 @kernel
 def move_reference(tree: Tree, index: int, slot: int) -> None:
-    """Move the reference to the entry in a slot, from which one walks towards where it was."""
+    """Move the reference to the entry in a slot; from there one walks towards the old reference."""
     state = tree.state[0]
     sums = tree.sums[AREA]
     crossing = tree.buckets[at(index)].key[slot]
@@ -67,7 +68,7 @@ def move_reference(tree: Tree, index: int, slot: int) -> None:
             if (key < low) | (key > high):
                 return
             negatives, positives = classes_at(bucket, slot)
-            gained = negatives if key > low else whole(0)  # all below it: moving down, they come in
+            gained = negatives if key > low else whole(0)  # above `low`: moving down adds them
             lost = positives if key < high else whole(0)
             if gained > 0:
                 add_times(sums, score_of(key), step * gained)
@@ -84,7 +85,7 @@ def move_reference(tree: Tree, index: int, slot: int) -> None:
 
 @kernel
 def area_now(tree: Tree) -> float:
-    """Return AUM of a window with both classes, of a tree that keeps it. O(log k) amortised."""
+    """Return AUM of a window with both classes; the tree must keep its sums. O(log k) amortised."""
     state = tree.state[0]
     index, slot = entry_at(tree, state.weight - state.positives - 1)
     crossing = tree.buckets[at(index)].key[slot]
@@ -95,7 +96,7 @@ def area_now(tree: Tree) -> float:
 
 @kernel
 def write_losses(tree: Tree, row: Any) -> None:
-    """Write the mean losses of a window that is not empty, of a tree that keeps them. O(1)."""
+    """Write the mean losses of a window that is not empty; the tree must keep their sums. O(1)."""
     state = tree.state[0]
     row.brier = rounded(tree.sums[BRIER]) / state.weight
     row.log_loss = rounded(tree.sums[LOG_LOSS]) / state.weight
@@ -103,9 +104,9 @@ def write_losses(tree: Tree, row: Any) -> None:
 
 @entry
 def begin_sums(tree: Tree, with_area: int, with_losses: int) -> None:
-    """Begin to keep sums (1: yes), from the entries. O(k). The reference of AUM is then below all of them.
+    """Start to keep sums (1: yes), from the entries. O(k). The reference of AUM is then below all entries.
 
-    A kernel of its own: within the loop of all events it would take seconds to compile.
+    This is a kernel of its own: within the loop of all events it would take seconds to compile.
     """
     state = tree.state[0]
     state.keeps_area |= with_area

@@ -1,11 +1,11 @@
-"""One event enters or leaves the tree.
+"""Inserts one event into the tree, or removes one.
 
-An update goes down to its bucket, changes it, and comes up once. On the way up it carries two
-things: what the event sees of its other side (`Seen`: for a positive all entries below, for a
-negative all above), and how the hull changed (`Change`). From the first follow, at the top, the
-exact changes of the pair count and of both sums of squared ranks. Adding a positive raises the
-doubled rank v of a negative below by 2 and of a tied one by 1, so their squares by 4v + 4 and
-2v + 1; the v below sum to the doubled pairs within what was seen and those across its border.
+An update descends to its bucket, changes the bucket, and climbs to the root once. On the way up it carries
+two results: what the event sees of its other side (`Seen`: for a positive all entries below, for a negative
+all above), and how the hull changed (`Change`). At the root, `Seen` gives the exact changes of the pair count
+and of both sums of squared ranks. Adding a positive raises the doubled rank v of a negative below by 2 and of
+a tied negative by 1. So their squares grow by 4v + 4 and 2v + 1. The v of negatives below sum to the doubled
+pairs within the entries seen and the doubled pairs across their border.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -28,9 +28,9 @@ NOT_FOUND = -1
 
 
 class Seen(NamedTuple):
-    """A run of entries beside the event's own, on the side where the other class counts for it.
+    """A run of entries beside the event's own, on the side where the other class counts for the event.
 
-    `own`, `other`: its events of the event's class and of the other one; `pairs2`: doubled pairs
+    `own`, `other`: the run's events of the event's class and of the other class; `pairs2`: doubled pairs
     within the run.
     """
 
@@ -40,7 +40,7 @@ class Seen(NamedTuple):
 
 
 class Tied(NamedTuple):
-    """The other events with the event's own score."""
+    """The other events that have the event's own score."""
 
     own: int
     other: int
@@ -48,7 +48,7 @@ class Tied(NamedTuple):
 
 @inlined
 def descend(tree: Tree, place: int, key: int) -> int:
-    """Return the bucket that holds the key or would."""
+    """Return the bucket that holds the key, or that would hold it."""
     while place >= 0:
         node = tree.nodes[at(place)]
         place = whole(node.child[RIGHT] if key >= node.separator else node.child[LEFT])
@@ -57,7 +57,7 @@ def descend(tree: Tree, place: int, key: int) -> int:
 
 @inlined
 def find_bucket(tree: Tree, key: int, hint: int) -> int:
-    """Find the bucket of a key; a hint whose bounds enclose it is right (nine times in ten)."""
+    """Return the bucket of a key. A hint is right if its bounds enclose the key (nine times in ten)."""
     if (hint >= 0) & (hint < tree.state[0].fresh_bucket):
         bucket = tree.buckets[at(hint)]
         count = whole(bucket.count)
@@ -68,13 +68,13 @@ def find_bucket(tree: Tree, key: int, hint: int) -> int:
 
 @inlined
 def is_slot_of(bucket: Any, slot: int, key: int) -> bool:
-    """Whether the entry of a key is there."""
+    """Whether the slot holds the entry of a key."""
     return (slot <= bucket.count) and bucket.key[slot] == key
 
 
 @inlined
 def by_class(label: int, weight: int, positives: int) -> tuple[int, int]:
-    """Of a weight and its positives: the event's own class and the other one."""
+    """Split a weight with its positives into the event's own class and the other class."""
     negatives = weight - positives
     return (positives, negatives) if label != 0 else (negatives, positives)
 
@@ -97,7 +97,7 @@ def seen_in_bucket(bucket: Any, slot: int, is_entry: bool, label: int) -> Seen:
 
 @inlined
 def see_sibling(node: Any, side: int, label: int, seen: Seen) -> Seen:
-    """Add the other child of a node, if it lies on the side that counts."""
+    """Add the other child of a node to `seen`, if that child lies on the side that counts."""
     sibling = 1 - side
     own, other = by_class(label, whole(node.weight[sibling]), whole(node.positives[sibling]))
     counts = whole(side == label)
@@ -110,7 +110,7 @@ def see_sibling(node: Any, side: int, label: int, seen: Seen) -> Seen:
 
 @inlined
 def no_change() -> Change:
-    """Stand in for the change of a hull that is not kept."""
+    """Return an empty change, for a hull that is not kept."""
     return Change(whole(-1), -INFINITY, whole(FAR), INFINITY, whole(0))
 
 
@@ -118,9 +118,9 @@ def no_change() -> Change:
 def change_bucket(
     bucket: Any, slot: int, is_entry: bool, key: int, label: int, sign: int, state: Any
 ) -> Change:
-    """Add the event to its bucket, or take it out, and repair the hull.
+    """Add the event to its bucket, or remove it, and repair the hull.
 
-    Of an emptied bucket the caller makes what it must; an AUC tree leaves the hull unknown.
+    The caller handles a bucket that is then empty. A tree without a hull leaves the bucket's hull unknown.
     """
     vertices = bucket.vertices
     below = vertices & bits_below(slot)
@@ -146,22 +146,22 @@ def change_bucket(
 
 @inlined
 def uncover(tree: Tree, place: int, side: int) -> Change:
-    """Tell how the hull of a node's place changes when only one child is left, that on `side`.
+    """Return how the hull at a node's place changes when only the child on `side` is left.
 
-    All beyond the bridge's end on that child is new there, being no longer covered.
+    All vertices beyond the bridge's end on that child are new, because the bridge no longer covers them.
     """
     node = tree.nodes[at(place)]
     loss = hull_loss(tree, whole(node.child[side])) - hull_loss(tree, place)
     if side == LEFT:
         p = whole(node.tangent_x[LEFT])
         return Change(p, node.slope_after[LEFT], whole(FAR), INFINITY, loss)
-    q = whole(node.tangent_x[RIGHT]) + 1  # the event that goes was all there was on the left
+    q = whole(node.tangent_x[RIGHT]) + 1  # the leaving event was the only one on the left
     return Change(whole(-1), -INFINITY, q, node.slope_before[RIGHT], loss)
 
 
 @inlined
 def drop_bucket(tree: Tree, index: int) -> tuple[int, Change]:
-    """Take out an empty bucket; its sibling, which is returned, takes the place of their parent."""
+    """Remove an empty bucket; its sibling, which is returned, takes the place of their parent."""
     place = whole(tree.buckets[at(index)].parent)
     node = tree.nodes[at(place)]
     side = LEFT if node.child[RIGHT] == ~index else RIGHT
@@ -177,7 +177,7 @@ def drop_bucket(tree: Tree, index: int) -> tuple[int, Change]:
 
 @inlined
 def climb(tree: Tree, place: int, seen: Seen, tied: Tied, change: Change, label: int, sign: int) -> Seen:
-    """Carry an event's change from a place to the root."""
+    """Carry an event's change from a node or bucket up to the root; return what the event saw."""
     keeps_hull = tree.state[0].keeps_hull != 0
     parent = parent_of(tree, place)
     while parent != NONE:
@@ -196,7 +196,7 @@ def climb(tree: Tree, place: int, seen: Seen, tied: Tied, change: Change, label:
 
 @inlined
 def add_totals(state: Any, seen: Seen, tied: Tied, label: int, sign: int) -> None:
-    """Add to the window's sums, exactly, from all that the event sees."""
+    """Update the window's sums exactly, from all that the event sees."""
     own_total, _ = by_class(label, state.weight, state.positives)
     own_total -= sign < 0  # without the event
     rank2 = 2 * seen.other + tied.other
@@ -215,8 +215,8 @@ def add_totals(state: Any, seen: Seen, tied: Tied, label: int, sign: int) -> Non
 def update(tree: Tree, key: int, label: int, sign: int, hint: int) -> int:
     """Insert (sign 1) or remove (sign -1) one event; return its bucket.
 
-    Removing what is not there returns NOT_FOUND and changes nothing. Inserting may take one bucket
-    and one node, for which there must be room.
+    Removing an event that is not in the tree returns NOT_FOUND and changes nothing. Inserting may take one
+    bucket and one node, for which there must be room.
     """
     state = tree.state[0]
     index = find_bucket(tree, key, hint)
