@@ -1,4 +1,4 @@
-"""Single questions to a tree, a kernel each: what a row does not ask."""
+"""Kernels of single queries of a tree, for what no row asks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ASK_AUC, ASK_TPR, ASK_FPR, ASK_COST, ASK_AUM, ASK_KS, ASK_REBUILD = range(7)
 
 @entry
 def answer(tree: Forest, question: int, values: Any, out: Any) -> int:
-    """Answer one question for each value; DONE, or what is needed first."""
+    """Answer one question for each value; return DONE, or the code of what is needed first."""
     code = refresh(tree, MASSES if question == ASK_REBUILD else FRESH)
     if code != DONE:
         return code
@@ -55,7 +55,7 @@ def answer(tree: Forest, question: int, values: Any, out: Any) -> int:
 
 @entry
 def place_scores(tree: Forest, labels: Any, scores: Any, out: Any) -> int:
-    """Fill the placement of each event among those held; DONE."""
+    """Fill `out` with the placement of each event among the events in the tree; return DONE."""
     refresh(tree, MASSES)
     for i in range(len(scores)):
         out[i] = placement(tree, whole(labels[i]), scores[i] + 0.0)
@@ -64,7 +64,7 @@ def place_scores(tree: Forest, labels: Any, scores: Any, out: Any) -> int:
 
 @entry
 def sum_below(tree: Forest, scores: Any, out: Any) -> int:
-    """Fill the masses held of negatives and positives strictly below each score; DONE."""
+    """Fill `out` with the masses held of negatives and positives strictly below each score; return DONE."""
     refresh(tree, MASSES)
     for i in range(len(scores)):
         below_n, below_p, _, _, _ = masses_around(tree, scores[i] + 0.0)
@@ -75,7 +75,7 @@ def sum_below(tree: Forest, scores: Any, out: Any) -> int:
 
 @entry
 def reach_positives(tree: Forest, masses: Any, from_above: bool, strictly: bool, out: Any) -> int:
-    """Fill the first score at which the positives reach each mass held; DONE."""
+    """Fill `out` with the first score at which the positives reach each mass held; return DONE."""
     refresh(tree, MASSES)
     for i in range(len(masses)):
         out[i] = score_at_positives(tree, masses[i], from_above, strictly)
@@ -84,7 +84,7 @@ def reach_positives(tree: Forest, masses: Any, from_above: bool, strictly: bool,
 
 @entry
 def find_mass_crossing(tree: Forest, label: int, mass: float, out: Any) -> int:
-    """Write a MassCrossing of masses held (see `crossing_of_class`); DONE."""
+    """Write a MassCrossing in masses held (see `crossing_of_class`); return DONE."""
     refresh(tree, MASSES)
     crossing_of_class(tree, label, mass, out)
     return DONE
@@ -92,5 +92,5 @@ def find_mass_crossing(tree: Forest, label: int, mass: float, out: Any) -> int:
 
 @entry
 def sum_all(tree: Forest) -> int:
-    """Bring everything up to date; DONE, or what is needed first."""
+    """Sum all stale parts; return DONE, or the code of what is needed first."""
     return refresh(tree, FRESH)

@@ -1,4 +1,4 @@
-"""Nodes and leaves that split, shrink and hang elsewhere."""
+"""Splits and merges of nodes and leaves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .layout import (
 
 @kernel
 def hang_child(tree: Forest, key: float, child: int) -> None:
-    """Put a new child to the right of the one on the path, from level 1 up; split what is full."""
+    """Add a child to the right of the path's child, from level 1 up; split full nodes."""
     state = tree.state[0]
     level = whole(1)
     while True:
@@ -65,7 +65,7 @@ def hang_child(tree: Forest, key: float, child: int) -> None:
 
 @inlined
 def place_child(node: Any, index: int, key: float, child: int) -> None:
-    """Put a child into a node that has room."""
+    """Insert a child into a node that has room."""
     for i in range(node.count, index, -1):
         node.key[at(i)] = node.key[at(i - 1)]
         node.child[at(i)] = node.child[at(i - 1)]
@@ -76,7 +76,7 @@ def place_child(node: Any, index: int, key: float, child: int) -> None:
 
 @inlined
 def drop_child(node: Any, index: int) -> None:
-    """Take a child out of a node."""
+    """Remove a child from a node."""
     last = whole(node.count) - 1
     for i in range(index, last):
         node.key[at(i)] = node.key[at(i + 1)]
@@ -87,7 +87,7 @@ def drop_child(node: Any, index: int) -> None:
 
 @kernel
 def shrink_nodes(tree: Forest) -> None:
-    """Merge, drop or lower nodes from level 1 up, after a child of the path's node there went."""
+    """Merge, drop or lower nodes from level 1 up, after the path's node there lost a child."""
     state = tree.state[0]
     level = whole(1)
     while level <= state.height:
@@ -128,7 +128,7 @@ def shrink_nodes(tree: Forest) -> None:
         for i in range(out.count):
             into.key[at(begin + i)] = out.key[i]
             into.child[at(begin + i)] = out.child[i]
-        into.key[at(begin)] = parent.key[at(left + 1)]  # the first one's own may be out of date
+        into.key[at(begin)] = parent.key[at(left + 1)]  # the first child's own key may be out of date
         into.count = begin + out.count
         tree.node_runs[at(kept)].state = STALE
         free_node(tree, gone)
@@ -138,7 +138,7 @@ def shrink_nodes(tree: Forest) -> None:
 
 @inlined
 def move_entries(tree: Forest, source: int, begin: int, target: int) -> None:
-    """Move the entries of a leaf from one slot on to the end of another leaf."""
+    """Move the entries of a leaf, from slot `begin` on, to the end of another leaf."""
     out, into = tree.leaves[at(source)], tree.leaves[at(target)]
     offset = whole(into.count) - begin
     for slot in range(begin, out.count):
@@ -153,7 +153,7 @@ def move_entries(tree: Forest, source: int, begin: int, target: int) -> None:
 
 @kernel
 def split_leaf(tree: Forest, index: int) -> int:
-    """Move the upper half of a full leaf into a new one, and return it."""
+    """Move the upper half of a full leaf into a new leaf; return the new leaf."""
     new = take_leaf(tree)
     move_entries(tree, index, whole(SLOTS // 2), new)
     hang_child(tree, tree.leaves[at(new)].key[0], new)
@@ -162,7 +162,7 @@ def split_leaf(tree: Forest, index: int) -> int:
 
 @kernel
 def shrink_leaf(tree: Forest, index: int) -> None:
-    """Merge a leaf that lost an entry with a neighbour, or drop it if it is empty."""
+    """Merge a leaf that lost an entry with a neighbour, or drop the leaf if it is empty."""
     if tree.state[0].height == 0:
         return
     count = whole(tree.leaves[at(index)].count)

@@ -25,12 +25,12 @@ from .layout import (
 
 
 def leaves_needed(entries: int) -> int:
-    """Leaves that a bulk build takes for so many entries."""
+    """Return how many leaves a bulk build takes for so many entries."""
     return max(1, -(-entries // LEAF_FILL))
 
 
 def nodes_needed(leaves: int) -> int:
-    """Return how many nodes a bulk build hangs over so many leaves."""
+    """Return how many nodes a bulk build takes over so many leaves."""
     nodes = 0
     while leaves > 1:
         leaves = -(-leaves // NODE_FILL)
@@ -42,10 +42,10 @@ def nodes_needed(leaves: int) -> int:
 def group_events(
     labels: Any, scores: Any, weights: Any, factor_n: float, factor_p: float, entries: Any, units: Any
 ) -> int:
-    """Fill entries from events sorted by score; return how many there are.
+    """Fill entries from events sorted by score; return the number of entries.
 
-    Masses are weight * factor * factor of the class; at an entry they are summed in twice the precision.
-    units float64[2]: filled with a mass of each class of which all are whole multiples, or 0.0.
+    A mass is weight * factor * factor of the class; an entry's masses are summed in twice the precision.
+    units float64[2]: filled, for each class, with a mass of which all masses are whole multiples, or 0.0.
     """
     count = whole(0)
     units[0] = units[1] = -1.0
@@ -85,9 +85,9 @@ def group_events(
 
 @entry
 def build(tree: Forest, entries: Any, places: Any, keys: Any) -> None:
-    """Spread entries evenly over leaves, and nodes over those, in a forest that is empty.
+    """Spread entries evenly over leaves, and nodes over the leaves, in an empty forest.
 
-    places int64[leaves], keys float64[leaves]: scratch, for the level that is being made.
+    places int64[leaves], keys float64[leaves]: scratch for the level under construction.
     """
     state = tree.state[0]
     count = len(entries)
@@ -140,7 +140,7 @@ def build(tree: Forest, entries: Any, places: Any, keys: Any) -> None:
 
 @entry
 def list_entries(tree: Forest, entries: Any) -> int:
-    """Write all entries, ascending; return how many there are."""
+    """Write all entries, ascending by score; return their number."""
     state = tree.state[0]
     count = whole(0)
     level = state.height

@@ -1,4 +1,4 @@
-"""The invariants of a WeightedTree, recomputed from its entries. Slow, and in plain Python."""
+"""Recomputes the invariants of a WeightedTree from its entries. Slow, in plain Python."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from .layout import FAN, FLAT, FRESH, NONE, STALE, Forest
 
 CLOSE = 1e-11
 GONE = 1e-300
-"""Beside masses near 1, products of the lightest have no digits left."""
+"""Added to every tolerance: beside masses near 1, products of the lightest masses have no digits left."""
 
 
 def close(a: float, b: float, size: float = 0.0) -> bool:
-    """Whether two sums agree, up to rounding of what they were made of."""
+    """Whether two sums agree, apart from the rounding of their terms."""
     return a == b or abs(a - b) <= CLOSE * max(abs(a), abs(b), size) + GONE
 
 
 def check(tree: Forest) -> None:
-    """Raise an AssertionError that names the first claim that fails."""
+    """Raise an AssertionError that names the first invariant that does not hold."""
     state = tree.state[0]
     seen_leaves, seen_nodes, seen_tied = set[int](), set[int](), set[int]()
     entries = check_place(
@@ -107,7 +107,7 @@ def check_leaf(tree: Forest, place: int, low: float, high: float, seen: Seen) ->
 
 
 def check_run(tree: Forest, run: Any, entries: list[Entry]) -> None:
-    """Check what a leaf or node says of its run."""
+    """Check the masses and sums that a leaf or node keeps of its run."""
     if int(run["state"]) == STALE:
         return
     n, p = [math.fsum(e[1 + c] for e in entries) for c in (0, 1)]
@@ -152,7 +152,7 @@ def check_sums(run: Any, entries: list[Entry], n: float, p: float) -> None:
 
 
 def check_hull(tree: Forest, run: Any, entries: list[Entry], n: float, p: float) -> None:
-    """Check that the edges are a strict hull below all points, and cover all entries."""
+    """Check that a run's edges are a strict hull below all points, and cover all entries."""
     begin, count = int(run["edges"]), int(run["edge_count"])
     assert count <= int(run["edge_room"]), "a hull lies within its room"
     edges = tree.pool[begin : begin + count]
@@ -179,7 +179,7 @@ def check_hull(tree: Forest, run: Any, entries: list[Entry], n: float, p: float)
 
 
 def check_pool(tree: Forest) -> None:
-    """Check that the rooms of hulls lie in the pool and do not overlap."""
+    """Check that the pool's rooms for hulls lie in the pool and do not overlap."""
     rooms = sorted(
         (int(run["edges"]), int(run["edge_room"]))
         for runs in (tree.leaf_runs, tree.node_runs)

@@ -1,4 +1,4 @@
-"""The powers of two by which the masses of the classes are scaled, and when a tree wants others."""
+"""The powers of two by which the masses of the classes are scaled, and when a tree needs other scales."""
 
 # mypy: disable-error-code="no-any-return"
 
@@ -13,7 +13,7 @@ from .layout import SQUARES_ALLOWED, TINY_TOTAL, Forest, root_run
 
 @inlined
 def times_power(value: float, exponent: int) -> float:
-    """Return value * 2^exponent; infinite or 0 where that is out of range."""
+    """Return value * 2^exponent; infinite or 0 if it is out of range."""
     exponent = min(whole(2000), max(whole(-2000), whole(exponent)))
     half = exponent >> 1
     return value * math.ldexp(1.0, int(half)) * math.ldexp(1.0, int(exponent - half))
@@ -21,7 +21,7 @@ def times_power(value: float, exponent: int) -> float:
 
 @inlined
 def common_exponent(tree: Forest) -> int:
-    """Return the exponent of the scale that both classes are brought to."""
+    """Return the exponent of the one scale to which both classes are brought."""
     state = tree.state[0]
     if state.events[0] == 0:
         return state.exponent[1]
@@ -32,7 +32,7 @@ def common_exponent(tree: Forest) -> int:
 
 @inlined
 def wants_rebuild(tree: Forest) -> bool:
-    """Whether sums had better be made anew from the events. Needs fresh masses."""
+    """Whether sums should be computed again from the events. Needs fresh masses."""
     state = tree.state[0]
     run = root_run(tree)
     if state.spoiled != 0:
@@ -43,7 +43,7 @@ def wants_rebuild(tree: Forest) -> bool:
             continue
         if mass < TINY_TOTAL:
             return True
-        # The squares are at least what equal weights would have; their sum itself may be stale.
+        # The squares are at least those of equal weights; their sum itself may be stale.
         if state.lost_squares[c] * state.events[c] > SQUARES_ALLOWED * (mass * mass):
             return True
     return False

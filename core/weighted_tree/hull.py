@@ -1,4 +1,4 @@
-"""Queries that the hull answers: the KS statistic and the threshold of a cost."""
+"""Queries of the hull: the KS statistic, and the threshold of a cost."""
 
 # mypy: disable-error-code="no-any-return"
 
@@ -15,13 +15,13 @@ from .layout import FLAT, NEAR, UNDERFLOW, Forest, are_counts, is_steeper, root_
 
 @inlined
 def is_beyond(value: float, share: float, of: int) -> bool:
-    """Whether a point ends the search: past a FPR, or at a TPR; rounded sums of equal masses are equal."""
+    """Whether a point ends the search: past a FPR (of = 0), or at a TPR (of = 1), but for rounding."""
     return value * FLAT > share if of == 0 else value >= share * FLAT
 
 
 @inlined
 def best_advantage(pool: Any, run: Any, tp: float, fp: float, n: float, p: float) -> float:
-    """Return the greatest TP n - FP p of thresholds at vertices of a run, with tp and fp above it."""
+    """Return the greatest TP n - FP p of thresholds at vertices of a run; tp and fp lie above the run."""
     best = -np.inf
     for i in range(whole(run.edge_count) - 1, -1, -1):
         edge = pool[at(run.edges + i)]
@@ -33,10 +33,10 @@ def best_advantage(pool: Any, run: Any, tp: float, fp: float, n: float, p: float
 
 @kernel
 def last_on_chord(tree: Forest, equal: float) -> float:
-    """Return the largest score at which TPR >= FPR * equal, of a window whose hull is its chord.
+    """Return the largest score with TPR >= FPR * equal, of a window whose hull is its chord.
 
-    The difference allowed is a share of FPR: then a vertex of a run's hull passes where any point of it does.
-    With a fixed difference light events above a heavy one passed, and no vertex did.
+    The allowed difference is a share of FPR: then a vertex of a run's hull passes if any point of the run
+    passes. With a fixed difference, light events above a heavy one passed although no vertex did.
     """
     state = tree.state[0]
     n, p = root_run(tree).mass[0], root_run(tree).mass[1] * equal
@@ -65,9 +65,9 @@ def last_on_chord(tree: Forest, equal: float) -> float:
 
 @kernel
 def is_steeper_than_chord(tree: Forest, edge: Any) -> tuple[bool, bool]:
-    """Return whether an edge rises more steeply than the chord, and whether rounding may have decided that.
+    """Return whether an edge rises more steeply than the chord, and whether rounding may have decided.
 
-    Where all masses are counts of a unit, whole numbers decide.
+    If all masses are counts of a unit, whole numbers decide.
     """
     run = root_run(tree)
     edge_n, edge_p, n, p = edge.mass[0], edge.mass[1], run.mass[0], run.mass[1]
@@ -84,10 +84,10 @@ def is_steeper_than_chord(tree: Forest, edge: Any) -> tuple[bool, bool]:
 
 @kernel
 def kolmogorov_smirnov(tree: Forest) -> tuple[float, float, bool]:
-    """Return the greatest TPR - FPR, at least 0, the largest score that attains it, and if that is in doubt.
+    """Return the greatest TPR - FPR, at least 0, the largest score that attains it, and if in doubt.
 
-    In doubt: rounding may have chosen the score, or hulls that pool what differs by less than FLAT. Needs
-    fresh sums.
+    In doubt: rounding may have chosen the score, or hulls that pool slopes which differ by less than FLAT.
+    Needs fresh sums.
     """
     run = root_run(tree)
     n, p = run.mass[0], run.mass[1]
@@ -108,7 +108,7 @@ def kolmogorov_smirnov(tree: Forest) -> tuple[float, float, bool]:
         fp += edge.mass[0]
         threshold = edge.key
     if np.isnan(threshold):
-        if not are_counts(tree):  # does the chord hide a point that is hardly off it?
+        if not are_counts(tree):  # does the chord hide a point just off it?
             doubt |= last_on_chord(tree, 1.0 - NEAR) != run.low
         return 0.0, last_on_chord(tree, FLAT), doubt
     return min(1.0, tp / p - fp / n), threshold, doubt
@@ -118,7 +118,7 @@ def kolmogorov_smirnov(tree: Forest) -> tuple[float, float, bool]:
 def cost_threshold(tree: Forest, cost: float, scale_n: float, scale_p: float) -> tuple[float, bool]:
     """Return the smallest score whose calibrated probability reaches a cost, else +inf, and if in doubt.
 
-    scale_n, scale_p: what brings the masses of both classes to one scale.
+    scale_n, scale_p: factors that bring the masses of both classes to one scale.
     """
     run = root_run(tree)
     doubt = False

@@ -1,19 +1,19 @@
-"""The records of a WeightedTree: what lies where, and what it means.
+"""The records of a WeightedTree: their fields, units and meanings.
 
 A WeightedTree holds the multiset of (label, score, weight) of a window in score order. Events with equal
 scores are one ENTRY with a mass of each class (0: negatives, 1: positives). Consecutive entries lie in a
 LEAF, up to 32 of them; leaves hang under NODES of up to 8 children, all at the same depth (a B+-tree).
 
-Everything that is said of a run of entries is summed anew from below, never by adding to a running total
-and subtracting from it: sums have no history and no drift. Only the mass of one entry at which several
-events of a class meet has a history, as they come and go. It is kept in twice the precision (TIED).
+All sums over a run of entries are computed again from below; no running total is added to and subtracted
+from. So sums have no history and no drift. One mass has a history: that of an entry at which several events
+of a class meet, as they come and go. It is kept in twice the precision (TIED).
 
-Scale: a mass is held as weight * 2^-exponent, with one exponent for each class, so that the largest
-weights lie near 1 and neither products of three masses overflow nor those of a rare class vanish. What
-compares or adds masses of both classes brings them to one scale at the end. Powers of two round nothing.
+Scale: a mass is held as weight * 2^-exponent, with one exponent for each class, so that the largest weights
+lie near 1. Then products of three masses do not overflow, and products of a rare class do not vanish. Code
+that compares or adds masses of both classes brings them to one scale at the end. Powers of two round nothing.
 
-The hull is held as its EDGES, in order: masses of both classes and the first score, which is the threshold
-that belongs to the vertex in which the edge begins. No coordinates: sums of masses lose no digits by
+The hull is held as its EDGES, in order: masses of both classes and the first score, which is the threshold of
+the vertex in which the edge begins. There are no coordinates, so sums of masses lose no digits by
 subtraction. Edges are blocks of the isotonic calibration (PAV) of the scores.
 """
 
@@ -30,7 +30,7 @@ from ..kernels.records import at, empty_records, whole, zero_record
 from ..score_tree.layout import SLOTS as SLOTS_OF_COUNTS
 
 SLOTS = min(32, SLOTS_OF_COUNTS)
-"""Entries of a leaf; set to 8, with nodes of 4, in tests, where splits and merges are then common."""
+"""Entries of a leaf. Tests set it to 8, with nodes of 4: splits and merges are then common."""
 FAN = max(4, SLOTS // 4)
 """Children of a node."""
 # Tried, in microseconds an event, a row after each, at k = 1,000 / 10,000 / 100,000 (a row per 100 events):
@@ -42,51 +42,57 @@ FAN = max(4, SLOTS // 4)
 LEAF_FILL = 3 * SLOTS // 4
 NODE_FILL = 3 * FAN // 4
 MERGED_LEAF = 5 * SLOTS // 8
-"""Neighbours that together hold no more become one; a full one splits into halves."""
+"""Neighbours that together hold no more than this become one; a full one splits into halves."""
 MERGED_NODE = 5 * FAN // 8
 MAX_HEIGHT = 24
 ROOM_AHEAD = MAX_HEIGHT + 2
-"""Free nodes that one insertion can need."""
+"""How many free nodes one insertion can need."""
 
 FRESH, MASSES, STALE = 0, 1, 2
-"""What a node knows of its run: all; masses alone; nothing."""
+"""How much a node knows of its run: everything; only masses; nothing."""
 
 SMALLEST = 5e-324
 FAINT = 2.0**-900
-"""Beside the largest weights of its class, a mass below it has lost digits, or may have: what it weighs is
-not known."""
+"""A mass below this share of the largest weights of its class may have lost digits: its value is unknown."""
 FAINT_ANYWHERE = 2.0**-830
-"""A run says of a mass below it that it may be faint: the scale of a tree with a history is up to 2^64 lower
-than that of a tree built from its events."""
+"""A run reports a mass below this as possibly faint. The scale of a tree with a history is up to 2^64 lower
+than the scale of a tree built from its events.
+"""
 LARGEST = 2.0**64
-"""No mass of one event is held larger; a class is brought to another scale, O(k), before. Products of three
-masses would have room for 2^300, a mass times a score near 1e300 has not."""
+"""The largest held mass of one event. Before a larger one, its class is brought to another scale, O(k).
+Products of three masses would have room for 2^300, but a mass times a score near 1e300 has not.
+"""
 TINY_TOTAL = 2.0**-250
-"""A class that has less in all wants to be summed anew: what set its scale is gone, and products of three
-masses would vanish."""
+"""If a class's whole mass is below this, its sums should be computed again: the weights that set its scale
+are gone, and products of three masses would vanish.
+"""
 FLAT = 1.0 - 2.0**-46
-"""Slopes that differ by less count as equal: rounded sums of equal ones do. Slopes of counts below 2^23
-differ by more, so that unit weights are told apart exactly."""
+"""Slopes that differ by less than this count as equal, because rounded sums of equal slopes differ. Slopes of
+counts below 2^23 differ by more, so that unit weights are told apart exactly.
+"""
 UNDERFLOW, AWAY = 2.0**-900, 2.0**512
-"""Products of two masses below the one are taken again with both masses this many times as large."""
+"""Products of two masses below the first number are computed again, with both masses times the second."""
 TIE_ROUNDING = 2.0**-104
-"""Bound on what one addition at a tied entry loses, as a share of its mass."""
+"""Bound on the loss of one addition at a tied entry, as a share of the entry's mass."""
 LOSS_ALLOWED = 1e-13
-"""Share of its mass that a tied entry may have lost before all is summed anew. It is not of the mass of its
-class: a threshold, AUM and H tell what the lightest entries weigh."""
+"""The share of its mass that a tied entry may have lost before all sums are computed again. The share is of
+the entry's mass, not of its class's: a threshold, AUM and H depend on the lightest entries.
+"""
 SQUARES_ALLOWED = 1e-12
-"""The same of its squared weights."""
+"""The same share for the squared weights of a tied entry."""
 
 NEAR = 2.0**-34
-"""Two slopes that differ by less are not told apart by rounded sums and pooled hulls, which have a history.
-It is 2^12 times the difference at which hulls pool (FLAT), since pooled edges drift."""
+"""Two slopes that differ by less than this are not told apart by rounded sums and pooled hulls, which have a
+history. It is 2^12 times the difference at which hulls pool (FLAT), since pooled edges drift.
+"""
 REACH_LEAST = 2.0**-700
-"""A reach below it is held 2^REACH_POWER times as large, one beyond floats 2^REACH_POWER times as small:
-scores may be 1e308 and 5e-324."""
+"""A reach below the first number is held 2^REACH_POWER times as large; a reach beyond the floats is held
+2^REACH_POWER times as small. Scores may be 1e308 and 5e-324.
+"""
 REACH_POWER = 600
 LARGEST_FLOAT = 1.7976931348623157e308
 MOST_COUNTS = 2.0**20
-"""Masses of so many units are read as whole numbers, without a doubt."""
+"""Masses of up to so many units are read as whole numbers, without doubt."""
 MOST_PARTS = 16
 
 _LEAF_FIELDS: list[Any] = [
@@ -98,7 +104,7 @@ _LEAF_FIELDS: list[Any] = [
 LEAF = np.dtype(_LEAF_FIELDS, align=True)
 
 _NODE_FIELDS: list[Any] = [
-    ("key", "f8", (FAN,)),  # no key of the child is below, none of its left neighbours' reaches it
+    ("key", "f8", (FAN,)),  # keys of the child are not below it, and its left neighbours' keys are
     ("child", "i4", (FAN,)),  # leaves on level 1, nodes above
     ("count", "i4"),
 ]
@@ -107,30 +113,30 @@ NODE = np.dtype(_NODE_FIELDS, align=True)
 _TIED_FIELDS: list[Any] = [
     ("events", "i4", (2,)),
     ("rest", "f8", (2,)),  # mass + rest is the sum in twice the precision
-    ("lost", "f8", (2,)),  # bound on what rounding took from it
-    ("squares", "f8", (2,)),  # of the weights
+    ("lost", "f8", (2,)),  # bound on what rounding took from the sum
+    ("squares", "f8", (2,)),  # sum of the squared weights
     ("squares_rest", "f8", (2,)),
 ]
 TIED = np.dtype(_TIED_FIELDS)
 
-# What a leaf or node knows of its run. The spread of the positives is the sum of w (V - mean V)^2, V the
-# mass of negatives below a positive plus half of those tied; of the negatives alike, with positives above.
-# Their reach is the sum of w (high - s) over positives, of w (s - low) over negatives: AUM without a
-# difference of large numbers. All are sums of what is not negative.
+# What a leaf or node knows of its run. The spread of the positives is the sum of w (V - mean V)^2. V is the
+# mass of negatives below a positive plus half of the tied negatives. The spread of the negatives is alike,
+# with positives above. The reach of the positives is the sum of w (high - s), that of the negatives the sum
+# of w (s - low): AUM without a difference of large numbers. All terms of these sums are not negative.
 _RUN_FIELDS: list[Any] = [
     ("mass", "f8", (2,)),
-    ("pairs", "f8"),  # mass of pairs ranked right, ties half
+    ("pairs", "f8"),  # mass of pairs that are ranked right, ties half
     ("spread", "f8", (2,)),
     ("squares", "f8", (2,)),
-    ("cross", "f8", (2,)),  # of the weights of a class, the sum of w_i w_j over pairs of events
+    ("cross", "f8", (2,)),  # sum of w_i w_j over the pairs of events of a class
     ("reach", "f8", (2,)),  # times 2^reach_power
     ("reach_power", "i8", (2,)),
-    ("low", "f8"),  # its first and its last score
+    ("low", "f8"),  # the run's first and last score
     ("high", "f8"),
-    ("edges", "i8"),  # its hull: first in the pool,
-    ("edge_count", "i4"),  # how many,
-    ("edge_room", "i4"),  # and room there
-    ("faint", "i8"),  # 1: some mass of an entry may be
+    ("edges", "i8"),  # the run's hull: its first edge in the pool,
+    ("edge_count", "i4"),  # how many edges it has,
+    ("edge_room", "i4"),  # and how many edges have room there
+    ("faint", "i8"),  # 1: some mass of an entry may be faint
     ("state", "i8"),  # FRESH, MASSES or STALE; a node is never fresher than its children
 ]
 RUN = np.dtype(_RUN_FIELDS)
@@ -158,13 +164,13 @@ _STATE_FIELDS: list[Any] = [
     ("pool_end", "i8"),
     ("entries", "i8"),
     ("events", "i8", (2,)),
-    ("exponent", "i8", (2,)),  # even
+    ("exponent", "i8", (2,)),  # even numbers
     ("factor", "f8", (2,)),  # 2^-(exponent / 2), applied twice
-    ("lost", "f8", (2,)),  # bounds on what tied entries lost to rounding, of mass
-    ("lost_squares", "f8", (2,)),  # and of squared weights
+    ("lost", "f8", (2,)),  # bounds on what tied entries lost of their mass to rounding
+    ("lost_squares", "f8", (2,)),  # the same for squared weights
     ("spoiled", "i8"),  # 1: a tied entry has lost more than LOSS_ALLOWED
-    ("unit", "f8", (2,)),  # masses of events are whole multiples of it; 0.0: no such mass is known
-    ("changes", "i8"),  # events that came and went since the tree was built: 0, and it has no history
+    ("unit", "f8", (2,)),  # all masses of events are whole multiples of it; 0.0: no such mass is known
+    ("changes", "i8"),  # events that came and went since the tree was built; with 0 it has no history
 ]
 STATE = np.dtype(_STATE_FIELDS)
 
@@ -172,24 +178,25 @@ NONE = -1
 
 
 class Forest(NamedTuple):
-    """One state for all kernels: arrays of records, stacks of free places, scratch."""
+    """The state that all kernels share: arrays of records, stacks of free places, scratch."""
 
     leaves: Any  # LEAF
-    leaf_runs: Any  # RUN, of the leaf of the same number
+    leaf_runs: Any  # RUN, of the leaf with the same number
     nodes: Any  # NODE
     node_runs: Any  # RUN
     tied: Any  # TIED
     pool: Any  # EDGE: all hulls
     scratch: Any  # EDGE: the hull being made
-    free_leaves: Any  # int32 stacks, their heights in STATE
+    free_leaves: Any  # int32 stacks; STATE has their heights
     free_nodes: Any
     free_tied: Any
-    path: Any  # int64[2, MAX_HEIGHT]: nodes, and which child, from the root (highest level) down to level 1
+    # int64[2, MAX_HEIGHT]: nodes and the child's index, from the root (highest level) down to level 1
+    path: Any
     state: Any
 
 
 def empty_forest(leaves: int, nodes: int, tied: int, pool: int, scratch: int) -> Forest:
-    """Make room for so many of each, all of it free."""
+    """Return an empty forest with room for so many of each record."""
     state = zero_record(STATE)
     forest = Forest(
         empty_records(leaves, LEAF), empty_records(leaves, RUN), empty_records(nodes, NODE),
@@ -208,7 +215,7 @@ def empty_forest(leaves: int, nodes: int, tied: int, pool: int, scratch: int) ->
 
 @inlined
 def add_to(total: float, rest: float, value: float) -> tuple[float, float]:
-    """Add to a sum in twice the precision: (total, rest), total rounded, total + rest the sum."""
+    """Add a value to a sum in twice the precision; return (rounded total, rest): together the sum."""
     high = total + value
     part = high - total
     low = (total - (high - part)) + (value - part) + rest
@@ -218,7 +225,7 @@ def add_to(total: float, rest: float, value: float) -> tuple[float, float]:
 
 @inlined
 def square_of(value: float) -> tuple[float, float]:
-    """Return a square in twice the precision: rounded, and the rest (Dekker 1971)."""
+    """Return a square in twice the precision, as the rounded square and the rest (Dekker 1971)."""
     part = 134217729.0 * value
     high = part - (part - value)
     low = value - high
@@ -235,7 +242,7 @@ def is_multiple(ratio: float) -> bool:
 
 @kernel
 def common_unit(unit: float, mass: float) -> float:
-    """Return a mass of which a unit and the mass of an event are whole multiples; 0.0 if none is found."""
+    """Return a mass of which both `unit` and `mass` are whole multiples; 0.0 if none is found."""
     if is_multiple(mass / unit):
         return unit
     if is_multiple(unit / mass):
@@ -250,7 +257,7 @@ def common_unit(unit: float, mass: float) -> float:
 def are_counts(tree: Forest) -> bool:
     """Whether all masses are whole multiples of a unit of their class, few enough to be read off sums.
 
-    Rounded sums then tell which slopes are equal, whatever the history. Needs fresh masses.
+    If so, rounded sums show which slopes are equal, whatever the history. Needs fresh masses.
     """
     state, run = tree.state[0], root_run(tree)
     return (run.mass[0] < MOST_COUNTS * state.unit[0]) & (run.mass[1] < MOST_COUNTS * state.unit[1])
@@ -281,7 +288,7 @@ def take_leaf(tree: Forest) -> int:
 
 @inlined
 def free_leaf(tree: Forest, index: int) -> None:
-    """Give a leaf back; it keeps its room in the pool."""
+    """Return a leaf to the free ones; it keeps its room in the pool."""
     state = tree.state[0]
     tree.leaf_runs[at(index)].edge_count = 0
     tree.free_leaves[at(state.free_leaves)] = index
@@ -304,7 +311,7 @@ def take_node(tree: Forest) -> int:
 
 @inlined
 def free_node(tree: Forest, index: int) -> None:
-    """Give a node back; it keeps its room in the pool."""
+    """Return a node to the free ones; it keeps its room in the pool."""
     state = tree.state[0]
     tree.node_runs[at(index)].edge_count = 0
     tree.free_nodes[at(state.free_nodes)] = index
@@ -313,7 +320,7 @@ def free_node(tree: Forest, index: int) -> None:
 
 @inlined
 def child_of(node: Any, score: float) -> int:
-    """Return which child has the place of a score."""
+    """Return the index of the child in which a score belongs."""
     index = whole(0)
     for slot in range(1, FAN):
         index += node.key[slot] <= score
@@ -322,7 +329,7 @@ def child_of(node: Any, score: float) -> int:
 
 @inlined
 def slot_of(leaf: Any, score: float) -> int:
-    """Return how many keys of a leaf are below a score."""
+    """Return the number of a leaf's keys below a score."""
     slot = whole(0)
     for other in range(SLOTS):
         slot += leaf.key[other] < score
@@ -331,7 +338,7 @@ def slot_of(leaf: Any, score: float) -> int:
 
 @inlined
 def root_run(tree: Forest) -> Any:
-    """Return what the root knows of the whole window."""
+    """Return the root's run: the sums of the whole window."""
     state = tree.state[0]
     runs = tree.node_runs if state.height > 0 else tree.leaf_runs
     return runs[at(state.root)]

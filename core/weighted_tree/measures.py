@@ -1,8 +1,8 @@
-"""Measures of a weighted window that need its entries one by one: O(k), at a row that asks for them.
+"""Measures of a weighted window that need its entries one by one: O(k) for each row that asks.
 
-Entries are distinct scores, ascending, with the masses of negatives and of positives, in one scale; each
-function divides by masses of the same kind, so that the scale cancels. The same definitions as
-`measures.scan`, of which these are the twins for floats.
+Entries are distinct scores, ascending, with the masses of negatives and of positives, in one scale. Each
+function divides by masses of the same kind, so that the scale cancels. The definitions are those of
+`measures.scan`, whose functions count whole events.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .sums import push_edge
 
 @scanning
 def average_precision(negatives: FloatArray, positives: FloatArray) -> float:
-    """Return the sum over thresholds of (rise in recall) * precision, ties as one threshold."""
+    """Return the sum over thresholds of (rise in recall) * precision; tied scores are one threshold."""
     area = true_positives = predicted = 0.0
     for entry in range(len(negatives) - 1, -1, -1):
         true_positives += positives[entry]
@@ -32,7 +32,10 @@ def average_precision(negatives: FloatArray, positives: FloatArray) -> float:
 
 @scanning
 def pooled_edges(negatives: FloatArray, positives: FloatArray, edges: Any) -> int:
-    """Fill records of EDGE with the hull of entries, their keys being numbers of entries; return how many."""
+    """Fill records of EDGE with the hull of entries; return the number of edges.
+
+    Keys are the entries' numbers.
+    """
     count = whole(0)
     for entry in range(len(negatives)):
         count = push_edge(edges, count, float(entry), negatives[entry], positives[entry])
@@ -43,7 +46,7 @@ def pooled_edges(negatives: FloatArray, positives: FloatArray, edges: Any) -> in
 def error_of_blocks(
     scores: FloatArray, negatives: FloatArray, positives: FloatArray, edges: Any, count: int
 ) -> float:
-    """Return the sum over blocks of share of mass * |mean score - share of positives|."""
+    """Return the sum over blocks of (share of mass) * |mean score - share of positives|."""
     error = total = 0.0
     for block in range(count):
         begin = int(edges[block].key)
@@ -57,7 +60,7 @@ def error_of_blocks(
 
 
 def hull_edges(negatives: FloatArray, positives: FloatArray) -> Any:
-    """Return the hull's edges as records of EDGE, their keys being numbers of entries. O(k)."""
+    """Return the hull's edges as records of EDGE, whose keys are the entries' numbers. O(k)."""
     edges = empty_records(len(negatives), EDGE)
     return edges[: pooled_edges(negatives, positives, edges)]
 
@@ -88,11 +91,11 @@ def probability_losses(
 
 @scanning
 def partial_auc(negatives: FloatArray, positives: FloatArray, low: float, high: float) -> tuple[float, float]:
-    """Return the area under the ROC curve from one FPR to another, raw and by McClish.
+    """Return the area under the ROC curve between two FPRs, raw and by McClish.
 
-    Raw lies in [0, high - low]. McClish 1989 (as scikit-learn's max_fpr, which has low = 0) moves it to where
-    chance is 1/2 and perfection 1: (1 + (raw - chance) / (high - low - chance)) / 2, chance the area under
-    the diagonal. Linear between ROC points. O(k). 0 <= low < high <= 1.
+    The raw area lies in [0, high - low]. McClish 1989 (as scikit-learn's max_fpr, which has low = 0) maps it
+    so that chance is 1/2 and perfection 1: (1 + (raw - chance) / (high - low - chance)) / 2; chance is the
+    area under the diagonal. Linear between ROC points. O(k). 0 <= low < high <= 1.
     """
     n, p = negatives.sum(), positives.sum()
     area = false_positives = true_positives = 0.0

@@ -1,4 +1,4 @@
-"""The pool of hulls: how much room the hulls take, and how they move together."""
+"""The pool of hulls: how much room hulls take, and how they are copied to another pool."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .layout import Forest
 
 @entry
 def hull_room(tree: Forest) -> int:
-    """Return how many edges all hulls have together, with the room they had better get."""
+    """Return how many edges all hulls need room for, with the room to grow that each should get."""
     room = whole(0)
     for run in tree.leaf_runs:
         if run.edge_room > 0:
@@ -24,7 +24,7 @@ def hull_room(tree: Forest) -> int:
 
 @inlined
 def move_hulls(runs: Any, pool: Any, target: Any, end: int) -> int:
-    """Copy the hulls of runs to another pool from `end` on; return where that ends."""
+    """Copy the hulls of runs to another pool, from `end` on; return the new end."""
     for index in range(len(runs)):
         run = runs[index]
         if run.edge_room > 0:
@@ -41,7 +41,7 @@ def move_hulls(runs: Any, pool: Any, target: Any, end: int) -> int:
 
 @entry
 def move_all_hulls(tree: Forest, target: Any) -> None:
-    """Copy every hull to another pool, close together."""
+    """Copy every hull to another pool, without gaps."""
     end = move_hulls(tree.leaf_runs, tree.pool, target, whole(0))
     end = move_hulls(tree.node_runs, tree.pool, target, end)
     tree.state[0].pool_end = end

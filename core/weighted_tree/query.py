@@ -1,7 +1,7 @@
-"""Questions to a WeightedTree, each one descent. O(log k) once its sums are fresh.
+"""Queries of a WeightedTree, each by one descent. O(log k) once the sums are fresh.
 
-Ends of runs are read where masses are summed from: from above where a threshold falls, from below where it
-rises, so that small masses are not differences of large ones. Masses are those held (see the layout).
+Masses are summed from above if a threshold falls, from below if it rises, so that small masses are not
+differences of large masses. Masses are those held (see the layout).
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -29,12 +29,12 @@ from .layout import (
 from .sums import in_units, moved
 
 SLIGHT = 2.0**-48
-"""A bound on how rounded sums of one window differ, as its tree has another shape: some 30 additions."""
+"""A bound on how rounded sums of one window differ between trees of different shapes: some 30 additions."""
 
 
 @kernel
 def masses_around(tree: Forest, score: float) -> tuple[float, float, float, float, float]:
-    """Return negatives below a score, positives below, positives above, and those of each class tied.
+    """Return the masses of negatives below a score, positives below, positives above, and each class tied.
 
     Needs fresh masses.
     """
@@ -69,7 +69,7 @@ def masses_around(tree: Forest, score: float) -> tuple[float, float, float, floa
 
 @kernel
 def placement(tree: Forest, label: int, score: float) -> float:
-    """Return the share of the other class that an event is on the right side of, ties half."""
+    """Return the share of the other class that an event is ranked right against, ties half."""
     below_n, _, above_p, tied_n, tied_p = masses_around(tree, score)
     if label != 0:
         others = root_run(tree).mass[0]
@@ -82,8 +82,8 @@ def placement(tree: Forest, label: int, score: float) -> float:
 def point_of_roc(tree: Forest, share: float, of: int) -> tuple[float, bool]:
     """Return the TPR at a FPR (of = 0), or the FPR at a TPR (of = 1), of a window with both classes.
 
-    And whether that is in doubt: rounding may have chosen the point, or decide 1e-13 of it.
-    Linear between ROC points. At a FPR: the upper end of a vertical step; at a TPR: the left end.
+    The second result says whether the first is in doubt: rounding may have chosen the point, or decide 1e-13
+    of it. Linear between ROC points. At a FPR: the upper end of a vertical step; at a TPR: the left end.
     """
     state = tree.state[0]
     root = root_run(tree)
@@ -112,7 +112,7 @@ def point_of_roc(tree: Forest, share: float, of: int) -> tuple[float, bool]:
             rise = leaf.mass[at(1 - of), at(slot)]
             doubt = is_beyond(reached * (1.0 + SLIGHT) / whole_of, share, of)
             doubt |= not is_beyond((reached + mass) * (1.0 - SLIGHT) / whole_of, share, of)
-            # A slope so steep that the rounding of the share read is a difference in what is read.
+            # The slope is so steep that rounding of the share that was given shows in the result.
             doubt |= (SLIGHT * whole_of) * rise > (1e-13 * mass) * whole_other
             return min(1.0, (other + part * rise) / whole_other), doubt
         reached += mass
@@ -124,8 +124,8 @@ def point_of_roc(tree: Forest, share: float, of: int) -> tuple[float, bool]:
 def crossing(tree: Forest, scale_n: float, scale_p: float) -> float:
     """Return the smallest score with positives up to it >= negatives above it, else the largest score.
 
-    What lies above is summed from above, into the scratch: taken from the whole, it would be lost beside
-    large weights below.
+    The mass above is summed from above, into the scratch. As a difference from the whole mass, it would be
+    lost beside large weights below.
     """
     state = tree.state[0]
     above = below = 0.0
@@ -159,7 +159,7 @@ def crossing(tree: Forest, scale_n: float, scale_p: float) -> float:
 
 @kernel
 def areas(tree: Forest, middle: float, power: int) -> tuple[float, float]:
-    """Return what negatives above a score and positives below it add to AUM, in units of 2^power."""
+    """Return the parts of AUM of negatives above a score and of positives below it, in units of 2^power."""
     state = tree.state[0]
     area_n = area_p = 0.0
     place = state.root
@@ -188,11 +188,11 @@ def areas(tree: Forest, middle: float, power: int) -> tuple[float, float]:
 
 @kernel
 def area_under_min(tree: Forest, scale_n: float, scale_p: float) -> tuple[float, int]:
-    """Return AUM, the area under min(FP, FN) over thresholds (Hocking & Hillman 2021). Fresh sums.
+    """Return AUM, the area under min(FP, FN) over thresholds (Hocking & Hillman 2021). Needs fresh sums.
 
-    The curves cross at one score: positives below it add their distance, negatives above it theirs. AUM is
-    the first number * 2^(the second): scores may lie so far apart, or so near, that AUM is no float in the
-    scale of the masses, and is one in that of the row.
+    The curves cross at one score: positives below it and negatives above it add their distances to it. AUM is
+    the first number * 2^(the second). Scores may lie so far apart, or so near, that AUM is no float in the
+    scale of the masses but is a float in the scale of the row.
     """
     middle = crossing(tree, scale_n, scale_p)
     power, step = whole(0), whole(0)
@@ -210,9 +210,9 @@ def area_under_min(tree: Forest, scale_n: float, scale_p: float) -> tuple[float,
 
 @kernel
 def score_at_positives(tree: Forest, mass: float, from_above: bool, strictly: bool) -> float:
-    """Return the first score, from one end, with whose positives their sum reaches a mass; else NaN.
+    """Return the first score of a positive, from one end, at which their mass reaches `mass`; else NaN.
 
-    strictly: exceeds it. Only scores of positives. Needs fresh masses.
+    strictly: exceeds `mass`. Needs fresh masses.
     """
     state = tree.state[0]
     total = root_run(tree).mass[1]
@@ -233,7 +233,8 @@ def score_at_positives(tree: Forest, mass: float, from_above: bool, strictly: bo
                 found = index
                 if (reached + more > mass) | ((reached + more == mass) & (not strictly)):
                     break
-            if index == last:  # the parent's sum reached it, this one by rounding does not: the last, then
+            # the parent's sum reached the mass, this sum by rounding does not: take the last
+            if index == last:
                 mass = np.inf
                 break
             reached += more
@@ -255,12 +256,12 @@ def score_at_positives(tree: Forest, mass: float, from_above: bool, strictly: bo
 
 @kernel
 def crossing_of_class(tree: Forest, label: int, mass: float, out: Any) -> None:
-    """Write the first score, from the highest down, with which a class sums to more than `mass`.
+    """Write the first score, from the highest down, at which a class sums to more than `mass` (MassCrossing).
 
-    And the mass of the class and of the other one above it, and with it (MassCrossing); NaN as the score
-    where there is no more. Summed from above: as exact for small masses as they are. Where the sums of a
-    node and of its parts round to both sides of `mass`, it is the last score of the class in the part.
-    Needs fresh masses.
+    With it go the masses of the class and of the other class, above the score and tied with it. The score is
+    NaN if the whole mass is no more than `mass`. Masses are summed from above, so small masses keep their
+    digits. If the sums of a node and of its parts round to both sides of `mass`, the score is the class's
+    last in that part. Needs fresh masses.
     """
     state = tree.state[0]
     out[0] = np.nan

@@ -1,4 +1,4 @@
-"""More room for a WeightedTree: the same records in larger arrays."""
+"""Larger arrays for a WeightedTree, with the same records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .pool import hull_room, move_all_hulls
 
 
 def with_more_nodes(old: Forest) -> Forest:
-    """Make room for more leaves and nodes."""
+    """Return the tree with room for more leaves and nodes."""
     state = old.state[0]
     leaves = len(old.leaves) * 5 // 4 + 4
     nodes = len(old.nodes) * 5 // 4 + ROOM_AHEAD
@@ -30,7 +30,7 @@ def with_more_nodes(old: Forest) -> Forest:
 
 
 def with_more_ties(old: Forest) -> Forest:
-    """Make room for more tied entries."""
+    """Return the tree with room for more tied entries."""
     state = old.state[0]
     room = 2 * len(old.tied) + 8
     new = empty_forest(0, 0, room, 0, 0)
@@ -41,17 +41,17 @@ def with_more_ties(old: Forest) -> Forest:
 
 
 def with_larger_pool(old: Forest, tries: int) -> Forest:
-    """Bring the hulls close together in a pool with as much room again, and more at every further try."""
+    """Copy the hulls without gaps into a pool with as much room again; further tries get more room."""
     pool = empty_records((2 * int(hull_room(old)) + 1024) << (tries - 1), EDGE)
     move_all_hulls(old, pool)
     scratch = old.scratch
-    if tries > 1:  # then it was the scratch that was too small
+    if tries > 1:  # if this is not the first try, the scratch was too small
         scratch = empty_records(2 * len(scratch), EDGE)
     return old._replace(pool=pool, scratch=scratch)
 
 
 def more_places(free: Any, held: int, room: int) -> Any:
-    """Return a stack of `held` free places and, on top of it, those from its length on."""
+    """Return a stack of `held` free places; on top of them come the new places, from its length on."""
     places = np.empty(room, np.int32)
     places[:held] = free[:held]
     places[held : held + room - len(free)] = np.arange(room - 1, len(free) - 1, -1)

@@ -1,7 +1,7 @@
-"""Batches of weighted events with the rows that fall due among them, in one compiled loop.
+"""Batches of weighted events, with the rows that fall due in them, in one compiled loop.
 
-A row is written from the sums and the hull of the root, and by a descent or two: O(hull) and O(log k), once
-the stale part of the tree has been summed anew.
+A row is written from the sums and the hull of the root, and by one descent or two: O(hull) and O(log k), once
+the stale part of the tree has been summed again.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -28,42 +28,40 @@ from .query import (
 from .sums import refresh
 from .update import DONE, NEEDS_REBUILD, insert, remove
 
-"""Those before it are of the ranking."""
-
 RAREST = 2.0**-900
-"""A class of a smaller share of the window has no mass left beside the other one."""
+"""A class with a smaller share of the window than this has no mass left beside the other class."""
 STEADY = 2.0**-90
-"""A relative variance of placements below it is rounding: they are all the same."""
+"""A relative variance of placements below this is rounding: all placements are the same."""
 ONE_EVENT = 1e-9
-"""An effective size that is no more than that above 1 is that of one event."""
+"""An effective size at most this much above 1 is the size of one event."""
 END = 2.0**-40
-"""A number nearer to the largest float, as a share of it, is null or not by rounding."""
+"""A number nearer to the largest float than this share of it is null or not by rounding."""
 
 
 class RowAsk(NamedTuple):
-    """What a row shall hold beyond what is there anyway, and at which points."""
+    """Which optional values a row gets, and at which points."""
 
-    z: float  # the quantile that the AUC interval reaches to
+    z: float  # the AUC interval reaches so many standard errors to each side
     fpr: float
     cost: float
-    h: int  # 1: of the density with this curvature (`loss_in_fixed_point`): Beta(2, 2) 1, Beta(1, 1) 0
+    h: int  # 1: with the cost density of this curvature (`loss_in_fixed_point`): Beta(2, 2) 1, Beta(1, 1) 0
     curvature: float
-    prior: float  # share of positives; below 0: that of the window
-    area: int  # 1: the area under the cost curve
+    prior: float  # share of positives; below 0: the window's own share
+    area: int  # 1: compute the area under the cost curve
 
 
 class RowPlan(NamedTuple):
-    """Where rows fall due in a batch, in which scale, and what they are written to."""
+    """The rows that fall due in a batch, their scales, and the arrays that they are written to."""
 
     ends: Any  # int64[rows], ascending: events of the batch applied before each row
     scales: Any  # float64[rows], and
-    exponents: Any  # int64[rows]: a mass is that of the weights given * scale * 2^exponent
+    exponents: Any  # int64[rows]: a row's mass is that of the given weights * scale * 2^exponent
     numbers: Any  # float64[rows, len(NUMBER_COLUMNS)]
     reasons: Any  # int8[rows, len(MEASURES)]
 
 
 class Batch(NamedTuple):
-    """Events in order, one array each: int8 labels, float64 scores and weights, int8 signs."""
+    """Events in order, as arrays: int8 labels, float64 scores and weights, int8 signs."""
 
     labels: Any
     scores: Any
@@ -86,8 +84,9 @@ def edge_loss(n: float, p: float, curvature: float) -> float:
 def write_interval(tree: Forest, z: float, measures: Any, reasons: Any) -> bool:
     """Write the AUC and DeLong's interval, by effective sample sizes (docs/math.md, "The interval").
 
-    The variance is sum over classes of spread / (mass others^2) / (size - 1), size = mass^2 / squares, and
-    size - 1 = 2 cross / squares. Returns whether rounding may have decided what is null or degenerate.
+    The variance is the sum over classes of spread / (mass others^2) / (size - 1). size = mass^2 / squares,
+    and size - 1 = 2 cross / squares. Returns whether rounding may have decided which value is null or
+    degenerate.
     """
     run = root_run(tree)
     n, p = run.mass[0], run.mass[1]
@@ -145,7 +144,10 @@ def write_hull_measures(tree: Forest, ask: RowAsk, scale_n: float, scale_p: floa
 
 @kernel
 def has_lost(tree: Forest) -> bool:
-    """Whether tied entries have lost so much that effective sizes near 1 are not known. Fresh sums."""
+    """Whether tied entries lost so much to rounding that effective sizes near 1 are not known.
+
+    Needs fresh sums.
+    """
     state, run = tree.state[0], root_run(tree)
     for c in range(2):
         lost = state.lost_squares[c] + 2.0 * run.mass[c] * state.lost[c]
@@ -156,7 +158,7 @@ def has_lost(tree: Forest) -> bool:
 
 @kernel
 def is_faint(tree: Forest) -> bool:
-    """Whether a mass is so small that its digits are not known; O(k), of a tree without a history."""
+    """Whether a mass is so small that its digits are not known; O(k), for a tree without a history."""
     for leaf in range(len(tree.leaves)):
         for slot in range(tree.leaves[leaf].count):
             for c in range(2):
@@ -176,11 +178,11 @@ def is_at_the_end(value: float, exponent: int) -> bool:
 
 @kernel
 def write_row(tree: Forest, ask: RowAsk, scale: float, exponent: int, numbers: Any, reasons: Any) -> int:
-    """Write masses and ranking measures; DONE, or what is needed first.
+    """Write masses and ranking measures; return DONE, or the code of what is needed first.
 
-    Where rounding may have decided what is null, or which score is a threshold, the tree is built from the
-    events anew (NEEDS_REBUILD) and decides again: it is then a function of the window alone.
-    Not written: what needs scores one by one, and H of other costs (`WeightedRanking`).
+    If rounding may have decided which value is null, or which score is a threshold, the tree is built again
+    from the events (NEEDS_REBUILD) and decides again: the row is then a function of the window alone. Not
+    written: measures that need scores one by one, and H of other costs (`WeightedRanking`).
     """
     code = refresh(tree, FRESH)
     if code != DONE:
@@ -200,7 +202,7 @@ def write_row(tree: Forest, ask: RowAsk, scale: float, exponent: int, numbers: A
 def write_measures(
     tree: Forest, ask: RowAsk, scale: float, exponent: int, numbers: Any, reasons: Any
 ) -> bool:
-    """Write masses and ranking measures of fresh sums; return whether rounding may have decided any."""
+    """Write masses and ranking measures of fresh sums; return whether rounding may have decided a value."""
     state = tree.state[0]
     run = root_run(tree)
     top = common_exponent(tree)
@@ -244,7 +246,7 @@ def write_measures(
         reasons[slots.AUM] = OUT_OF_RANGE
         return doubt
     doubt |= run.faint != 0
-    if (run.faint != 0) and is_faint(tree):  # nobody knows the share of positives among what has no mass left
+    if (run.faint != 0) and is_faint(tree):  # without any mass left the share of positives is not known
         reasons[slots.COST_THRESHOLD] = OUT_OF_RANGE
     else:
         measures[slots.COST_THRESHOLD], in_doubt = cost_threshold(tree, ask.cost, scale_n, scale_p)
@@ -262,9 +264,10 @@ def write_measures(
 
 @entry
 def run_batch(tree: Forest, batch: Batch, ask: RowAsk, plan: RowPlan, placements: Any, course: Any) -> int:
-    """Apply a batch from where `course` (next event, next row) stands; DONE, or why it stopped there.
+    """Apply a batch from where `course` (next event, next row) stands; return DONE, or why it stopped.
 
-    placements: float64, one an event, or empty: where an event enters, its placement among those before it.
+    placements: empty; or float64, one an event, filled for each entering event with its placement among the
+    events before it.
     """
     while True:
         while course[1] < len(plan.ends) and plan.ends[at(course[1])] == course[0]:
@@ -280,7 +283,7 @@ def run_batch(tree: Forest, batch: Batch, ask: RowAsk, plan: RowPlan, placements
         if event == len(batch.scores):
             return DONE
         label = whole(batch.labels[at(event)])
-        score = batch.scores[at(event)] + 0.0  # -0.0 is 0.0
+        score = batch.scores[at(event)] + 0.0  # + 0.0 turns -0.0 into 0.0
         weight = batch.weights[at(event)]
         if batch.signs[at(event)] > 0:
             if len(placements) > 0:

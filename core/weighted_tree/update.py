@@ -1,8 +1,8 @@
-"""One event into a WeightedTree or out of it. O(log k): a descent, one leaf, now and then a split.
+"""Inserts one event into a WeightedTree, or removes one. O(log k): a descent, one leaf, now and then a split.
 
-Nothing is summed here: the path is marked stale, and summed anew when somebody asks. A leaf or node that
-is full splits into halves; two neighbours under one parent that have become small are merged. Both leave
-the multiset as it is.
+An update sums nothing: it marks the path as stale, and the next query sums the path again. A leaf or node
+that is full splits into halves; two neighbours under one parent that have become small are merged. Neither
+changes the multiset.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -46,14 +46,14 @@ MISSING = 6
 
 @scanning
 def exponent_of(weight: float) -> int:
-    """Return the even exponent that brings a weight into [1, 4)."""
+    """Return the even exponent e such that weight * 2^-e lies in [1, 4)."""
     exponent = whole(math.frexp(weight)[1]) - 1
     return exponent - (exponent & 1)
 
 
 @kernel
 def set_exponent(tree: Forest, label: int, exponent: int) -> None:
-    """Hold the masses of a class, which has none now, as weight * 2^-exponent."""
+    """Set the exponent by which masses of a class are held, weight * 2^-exponent. The class must be empty."""
     state = tree.state[0]
     state.exponent[label] = exponent
     state.factor[label] = math.ldexp(1.0, int(-(exponent >> 1)))
@@ -64,7 +64,7 @@ def set_exponent(tree: Forest, label: int, exponent: int) -> None:
 
 @inlined
 def descend(tree: Forest, score: float) -> int:
-    """Return the leaf that has the place of a score; note the path and mark it stale."""
+    """Return the leaf in which a score belongs; note the path to it and mark the path as stale."""
     state = tree.state[0]
     place = state.root
     for level in range(state.height, 0, -1):
@@ -80,7 +80,7 @@ def descend(tree: Forest, score: float) -> int:
 
 @inlined
 def place_entry(tree: Forest, index: int, slot: int, label: int, score: float, mass: float) -> None:
-    """Put a new entry, of one event, into a leaf that has room."""
+    """Insert a new entry, of one event, into a leaf that has room."""
     leaf = tree.leaves[at(index)]
     for i in range(leaf.count, slot, -1):
         leaf.key[at(i)] = leaf.key[at(i - 1)]
@@ -99,7 +99,7 @@ def place_entry(tree: Forest, index: int, slot: int, label: int, score: float, m
 
 @inlined
 def drop_entry(tree: Forest, index: int, slot: int) -> None:
-    """Take an entry without events out of a leaf."""
+    """Remove an entry without events from a leaf."""
     leaf = tree.leaves[at(index)]
     last = whole(leaf.count) - 1
     for i in range(slot, last):
@@ -116,7 +116,7 @@ def drop_entry(tree: Forest, index: int, slot: int) -> None:
 
 @kernel
 def join_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> None:
-    """Add an event to an entry that has others of its class."""
+    """Add an event to an entry that has other events of its class."""
     state = tree.state[0]
     index = whole(leaf.tied[at(slot)])
     if index == NONE:
@@ -150,7 +150,7 @@ def join_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> Non
 
 @kernel
 def leave_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> None:
-    """Take an event out of an entry that has a record of TIED."""
+    """Remove an event from an entry that has a record of TIED."""
     state = tree.state[0]
     index = whole(leaf.tied[at(slot)])
     tie = tree.tied[at(index)]
@@ -184,7 +184,7 @@ def leave_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> No
 
 @kernel
 def insert(tree: Forest, label: int, score: float, weight: float) -> int:
-    """Add an event; DONE, or what is needed first, with nothing changed."""
+    """Add an event; return DONE, or the code of what is needed first, with nothing changed."""
     state = tree.state[0]
     if (state.free_leaves < 2) | (state.free_nodes < ROOM_AHEAD):
         return NEEDS_ROOM
@@ -225,7 +225,7 @@ def insert(tree: Forest, label: int, score: float, weight: float) -> int:
 
 @kernel
 def remove(tree: Forest, label: int, score: float, weight: float) -> int:
-    """Take out an event of this label and score, with the weight it came with; DONE or MISSING."""
+    """Remove an event of this label and score, with the weight it came with; return DONE or MISSING."""
     state = tree.state[0]
     state.changes += 1
     index = descend(tree, score)
@@ -241,7 +241,7 @@ def remove(tree: Forest, label: int, score: float, weight: float) -> int:
     if leaf.mass[at(1 - label), at(slot)] + leaf.mass[at(label), at(slot)] == 0.0:
         drop_entry(tree, index, slot)
         state.entries -= 1
-        if leaf.count <= MERGED_LEAF // 2:  # the smaller of two that could merge
+        if leaf.count <= MERGED_LEAF // 2:  # the smaller of two leaves that could merge
             shrink_leaf(tree, index)
     state.events[at(label)] -= 1
     return DONE
