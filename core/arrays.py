@@ -1,4 +1,4 @@
-"""Types of the arrays that modules hand to each other: one name for each type of element."""
+"""Types of the arrays that modules pass to each other: one name for each type of element."""
 
 from __future__ import annotations
 

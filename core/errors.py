@@ -1,8 +1,8 @@
-"""Every error that rocsteady raises on purpose.
+"""The errors that rocsteady raises on purpose.
 
-An error names the object, the value it got and the remedy, in one sentence: its text is shown to users
-as it stands. All of them are `RocsteadyError`, so a command can tell a user's mistake from a defect of
-ours (anything else).
+The text of an error is one sentence with the object, its value and the remedy; users see the text unchanged.
+All errors are `RocsteadyError`s, so that a command can tell a user's mistake from a defect of the package,
+which raises any other exception.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ class RocsteadyError(Exception):
 
 
 class ConfigError(RocsteadyError, ValueError):
-    """A setting has a value that it cannot have."""
+    """A setting has a value that is not allowed."""
 
 
 class InputError(RocsteadyError, ValueError):
-    """Input that is found wrong before it is evaluated: a missing file, column or value."""
+    """The input is wrong, found before evaluation: a missing file, column or value."""
 
 
 class TimeUnitWarning(UserWarning):
-    """Times that are numbers look as if they counted another unit than they are read in."""
+    """Numbers given as times look like times in another unit than the unit in which they are read."""
 
 
 class MissingPackageError(InputError, ImportError):
-    """Something was called that needs a package which is not installed."""
+    """A called function needs a package that is not installed."""
 
 
 class WireError(RocsteadyError, ValueError):
-    """Bytes that are not what they are read as. Base of the four ways in which that happens."""
+    """Bytes do not have the expected format. Base of the four errors that tell why."""
 
 
 class ForeignBytesError(WireError):
-    """The bytes were never ours: the magic number at their start is another."""
+    """The bytes were not written by rocsteady in this format: they begin with another magic number."""
 
 
 class TruncatedBytesError(WireError):
-    """The bytes end before what their header announces."""
+    """The bytes end before the length that their header announces."""
 
 
 class CorruptBytesError(WireError):
@@ -47,15 +47,15 @@ class CorruptBytesError(WireError):
 
 
 class FutureVersionError(WireError):
-    """The bytes were written by a newer rocsteady, in a version that this one cannot read."""
+    """The bytes were written by a newer rocsteady, in a version that this rocsteady cannot read."""
 
 
 class OtherConfigurationError(RocsteadyError, ValueError):
-    """A stored state was made under another configuration, so that going on from it would be wrong."""
+    """A stored state was made under another configuration, so that results from it would be wrong."""
 
 
 def check_settings(here: Mapping[str, object], there: Mapping[str, object]) -> None:
-    """Raise OtherConfigurationError, naming every difference, unless the settings of a state are those here.
+    """Raise OtherConfigurationError, naming every difference, unless a state's settings `there` equal `here`.
 
     >>> check_settings({"alpha": 0.05}, {"alpha": 0.05})
     """

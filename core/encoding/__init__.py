@@ -1,6 +1,6 @@
-"""Bytes and back, with errors that say what was found. Imports `errors` alone.
+"""Writing and reading of bytes, with errors that say what was found instead. Imports `errors` alone.
 
 `fields` writes and reads the fields of a payload one after another. `frames` puts a head and a checksum
-around one. `json` reads JSON that may be damaged. Formats themselves stand beside what they hold: see
-`docs/state.md`.
+around a payload. `json` reads JSON that may be damaged. Each format is defined beside the class that it
+stores: see `docs/state.md`.
 """

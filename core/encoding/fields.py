@@ -10,42 +10,44 @@ import numpy.typing as npt
 
 
 class Reader:
-    """Takes fields off the front of a payload, never past its end; raises ValueError instead."""
+    """Reads the fields of a payload in order. Raises ValueError if a field would go beyond its end."""
 
     def __init__(self, payload: memoryview) -> None:
         self.payload = payload
         self.at = 0
 
     def take(self, size: int) -> memoryview:
-        """Return the next bytes."""
+        """Return the next `size` bytes."""
         if size > len(self.payload) - self.at:
             raise ValueError(f"{size} bytes are announced where {len(self.payload) - self.at} are left")
         self.at += size
         return self.payload[self.at - size : self.at]
 
     def numbers(self, form: str) -> tuple[Any, ...]:
-        """Return the next struct."""
+        """Return the next fields, of a `struct` format."""
         return struct.unpack(form, self.take(struct.calcsize(form)))
 
     def number(self, form: str) -> int:
-        """Return the next struct of one whole number."""
+        """Return the next field, a whole number of a `struct` format."""
         return int(self.numbers(form)[0])
 
     def text(self) -> str:
-        """Return the next text."""
+        """Return the next text, as written by `packed_text`."""
         return str(self.take(self.number("<I")), "utf-8", "surrogatepass")
 
     def array(self, dtype: str, count: int) -> npt.NDArray[Any]:
-        """Return a copy of the next array."""
+        """Return a copy of the next `count` values as an array."""
         data = self.take(count * np.dtype(dtype).itemsize)
-        return np.frombuffer(data, dtype).copy()  # a kernel writes to it; numba refuses read-only arrays
+        return np.frombuffer(
+            data, dtype
+        ).copy()  # a copy, since kernels write to the array and frombuffer is read-only
 
     def counted_array(self, dtype: str) -> npt.NDArray[Any]:
-        """Return a copy of the next array of `packed_array`."""
+        """Return a copy of the next array, as written by `packed_array`."""
         return self.array(dtype, self.number("<Q"))
 
     def end(self) -> None:
-        """Raise unless everything was taken."""
+        """Raise ValueError unless the whole payload has been read."""
         if self.at != len(self.payload):
             raise ValueError(f"{len(self.payload) - self.at} bytes too many")
 

@@ -1,7 +1,7 @@
-"""A frame of bytes: what they are, in which version, how many, and whether they are whole.
+"""A frame around a payload: its kind, version, length and checksum.
 
-Wire form, little-endian: magic 4 bytes, version u16, reserved u16, payload length u64, crc32 of it u32; then
-the payload.
+Wire form, little-endian: magic 4 bytes, version u16, reserved u16, payload length u64, crc32 of the payload
+u32; then the payload.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ def framed(magic: bytes, version: int, payload: bytes) -> bytes:
 
 
 def framed_size(data: bytes, magic: bytes, version: int, what: str) -> int:
-    """Return how many of the bytes are a frame, which they begin with; `what` names it in errors.
+    """Return the length in bytes of the frame at the start of `data`; `what` names the frame in errors.
 
-    Raises a `WireError` where they begin with none, or end within it. Its checksum is not looked at.
+    Raises a `WireError` if `data` does not begin with a frame, or ends within it. The checksum is not
+    checked.
     """
     if not isinstance(data, bytes | bytearray | memoryview):
         raise ForeignBytesError(f"{type(data).__name__} is not {what}; give the bytes that rocsteady wrote")
@@ -47,7 +48,7 @@ def framed_size(data: bytes, magic: bytes, version: int, what: str) -> int:
 
 
 def unframed(data: bytes, magic: bytes, version: int, what: str) -> memoryview:
-    """Return the payload of a frame; `what` names it in errors. Raises a `WireError` for any other bytes.
+    """Return the payload of a frame; `what` names the frame in errors. A `WireError` for any other bytes.
 
     >>> bytes(unframed(framed(b"DEMO", 1, b"payload"), b"DEMO", 1, "a demo"))
     b'payload'

@@ -1,7 +1,7 @@
-"""JSON and numbers from stored bytes, read in one place: a right checksum proves no right content.
+"""Reading of JSON and numbers from stored bytes, which may be wrong even if their checksum is right.
 
 Whoever can write bytes can write their checksum too. So depth and size are limited before Python's reader
-begins, and every error of a reader becomes a `CorruptBytesError` with the name of what was read.
+begins, and every error of a reader becomes a `CorruptBytesError` with the name of the bytes.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from typing import Any, NoReturn
 from ..errors import CorruptBytesError, MissingPackageError, OtherConfigurationError, WireError
 
 MOST_BYTES = 64 << 20
-"""Of one JSON text. The largest that rocsteady writes is a manifest: some 200 bytes a shard."""
+"""Most bytes of a JSON text. The largest text that rocsteady writes is a manifest: 200 bytes a shard."""
 
 MOST_NESTED = 32
-"""Lists and objects within each other. rocsteady writes six at the most."""
+"""Most lists and objects nested in each other. rocsteady writes six at most."""
 
 _BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+|[\[{]|[\]}]', re.DOTALL)
-"""A text in quotes, or a bracket. The quantifiers give nothing back, so that a search is linear."""
+"""Matches a text in quotes, or a bracket. Possessive quantifiers do not backtrack, so a search is linear."""
 
 _DAMAGE = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError,
     struct.error,
 )  # fmt: skip
-"""What Python and numpy raise for content that cannot be."""
+"""The exceptions that Python and numpy raise for impossible content."""
 
 _INT64 = 2**63
 
 
 def read_json(text: str | bytes | memoryview, what: str) -> Any:
-    """Return what a JSON text says, whose numbers are all finite. O(length).
+    """Return the value of a JSON text, with finite numbers only. O(length).
 
     what  names the text in errors, such as "a manifest"
 
-    Raises CorruptBytesError where the text is none, is too long or too deep, or has NaN or an infinity.
+    Raises CorruptBytesError if the text is not JSON, is too long or too deep, or has NaN or an infinity.
 
     >>> read_json(b'{"clock": 7}', "a progress")
     {'clock': 7}
@@ -59,7 +59,7 @@ def read_json(text: str | bytes | memoryview, what: str) -> Any:
 
 
 def read_object(text: str | bytes | memoryview, what: str) -> dict[str, Any]:
-    """Return what the JSON text of an object says; see `read_json`."""
+    """Return the value of a JSON text that is an object; see `read_json`."""
     content = read_json(text, what)
     if not isinstance(content, dict):
         raise contradiction(what, f"it is a {type(content).__name__} and not an object")
@@ -67,7 +67,7 @@ def read_object(text: str | bytes | memoryview, what: str) -> dict[str, Any]:
 
 
 def whole(value: object, least: int = -_INT64, most: int = _INT64 - 1) -> int:
-    """Return a whole number in a range, by default that of int64; ValueError for anything else.
+    """Return a whole number within [least, most], by default int64's range; ValueError for any other value.
 
     >>> whole(7, 0)
     7
@@ -78,7 +78,7 @@ def whole(value: object, least: int = -_INT64, most: int = _INT64 - 1) -> int:
 
 
 def text_of(value: object) -> str:
-    """Return a text; ValueError for anything else."""
+    """Return a text; ValueError for any other value."""
     if not isinstance(value, str):
         raise ValueError(f"{str(value)[:40]!r} is no text")  # noqa: TRY004 - of all wrong content
     return value
@@ -86,11 +86,11 @@ def text_of(value: object) -> str:
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Turn the errors that damage causes in the block into CorruptBytesError.
+    """Turn the errors that damaged bytes cause in the block into CorruptBytesError.
 
     what  names the bytes in the error, such as "the state of a label join"
 
-    Named errors of bytes, of another configuration and of a missing package pass as they are.
+    The package's own errors for bytes, another configuration or a missing package are not changed.
     """
     try:
         yield
@@ -101,7 +101,7 @@ def reading(what: str) -> Iterator[None]:
 
 
 def contradiction(what: str, why: object) -> CorruptBytesError:
-    """Return the error for bytes whose content cannot be."""
+    """Return the error for bytes whose content contradicts itself; `why` says how."""
     if isinstance(why, KeyError):
         why = f"it lacks {why}"
     return CorruptBytesError(

@@ -1,7 +1,7 @@
-"""Events, labels and predictions in columns, and their bytes between the steps of a job.
+"""Events, labels and predictions in columns, and their wire forms between the steps of a job.
 
 Read `columns` (text and ids), `batch` (`EventBatch`), `unjoined` (batches of predictions and of labels),
-then `wire` and `records`: the bytes that travel. `times` has the units of time and its special values.
-`inputs` checks arrays that users hand over. `rejected` and `reasons` are for what cannot be applied: the
-dead letters.
+then `wire` and `records`: the bytes that are sent. `times` has the units of time and the special times.
+`inputs` checks the arrays that users give. `rejected` and `reasons` describe records that cannot be applied:
+the dead letters.
 """

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 POSITIVE, NEGATIVE, NO_CLASS = 1, 0, -1
-"""Labels: NO_CLASS where the label is a class and nobody said which class is the positive one."""
+"""Values of `labels`. NO_CLASS: the label is a class, and the positive class is not named."""
 
 MAGIC = b"RSEB"
 
@@ -54,20 +54,19 @@ class EventBatch:
     scores         float64, finite; higher means more likely positive
     labels         int8: POSITIVE, NEGATIVE, or NO_CLASS (a class, with no positive class named)
     times          int64 microseconds UTC, or None: the source has no times
-    ids            or None
+    ids            the id of every event, or None: the source has no ids
     weights        float64 > 0, or None: all are 1
-    label_classes  the label as a class, and
-    predicted      the predicted class: both, or None for both
-    slices         (column name, text) of every slice column, or of every feature that is text; a missing
-                   value is code -1
-    features       (column name, float64) of every feature that is a number, NaN where it is missing:
-                   instances, which a learner is still to score, have them, and scores that mean nothing
-    positions      int64 ordinal of every event in its source, -1 = unknown; None: nobody will ask. An event
-                   that is refused later on is named by them
-    sources        the source of every event, where they come from several
-    source         the partition that the events come from (a file, a topic's partition), by name, and
-    partition      by its place in the order of all partitions of the input, from 0
-    first_position of the first of them in the source; -1 = unknown
+    label_classes  the label as a class, or None; given if and only if `predicted` is
+    predicted      the predicted class, or None
+    slices         (column name, text) of every slice column, or of every text feature; code -1 = missing
+    features       (column name, float64) of every number feature, NaN = missing. Instances, which a learner
+                   has still to score, have features, and scores without meaning
+    positions      int64 ordinal of every event in its source, -1 = unknown, which identifies an event that is
+                   refused later on; None: positions are not needed
+    sources        the source of every event, if the events come from several sources
+    source         name of the partition that the events come from (a file, a topic's partition)
+    partition      place of that partition in the order of all partitions of the input, from 0
+    first_position position of the first event in the source; -1 = unknown
     high_water     the greatest event time of the partition so far; NO_TIME = none
     sequence       the place of this packet among those of its source for its shard, or UNORDERED
     """
@@ -106,13 +105,13 @@ class EventBatch:
         return len(self.models)
 
     def _columns(self) -> Iterator[tuple[str, int, Column]]:
-        """Yield (name, tag, column) of every column that is there; slices and features by their own names."""
+        """Yield (name, tag, column) of every column the batch has; slices and features by their own names."""
         yield from tagged_columns(self)
 
     def take(self, rows: Int64Array, models: TextColumn | None = None) -> EventBatch:
         """Return the chosen rows, in the order given; source, positions and sequence stay as they are.
 
-        `models` are those of the rows chosen, where the caller has them.
+        models  the models of the chosen rows, if the caller has them already
         """
         return EventBatch(
             models=self.models.take(rows) if models is None else models,
@@ -135,7 +134,7 @@ class EventBatch:
         )
 
     def part(self, start: int, end: int, models: TextColumn | None = None) -> EventBatch:
-        """Return the events [start, end); columns of numbers are views of these. See `take` for the rest."""
+        """Return the events [start, end); columns of numbers are views. See `take` for the rest."""
         if start == 0 and end == len(self) and models is None:
             return self
 
@@ -163,9 +162,9 @@ class EventBatch:
 
     @classmethod
     def concat(cls, batches: Sequence[EventBatch]) -> EventBatch:
-        """Put batches of one shape, one at least, one after another; source and packet are the first's.
+        """Concatenate batches with the same columns; source and packet are those of the first batch.
 
-        Where they have positions and not one source, the whole has `sources`.
+        `batches` must not be empty. If they have positions and differ in source, the result has `sources`.
         """
         first = batches[0]
         if len(batches) == 1:
@@ -218,17 +217,17 @@ class EventBatch:
         return write_batch(MAGIC, self.packet(), len(self), self._columns())
 
     def packet(self) -> Packet:
-        """Return what the batch is as a packet of its source."""
+        """Return the batch's head as a packet of its source: partition, sequence, position and high water."""
         return Packet(self.source, self.partition, self.sequence, self.first_position, self.high_water)
 
     @classmethod
     def unpack(cls, data: bytes) -> EventBatch:
-        """Read the wire form. Raises one of the four `WireError`s where the bytes are anything else."""
+        """Read the wire form. Raises one of the four `WireError`s for any other bytes."""
         return read_batch(data, MAGIC, "event batch", cls.of_fields)
 
     @classmethod
     def of_fields(cls, fields: dict[str, Any], rows: int) -> EventBatch:
-        """Make a batch of what `read_batch` found; raises ValueError where that is none."""
+        """Make a batch of the fields that `read_batch` has read; ValueError if they are no valid batch."""
         if missing := {"models", "scores", "labels"} - fields.keys():
             raise ValueError(f"no column {', '.join(sorted(missing))}")
         batch = cls(**fields)
@@ -238,7 +237,7 @@ class EventBatch:
         return batch
 
     def _check_values(self) -> None:
-        """Raise ValueError for values that validation lets nobody send: kernels rely on them."""
+        """Raise ValueError for values that validation never lets pass: kernels rely on the validation."""
         least = NEGATIVE if self.label_classes is None else NO_CLASS
         if not ((self.labels >= least) & (self.labels <= POSITIVE)).all():
             raise ValueError("a label is neither positive nor negative")

@@ -1,4 +1,4 @@
-"""Text in columns: by dictionary where it repeats (`TextColumn`), as raw UTF-8 where not (`IdColumn`)."""
+"""Columns of text: `TextColumn` by dictionary, for repeated texts; `IdColumn` as raw UTF-8, for ids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..errors import CorruptBytesError
 
 @dataclass(frozen=True, eq=False)
 class TextColumn:
-    """Text of n rows by dictionary: `values[codes[i]]` is the text of row i, code -1 a missing one."""
+    """Text of n rows by dictionary: `values[codes[i]]` is the text of row i; code -1 is a missing text."""
 
     codes: Int32Array
     values: tuple[str, ...]
@@ -32,7 +32,7 @@ class TextColumn:
 
     @classmethod
     def of(cls, texts: list[str | None]) -> TextColumn:
-        """Encode a list of texts; entries stand in order of first appearance."""
+        """Encode a list of texts; `values` are in order of first appearance."""
         index: dict[str, int] = {}
         codes = np.fromiter(
             (-1 if text is None else index.setdefault(text, len(index)) for text in texts),
@@ -58,10 +58,10 @@ class TextColumn:
         return [None if code < 0 else self.values[code] for code in self.codes.tolist()]
 
     def take(self, rows: Int64Array | slice) -> TextColumn:
-        """Return the chosen rows, with a dictionary of what they use and nothing else."""
+        """Return the chosen rows, with a dictionary of the texts that these rows use."""
         codes = self.codes[rows]
         used = np.zeros(len(self.values) + 1, np.bool_)
-        used[codes] = True  # code -1 marks the last, spare place
+        used[codes] = True  # code -1 marks the last place, which is spare
         kept = np.flatnonzero(used[:-1])
         if len(kept) == len(self.values):
             return TextColumn(codes, self.values)
@@ -78,7 +78,7 @@ class TextColumn:
 
     @classmethod
     def concat(cls, columns: Sequence[TextColumn]) -> TextColumn:
-        """Put columns one after another, with one dictionary."""
+        """Concatenate columns, with one dictionary."""
         if len(columns) == 1:
             return columns[0]
         index: dict[str, int] = {}
@@ -93,7 +93,7 @@ class TextColumn:
         text, count = "".join(self.values), len(self.values)
         data = text.encode("utf-8", "surrogatepass")
         parts: Sequence[str | bytes] = self.values
-        if len(data) != len(text):  # a character is not a byte
+        if len(data) != len(text):  # some character is several bytes
             parts = [value.encode("utf-8", "surrogatepass") for value in self.values]
         lengths = np.fromiter(map(len, parts), "<u4", count)
         width = 1 if count < 1 << 7 else 2 if count < 1 << 15 else 4
@@ -102,7 +102,7 @@ class TextColumn:
 
     @classmethod
     def of_payload(cls, payload: memoryview, rows: int) -> TextColumn:
-        """Read the wire form of so many rows; raises ValueError, struct.error or CorruptBytesError."""
+        """Read the wire form of `rows` rows; raises ValueError, struct.error or CorruptBytesError."""
         count, width = struct.unpack_from("<IB", payload)
         if width not in (1, 2, 4):
             raise CorruptBytesError(f"a text column has codes of {width} bytes; 1, 2 or 4 can be")
@@ -112,7 +112,7 @@ class TextColumn:
         if len(data) != at + rows * width:
             raise CorruptBytesError(f"a text column does not hold {rows} rows; its bytes are damaged")
         text = str(data[:at], "utf-8", "surrogatepass")
-        if len(text) == at:  # a character is a byte: cut the text, which is four times as fast
+        if len(text) == at:  # every character is one byte: cutting the decoded text is four times as fast
             values = tuple([text[a:b] for a, b in pairwise(bounds)])
         else:
             values = tuple(str(data[a:b], "utf-8", "surrogatepass") for a, b in pairwise(bounds))
@@ -146,7 +146,7 @@ class IdColumn:
 
     @cached_property
     def offsets(self) -> Int64Array:
-        """Where every id starts in `data`, and behind them its end: n + 1 numbers."""
+        """The offset of every id in `data`, then the end of `data`: int64[n + 1]."""
         offsets = np.zeros(len(self.lengths) + 1, np.int64)
         np.cumsum(np.maximum(self.lengths, 0), out=offsets[1:])
         return offsets
@@ -163,7 +163,7 @@ class IdColumn:
         return [None if raw is None else raw.decode("utf-8", "surrogatepass") for raw in self.encoded()]
 
     def take(self, rows: Int64Array) -> IdColumn:
-        """Return the chosen rows. Arrow gathers bytes in a quarter of the time of numpy by their places."""
+        """Return the chosen rows. Arrow gathers the bytes in a quarter of the time of numpy indexing."""
         import pyarrow as pa
 
         if not len(rows):
@@ -181,7 +181,7 @@ class IdColumn:
 
     @classmethod
     def concat(cls, columns: Sequence[IdColumn]) -> IdColumn:
-        """Put columns one after another."""
+        """Concatenate columns."""
         lengths = np.concatenate([column.lengths for column in columns])
         return cls(lengths, b"".join(column.data for column in columns))
 
@@ -191,6 +191,6 @@ class IdColumn:
 
     @classmethod
     def of_payload(cls, payload: memoryview, rows: int) -> IdColumn:
-        """Read the wire form of so many rows; raises ValueError or CorruptBytesError."""
+        """Read the wire form of `rows` rows; raises ValueError or CorruptBytesError."""
         lengths = np.frombuffer(payload, "<i4", rows).astype(np.int32)
         return cls(lengths, bytes(payload[4 * rows :]))

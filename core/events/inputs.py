@@ -1,4 +1,4 @@
-"""What a caller hands an evaluator, as arrays that it works with; else InputError with value and remedy."""
+"""Checks of an evaluator's arguments: they become typed arrays, or raise InputError with value and remedy."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _LARGEST = 2**63 - 1
 
 
 def as_array(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Return values as an array of whatever type, one dimension at the least."""
+    """Return values as an array of any type with at least one dimension."""
     try:
         return np.atleast_1d(np.asarray(values))
-    except ValueError:  # numpy speaks of setting an array element with a sequence
+    except ValueError:  # numpy's own message speaks of setting an array element with a sequence
         raise InputError(f"{name} are lists of unlike lengths: give all as many") from None
 
 
@@ -58,10 +58,10 @@ def as_weights(weights: npt.ArrayLike) -> FloatArray:
 
 
 def as_classes(name: str, values: npt.NDArray[Any]) -> TextColumn:
-    """Return classes as text; a missing one is refused, since it would pass for a class of its own."""
+    """Return classes as text; InputError for a missing class, which would count as a class of its own."""
     classes = values.tolist()
     for index, value in enumerate(classes):
-        if value is None or value != value:  # NaN alone differs from itself
+        if value is None or value != value:  # only NaN differs from itself
             raise InputError(f"{name}[{index}] is {value}: every event needs a class; leave the event out")
     return TextColumn.of([class_text(value) for value in classes])
 
@@ -75,7 +75,7 @@ def as_binary(
         numbers = labels.astype(np.float64, casting="same_kind" if labels.dtype.kind == "c" else "unsafe")
     except (TypeError, ValueError, OverflowError):
         numbers = np.full(len(labels), np.nan)
-    bad = np.flatnonzero((numbers != 0.0) & (np.abs(numbers) != 1.0))  # np.isin takes 10 times as long
+    bad = np.flatnonzero((numbers != 0.0) & (np.abs(numbers) != 1.0))  # ten times as fast as np.isin
     if len(bad):
         wrong = labels[bad[0]]
         wrong = wrong.item() if isinstance(wrong, np.generic) else wrong  # 2, not np.int64(2)
@@ -84,7 +84,7 @@ def as_binary(
 
 
 def as_scores(scores: npt.ArrayLike, are_probabilities: bool) -> FloatArray:
-    """Return one finite score per event, from 0 to 1 where scores are probabilities."""
+    """Return one finite score per event; from 0 to 1 if `are_probabilities`."""
     array = as_numbers("scores", scores)
     if array.ndim != 1:
         raise InputError(f"scores have {array.ndim} dimensions; give one score per event")
@@ -103,9 +103,9 @@ def _refuse_infinite(scores: FloatArray) -> None:
 
 
 class GivenEvents(NamedTuple):
-    """Events in the columns that a caller gave, each checked.
+    """Checked events, in the columns that a caller gave.
 
-    labels    1 or 0; with classes 1 for the positive one
+    labels    1 or 0; if labels are classes, 1 for the positive class
     times     microseconds
     """
 
@@ -117,7 +117,7 @@ class GivenEvents(NamedTuple):
     weights: FloatArray | None = None
 
     def part(self, events: slice) -> GivenEvents:
-        """Return some of the events."""
+        """Return the events of a slice."""
         classes, predicted = (
             None if column is None else TextColumn(column.codes[events], column.values)
             for column in (self.label_classes, self.predicted)
@@ -136,7 +136,7 @@ def given_events(
     predicted: npt.ArrayLike | None,
     positive: str | None,
 ) -> GivenEvents:
-    """Return events of checked scores and times in columns; `positive` is the class that is positive."""
+    """Check the other columns of events whose scores and times are checked; `positive` names the class."""
     weight_array = None if weights is None else as_weights(weights)
     label_list = np.atleast_1d(np.asarray(labels))
     for name, column in (
@@ -172,15 +172,17 @@ def checked_events(labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Ar
 
 
 def as_times(times: npt.ArrayLike, unit: str = "s") -> tuple[Int64Array, bool]:
-    """Return times as microseconds, and whether they were numbers of the unit.
+    """Return times as microseconds, and whether they were given as numbers of the unit.
 
     Times are numbers, datetime64, datetimes (no zone = UTC) or dates; the last three ignore the unit. Raises
-    InputError where one is missing, of another kind, or not of the years 1 to 9999.
+    InputError if a time is missing, of another kind, or outside the years 1 to 9999.
     """
     array = np.atleast_1d(np.asarray(times))
     kind = array.dtype.kind
-    if kind == "O" and all(isinstance(time, date) for time in array):  # so pandas gives zones
-        if any(time != time for time in array):  # NaT of pandas is a datetime
+    if kind == "O" and all(
+        isinstance(time, date) for time in array
+    ):  # pandas gives times with zones as objects
+        if any(time != time for time in array):  # the NaT of pandas is an instance of datetime
             raise InputError("times hold NaT; leave events without a time out")
         return np.array([(_moment(time) - EPOCH) // _MICROSECOND for time in array], np.int64), False
     if kind == "M":
@@ -217,7 +219,7 @@ def _moment(time: date) -> datetime:
 
 
 def _unit_for(value: float, unit: str) -> str:
-    """Return the remedy for a number that is no time in a unit."""
+    """Return the remedy for a number that is out of range as a time in `unit`."""
     number = int(value) if abs(value) < _LARGEST else 0
     if other := likely_unit(number, unit):
         return f'give time_unit="{other}"'
@@ -227,7 +229,7 @@ def _unit_for(value: float, unit: str) -> str:
 
 
 def warn_of(doubt: Doubt, stacklevel: int) -> None:
-    """Warn that the times of an evaluator look as if they counted another unit."""
+    """Warn that an evaluator's times look like numbers of another unit."""
     remedy = "give another time_unit=, or datetime64, if that is not meant"
     if doubt.other:
         remedy = f'give time_unit="{doubt.other}"'

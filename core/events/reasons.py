@@ -11,16 +11,16 @@ from enum import StrEnum
 from typing import Literal
 
 RejectedKind = Literal["invalid", "late", "unmatched", "duplicate"]
-"""What a record that does not count can be."""
+"""Kinds of records that do not count."""
 
 
 class Reason(StrEnum):
-    """A reason, and what its table in the docs says of it.
+    """A reason, with the texts of its row in the docs.
 
     kinds   the kinds of dead letter that have this reason
-    option  the option that names the column at fault; "" where no column is
-    means   what is wrong with the record, for a person
-    remedy  what to do about it, in options of the command
+    option  the option that names the column at fault; "" if no column is at fault
+    means   the fault of the record, in words
+    remedy  the action to take, in options of the command
 
     >>> Reason.SCORE_NOT_A_NUMBER, Reason.SCORE_NOT_A_NUMBER.kinds
     (<Reason.SCORE_NOT_A_NUMBER: 'score is not a number'>, ('invalid',))

@@ -1,11 +1,11 @@
-"""What a state machine of a shard is fed: packed batches, and words about the stream itself.
+"""The input of a shard's state machine: packed batches, and control records about the stream.
 
 A record is bytes: an `EventBatch` (for a label join a `PredictionBatch` or a `LabelBatch`), a `Heartbeat`,
-an `EndOfPartition`, a `Clock`, an `EndOfInput`, a `StateMarker` or a `StateImport`. The words travel the same
-way as the events do (through the log of a shard), so that a restarted machine hears them again.
+an `EndOfPartition`, a `Clock`, an `EndOfInput`, a `StateMarker` or a `StateImport`. Control records go
+through the same log of a shard as the events, so that a restarted machine receives them again.
 
-Wire form, little-endian: magic "RSCT", version u8, kind u8, crc32 of the rest u32, the rest. The last two are
-of version 2, the others of version 1.
+Wire form, little-endian: magic "RSCT", version u8, kind u8, crc32 of the rest u32, the rest. `StateMarker`
+and `StateImport` have version 2, the other control records version 1.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _ID_LENGTH = struct.Struct("<I")
 
 @dataclass(frozen=True)
 class EndOfPartition:
-    """A source partition has ended, and this shard was sent `packets` packets of it.
+    """The end of a source partition, of which this shard was sent `packets` packets.
 
-    The input has `partitions` of them in all, and this is number `partition`, from 0, in the order in
-    which they apply: with this, a machine knows whose turn it is, and when it has had everything. The clock
-    of the partition stands at `high_water`, its greatest event time (NO_TIME: it has no times).
+    The input has `partitions` partitions. This is number `partition`, from 0, in the order in which they are
+    applied. So a machine knows which partition is next, and when it has received everything. The partition's
+    clock stands at `high_water`, its greatest event time (NO_TIME: the partition has no times).
     """
 
     source: str
@@ -55,12 +55,12 @@ class EndOfPartition:
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """A source partition goes on, has sent this shard `packets` packets, and is settled up to a moment.
+    """The progress of a source partition, which has sent this shard `packets` packets so far.
 
-    Every event of the partition with a time before `settled` is in these packets; what comes later has that
-    time or a later one. So a machine that has these packets of all `partitions` knows its clock: the least
-    `settled`. Heartbeats go to every shard, also to those that get no events. `high_water` is the greatest
-    time of the partition so far, NO_TIME where it has none.
+    Every event of the partition with a time before `settled` is in these packets; later events have the time
+    `settled` or a later time. The clock of a machine that has received these packets from all `partitions` is
+    the least `settled`. Heartbeats go to every shard, also to shards without events. `high_water` is the
+    greatest time of the partition so far; NO_TIME: the partition has no times.
     """
 
     source: str
@@ -78,7 +78,10 @@ class Heartbeat:
 
 @dataclass(frozen=True)
 class Clock:
-    """All of the input is settled up to a moment: a runner's watermark says so, not its readers."""
+    """The runner's watermark: every event of the input with a time before `settled` has been sent.
+
+    Used instead of heartbeats of the input's readers.
+    """
 
     settled: int
 
@@ -89,7 +92,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class EndOfInput:
-    """Nothing more will come: the clock is at the end of time."""
+    """The end of the input: the clock is at the end of time."""
 
     def pack(self) -> bytes:
         """Return the wire form."""
@@ -98,18 +101,18 @@ class EndOfInput:
 
 @dataclass(frozen=True)
 class StateMarker:
-    """A cut through the input, where it passes a partition: what was sent before it belongs to the export.
+    """A cut through a partition of the input for an export: packets sent before the cut belong to the export.
 
-    It takes a number among the packets that this shard was sent of the partition (`sequence`), and goes to
-    every shard. `state.export` says what a shard does with it.
+    The marker has a number (`sequence`) among the partition's packets to this shard, and goes to every shard.
+    `state.export` describes how a shard treats the marker.
 
-    It says again what the last heartbeat before it said, which may come behind it: so what a shard holds at
-    the cut does not depend on the order in which records come.
+    The marker repeats the times of the last heartbeat before it, since that heartbeat may arrive later. So
+    the state of a shard at the cut does not depend on the order in which records arrive.
 
-    id        names the export. Of two, the one that was asked for later has the greater id, as text
-    folder    where the states of the shards go; a machine hands it on
-    position  where the reader stands, in words of its own (JSON); from there on an import goes on
-    stops     nothing follows: the input is cut off here, and makes no last rows
+    id        name of the export; a later export has a greater id, compared as text
+    folder    folder for the states of the shards, passed on by a machine
+    position  position of the reader, in a form of its own (JSON), from which an import continues
+    stops     True: the input ends at this cut, without last rows
     """
 
     source: str
@@ -132,9 +135,9 @@ class StateMarker:
 
 @dataclass(frozen=True)
 class StateImport:
-    """The state with which a shard that awaits one begins: a snapshot, of the export of this id.
+    """The state from which a waiting shard starts: a snapshot of the export `id`.
 
-    With an empty snapshot it says that the state is there; who hosts the shard reads the state then.
+    An empty snapshot says that the state is available; the host of the shard then reads the state.
     """
 
     id: str
@@ -151,7 +154,7 @@ _BRINGS = _HEAD.pack(MAGIC, 2, _IMPORT, 0)[: -struct.calcsize("<I")]
 
 
 def brings_state(record: bytes) -> bool:
-    """Whether a record is a `StateImport`; it is not read.
+    """Return whether a record is a `StateImport`, from its head alone.
 
     >>> brings_state(StateImport("monday", b"").pack()), brings_state(Clock(7).pack())
     (True, False)
@@ -174,7 +177,7 @@ def _packed(kind: int, content: list[Any], version: int = 1) -> bytes:
 
 
 def unpack_record(data: bytes) -> Record:
-    """Read any record. Raises a `WireError` where the bytes are none."""
+    """Read any record. Raises a `WireError` for bytes that are no record."""
     if (batch := _BATCHES.get(bytes(data[:4]))) is not None or not data:
         return (batch or EventBatch).unpack(data)
     if len(data) < _HEAD.size:
@@ -211,7 +214,7 @@ def unpack_record(data: bytes) -> Record:
 
 
 def _content(body: bytes, what: str, sizes: tuple[int, ...], *, named: bool = True) -> list[Any]:
-    """Read [source (if it is named), partition, partitions, packets, a time (or none)]."""
+    """Read [source (if `named`), partition, partitions, packets, times], of one of the given sizes."""
     with reading(what):
         content = read_json(body, what)
         numbers = content[1:] if named else content

@@ -1,4 +1,4 @@
-"""Records that do not count, as a machine puts them out: late, unmatched, duplicate and some invalid ones."""
+"""Records that a state machine did not apply: late, unmatched, duplicate, and some invalid records."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .unjoined import LabelBatch
 
 @dataclass(frozen=True, eq=False)
 class Rejected:
-    """n records of one kind and reason that a machine put out unused.
+    """n records of one kind and one reason that a state machine did not apply.
 
-    kind      of `reason.kinds`
-    records   the events or labels themselves; predictions as events whose labels mean nothing
-    reason    why, of all of them
-    details   why, in a sentence with the values in it, one per record
-    gaps      int64[n] microseconds: how late, how long waited or how far apart each is, as its reason says;
-              negative: not known. None: of no record
-    limit     microseconds: what `gaps` was held against; None: nothing
-    unlabelled  the records are predictions
+    kind      one of `reason.kinds`
+    records   the events or labels; predictions are events whose labels have no meaning
+    reason    the reason, which all n records share
+    details   a sentence for each record, with the values of the reason
+    gaps      int64[n] microseconds: lateness, waiting time or distance of each record, depending on the
+              reason; negative: not known. None: the reason has no such time
+    limit     microseconds: the limit that `gaps` exceed; None: no limit
+    unlabelled  whether the records are predictions
     """
 
     kind: RejectedKind
@@ -42,13 +42,13 @@ class Rejected:
 
 
 def details_of(gaps: Int64Array, sentence: Callable[[int], str]) -> TextColumn:
-    """Return the sentence of each gap; it is made once of each distinct gap. O(n log n)."""
+    """Return the sentence of each gap; `sentence` is called once for each distinct gap. O(n log n)."""
     distinct, which = np.unique(gaps, return_inverse=True)
     return TextColumn(which.astype(np.int32), tuple(map(sentence, distinct.tolist())))
 
 
 def in_words(micros: int) -> str:
-    """Return a length of time as a person says it: its two largest units.
+    """Return a length of time in its two largest units.
 
     >>> in_words(93_784_000_000), in_words(1_500)
     ('1d 2h', '1ms 500us')

@@ -1,13 +1,14 @@
-"""Times that are numbers: what a unit makes of them, and whether they look as if they counted another unit.
+"""Times given as numbers: conversion from a unit, and a check for numbers that look like another unit.
 
-A number of a unit counts from 1970-01-01T00:00:00Z. Inside, every time is a whole number of microseconds.
+A number of a unit counts from 1970-01-01T00:00:00Z. The package represents every time as a whole number of
+microseconds.
 
 When numbers are doubtful
-    More than half of them are dated before 1990 or after 2100, and lie 10 million or further from 0. Units
-    differ by a factor of 1,000; the number of the year 2100 is only 7 times that of 1990. So a time of these
-    years that is read in a wrong unit always falls outside of them: seconds read as microseconds put 90 days
-    into 8 seconds of January 1970. `20240102` read as seconds is a day of August 1970. Smaller numbers are
-    not doubted: they are counters (0, 1, 2, ...), or times since a start, and mean no date.
+    More than half of the times are dated before 1990 or after 2100, and lie 10 million or further from 0.
+    Units differ by a factor of 1,000, while the number for the year 2100 is only 7 times the number for 1990.
+    So a time of these years that is read in a wrong unit always falls outside these years: seconds read as
+    microseconds put 90 days into 8 seconds of January 1970. `20240102` read as seconds is a day of August
+    1970. Smaller numbers are not doubted: they are counters (0, 1, 2, ...) or times since a start, not dates.
 """
 
 from __future__ import annotations
@@ -28,42 +29,42 @@ END_OF_TIME = 2**63 - 1
 """The clock of an input that has ended."""
 
 IDLE = END_OF_TIME - 1
-"""What a heartbeat of a partition that has been silent for long is settled up to: the clock does not wait for
-it any more, until it is heard of again."""
+"""The `settled` of a heartbeat of an idle partition: the clock does not wait for this partition until it
+sends events again."""
 
 PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """Ticks of a time unit in a second."""
 
 FIRST_TIME = -62_135_596_800_000_000
-"""0001-01-01T00:00:00Z in microseconds: RFC 3339 can write nothing earlier, and"""
+"""0001-01-01T00:00:00Z in microseconds: RFC 3339 has no earlier time."""
 AFTER_LAST_TIME = 253_402_300_800_000_000
-"""nothing from 10000-01-01T00:00:00Z on."""
+"""10000-01-01T00:00:00Z in microseconds: RFC 3339 has no time from this moment on."""
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _START_OF_1990 = 631_152_000_000_000
 _END_OF_2100 = 4_133_980_800_000_000
 SMALL = 10_000_000
-"""Numbers below this mean no date. The least date without dashes since 1990 is 19900101."""
+"""Numbers below this are no dates. The least date without dashes since 1990 is 19900101."""
 
 _DIGIT_FORMS = {8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
-"""Of dates written as one number, by the number of digits. (10 digits are seconds.)"""
+"""Formats of dates written as one number, by the number of digits. (10 digits are seconds.)"""
 
 
 def checked_unit(unit: str, name: str = "time_unit") -> str:
-    """Return a unit of time. Raises ConfigError where it is none."""
+    """Return `unit`. Raises ConfigError if it is not a unit of time."""
     if unit not in PER_SECOND:
         raise ConfigError(f"{name}={unit!r}: give one of {', '.join(PER_SECOND)}")
     return unit
 
 
 def in_range(micros: Int64Array, known: npt.NDArray[np.bool_]) -> Int64Array:
-    """Return the times that are known and of the years 1 to 9999; the others are NO_TIME."""
+    """Return the times, with NO_TIME for each that is not `known` or is outside the years 1 to 9999."""
     known &= (micros >= FIRST_TIME) & (micros < AFTER_LAST_TIME)
     return np.where(known, micros, NO_TIME)
 
 
 def from_ticks(ticks: Int64Array, unit: str, known: npt.NDArray[np.bool_] | None = None) -> Int64Array:
-    """Return whole numbers of a unit as microseconds; NO_TIME: it is not known, or out of range. O(n)."""
+    """Return whole numbers of a unit as microseconds; NO_TIME for those not known or out of range. O(n)."""
     if known is None:
         least, end = (number_of(time, unit) for time in (FIRST_TIME, AFTER_LAST_TIME))
         if not len(ticks) or (int(ticks.min()) >= least and int(ticks.max()) < end):
@@ -77,19 +78,19 @@ def from_ticks(ticks: Int64Array, unit: str, known: npt.NDArray[np.bool_] | None
 
 
 def from_float_ticks(ticks: FloatArray, unit: str) -> Int64Array:
-    """Return numbers of a unit as microseconds; NO_TIME where one is NaN, or out of range. O(n)."""
+    """Return numbers of a unit as microseconds; NO_TIME for NaN and for a number out of range. O(n)."""
     per_tick = 1_000_000 / PER_SECOND[unit]
-    known = np.abs(ticks) < 1e18 / per_tick  # int64 holds it; False for NaN
+    known = np.abs(ticks) < 1e18 / per_tick  # the product fits into int64; False for NaN
     ticks = np.where(known, ticks, 0.0)
     if unit == "ns":
         return in_range(np.floor(ticks / 1_000).astype(np.int64), known)
-    whole = np.trunc(ticks)  # the fraction by itself: the product of a large number would round
+    whole = np.trunc(ticks)  # the fraction is converted apart: the product of a large number would be rounded
     rest = np.rint((ticks - whole) * per_tick)
     return in_range(whole.astype(np.int64) * int(per_tick) + rest.astype(np.int64), known)
 
 
 def date_text(micros: int) -> str:
-    """Return a time as RFC 3339, without a fraction of a second; a midnight as its date.
+    """Return a time as RFC 3339, without fractions of a second; a midnight as its date alone.
 
     >>> date_text(1_704_153_600_000_000), date_text(20_240_102_000_000)
     ('2024-01-02', '1970-08-23T06:15:02Z')
@@ -100,13 +101,13 @@ def date_text(micros: int) -> str:
 
 
 class Doubt(NamedTuple):
-    """Numbers that look as if they counted another unit than they are read in.
+    """A finding: numbers look like times in another unit than the unit in which they are read.
 
     example  one of the numbers
-    unit     that they are read in, and
-    read_as  the date that `example` then is
-    other    the unit in which it is a date of the years 1990 to 2100; None = there is none
-    form     the format of which it is a date of these years; None = there is none
+    unit     the unit in which the numbers are read
+    read_as  the date of `example` in that unit
+    other    the unit in which `example` is a date of the years 1990 to 2100; None = no unit
+    form     the format in which the digits of `example` are a date of these years; None = no format
     """
 
     example: int
@@ -117,12 +118,12 @@ class Doubt(NamedTuple):
 
     @property
     def finding(self) -> str:
-        """What was found, without the name of the column and the remedy."""
+        """The finding in words, without the name of the column and without a remedy."""
         return f"numbers such as {self.example} are read in {self.unit}, as {self.read_as}"
 
 
 def doubt_in(times: Int64Array, unit: str) -> Doubt | None:
-    """Return the doubt about times that were numbers of a unit, None where there is none. O(n).
+    """Return the doubt about times that were numbers of `unit`; None: no doubt. O(n).
 
     times  microseconds, none of them NO_TIME
 
@@ -144,12 +145,12 @@ def doubt_in(times: Int64Array, unit: str) -> Doubt | None:
 
 
 def number_of(micros: int, unit: str) -> int:
-    """Return the whole number of a unit that was read as so many microseconds."""
+    """Return the whole number of `unit` that was read as `micros` microseconds."""
     return micros * 1_000 if unit == "ns" else micros // (1_000_000 // PER_SECOND[unit])
 
 
 def likely_unit(number: int, unit: str) -> str | None:
-    """Return the unit, other than `unit`, in which a number is a time of the years 1990 to 2100.
+    """Return the unit, other than `unit`, in which a number is a time of the years 1990 to 2100; else None.
 
     >>> likely_unit(1_704_067_200, "us"), likely_unit(1_704_067_200_000_000, "s"), likely_unit(7, "s")
     ('s', 'us', None)
@@ -161,7 +162,7 @@ def likely_unit(number: int, unit: str) -> str | None:
 
 
 def likely_form(number: int) -> str | None:
-    """Return the format of which the digits of a number are a date of the years 1990 to 2100.
+    """Return the format in which the digits of a number are a date of the years 1990 to 2100; else None.
 
     >>> likely_form(20_240_102), likely_form(202_401_022_359), likely_form(20_241_302)
     ('%Y%m%d', '%Y%m%d%H%M', None)

@@ -1,6 +1,6 @@
-"""What a label join is fed: predictions, which have no labels yet, and labels, which have nothing else.
+"""The input of a label join: predictions, which have no labels yet, and labels, which have no scores.
 
-Both travel as packets of their sources in the wire form of `wire`, like events.
+Both are sent, like events, as packets of their sources in the wire form of `wire`.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _NOT_SENT = ("labels", "label_classes")
 
 @dataclass(frozen=True, eq=False)
 class PredictionBatch:
-    """Predictions as events whose labels mean nothing; all have ids and times.
+    """Predictions, held as events whose labels have no meaning. Every prediction has an id and a time.
 
-    `events.labels` is NEGATIVE throughout, and `label_classes`, where there are predicted classes, one
-    empty text: they take no bytes on the wire.
+    `events.labels` is NEGATIVE in every row. With predicted classes, `label_classes` is an empty text in
+    every row. Neither column takes bytes on the wire.
     """
 
     events: EventBatch
 
     @classmethod
     def of(cls, **columns: Any) -> PredictionBatch:
-        """Make a batch of the columns of an `EventBatch` but the labels."""
+        """Make a batch of the columns of an `EventBatch`, given without labels."""
         rows = len(columns["models"])
         if columns.get("predicted") is not None:
             columns["label_classes"] = TextColumn.repeated("", rows)
@@ -49,7 +49,7 @@ class PredictionBatch:
 
     @property
     def times(self) -> Int64Array | None:
-        """When they were made, microseconds UTC."""
+        """Times at which the predictions were made, int64 microseconds UTC."""
         return self.events.times
 
     def take(self, rows: Int64Array) -> PredictionBatch:
@@ -86,12 +86,12 @@ class PredictionBatch:
 
 @dataclass(frozen=True, eq=False)
 class LabelBatch:
-    """Columns of n labels; they need carry no model, one serves every prediction of its id.
+    """Columns of n labels. A label has no model: it serves every prediction of its id.
 
-    ids            none is missing
-    times          int64 microseconds UTC: when the label came to be known
+    ids            n ids, none of them missing
+    times          int64 microseconds UTC: the time at which the label became known
     labels         int8: POSITIVE, NEGATIVE, or NO_CLASS (a class, with no positive class named)
-    label_classes  the label as a class, where labels are not 1 and 0 as they are
+    label_classes  the label as a class; None if labels are plain 1 and 0
     The others are those of an `EventBatch`.
     """
 
@@ -158,7 +158,7 @@ class LabelBatch:
 
     @classmethod
     def concat(cls, batches: Sequence[LabelBatch]) -> LabelBatch:
-        """Put batches of one shape, one at least, one after another; source and packet are the first's."""
+        """Concatenate batches with the same columns, at least one; source and packet are the first's."""
         first = batches[0]
         if len(batches) == 1:
             return first
@@ -198,7 +198,7 @@ class LabelBatch:
 
 @dataclass(frozen=True, eq=False)
 class LabelRows:
-    """Labels without their ids and times, which are kept elsewhere."""
+    """Labels without their ids and times, which the label matcher keeps."""
 
     labels: Int8Array
     label_classes: TextColumn | None
@@ -208,7 +208,7 @@ class LabelRows:
 
     @classmethod
     def of(cls, batch: LabelBatch) -> LabelRows:
-        """Leave ids and times out."""
+        """Return the rows of a batch without ids and times."""
         return cls(batch.labels, batch.label_classes, batch.positions, batch.event_sources())
 
     def __len__(self) -> int:
@@ -225,7 +225,7 @@ class LabelRows:
 
     @classmethod
     def concat(cls, parts: Sequence[LabelRows]) -> LabelRows:
-        """Put rows of one shape, one part at least, one after another."""
+        """Concatenate parts with the same columns, at least one part."""
         classes = [part.label_classes for part in parts if part.label_classes is not None]
         positions = [part.positions for part in parts if part.positions is not None]
         return cls(
@@ -236,7 +236,7 @@ class LabelRows:
         )
 
     def with_keys(self, ids: IdColumn, times: Int64Array) -> LabelBatch:
-        """Put them back in."""
+        """Return the labels as a batch with the given ids and times."""
         return LabelBatch(ids, times, self.labels, self.label_classes, self.positions, self.sources)
 
     def pack(self) -> bytes:
@@ -245,7 +245,7 @@ class LabelRows:
 
     @classmethod
     def unpack(cls, data: bytes) -> LabelRows:
-        """Read the wire form. Raises a `WireError` where the bytes are anything else."""
+        """Read the wire form. Raises a `WireError` for any other bytes."""
         return read_batch(data, LABELS_MAGIC, "batch of labels", cls._of_fields)
 
     @classmethod

@@ -23,7 +23,7 @@ from .columns import IdColumn, TextColumn
 from .times import NO_TIME
 
 UNORDERED = -1
-"""The sequence number of a packet that takes its place by arrival."""
+"""The sequence number of a packet without a sequence: such packets are ordered by arrival."""
 
 VERSION = 1
 _HEAD = struct.Struct("<4sBBHII")
@@ -37,7 +37,7 @@ NUMBER_COLUMNS = {
     10: ("positions", "<i8"),
 }
 TEXT_COLUMNS = {5: "models", 6: "label_classes", 7: "predicted", 11: "sources"}
-"""Columns by their tags; text in these is never missing."""
+"""Tags of columns whose texts are never missing."""
 
 _ID_TAG, _SLICE_TAG, _FEATURE_TAG = 8, 9, 12
 _NAMED = (_SLICE_TAG, _FEATURE_TAG)
@@ -47,7 +47,7 @@ _Batch = TypeVar("_Batch")
 
 
 class Packet(NamedTuple):
-    """What a batch is as a packet of its source; see `EventBatch`."""
+    """The head of a batch as a packet of its source; for the fields see `EventBatch`."""
 
     source: str = ""
     partition: int = 0
@@ -57,7 +57,7 @@ class Packet(NamedTuple):
 
 
 def as_written(batch: Any) -> None:
-    """Give the columns of numbers of a frozen batch the types in which they are written."""
+    """Convert the number columns of a frozen batch to the types of the wire form."""
     for name, dtype in NUMBER_COLUMNS.values():
         column = getattr(batch, name, None)
         if column is not None:
@@ -65,7 +65,7 @@ def as_written(batch: Any) -> None:
 
 
 def tagged_columns(batch: Any) -> Iterator[tuple[str, int, Column]]:
-    """Yield (name, tag, column) of every column that a batch has; slices and features by their own names."""
+    """Yield (name, tag, column) of every column a batch has; slices and features under their own names."""
     for tag, (name, _) in NUMBER_COLUMNS.items():
         if (numbers := getattr(batch, name, None)) is not None:
             yield name, tag, numbers
@@ -81,7 +81,7 @@ def tagged_columns(batch: Any) -> Iterator[tuple[str, int, Column]]:
 
 
 def write_batch(magic: bytes, packet: Packet, rows: int, columns: Iterator[tuple[str, int, Column]]) -> bytes:
-    """Return the wire form of columns of so many rows."""
+    """Return the wire form of columns of `rows` rows."""
     source = packet.source.encode("utf-8", "surrogatepass")
     head = (packet.sequence, packet.first_position, packet.high_water, packet.partition, len(source))
     parts = [_SOURCE_HEAD.pack(*head), source]
@@ -100,10 +100,10 @@ def write_batch(magic: bytes, packet: Packet, rows: int, columns: Iterator[tuple
 
 
 def read_batch(data: bytes, magic: bytes, what: str, make: Callable[[dict[str, Any], int], _Batch]) -> _Batch:
-    """Read the wire form; `make` gets the fields by name, and the number of rows.
+    """Read the wire form; return `make(fields by name, number of rows)`.
 
-    Raises one of the four `WireError`s, which call it `what`, where the bytes are anything else, or where
-    `make` raises ValueError.
+    Raises one of the four `WireError`s for any other bytes, and if `make` raises ValueError. The error's
+    message names the bytes by `what`.
     """
     article = "an" if what[0] in "aeiou" else "a"
     if len(data) < _HEAD.size:
@@ -173,7 +173,7 @@ def _read_fields(body: memoryview, count: int, rows: int) -> dict[str, Any]:
 
 
 def _announced_length(body: memoryview, count: int) -> int | None:
-    """Return how long a body says that it is, as far as it can be read."""
+    """Return the length of a body according to its own fields; None if these cannot be read."""
     try:
         at = _SOURCE_HEAD.size + int(_SOURCE_HEAD.unpack_from(body)[4])
         for _ in range(count):

@@ -1,4 +1,4 @@
-"""How kernels are compiled, and the few things that all of them use. Imports nothing of the package.
+"""The compilation of kernels, and the helpers that all kernels share. Imports nothing of the package.
 
 `compile` has the decorators (`entry`, `inlined`, `scanning`, ...) and the cache of machine code. `records`
 makes arrays of records as kernels take them. `bits` counts and finds bits. `rings` moves along ring

@@ -1,6 +1,6 @@
-"""What the processor can do and Python cannot say: sets of bits in one word, and looking ahead.
+"""Processor instructions that Python lacks: bit counts, for sets held in one word, and prefetching.
 
-A set of slots of a bucket is an int64 whose bit t stands for slot t. Slot 0 is no member and bit 63
+A set of slots of a bucket is an int64 whose bit t stands for slot t. Slot 0 is never a member, and bit 63
 is never used, so that no set is negative.
 """
 
@@ -35,7 +35,7 @@ def _leading_zeros(typing: Any, bits: Any) -> Any:  # noqa: ARG001
 
 
 def _prefetch(typing: Any, record: Any) -> Any:  # noqa: ARG001
-    """Ask for the cache lines of a record that will be written to soon."""
+    """Prefetch the cache lines of a record that will be written to soon."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         byte, word = ir.IntType(8), ir.IntType(32)
@@ -61,11 +61,11 @@ def _slow_leading_zeros(bits: int) -> int:
 
 
 def _no_prefetch(record: Any) -> None:
-    """Do nothing: an interpreter has no use for it."""
+    """Do nothing: prefetching is useless in interpreted code."""
 
 
 def _either(machine: Any, interpreted: Any) -> Any:
-    """Choose once for the process."""
+    """Return `machine` if kernels are compiled in this process, else `interpreted`."""
     return cast(Any, intrinsic)(machine) if COMPILED else interpreted
 
 
@@ -94,5 +94,5 @@ def bits_below(index: int) -> int:
 
 @inlined
 def bits_through(index: int) -> int:
-    """Return the set {0, ..., index}, for an index up to 62, without overflow on the way."""
+    """Return the set {0, ..., index}, for an index up to 62; no intermediate value overflows."""
     return (1 << index) | ((1 << index) - 1)

@@ -1,8 +1,8 @@
-"""How this package compiles: five decorators, one cache folder, one place for every flag.
+"""The compilation of kernels: five decorators, one cache folder, and the flags of numba.
 
 * `entry`: a kernel that Python calls. It takes whole batches and is cached on disk.
-* `scanning`: the same for a kernel that allocates arrays of its own; kernels may call it, too.
-* `reordering`: an `entry` whose sums may be added in any order, as a product of matrices adds them.
+* `scanning`: an `entry` that allocates arrays of its own; other kernels may call it, too.
+* `reordering`: an `entry` whose sums may be added in any order, as in a product of matrices.
 * `kernel`: a helper compiled as a function of its own.
 * `inlined`: a helper that disappears into its caller.
 
@@ -13,12 +13,13 @@ of the modules with kernels missed one whose constant was compiled into others.
 
 All but `scanning` kernels allocate nothing, so they are compiled without numba's reference counting,
 which took 10 to 45% of these loops (`_nrt=False`: undocumented, therefore used here alone, and left
-out where numba does not know it). `fastmath` stays off: it breaks NaN and the order of additions. Where the
-order is nobody's promise, `reordering` gives it up alone, without which a dot product is no vector code.
+out if the installed numba does not know the flag). `fastmath` stays off: it breaks NaN and the order of
+additions. `reordering` allows another order of additions alone, for sums whose order does not matter: without
+it a dot product does not compile to vector code.
 
-numba unpickles what it finds in the cache folder, which runs whatever code is in it. So the folder is made
-for this user alone, and one that others could have written to is not used (`_danger_of`). A file counts only
-with its checksum: after a power loss it may be empty, cut short or full of zeros.
+numba unpickles files of the cache folder, and unpickling can run any code. So the folder is made for this
+user alone, and a folder to which others could have written is not used (`_danger_of`). A file is used only if
+its checksum is right: after a power loss a file may be empty, cut short or full of zeros.
 """
 
 # mypy: disable-error-code="no-untyped-call"
@@ -43,7 +44,7 @@ import numpy as np
 from numba.core.caching import FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
 
 Integer = int | np.integer[Any]
-"""What a kernel may be handed as a whole number."""
+"""Types of a whole number that a kernel may receive."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -52,14 +53,14 @@ CORE = Path(__file__).parents[1]
 
 BUCKET_SLOTS_VARIABLE = "ROCSTEADY_BUCKET_SLOTS"
 
-njit = cast(Any, numba.njit)  # its types know neither of our flags nor of its own cache
+njit = cast(Any, numba.njit)  # numba's type hints lack these flags and the cache classes
 settings = cast(Any, numba.config)
 
 COMPILED: bool = not settings.DISABLE_JIT
 
 
 def user_cache_folder() -> Path:
-    """Return the user's cache folder, by the custom of the platform."""
+    """Return the user's cache folder, by the convention of the platform."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
     if sys.platform == "darwin":
@@ -68,7 +69,7 @@ def user_cache_folder() -> Path:
 
 
 def source_fingerprint() -> str:
-    """Return a hash of all that the machine code depends on but the processor (numba adds that); 5 ms."""
+    """Return a hash of all that the machine code depends on; numba itself adds the processor. 5 ms."""
     digest = hashlib.sha256()
     for source in sorted(CORE.rglob("*.py")):
         name = source.relative_to(CORE).as_posix()
@@ -84,9 +85,9 @@ def source_fingerprint() -> str:
 
 
 def _cache_folder() -> Path | None:
-    """Return the folder for this version of the kernels; None, with a warning, if there is none to trust.
+    """Return the folder for this version of the kernels; None, with a warning, if no folder can be trusted.
 
-    One that holds kernels may be read-only, as in the image of a worker.
+    A folder with kernels may be read-only, as in the image of a worker.
     """
     root = settings.CACHE_DIR or os.environ.get("ROCSTEADY_CACHE_DIR")
     try:
@@ -97,7 +98,7 @@ def _cache_folder() -> Path | None:
         if not danger and not any(folder.rglob("*.nbi")):
             with tempfile.TemporaryFile(dir=folder):
                 pass
-    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
+    except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home folder
         problem = f"cannot be written ({error})"
     else:
         if not danger:
@@ -113,19 +114,19 @@ def _cache_folder() -> Path | None:
 
 
 def _make_private(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for this user alone."""
+    """Make a folder, and its missing parents, for this user alone."""
     if not folder.parent.exists():
         _make_private(folder.parent)
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def _danger_of(folder: Path) -> str:
-    """Return who else can put files into a folder, in words; empty where only this user and root can.
+    """Say who else can put files into a folder; empty if only this user and root can.
 
-    That depends on the folders above it as well: who may rename entries of one of them can put another folder
-    there. In a folder such as /tmp (sticky) users may rename nothing but their own entries.
+    The folders above count as well: a user who may rename entries of a parent can put another folder in the
+    place of this folder. In a sticky folder, such as /tmp, users may rename their own entries only.
     """
-    if not hasattr(os, "geteuid"):  # Windows keeps lists of rights, which default to the user alone
+    if not hasattr(os, "geteuid"):  # Windows has access lists, which by default allow this user alone
         return ""
     for place in (folder, *folder.parents):
         found = place.stat()
@@ -139,7 +140,7 @@ def _danger_of(folder: Path) -> str:
 
 
 def _foreign_in(folder: Path) -> str:
-    """Return what in a folder belongs to another user, in words: put there before the folder was closed."""
+    """Say which entry of a folder belongs to another user, who made it before the folder became private."""
     if not hasattr(os, "geteuid"):
         return ""
     for place in folder.rglob("*"):
@@ -150,13 +151,13 @@ def _foreign_in(folder: Path) -> str:
 
 
 def _is_own_group(found: os.stat_result) -> bool:
-    """Whether the group of a folder is that of its owner alone, as many systems make one for each user."""
+    """Return whether a folder's group is its owner's own group: many systems make a group for each user."""
     import grp
     import pwd
 
     try:
         group, owner = grp.getgrgid(found.st_gid), pwd.getpwuid(found.st_uid)
-    except KeyError:  # as in a container whose user has no name
+    except KeyError:  # the user has no name, as in some containers
         return False
     return group.gr_name == owner.pw_name and set(group.gr_mem) <= {owner.pw_name}
 
@@ -178,7 +179,7 @@ def _flags() -> dict[str, Any]:
 
 FLAGS = _flags()
 INNER = {**FLAGS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Only kernels call helpers: without a way in for Python all compiles in 11 seconds, not 18."""
+"""Flags of helpers that only kernels call: without wrappers for Python all compiles in 11 seconds, not 18."""
 
 
 def kernel(function: Function) -> Function:
@@ -197,26 +198,26 @@ def entry(function: Function) -> Function:
 
 
 def scanning(function: Function) -> Function:
-    """Compile a kernel that makes arrays for itself, and keep its machine code on disk."""
+    """Compile a kernel that allocates arrays, and keep its machine code on disk."""
     return _cached(function, {"error_model": "numpy"})
 
 
 def reordering(function: Function) -> Function:
-    """Compile an `entry` whose additions may be reordered; NaN and infinities stay what they are."""
+    """Compile an `entry` whose additions may be reordered; NaN and infinities behave as usual."""
     return _cached(function, {**FLAGS, "fastmath": {"reassoc", "contract"}})
 
 
 class AnyInstallation(UserProvidedCacheLocator):
-    """Where numba keeps the machine code of this folder: the same place for all installations of it.
+    """Locates numba's cache files of this package: the same folder for all its installations of one version.
 
-    By itself numba names the place after the path of the source, and another environment of the same
-    version, or another PYTHONPATH, would compile everything again. That what is found there fits, the name of
-    the cache folder says, and numba's hash of the source.
+    By itself numba names the folder after the path of the source, so that another environment of the same
+    version, or another PYTHONPATH, would compile everything again. The name of the cache folder, and numba's
+    hash of the source, ensure that the machine code fits the source.
     """
 
     @classmethod
     def from_function(cls, function: Any, path: str) -> Any:
-        """Return a locator; None for a function from elsewhere, which goes where numba puts it."""
+        """Return a locator; None for a function outside this package, which numba locates by itself."""
         is_here = Path(path).is_relative_to(CORE)
         return cast(Any, super()).from_function(function, path) if is_here else None
 
@@ -226,14 +227,14 @@ class AnyInstallation(UserProvidedCacheLocator):
         return str(Path(path).parent.relative_to(CORE.parent))
 
     def ensure_cache_path(self) -> None:
-        """Make the folder, which may be read-only where it is there. Raises OSError."""
+        """Make the folder unless it exists; an existing folder may be read-only. Raises OSError."""
         _make_private(Path(self.get_cache_path()))
 
 
 class _CheckedFile(IndexDataCacheFile):
-    """numba's files of one kernel, in which every part stands behind its digest, and data behind its key.
+    """numba's cache files of one kernel. A digest precedes every part, and the key precedes the data.
 
-    The key: two processes that compile at once may give two signatures one file name.
+    The key is needed since two processes that compile at once may give two signatures the same file name.
     """
 
     _DIGEST_BYTES = 32
@@ -243,7 +244,7 @@ class _CheckedFile(IndexDataCacheFile):
         super().save(key, (key, data))
 
     def load(self, key: Any) -> Any:
-        """Return the machine code of a signature; None where there is none. Raises ValueError for damage."""
+        """Return the machine code of a signature, or None. Raises ValueError for a damaged file."""
         found = super().load(key)
         return None if found is None or found[0] != key else found[1]
 
@@ -278,7 +279,7 @@ class _CheckedFile(IndexDataCacheFile):
 
 
 class _CheckedCache(FunctionCache):
-    """numba's cache of one kernel: damage costs a compilation and a warning, and no run."""
+    """numba's cache of one kernel. A damaged file causes a warning and a compilation, but no failure."""
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
@@ -286,7 +287,7 @@ class _CheckedCache(FunctionCache):
         self._cache_file = _CheckedFile(path, base, self._impl.locator.get_source_stamp())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the kernel of a signature from the cache; None where the cache has no whole file of it."""
+        """Return the kernel of a signature from the cache; None if the cache has no undamaged file of it."""
         try:
             return super().load_overload(sig, target_context)
         except Exception as damage:
@@ -299,7 +300,7 @@ class _CheckedCache(FunctionCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a kernel that was compiled; where that fails, as on a full disk, only this process has it."""
+        """Write a compiled kernel to the cache. If that fails (full disk), only this process has the code."""
         try:
             super().save_overload(sig, data)
         except OSError as error:
@@ -308,7 +309,7 @@ class _CheckedCache(FunctionCache):
                 f"compiled kernels cannot be kept in {self._cache_path} ({error.strerror or error}); every "
                 "start compiles them anew; make room there, or set ROCSTEADY_CACHE_DIR to another folder",
             )
-        except ValueError:  # the index was damaged since it was read
+        except ValueError:  # the index was damaged after it had been read
             self._forget()
 
     def _forget(self) -> None:
@@ -320,7 +321,7 @@ _warned: set[str] = set()
 
 
 def _warn_once(kind: str, sentence: str) -> None:
-    """Warn of the first of many kernels alone: a folder is damaged, or full, as a whole."""
+    """Warn once for all kernels of the process: a damaged or full folder concerns all of them."""
     if kind not in _warned:
         _warned.add(kind)
         warnings.warn(f"rocsteady: {sentence}", RuntimeWarning, stacklevel=2)
@@ -336,7 +337,7 @@ def _cached(function: Function, flags: dict[str, Any]) -> Function:
         setattr(settings, name, value)  # read by numba while it decorates, and only then
     try:
         compiled = njit(**flags)(function)
-        with suppress(RuntimeError):  # an older numba finds no place in a folder that is read-only
+        with suppress(RuntimeError):  # an older numba raises for a read-only folder
             compiled._cache = _CheckedCache(function)  # what cache=True does, with numba's own class
         return cast(Function, compiled)
     finally:

@@ -1,17 +1,17 @@
-"""Sums of float64 numbers without rounding: whatever comes and goes, in any order, one sum, to the last bit.
+"""Sums of float64 numbers without rounding: the same to the last bit, in any order of additions and removals.
 
 A sum is an int64 array of SUM_CHUNKS numbers; zeros are the empty sum. Every double is a whole multiple of
 2^-1074, so a sum is one whole number: chunk i holds a multiple of 2^(32 i - 1074), and 70 chunks reach
-beyond the greatest double. An addition splits its number over three neighbouring chunks and carries
-nothing: a chunk has 31 bits to spare, and carries are made once in 2^30 additions, or before rounding
+beyond the greatest double. An addition splits its number over three neighbouring chunks without
+carrying: a chunk has 31 bits to spare, and carries are made once in 2^30 additions, or before rounding
 (the "small superaccumulator" of Neal 2015, "Fast exact summation using small and large superaccumulators",
-section 3, with chunks that carry later). Taking out what was put in leaves what was before.
+section 3, with chunks that carry later). Removing an added number restores the sum before.
 
-Infinities are counted: a sum that holds one is infinite, with both kinds it is NaN, and without them it is
-again what the finite numbers add up to. NaN must be refused before.
+Infinities are counted. A sum with infinities of one sign is infinite, a sum with both is NaN, and once they
+are removed the sum is again that of the finite numbers. Callers must refuse NaN.
 
-Invariants: chunks below the lowest and above the highest one in use are 0; so are all of an empty sum.
-No chunk overflows, for numbers that come at most 2^61 times in all.
+Invariants: chunks below the lowest and above the highest chunk in use are 0; all chunks of an empty sum are.
+No chunk overflows in up to 2^61 additions.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -26,14 +26,14 @@ from .bits import highest_bit
 from .compile import inlined, kernel
 
 _CHUNKS = 70  # 2,098 bits of a double, 32 of a factor, 61 of so many additions
-_END = _CHUNKS  # one more than the highest chunk in use; 0: none
+_END = _CHUNKS  # one more than the highest chunk in use; 0: no chunk is in use
 _DEPTH = _CHUNKS + 1  # _CHUNKS less the lowest chunk in use
 _UNCARRIED = _CHUNKS + 2  # additions since carries were made
-_INFINITE = _CHUNKS + 3  # how many +inf
-_NEGATIVE_INFINITE = _CHUNKS + 4  # how many -inf
+_INFINITE = _CHUNKS + 3  # number of +inf
+_NEGATIVE_INFINITE = _CHUNKS + 4  # number of -inf
 
 SUM_CHUNKS = _CHUNKS + 5
-"""Length of the int64 array that is a sum; make it by np.zeros."""
+"""Length of the int64 array of a sum; np.zeros makes an empty sum."""
 
 _MASK = 0xFFFFFFFF
 _HALF = 1 << 31
@@ -46,7 +46,7 @@ _whole: Any = cast(Any, np.int64)
 
 @kernel
 def clear(sums: Any) -> None:
-    """Make it the empty sum."""
+    """Make a sum the empty sum."""
     sums[:] = 0
 
 
@@ -77,7 +77,7 @@ def deposit(sums: Any, magnitude: int, bit: int, sign: int) -> None:
 
 @kernel
 def add(sums: Any, x: float, sign: int) -> None:
-    """Put a number into a sum (sign 1) or take it out (-1), exactly. A few nanoseconds."""
+    """Add a number to a sum (sign 1) or subtract it (-1), exactly. A few nanoseconds."""
     if np.isinf(x):
         sums[_INFINITE if x > 0.0 else _NEGATIVE_INFINITE] += sign
         return
@@ -89,7 +89,7 @@ def add(sums: Any, x: float, sign: int) -> None:
 
 @kernel
 def add_times(sums: Any, x: float, times: int) -> None:
-    """Put a number into a sum so many times, or take it out where that is negative; |times| < 2^32."""
+    """Add a number `times` times to a sum, or subtract it -times times; |times| < 2^32."""
     if np.isinf(x):
         sums[_INFINITE if x > 0.0 else _NEGATIVE_INFINITE] += times
         return
@@ -104,7 +104,7 @@ def add_times(sums: Any, x: float, times: int) -> None:
 
 @kernel
 def carry(sums: Any) -> None:
-    """Make every chunk in use a digit, 0 to 2^32 - 1, but the highest: that has the sign."""
+    """Make every chunk in use a digit from 0 to 2^32 - 1, without the highest, which carries the sign."""
     sums[_UNCARRIED] = 0
     if sums[_END] == 0:
         return
@@ -129,7 +129,7 @@ def carry(sums: Any) -> None:
 
 @kernel
 def add_sums(sums: Any, others: Any, sign: int) -> None:
-    """Put all that another sum holds into a sum (sign 1), or take it out (-1)."""
+    """Add another sum to a sum (sign 1), or subtract it (-1)."""
     carry(others)
     carry(sums)
     if others[_END] == 0:
@@ -144,7 +144,7 @@ def add_sums(sums: Any, others: Any, sign: int) -> None:
 
 @kernel
 def negate(sums: Any) -> None:
-    """Turn the sign of a sum that is not 0 and whose carries are made; its infinities stay."""
+    """Negate a sum that is not 0 and whose carries are made; counts of infinities do not change."""
     top = sums[_END] - 1
     borrow = _whole(0)
     for i in range(_CHUNKS - sums[_DEPTH], top):
@@ -159,7 +159,7 @@ def negate(sums: Any) -> None:
 
 @kernel
 def compare(sums: Any, others: Any) -> int:
-    """Return 1, 0 or -1: which of two sums is the larger one; both finite, and not below 0."""
+    """Return 1, 0 or -1 if a sum is above, equal to or below another; both must be finite and at least 0."""
     carry(sums)
     carry(others)
     if sums[_END] != others[_END]:
@@ -173,7 +173,7 @@ def compare(sums: Any, others: Any) -> int:
 
 @kernel
 def nearest(sums: Any) -> float:
-    """Round a sum whose carries are made, above 0, to the nearest double, of two the even one."""
+    """Round a sum above 0 whose carries are made to the nearest double, ties to even."""
     low = _CHUNKS - sums[_DEPTH]
     top = sums[_END] - 1
     width = highest_bit(sums[top]) + 1
@@ -181,7 +181,7 @@ def nearest(sums: Any) -> float:
     if bits <= 53:  # a multiple of the least double that needs no rounding
         whole_sum = sums[0] if top == 0 else (sums[1] << 32) | sums[0]
         return np.float64(whole_sum) * _TINY
-    # The highest 55 bits, of which two are to be rounded off; the last says whether anything is below, too.
+    # The highest 55 bits: two will be rounded off, and the last is also set if any lower bit is set.
     first = sums[top - 1]
     second = sums[top - 2] if top > 1 else _whole(0)
     wanted = 55 - width
@@ -205,9 +205,9 @@ def nearest(sums: Any) -> float:
 
 @kernel
 def rounded(sums: Any) -> float:
-    """Return the double nearest to a sum, ties to even; beyond the greatest one infinity. Some 20 ns.
+    """Return the double nearest to a sum, ties to even; infinity beyond the greatest double. Some 20 ns.
 
-    The sum stays what it is, with its carries made.
+    The value of the sum does not change; its carries are made.
     """
     if (sums[_INFINITE] != 0) | (sums[_NEGATIVE_INFINITE] != 0):
         if (sums[_INFINITE] != 0) & (sums[_NEGATIVE_INFINITE] != 0):

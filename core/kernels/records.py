@@ -13,14 +13,14 @@ from .compile import COMPILED
 def for_kernels(records: Any) -> Any:
     """Return records as kernels take them.
 
-    Compiled kernels know fields of any array, and numba recognises plain ones in a fraction of the
-    time; interpreted ones need fields as attributes.
+    Compiled kernels read fields of any array, and numba recognises plain arrays in a fraction of the time.
+    Interpreted kernels need fields as attributes.
     """
     return records if COMPILED else records.view(np.recarray)
 
 
 def empty_records(count: int, dtype: np.dtype[Any]) -> Any:
-    """Make room for records, beginning at a cache line."""
+    """Return an uninitialised array of `count` records that begins at a cache line."""
     raw = np.empty(count * dtype.itemsize + 64, np.uint8)
     start = -raw.ctypes.data % 64
     return for_kernels(raw[start : start + count * dtype.itemsize].view(dtype))

@@ -1,4 +1,4 @@
-"""A window in a ring: an array in which slot `head` is the oldest entry and the end goes on at the start."""
+"""Ring buffers: arrays in which slot `head` is the oldest entry, and slot 0 follows the last slot."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def capacity_for(count: int, limit: int | None) -> int:
 
 
 def with_room(entries: _Array, capacity: int) -> _Array:
-    """Return a ring of `capacity` slots that holds some entries, the oldest in slot 0."""
+    """Return a ring of `capacity` slots with the given entries, the oldest in slot 0."""
     ring = np.zeros(capacity, entries.dtype)
     ring[: len(entries)] = entries
     return ring  # type: ignore[return-value]
@@ -45,10 +45,9 @@ def unrolled(ring: _Array, head: int, count: int) -> _Array:
 
 
 def write_ring(ring: npt.NDArray[Any], start: int, values: npt.NDArray[Any]) -> None:
-    """Write values from slot `start` on; of more than the ring holds only the last. O(values).
+    """Write values from slot `start` on; if they are more than the slots, only the last ones. O(values).
 
-    `start` may lie beyond the end: it is taken modulo the length. Two slices take a third of the time of
-    an index for each slot.
+    `start` is taken modulo the length. Two slices take a third of the time of an index for each slot.
 
     >>> ring = np.array([4, 5, 2, 3])
     >>> write_ring(ring, 2, np.array([6, 7, 8]))
@@ -69,9 +68,9 @@ def write_ring(ring: npt.NDArray[Any], start: int, values: npt.NDArray[Any]) -> 
 
 @inlined
 def move_on(column: Any, slot: int, count: int) -> None:
-    """Move the entries in the `count` slots of a ring before a slot on by one, into it.
+    """Move the entries in the `count` slots before `slot` by one slot, overwriting the entry in `slot`.
 
-    In pieces that do not wrap: a tested slot at a time takes several times as long.
+    Moves pieces that do not wrap: testing each slot takes several times as long.
     """
     before_wrap = min(count, slot)
     for at in range(slot, slot - before_wrap, -1):

@@ -1,9 +1,9 @@
-"""Measures that are made anew at every row that asks for them, from the window's entries and its hull.
+"""Measures that are computed anew at every row that needs them, from the window's entries and its hull.
 
-One function for all forms of a window, so that its rows do not tell which form it has: entries are distinct
-scores, ascending, with their negatives and positives; the hull is given by the (negatives, positives) of its
-edges, from the lowest scores up (`lower_hull`). What costs O(hull) and what costs O(k) is told apart, since
-a tree has its hull at hand, and its entries only at the price of a walk through all of it.
+All forms of a window use these functions, so that their rows are equal. Entries are distinct scores,
+ascending, with their negatives and positives. The hull is given by the (negatives, positives) of its edges,
+from the lowest scores up (`lower_hull`). Measures of the hull, O(hull), and of the entries, O(k), are told
+apart: a tree keeps its hull, but must walk through all its nodes for the entries.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OF_ENTRIES = frozenset(
 """Measures that need the window's entries, O(k) a row."""
 
 OF_HULL = frozenset(("cost_curve_area", "calibration_error"))
-"""Measures that need its hull, of which a window has about 1.3 * cube root of its size edges."""
+"""Measures that need the window's hull, which has about 1.3 * cube root of the window's size edges."""
 
 Entries = tuple[FloatArray, Int64Array, Int64Array]
 """Distinct scores, ascending, with their negatives and positives."""
@@ -46,12 +46,13 @@ _NO_ENTRIES: Entries = (np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64
 
 
 class AtRow(NamedTuple):
-    """What settings ask of a row beyond what a tree keeps current.
+    """The measures of a row that a tree does not keep current, as flags.
 
-    h        the H-measure is a sum over hull edges: its density moves, or is none that is kept in fixed point
-    flips    so it is where the AUC is below one half, then of the scores turned round
-    hull     a measure of `OF_HULL`, or H as said
-    entries  a measure of `OF_ENTRIES`
+    h        H is asked for, and is a sum over hull edges: its cost density is not kept in fixed point, or
+             changes with the window
+    flips    H is asked for, and is a sum over hull edges of the flipped scores if the AUC is below one half
+    hull     a measure of `OF_HULL`, or H by `h`, is asked for
+    entries  a measure of `OF_ENTRIES` is asked for
     """
 
     h: bool
@@ -61,12 +62,12 @@ class AtRow(NamedTuple):
 
     @property
     def anything(self) -> bool:
-        """Whether there is anything to make at a row."""
+        """Whether some measure is made at the row."""
         return self.flips or self.hull or self.entries
 
 
 def made_at_row(settings: EvaluatorSettings) -> AtRow:
-    """Return what has to be made at a row under these settings. Pure."""
+    """Return which measures these settings need made at the row. A pure function."""
     asked = settings.measures or ()
     h = "h" in asked and curvature_of(settings) is None
     return AtRow(
@@ -78,22 +79,22 @@ def made_at_row(settings: EvaluatorSettings) -> AtRow:
 
 
 class Points(NamedTuple):
-    """Where a row reads its ROC curve: at a false positive rate, and at the cost of a false positive."""
+    """The points of the ROC curve that a row reports: a false positive rate, a cost of a false positive."""
 
     fpr: float
     cost: float
 
 
 def points_of(settings: EvaluatorSettings) -> Points:
-    """Return where these settings read the ROC curve."""
+    """Return the points of the ROC curve that a row with these settings reports."""
     return Points(settings.at_fpr, settings.false_positive_cost)
 
 
 def curvature_of(settings: EvaluatorSettings) -> float | None:
-    """Return the curvature of a cost density whose loss is kept in fixed point; None for all others.
+    """Return the curvature of a cost density whose loss is kept in fixed point; None for other densities.
 
-    Those of which the loss adds up over hull edges whatever the window: Beta(2, 2) and Beta(1, 1), with
-    the window's own priors.
+    These are Beta(2, 2) and Beta(1, 1) with the window's own priors: their loss is a sum over hull edges that
+    does not depend on the rest of the window.
     """
     if settings.priors != PRIORS_OF_WINDOW or isinstance(settings.cost, SeverityCost):
         return None
@@ -109,9 +110,10 @@ def write_at_row(
     numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Write what is made at a row into one of `Rows.numbers`, which has its AUC already; both classes.
+    """Write the measures made at the row into a row of `Rows.numbers`, which has its AUC already.
 
-    edges may be empty where `wanted` needs no hull; `entries` is called where they are needed, at most once.
+    The window must have both classes. `edges` may be empty if `wanted` needs no hull. `entries` is called at
+    most once, if entries are needed.
     """
     measures = numbers[slots.MEASURES :]
     flips = wanted.flips and bool(measures[slots.AUC] < 0.5)
@@ -132,7 +134,7 @@ def write_polynomial_auc(
     measures: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Write AUC by a polynomial, and its bound, of entries with both classes; null of one entry."""
+    """Write AUC by a polynomial, and its bound, of entries with both classes; null for a single entry."""
     found = polynomial_auc_of(scores, negatives, positives)
     if found.auc is None or found.bound is None:
         reasons[[slots.POLYNOMIAL_AUC, slots.POLYNOMIAL_AUC_BOUND]] = CONSTANT_SCORES
@@ -154,7 +156,7 @@ def write_measures(
     asked: Int8Array,
     measures: FloatArray,
 ) -> None:
-    """Write what is asked for of a window with n negatives and p positives; low, high: the range of FPR."""
+    """Write the measures asked for, of a window with n negatives and p positives; low, high: range of FPR."""
     if asked[slots.COST_CURVE_AREA]:
         measures[slots.COST_CURVE_AREA] = cost_curve_area(edge_negatives, edge_positives, n, p)
     if asked[slots.AVERAGE_PRECISION]:
@@ -206,8 +208,8 @@ def calibration_error(
 ) -> float:
     """Return the sum over PAV blocks of share of events * |mean score - share of positives|.
 
-    A block is an edge of the hull, and what it adds is |sum of scores - positives| / events, each of these
-    differences, and their sum, rounded once.
+    A block is an edge of the hull. It adds |sum of its scores - positives| / events. Each such difference is
+    rounded once, and so is the sum of all blocks.
     """
     block_sum, error = np.zeros(SUM_CHUNKS, np.int64), np.zeros(SUM_CHUNKS, np.int64)
     events = np.int64(0)
@@ -232,8 +234,8 @@ def partial_auc(
 ) -> float:
     """Return the area under the ROC curve between two FPRs, ties as one segment, in [0, high - low].
 
-    Segments within the range are counted in whole pairs; of the two that its ends cut the part inside adds
-    a trapezoid.
+    Segments within the range are counted in whole pairs. A segment cut by an end of the range adds the
+    trapezoid of its part inside.
     """
     start, end = low * n, high * n
     pairs2 = true_positives = false_positives = np.int64(0)
@@ -254,7 +256,7 @@ def partial_auc(
 
 @scanning
 def mcclish(area: float, low: float, high: float) -> float:
-    """Return a partial AUC on the scale where chance is 1/2 and the most possible 1 (McClish 1989)."""
+    """Return a partial AUC on the scale where chance is 1/2 and the greatest area 1 (McClish 1989)."""
     chance = (high - low) * (high + low) / 2.0
     return 0.5 * (1.0 + (area - chance) / (high - low - chance))
 
@@ -275,7 +277,7 @@ def h_measure(
     """Return the H-measure of a hull, given by the (negatives, positives) of its edges.
 
     Every edge adds h(n, p) = n G0(c) + p G1(c), c = p / (n + p); H = 1 - sum of them / h(N, P). Hand 2009;
-    Hand & Anagnostopoulos 2014; Tatti 2021. With fixed priors the classes are weighed by those.
+    Hand & Anagnostopoulos 2014; Tatti 2021. Fixed priors weigh the classes, if the settings have them.
     O(edges), of which a window has about 1.3 * cube root of its size.
     """
     n, p = edge_negatives.astype(np.float64), edge_positives.astype(np.float64)
@@ -286,7 +288,7 @@ def h_measure(
     if isinstance(settings.cost, SeverityCost) and not 0.0 < prevalence < 1.0:
         return math.nan
     a, b = settings.cost.beta(float(prevalence))
-    with np.errstate(all="ignore"):  # what comes out of extreme costs is not a number, and said so
+    with np.errstate(all="ignore"):  # extreme costs make NaN, which becomes null with a reason
         losses = minimum_loss(n, p, a, b)
         whole = float(minimum_loss(np.array([n.sum()]), np.array([p.sum()]), a, b)[0])
     return 1.0 - math.fsum(losses) / whole if whole > 0.0 else math.nan

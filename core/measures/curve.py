@@ -1,4 +1,4 @@
-"""The ROC curve of a window, its convex hull and the calibration that the hull is, as one record.
+"""The ROC curve of a window, its convex hull and the calibration given by the hull, as one record.
 
 Points are cumulated from the HIGHEST score: a point is (FP, TP) of "predicted positive iff score >=
 threshold", equal scores are one step (a diagonal where both classes are in it). The hull is that of
@@ -7,8 +7,8 @@ Between two of its vertices lies one block of the isotonic calibration (PAV) of 
 section 5), so one record draws the curve, the hull and the reliability diagram.
 
 Invariant (thinning)
-    Every hull vertex is kept. Any other point is kept unless the last one kept before it lies within
-    1 / RESOLUTION of it in FPR and in TPR. So every dropped point is that near a kept one on both axes,
+    Every hull vertex is kept. Any other point is kept unless the last kept point before it lies within
+    1 / RESOLUTION of the point in FPR and in TPR. So a kept point lies as near to each dropped point,
     and a curve has at most 2 * RESOLUTION points besides its vertices, of which there are few: about
     1.3 * cube root of the window's size on smooth curves.
 """
@@ -25,10 +25,10 @@ from ..rows.curves import RocCurve
 from .scan import lower_hull
 
 RESOLUTION = 200
-"""Steps of each axis below which points are dropped: no picture shows a two-hundredth of its side."""
+"""Steps of each axis; points nearer than a step are dropped: no picture shows a two-hundredth of its side."""
 
 _DOWN = 2.0**-64
-"""Brings a sum of so many scores as there can be back into the range of a float, exactly."""
+"""Power of two that scales scores so that no sum of them is beyond the range of a float."""
 
 
 def curve_of_entries(
@@ -36,8 +36,8 @@ def curve_of_entries(
 ) -> RocCurve:
     """Return the curve of a window given by its entries: distinct scores, ascending, with counts or masses.
 
-    events      how many there are; their counts' sum by default
-    resolution  see the head of this module; with one above the number of events no point is dropped
+    events      number of events; by default the sum of the counts
+    resolution  see the head of this module; above the number of events, no point is dropped
 
     O(entries).
     """
@@ -48,11 +48,11 @@ def curve_of_entries(
 
 @scanning
 def roc_points(keys: FloatArray, negatives: Int64Array, positives: Int64Array, resolution: Integer) -> Any:
-    """Return threshold, tp, fp, on_hull and block_score of the points that are kept, as in `RocCurve`."""
+    """Return threshold, tp, fp, on_hull and block_score of the kept points, as in `RocCurve`."""
     entries = len(keys)
     n, p = negatives.sum(), positives.sum()
     vertices = np.empty(entries + 1, np.int64)
-    vertex = lower_hull(negatives, positives, vertices) - 1  # the next one to come, from the top down
+    vertex = lower_hull(negatives, positives, vertices) - 1  # the next vertex, from the highest scores down
     threshold = np.empty(entries + 1)
     tp, fp = np.empty(entries + 1), np.empty(entries + 1)
     on_hull = np.zeros(entries + 1, np.bool_)
@@ -83,10 +83,10 @@ def roc_points(keys: FloatArray, negatives: Int64Array, positives: Int64Array, r
 def mean_score(
     keys: FloatArray, negatives: Int64Array, positives: Int64Array, start: Integer, end: Integer
 ) -> float:
-    """Return the mean score of the events of some entries, whatever finite scores they are.
+    """Return the mean score of the events of entries `start` to `end` - 1, for any finite scores.
 
-    It never lies outside their range: where the sum goes beyond what a float holds it is taken anew of
-    scores divided by a power of two, and rounding is cut off at the smallest and the largest score.
+    The mean never lies outside the range of the scores: if their sum is infinite, they are divided by a power
+    of two and summed again, and a mean rounded beyond the smallest or the largest score becomes that score.
     """
     total = small = 0.0
     events = np.int64(0)

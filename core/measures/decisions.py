@@ -1,13 +1,14 @@
-"""The window's decisions: confusion masses, the baselines they are held against, and the kappa family.
+"""The window's decisions: confusion masses, the baselines for comparison, and the kappa family.
 
-Every event has a label and a predicted class, as codes. The window keeps, per class, how often it was
-the label, how often it was predicted and how often both (for a family of measures that is enough, and it
-grows with the classes, not with their square), and for every event two bits, fixed when it is applied:
+Every event has a label and a predicted class, as codes. For each class the window counts how often the class
+was the label, how often it was predicted, and how often both. These counts suffice for the kappa family, and
+their number grows with the classes, not with the square of the classes. For each event the window keeps two
+bits, fixed when the event is applied:
 
-- would the majority classifier have been right? It predicts the class with the largest label mass among
-  the events of the window as it stood before this event and before the eviction that it causes; of
-  tied classes the one seen most recently; before any label, the negative class;
-- would the persistent classifier have been right? It predicts the label before.
+- whether the majority classifier would have been right. It predicts the class with the largest label mass in
+  the window before this event, and before the eviction that the event causes; of tied classes the class seen
+  most recently; before any label, the negative class;
+- whether the persistent classifier would have been right. It predicts the label of the event before.
 
 Taking the majority of the window before the event, never after, is what makes kappa_m of a majority
 classifier exactly 0 (Bifet et al. 2015, section 5; other rules leak the label).
@@ -39,8 +40,8 @@ from .steps import ENTERS, EVENT, FED, ROW_DUE
 
 SEQ, HELD, HEAD, MAJORITY_HITS, PERSISTENT_HITS, LAST_LABEL, MAJORITY, CLASSES = range(8)
 """Fields of the int64 array of counters: events applied, events held, slot of the oldest, hits in the
-window, code of the last label and of the majority (-1 before any), number of classes seen. Behind them an
-evaluator has those of evaluator/steps.py."""
+window, code of the last label and of the majority (-1 before any label), number of classes seen. An evaluator
+appends the counters of evaluator/steps.py."""
 
 COUNTERS = 8
 
@@ -48,12 +49,12 @@ LABELS, PREDICTIONS, CORRECT, LAST_SEEN = range(4)
 """Rows of the int64 matrix of classes: masses in the window, and the seq at which each was last a label."""
 
 MAJORITY_HIT, PERSISTENT_HIT, FED_HIT = 1, 2, 4
-"""Bits of an event's hits; the last says that an adaptive window's signal was fed with it."""
+"""Bits of an event's hits. FED_HIT: the event's value was fed to the signal of an adaptive window."""
 
 
 @scanning
 def majority_class(classes: Int64Array, count: Integer) -> int:
-    """Return the class with the largest label mass, of tied ones the one seen last; -1 for none."""
+    """Return the class with the largest label mass, of tied classes the one seen last; -1 without classes."""
     best = -1
     for code in range(count):
         mass = classes[LABELS, code]
@@ -70,7 +71,7 @@ def majority_class(classes: Int64Array, count: Integer) -> int:
 def write_ratio(
     top: float, bottom: float, measure: int, reason: int, measures: FloatArray, reasons: Int8Array
 ) -> None:
-    """Write a measure that is a ratio, or the reason why it is none: nothing to divide by."""
+    """Write the measure top / bottom; if bottom is 0, null with the reason."""
     if bottom == 0.0:
         reasons[measure] = reason
     else:
@@ -79,10 +80,10 @@ def write_ratio(
 
 @inlined
 def correlation(gain: float, spread: float, other: float) -> float:
-    """Return gain / sqrt(spread * other), of a gain that is no larger than that; NaN where either is 0.
+    """Return gain / sqrt(spread * other), for a gain of at most that root; NaN if either spread is 0.
 
-    Of equal spreads the root is a spread itself: sqrt(s) * sqrt(s) is not s, and made a perfect classifier's
-    MCC 0.9999999999999998.
+    If the spreads are equal, the root is taken to be the spread: sqrt(s) * sqrt(s) is not s, which made a
+    perfect classifier's MCC 0.9999999999999998.
     """
     if (spread == 0.0) | (other == 0.0):
         return np.nan
@@ -94,7 +95,7 @@ def correlation(gain: float, spread: float, other: float) -> float:
 def write_binary(
     tp: float, fp: float, fn: float, tn: float, measures: FloatArray, reasons: Int8Array
 ) -> None:
-    """Write what needs to know which class is positive."""
+    """Write the measures that need a positive class."""
     measures[slots.TP], measures[slots.FP], measures[slots.TN], measures[slots.FN] = tp, fp, tn, fn
     measures[slots.CMD] = tp * tn - fp * fn
     write_ratio(tp, tp + fp, slots.PRECISION, NO_PREDICTED_POSITIVES, measures, reasons)
@@ -107,7 +108,7 @@ def write_binary(
 def write_recall_means(classes: Any, count: int, measures: FloatArray, reasons: Int8Array) -> None:
     """Write the arithmetic, geometric and harmonic mean of the recalls of the labels' classes.
 
-    classes  counts, or masses in the same places
+    classes  counts of events, or masses in the same layout
     """
     present = 0
     recalls = np.empty(count)
@@ -116,7 +117,7 @@ def write_recall_means(classes: Any, count: int, measures: FloatArray, reasons: 
             recalls[present] = classes[CORRECT, code] / classes[LABELS, code]
             present += 1
     total, logarithms, reciprocals = 0.0, 0.0, 0.0
-    # smallest first: codes are given as classes appear, which depends on how the events were cut
+    # smallest first: the order of codes depends on how the stream was cut, and sums on their order
     recalls = np.sort(recalls[:present])
     for recall in recalls:
         total += recall
@@ -134,7 +135,7 @@ def write_recall_means(classes: Any, count: int, measures: FloatArray, reasons: 
 
 @scanning
 def refuse_binary(reasons: Int8Array) -> None:
-    """Say of what needs to know which class is positive that none is named."""
+    """Write the reason of the measures that need a positive class: no positive class is named."""
     for measure in (
         slots.TP,
         slots.FP,
@@ -153,7 +154,10 @@ def refuse_binary(reasons: Int8Array) -> None:
 def _write_agreement(
     counters: Int64Array, classes: Int64Array, positive: int, numbers: FloatArray, reasons: Int8Array
 ) -> None:
-    """Write accuracy, the kappa family and what else needs no positive class; say so of what does."""
+    """Write the measures that need no positive class, such as accuracy and the kappa family.
+
+    Without a positive class, write the reason why the other measures are null.
+    """
     events = float(counters[HELD])
     measures = numbers[slots.MEASURES :]
     count = int(counters[CLASSES])
@@ -195,7 +199,8 @@ def decision_measures(
 ) -> None:
     """Write accuracy, the kappa family and the rest of the measures of docs/math.md, "Decisions".
 
-    positive  code of the positive class, or -1: then what needs one is null, with that reason
+    positive  code of the positive class, or -1: measures that need a positive class are then null, with a
+              reason
     numbers, reasons  one row of `Rows`
     """
     events = float(counters[HELD])
@@ -242,14 +247,14 @@ def apply_decisions(
     numbers: FloatArray,
     reasons: Int8Array,
 ) -> None:
-    """Apply steps in order: fix the hits of what enters, let the oldest go, count; write due rows.
+    """Apply steps in order: set the hits of entering events, remove the oldest, count; write due rows.
 
     labels, predictions  codes of the steps' events
-    flags, leaving, shifts  of the steps (evaluator/steps.py)
+    flags, leaving, shifts  columns of the steps (evaluator/steps.py)
     first_class          code that both baselines predict before any label; -1 for "never right", -2 for
                          "right when the label is not class 0"
     counters, classes    see the fields above; changed
-    ring_...             the window in a ring, slot HEAD the oldest, with room for what enters; changed
+    ring_...             the window in a ring, slot HEAD the oldest, with room for all that enter; changed
     positive, numbers, reasons  of the rows that fall due, see `decision_measures`
     """
     capacity = len(ring_labels)

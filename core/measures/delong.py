@@ -16,9 +16,9 @@ from ..rows.columns import DEGENERATE, TOO_FEW
 def rank_sums(negatives: Any, positives: Any) -> Any:
     """Return doubled pairs and the two sums of squared doubled ranks (MATH: 2U, 4A, 4B).
 
-    2U: over positives, twice the negatives below plus the negatives tied. 4A: over positives, that number
-    squared. 4B: over negatives, twice the positives above plus the positives tied, squared. In the type of
-    the arguments: exact for int64 up to EXACT_EVENTS.
+    2U: sum over positives of (twice the negatives below, plus the negatives tied). 4A: sum over positives of
+    that number squared. 4B: sum over negatives of (twice the positives above, plus the positives tied)
+    squared. Computed in the type of the arguments: exact for int64 up to EXACT_EVENTS.
     """
     zero = negatives[0] - negatives[0]
     pairs, squares_of_positives, squares_of_negatives = zero, zero, zero
@@ -59,7 +59,7 @@ def auc_interval(
     pairs, of_positives, of_negatives = rank_sums(negatives, positives)
     auc = pairs / (2.0 * n * p)
     if pairs > n * p:
-        # Counted anew, since taken from the sums above the misranked would cancel to noise in float64.
+        # Counted anew: as differences of the sums above, misranked pairs would cancel to noise in float64.
         pairs, of_positives, of_negatives = rank_sums(negatives[::-1].copy(), positives[::-1].copy())
     write_interval(auc, n, p, pairs, of_positives, of_negatives, z, measures, reasons)
 

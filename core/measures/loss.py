@@ -7,7 +7,7 @@ from ..kernels.records import whole
 
 
 def fixed_point_scale(capacity: int) -> float:
-    """2^61 / capacity, rounded down to a power of two: the sum of all losses stays below 2^59."""
+    """Return 2^61 / capacity, rounded down to a power of two: the sum of all losses stays below 2^59."""
     return float(2 ** (61 - max(1, int(capacity - 1).bit_length())))
 
 
@@ -17,7 +17,7 @@ LEAST_CAPACITY = 1024
 
 @inlined
 def scale_of_weight(weight: int) -> float:
-    """Return the fixed point of the capacity that a tree has which never held more than so many events."""
+    """Return the fixed-point scale of a tree that never held more than `weight` events."""
     scale = 2.0**61 / LEAST_CAPACITY
     room = whole(LEAST_CAPACITY)
     while room < weight:
@@ -28,7 +28,7 @@ def scale_of_weight(weight: int) -> float:
 
 @inlined
 def loss_in_fixed_point(dx: Integer, dy: Integer, curvature: float, scale: float) -> int:
-    """Loss of a hull edge in fixed point: h(n, p) of Hand's measure, n = dx - dy, p = dy.
+    """Return the loss of a hull edge in fixed point: h(n, p) of Hand's measure, n = dx - dy, p = dy.
 
     With w = n p / t, t = n + p: w / 2 for the cost density Beta(1, 1) (curvature 0), and
     w (1 + w / t) / 2 for Beta(2, 2) (curvature 1).

@@ -1,14 +1,14 @@
 """PolynomialAuc: AUC from some sixty sums, in one pass, with certified bounds; it adds, removes and merges.
 
 Invariant
-    Its bytes are a function of the multiset of (label, score, weight): not of the order of events, nor of how
-    they were split, merged, and of what came and went in between.
+    The bytes are a function of the multiset of (label, score, weight). They do not depend on the order of
+    events, on splits and merges, or on events that were added and removed.
 
 AUC is a mean over pairs of step(positive - negative). With a polynomial in place of the step it follows from
 sums of powers over each class (Calders & Jaroszewicz 2007), here of Chebyshev polynomials of scores scaled to
-[-1, 1]: raw powers of unscaled scores leave no digit. A polynomial near the step is off by one half beside
-the jump, so that nothing bounds its error. Two more, one on either side of the step, evaluated on the same
-sums give bounds that hold whatever the scores.
+[-1, 1]: sums of raw powers of unscaled scores lose all digits. A polynomial near the step is off by one half
+beside the jump, so its error has no bound. Two more polynomials, one above and one below the step, give
+bounds from the same sums that hold for all scores.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _WEIGHT_BITS = 64
 """Weights lie from 2^-64 to 2^64; sums are kept in units of 2^-64 of the unit of sums of weight 1."""
 
 _MOST_BITS = 1024
-"""Of a stored sum: 2^62 events of the greatest weight need fewer than 300."""
+"""Most bytes of a stored sum: 2^62 events of the greatest weight need fewer than 300."""
 
 _CHUNK = 1 << 16
-"""Events that are checked and summed at a time: their copies stay in the cache, and memory constant."""
+"""Events that are checked and summed at a time: their copies fit into the cache, and memory is constant."""
 
 _NO_WEIGHTS: FloatArray = np.empty(0)
 
@@ -60,14 +60,15 @@ class PolynomialAuc:
     """Estimates AUC from 2 (d + 1) sums over the scores: one pass, constant memory, any number of events.
 
     degree    d of the polynomial, 2 to 128
-    interval  (low, high) that every score lies in; the narrower, the better the estimate
-    fit       "least_squares" or "chebyshev": how the polynomial is near the step (`step_polynomial`)
+    interval  (low, high) with low <= every score <= high; a narrower interval gives a better estimate
+    fit       "least_squares" or "chebyshev": the sense in which the polynomial is near the step
+              (`step_polynomial`)
 
-    Of N(0, 1) against N(m, 1), m up to 3, on the interval of 200,000 scores, it is off by up to .03, .001
-    and .00003 at degrees 10, 20 and 30; the fit "chebyshev" by as much or a third more. Where most scores
-    crowd in a corner of the interval (rare positives by probability, one outlier) it is off by .1 and more,
-    and bounds tell so: spread them, as logits do, or take an `AucSketch`, whose bounds are far narrower and
-    which needs no interval; but nothing can be removed from that. Higher scores mean more likely positive.
+    For N(0, 1) against N(m, 1), m up to 3, on the interval of 200,000 scores, the error is up to .03, .001
+    and .00003 at degrees 10, 20 and 30; with the fit "chebyshev" as much or a third more. If most scores
+    lie in a corner of the interval (rare positives by probability, one outlier), the error is .1 and more,
+    and the bounds show it. Spread such scores, for example as logits, or use an `AucSketch`, which needs no
+    interval and has far narrower bounds, but cannot remove events. Higher scores mean more likely positive.
 
     Sums are exact. Events are added and removed in O(d), merged in O(d), in any order to the same bytes.
 
@@ -102,17 +103,17 @@ class PolynomialAuc:
         weights  one each, from 2^-64 to 2^64; all 1 if None. Every product with a weight is rounded to 42
                  bits below the highest one of the weight
 
-        O(n d). Raises InputError, and adds nothing, where a value cannot be used.
+        O(n d). Raises InputError, and adds nothing, if a value cannot be used.
         """
         self._sums = self._sums.plus(self._sums_of(labels, scores, weights))
 
     def remove(
         self, labels: npt.ArrayLike, scores: npt.ArrayLike, weights: npt.ArrayLike | None = None
     ) -> None:
-        """Remove events that were added, with the weights they were added with. O(n d).
+        """Remove events that were added, with the same weights as they were added with. O(n d).
 
-        Sums do not know events: of those that were never added only some are told. Raises InputError where a
-        class would have fewer than none, or a sum no events can have, and removes nothing.
+        Sums do not record events, so removing an event that was never added is not always noticed. Raises
+        InputError, and removes nothing, if a class would have fewer than 0 events, or an impossible sum.
         """
         rest = self._sums.plus(self._sums_of(labels, scores, weights), -1)
         if wrong := rest.contradiction():
@@ -134,17 +135,17 @@ class PolynomialAuc:
 
     @property
     def events(self) -> int:
-        """How many events there are."""
+        """Number of events."""
         return sum(self._sums.counts)
 
     @property
     def positives(self) -> int:
-        """How many of label 1."""
+        """Number of events with label 1."""
         return self._sums.counts[1]
 
     @property
     def negatives(self) -> int:
-        """How many of the other label."""
+        """Number of events with the other label."""
         return self._sums.counts[0]
 
     def estimate(self) -> PolynomialEstimate:
@@ -154,7 +155,7 @@ class PolynomialAuc:
         return estimated(self.degree, self.fit, self._sums.means(), 2.0**-FRACTION_BITS)
 
     def to_bytes(self) -> bytes:
-        """Return it as bytes, the same for the same events: some 600 at degree 30."""
+        """Return the wire form, the same for the same events: some 600 bytes at degree 30."""
         shift, sums = self._sums.shifted()
         fields = _FIELDS.pack(self.degree, NEAR_FITS.index(self.fit), *self.interval, shift)
         whole = b"".join(map(_packed_whole, (*self._sums.counts, *sums)))
@@ -162,7 +163,7 @@ class PolynomialAuc:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> PolynomialAuc:
-        """Read it. Raises a `WireError` that says what was found where the bytes are anything else."""
+        """Read the wire form. For any other bytes raises a `WireError` that says what was found instead."""
         payload = unframed(data, MAGIC, VERSION, _NAME)
         with reading(_NAME):
             read = cls._read(payload)
@@ -172,7 +173,7 @@ class PolynomialAuc:
 
     @classmethod
     def _read(cls, payload: memoryview) -> PolynomialAuc:
-        """Read what a frame holds. Raises ValueError and struct.error."""
+        """Read the payload of a frame. Raises ValueError and struct.error."""
         degree, fit, low, high, shift = _FIELDS.unpack_from(payload)
         if fit >= len(NEAR_FITS):
             raise ValueError(f"its fit has the number {fit}")
@@ -215,7 +216,7 @@ class PolynomialAuc:
             of_part = None if weight_array is None else weight_array[part]
             try:
                 events = self._checked(label_array[part], score_array[part], of_part)
-            except InputError:  # once more, for an error with the place among all events
+            except InputError:  # check all events, so that the error names the place among them
                 self._checked(label_array, score_array, weight_array)
                 raise
             total = total.plus(self._summed(*events))
@@ -224,12 +225,12 @@ class PolynomialAuc:
     def _checked(
         self, labels: npt.NDArray[Any], scores: npt.NDArray[Any], weights: npt.NDArray[Any] | None
     ) -> tuple[Int8Array, FloatArray, FloatArray | None]:
-        """Return events as arrays that kernels take; else raise InputError."""
+        """Return events as arrays for kernels; InputError if a value cannot be used."""
         checked = checked_events_within(self.interval, labels, scores)
         return *checked, None if weights is None else _checked_weights(weights)
 
     def _summed(self, labels: Int8Array, scores: FloatArray, weights: FloatArray | None) -> Sums:
-        """Return sums of checked events. Those of one power of two in their weights are summed together."""
+        """Return sums of checked events. Events whose weights share a power of two are summed together."""
         positives = int(np.count_nonzero(labels))
         counts = len(labels) - positives, positives
         if weights is None:
@@ -253,7 +254,7 @@ class PolynomialAuc:
 
 
 def packed_size(data: bytes) -> int:
-    """Return how many of the bytes are a PolynomialAuc's, which they begin with; else raise a `WireError`."""
+    """Return the length of the PolynomialAuc at the start of some bytes; a `WireError` if there is none."""
     return framed_size(data, MAGIC, VERSION, _NAME)
 
 
@@ -304,7 +305,7 @@ def _packed_whole(value: int) -> bytes:
 
 
 def _read_whole(data: memoryview) -> list[int]:
-    """Return whole numbers to the end of the bytes. Raises ValueError where they end within one."""
+    """Return all whole numbers in the bytes. Raises ValueError if the bytes end within a number."""
     values, at = [], 0
     while at < len(data):
         end = at + 1 + data[at]

@@ -16,8 +16,9 @@ from .step_polynomials import pair_coefficients, step_polynomial
 class PolynomialEstimate(NamedTuple):
     """AUC by a polynomial near the step, ties near one half; low <= AUC of the events <= high is certified.
 
-    bound is how far auc can be off: the greater distance to low and high. In practice it is off by much less:
-    bounds hold for the worst scores with the same sums. None where there are no events of a class.
+    bound is the greatest possible error of auc: its greater distance to low and high. In practice the error
+    is much smaller: bounds hold for the worst scores with the same sums. All are None if a class has no
+    events.
     """
 
     auc: float | None
@@ -32,7 +33,7 @@ NO_ESTIMATE = PolynomialEstimate(None, None, None, None)
 class Sums(NamedTuple):
     """Exact sums of negatives and of positives, as whole numbers of Python.
 
-    counts  how many events of each class
+    counts  number of events of each class
     sums    (2, d + 1), of w T_r(u), in units of 2^-(42 + 64); the first of each class is its mass
     """
 
@@ -45,12 +46,12 @@ class Sums(NamedTuple):
         return cls((0, 0), np.full((2, degree + 1), 0, object))
 
     def plus(self, other: Sums, sign: int = 1) -> Sums:
-        """Return the sums of the events of both, or with `sign` -1 of these without those."""
+        """Return the sums of the events of both, or with `sign` -1 of these events without the other's."""
         counts = self.counts[0] + sign * other.counts[0], self.counts[1] + sign * other.counts[1]
         return Sums(counts, self.sums + sign * other.sums)
 
     def contradiction(self) -> str | None:
-        """Return what no events can have, in words. None: some could be so."""
+        """Say why no events can have these sums. None: some events could."""
         for name, count, sums in zip(("negatives", "positives"), self.counts, self.sums, strict=True):
             mass, *others = sums.tolist()
             if count < 0:
@@ -58,7 +59,7 @@ class Sums(NamedTuple):
             if mass < 0 or (mass > 0) != (count > 0):
                 than = "" if mass == 0 else "more than " if mass > 0 else "less than "
                 return f"{count} {name} would weigh {than}nothing"
-            if max(map(abs, others)) > mass + (mass >> 36):  # |T_r| <= 1, but for rounding
+            if max(map(abs, others)) > mass + (mass >> 36):  # |T_r| <= 1, up to rounding
                 return f"{count} {name} would have sums that no events have"
         return None
 
@@ -67,7 +68,7 @@ class Sums(NamedTuple):
         return np.array([[value / sums[0] for value in sums] for sums in self.sums], np.float64)
 
     def shifted(self) -> tuple[int, list[int]]:
-        """Return the greatest power of two that divides all sums, and what is left of them."""
+        """Return the greatest power of two that divides all sums, and the sums divided by it."""
         values = self.sums.ravel().tolist()
         bits = functools.reduce(int.__or__, values)
         shift = (bits & -bits).bit_length() - 1 if bits else 0
@@ -80,7 +81,7 @@ def polynomial_auc_of(scores: FloatArray, negatives: FloatArray, positives: Floa
     scores                distinct, finite, ascending
     negatives, positives  masses at each, in any two scales; one per score, not all 0
 
-    None where there is no interval: of one score, or of none.
+    All fields are None if there are fewer than two scores, which span no interval.
     """
     if len(scores) < 2:
         return NO_ESTIMATE
@@ -105,9 +106,9 @@ def polynomial_auc_of(scores: FloatArray, negatives: FloatArray, positives: Floa
 def estimated(degree: int, fit: NearFit, means: FloatArray, off: float) -> PolynomialEstimate:
     """Return the estimate from means of T_r, (2, d + 1).
 
-    off  what rounding to units can have changed in each mean
+    off  greatest error of each mean from rounding to units
 
-    The bounds are moved outwards by `rounding`: what all roundings together can come to.
+    The bounds are moved outwards by `_rounding`, the greatest error of all roundings together.
     """
     negatives, positives = means
     auc, low, high = (
@@ -124,7 +125,7 @@ _POLYNOMIALS_OFF = 1e-12
 
 
 def _rounding(degree: int, fit: NearFit, off: float) -> float:
-    """Return what a mean over pairs can be off by.
+    """Return the greatest error of a mean over pairs.
 
     The recurrence adds up errors of 3 * 2^-53 a step, each of which grows at most as fast as the number of
     steps since: 3/2 d^2 2^-53. Means are off by that and by `off`; so are both factors of a product, each

@@ -1,8 +1,8 @@
 """Sums of Chebyshev polynomials over the scores of each class, exact, and pairs of such sums.
 
-A term w T_r(u) is rounded once, to a multiple of 2^-42, and added as a whole number: sums of any order, split
-and grouping are the same, and what is taken out leaves nothing behind. The weight goes into the recurrence,
-W_0 = w, W_1 = w u, W_{r+1} = 2 u W_r - W_{r-1}, so that weights cost nothing.
+A term w T_r(u) is rounded once, to a multiple of 2^-42, and added as a whole number. So sums do not depend on
+order, splits and groups, and removing an event restores the sum before. The weight goes into the recurrence,
+W_0 = w, W_1 = w u, W_{r+1} = 2 u W_r - W_{r-1}, so that weights cost no time.
 
 Scores are gathered by class in blocks of `BLOCK` and every degree is a pass over a block in the L1 cache: a
 product, a difference, a store, and a sum of whole numbers, which the compiler may vectorise without leave to
@@ -27,7 +27,7 @@ FRACTION_BITS = 42
 """Sums count in units of 2^-42: of weights up to 2, 2^20 terms fit 64 bits."""
 
 MOST_TERMS = 1 << 20
-"""More events than one call may sum."""
+"""Greatest number of events that one call may sum."""
 
 BLOCK = 512
 
@@ -47,7 +47,7 @@ def in_units(x: float) -> Any:
 
 @scanning
 def add_block(twice: FloatArray, even: FloatArray, odd: FloatArray, sums: Int64Array) -> None:
-    """Add a block to the sums of its class; it is used up.
+    """Add a block to the sums of its class; the block is overwritten.
 
     twice      2 u of every score
     even, odd  w and w u; zeros where a block is not full, which add nothing
@@ -83,8 +83,8 @@ def add_chebyshev(
     weights         in [0, 2]; empty: 1 each
     sums            (2, d + 1), of degree 2 or more: of negatives and of positives
 
-    u is the score scaled from [low, high] to [-1, 1]. Every step rounds, and keeps the order: of two scores
-    the higher one never has the lower u.
+    u is the score scaled from [low, high] to [-1, 1]. Every operation rounds without changing the order: a
+    higher score never has a lower u.
     """
     twice, even, odd = np.empty((2, BLOCK)), np.empty((2, BLOCK)), np.empty((2, BLOCK))
     held = np.zeros(2, np.int64)

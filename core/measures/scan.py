@@ -1,7 +1,7 @@
-"""Measures of a window by one scan over its sorted scores: plain, exact, and the oracle of what is faster.
+"""Measures of a window by one scan over its sorted scores: simple, exact, and the oracle of faster methods.
 
-The window stands as two parallel arrays sorted by (score, label). A scan groups equal scores into
-entries (negatives, positives), and everything about ranking follows from the entries in order:
+The window is given as two parallel arrays sorted by (score, label). A scan groups equal scores into entries
+(negatives, positives), and all ranking measures follow from the entries in order:
 
 - pairs and squared ranks as doubled integers (a tie counts one half), so that AUC and its DeLong
   variance (DeLong, DeLong & Clarke-Pearson 1988; Sun & Xu 2014) come out the same on every path;
@@ -31,15 +31,15 @@ from .sorted import group_ties
 from .sums import area_under_min, brier_term, log_loss_term
 
 EXACT_EVENTS = 2_400_000
-"""Up to here the sums of squared doubled ranks fit 64 bits; larger windows sum them in float64."""
+"""Events up to which sums of squared doubled ranks fit into 64 bits; larger windows sum them in float64."""
 
 
 @scanning
 def lower_hull(negatives: Any, positives: Any, vertices: Int64Array) -> int:
-    """Fill vertices with the hull's, as numbers of entries below; return how many there are.
+    """Fill `vertices` with the hull's vertices, as numbers of entries below them; return how many there are.
 
     Vertex v lies at (X, Y) = (events, positives) of the first v entries; 0 and all are always vertices.
-    Graham's scan; of counts by integer cross products, so that collinear points are told exactly.
+    Graham's scan. Counts use integer cross products, so that collinear points are told exactly.
     """
     x = np.zeros(len(negatives) + 1, negatives.dtype)
     y = np.zeros(len(negatives) + 1, negatives.dtype)
@@ -142,7 +142,7 @@ def probability_losses(scores: FloatArray, labels: Int8Array, numbers: FloatArra
 
 @scanning
 def write_masses(n: Integer, p: Integer, numbers: FloatArray, reasons: Int8Array) -> bool:
-    """Write the masses of a window; return whether it has both classes, and say so where it has not."""
+    """Write the masses of a window; return whether it has both classes. If not, write the reasons."""
     numbers[slots.WEIGHT] = n + p
     numbers[slots.POSITIVES] = p
     numbers[slots.NEGATIVES] = n

@@ -1,4 +1,4 @@
-"""Sorted scores: two runs merged, an event put in its place, equal scores as one entry."""
+"""Operations on sorted scores: merge two runs, insert an event, place events, group equal scores."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def merge_sorted(
     out_scores: FloatArray,
     out_labels: Int8Array,
 ) -> int:
-    """Take the removed events out of the sorted window, put the added ones in; return the new length.
+    """Remove events from the sorted window, and merge added events into it; return the new length.
 
-    All three inputs are sorted by (score, label); an event that comes and goes between two rows may be
-    both in added and in removed. Linear in all of them.
+    All three inputs are sorted by (score, label). An event that enters and leaves between two rows may be
+    both in added and in removed. Linear in the length of all inputs.
     """
     n = old = gone = new = 0
     while old < len(scores) or new < len(added_scores):
@@ -59,7 +59,7 @@ def insert_shifted(
     labels: Int8Array,
     shifts: Int64Array,
 ) -> None:
-    """Put events into a ring, each before so many of the youngest as its shift says."""
+    """Insert events into a ring, each before the `shifts[i]` youngest events."""
     capacity = len(ring_scores)
     for event in range(len(scores)):
         place = (head + held) % capacity
@@ -80,14 +80,15 @@ def place(
     positives: int,
     placements: FloatArray,
 ) -> None:
-    """Write the placements of chosen events among those of a window and those that come before them.
+    """Write the placements of chosen events among the events of a window and the coming events before them.
 
-    The share of the other class on the right side of which an event is, ties half; NaN of none.
+    A placement is the share of the other class that the event is on the right side of, ties counted half; NaN
+    if the other class has no event.
 
-    labels, scores       the events that come, in order
-    chosen               indices of those to be placed, ascending
-    ranks                of each, in the window: events below, positives below, tied, positives tied
-    negatives, positives of the window
+    labels, scores       the coming events, in order
+    chosen               indices of the events to place, ascending
+    ranks                ranks of each in the window: events below, positives below, tied, positives tied
+    negatives, positives counts of the window
 
     O(m^2) moves of neighbours for m events, fast up to some thousands.
     """

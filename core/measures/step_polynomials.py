@@ -1,4 +1,4 @@
-"""Polynomials in place of the step of AUC, and what they make of the difference of two scores.
+"""Polynomials in place of the step of AUC, and their coefficients over pairs of scores.
 
 AUC counts pairs by step(z) = 0, 1/2, 1 for z below, at and above 0. With a polynomial p of degree d in place
 of the step, the sum over pairs of p(difference) follows from sums over each class alone (Calders &
@@ -22,7 +22,7 @@ FITS: tuple[Fit, ...] = get_args(Fit)
 
 LEAST_DEGREE = 2
 MOST_DEGREE = 128
-"""Up to here rounding in the pairs' coefficients stays below 1e-13; and bounds narrow by 1/d alone."""
+"""Greatest degree. Rounding in the pairs' coefficients stays below 1e-13; bounds narrow only by 1/d."""
 
 
 def checked_degree(degree: object) -> int:
@@ -42,8 +42,9 @@ def step_polynomial(degree: int, fit: Fit = "least_squares") -> FloatArray:
     chebyshev      the same weighted by 1 / sqrt(1 - z^2) (its Chebyshev series, cut off)
     upper, lower   at or above, at or below the step everywhere on [-1, 1]; of degree d - 1 for an odd d
 
-    The first two are 1/2 at 0, and off by 1/2 beside it, like every continuous function: they have no bound
-    of their own. The one-sided two have; the width between them is about 3 / d on the average. O(d^3) once.
+    The first two polynomials are 1/2 at 0, and off by 1/2 beside 0, like every continuous function: they have
+    no error bound of their own. The two one-sided polynomials have; the distance between them is about 3 / d
+    on average. O(d^3) once.
 
     Raises ConfigError.
 
@@ -122,10 +123,10 @@ def _legendre_series(degree: int) -> FloatArray:
 def _upper(degree: int) -> FloatArray:
     """Return the polynomial of an even degree that is 0 at nodes below 0, 1 at others, and turns there.
 
-    The nodes are those of the Gauss or Lobatto rule of Chebyshev that has one at 0. Between two of one value
-    lies another turn, by Rolle; with those, the derivative has all the zeros that it can have, so that the
-    polynomial nowhere crosses the step (Markov's and Stieltjes' argument). In the angle these are conditions
-    at equal distances, so that the equations are well-conditioned.
+    The nodes are those of the Chebyshev rule, Gauss or Lobatto, that has a node at 0. Between two nodes of
+    equal value the polynomial turns once more, by Rolle's theorem. With these turns the derivative has all
+    its possible zeros, so that the polynomial nowhere crosses the step (Markov's and Stieltjes' argument).
+    Over the angle the conditions are equidistant, so that the equations are well-conditioned.
     """
     half = degree // 2 + 1
     if half % 2:
@@ -138,5 +139,5 @@ def _upper(degree: int) -> FloatArray:
     equations = np.concatenate(
         [np.cos(np.outer(angles, orders)), np.sin(np.outer(turns, orders)) * (orders / (degree + 1))]
     )
-    ones = np.arange(len(angles)) <= (len(angles) // 2)  # cosines fall: those at or above 0 come first
+    ones = np.arange(len(angles)) <= (len(angles) // 2)  # cosines descend: nodes at or above 0 come first
     return np.linalg.solve(equations, np.concatenate([ones.astype(float), np.zeros(len(turns))]))

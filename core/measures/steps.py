@@ -1,4 +1,4 @@
-"""The steps of a window, as a plan of them says it: which event enters, how many leave, when a row is due."""
+"""The steps of a window: at each step, which event enters, how many leave, and whether a row is due."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ EVENT, ENTERS, ROW_DUE, FED = 1, 2, 4, 8
 """Marks of a step, the bits of its flag.
 
 EVENT    an event is applied; without ENTERS it came too late for the window and counts in `seq` alone
-ENTERS   it comes into the window, before as many held events as `shifts` says (0: it is the newest)
+ENTERS   the event enters the window, before the `shifts` newest held events (0: it becomes the newest)
 ROW_DUE  a row is due after the step
-FED      an adaptive window's signal was fed with it
+FED      the event's value was fed to the signal of an adaptive window
 """
 
 
 class Steps(NamedTuple):
-    """Some steps; `events[i]` is the event of step i in its batch, or -1. `shifts` is empty for zeros."""
+    """Columns of steps. `events[i]`: index of step i's event in its batch, or -1. Empty `shifts`: zeros."""
 
     events: Int64Array
     flags: Int8Array
@@ -25,7 +25,7 @@ class Steps(NamedTuple):
     shifts: Int64Array
 
     def part(self, start: int, end: int) -> Steps:
-        """Return some of the steps; events are those of the whole batch."""
+        """Return the steps [start, end); `events` stay indices of the whole batch."""
         if start == 0 and end == len(self.flags):
             return self
         shifts = self.shifts[start:end] if len(self.shifts) else self.shifts

@@ -1,7 +1,7 @@
-"""What of a window is a sum over its events, term by term: the terms, and what their exact sums say.
+"""Measures that are sums over the window's events: their terms, and the measures from exact sums of terms.
 
-Scans and trees share these, so a sum has the same bits whichever made it (kernels/exact_sums.py): a term is a
-double that follows from its event alone, and the sum of the terms is rounded once.
+Scans and trees share these functions, so that both make sums of the same bits (kernels/exact_sums.py): a term
+is a double that follows from its event alone, and the sum of the terms is rounded once.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -29,7 +29,7 @@ def brier_term(score: float, label: int) -> float:
 
 @inlined
 def log_loss_term(score: float, label: int) -> float:
-    """Return -ln of the probability given to what happened, clipped at 2^-52."""
+    """Return -ln of the probability that the score gave to the label, clipped at 2^-52."""
     right = score if label != 0 else 1.0 - score
     return -np.log(max(right, 2.0**-52))
 
@@ -38,12 +38,12 @@ def log_loss_term(score: float, label: int) -> float:
 def area_under_min(sums: Any, positives_below: Integer, negatives_above: Integer, crossing: float) -> float:
     """Return the area under min(FP, FN) over thresholds, AUM (Hocking & Hillman 2021), correctly rounded.
 
-    FP and FN cross at the score of the N-th lowest of all events, N the number of negatives: below it every
-    positive adds its distance, above it every negative.
+    FP and FN cross at the N-th lowest score of all events, N the number of negatives. Every positive below
+    the crossing, and every negative above it, adds its distance from the crossing.
 
-    sums             scores of the negatives above the crossing, less those of the positives below it
-    positives_below  how many of these there are,
-    negatives_above  and how many of those
+    sums             exact sum of the scores of negatives above the crossing, less those of positives below
+    positives_below  number of positives below the crossing
+    negatives_above  number of negatives above the crossing
     """
     if np.isinf(crossing):
         return np.inf if positives_below + negatives_above > 0 else 0.0

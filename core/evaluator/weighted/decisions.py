@@ -2,9 +2,9 @@
 
 Counts of events are whole numbers, masses exact sums (measures.py).
 
-The window lies in a ring as it does there. Where events fade, an event leaves not in the order of
-arrival but when its weight has become nothing beside the mass of its own class: it is marked GONE where it
-lies, and the ring, which then never wraps, has gaps until somebody closes them.
+The window is a ring, as in measures/decisions.py. A fading event leaves when its weight is negligible beside
+the mass of its own class, not in the order of arrival. Its slot is marked GONE. A ring of fading events never
+wraps, and has such gaps until `WeightedWindow` closes them.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from ...measures.steps import ENTERS, EVENT, FED, ROW_DUE
 from .measures import ALL, RIGHT_MAJORITY, RIGHT_PERSISTENT, Masses, weighted_measures
 
 GONE = 8
-"""Bit of an event's hits: it has faded, and lies in a gap of the ring."""
+"""Bit of an event's hits: the event has faded, and its slot is a gap of the ring."""
 
 NEGLIGIBLE = 2.0**-53
-"""Of the mass of its class: an event that weighs no more is dropped where events fade."""
+"""Share of the mass of its class at or below which a fading event is dropped."""
 
 
 class WeightedRing(NamedTuple):
-    """The window, an array a column: class codes, hits, scores, weights; times where they are kept."""
+    """The window as one array for each column: class codes, hits, scores, weights, and times if kept."""
 
     labels: Any
     predictions: Any
@@ -57,9 +57,9 @@ class WeightedRing(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What came and went, in order: slots of the ring, and 1 or -1.
+    """Events that entered (sign 1) and left (-1), in order, by their slots of the ring.
 
-    And of rows: how many changes came before, how many events are held, slots of the oldest and the newest.
+    For each row: the number of changes before it, the number of events held, slots of the oldest and newest.
     """
 
     slots: Int64Array
@@ -74,7 +74,7 @@ class Changes(NamedTuple):
 def weigh(
     ring: WeightedRing, slot: Integer, sign: int, counters: Int64Array, classes: Int64Array, masses: Masses
 ) -> None:
-    """Add the event of a slot to all masses and counts, or take it out."""
+    """Add the event of a slot to all masses and counts (sign 1), or subtract it (-1)."""
     label, prediction = np.int64(ring.labels[slot]), np.int64(ring.predictions[slot])
     weight, hits = ring.weights[slot], ring.hits[slot]
     counters[HELD] += sign
@@ -96,7 +96,7 @@ def weigh(
 
 @scanning
 def heaviest_class(masses: Masses, classes: Int64Array, count: Integer) -> int:
-    """Return the class with the largest label mass, of tied ones the one seen last; -1 for none."""
+    """Return the class with the largest label mass, of tied classes the one seen last; -1 without classes."""
     best = -1
     for code in range(count):
         if classes[LABELS, code] == 0:
@@ -111,7 +111,7 @@ def heaviest_class(masses: Masses, classes: Int64Array, count: Integer) -> int:
 
 @scanning
 def ends_of_gaps(ring: WeightedRing, heads: Int64Array, span: int, classes: Int64Array) -> tuple[int, int]:
-    """Return the slots of the oldest and the newest event held, where events fade and some are held."""
+    """Return the slots of the oldest and the newest fading event held; at least one event must be held."""
     oldest = span
     for code in range(len(heads)):
         if classes[LABELS, code] > 0:
@@ -150,14 +150,14 @@ def apply_weighted(
 ) -> tuple[int, int]:
     """Apply steps as `apply_decisions` does, each event with its weight; return changes made, and slots used.
 
-    weights       of the steps' events; where they fade, as large as the common factor makes them
-    times         of them, or empty where the ring keeps none
-    units, exponents  of each step: unit * 2^exponent counts 1 in the masses of a row after it
-    ring          with room for all that enters beside all that is there; changed
-    heads         where events fade, of each class a slot before which none is left of it; else empty
-    span          where events fade, slots used, gaps included; else anything
-    decides       whether a row is asked for measures of decisions at all
-    changes       filled, with room for what enters and leaves
+    weights       weights of the steps' events; of fading events, times the common factor
+    times         times of the steps' events; empty if the ring keeps no times
+    units, exponents  for each step: unit * 2^exponent counts 1 in the masses of a row after the step
+    ring          the window, with room for all entering events beside those held; changed
+    heads         if events fade, for each class a slot before which no event of the class is held; else empty
+    span          if events fade, the number of slots used, gaps included; else ignored
+    decides       whether rows have measures of decisions at all
+    changes       filled; must have room for every event that enters or leaves
     """
     capacity = len(ring.labels)
     fades = len(heads) > 0
@@ -241,7 +241,7 @@ def apply_weighted(
 def weigh_all(
     ring: WeightedRing, held: Integer, counters: Int64Array, classes: Int64Array, masses: Masses
 ) -> None:
-    """Sum the first events of a ring anew; counts and masses are empty before."""
+    """Add the first `held` events of a ring to empty counts and masses."""
     for slot in range(held):
         weigh(ring, slot, 1, counters, classes, masses)
     counters[MAJORITY] = heaviest_class(masses, classes, counters[CLASSES])

@@ -1,9 +1,9 @@
 """Accuracy, kappa and the other measures of decisions, in a window whose events have weights.
 
-Masses are exact sums (kernels/exact_sums.py), so that they do not drift however many weights come and go, and
-rows are those of a window that was summed anew. A measure that is a difference of masses is taken between the
-exact sums, too: where one event outweighs all others, errors and right decisions are still told apart.
-Products are of shares of the window's mass, which neither overflow nor vanish.
+Masses are exact sums (kernels/exact_sums.py), so that they do not drift however many weights come and go:
+rows equal those of a window that is summed anew. Differences of masses are taken between exact sums as well,
+so that errors and right decisions are told apart even if one event outweighs all others. Products are taken
+of shares of the window's mass, which neither overflow nor vanish.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ...settings.measures import MEASURES
 from ...weighted_tree.exponents import times_power
 
 ALL, RIGHT_MAJORITY, RIGHT_PERSISTENT = range(3)
-"""The exact sums of a window that are of no class: its mass, and those of the baselines' hits."""
+"""The exact sums of a window over all classes: its mass, and the masses of both baselines' hits."""
 
 _MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
 _WEIGHT = NUMBER_COLUMNS.index("weight")
@@ -58,7 +58,7 @@ class Masses(NamedTuple):
 
 @scanning
 def difference(sums: Int64Array, others: Int64Array, rest: Int64Array) -> float:
-    """Return what one sum is more than another, rounded once; `rest` is a sum to work with."""
+    """Return sums - others, rounded once; `rest` is scratch space for a sum."""
     rest[:] = sums
     add_sums(rest, others, -1)
     return rounded(rest)
@@ -66,13 +66,13 @@ def difference(sums: Int64Array, others: Int64Array, rest: Int64Array) -> float:
 
 @scanning
 def in_unit(mass: float, unit: float, exponent: int) -> float:
-    """Return a mass in units of unit * 2^exponent; infinite or 0 where that is out of range."""
+    """Return a mass in units of unit * 2^exponent; infinite or 0 if the result is out of range."""
     return times_power(mass / unit, -exponent)
 
 
 @scanning
 def confusion(masses: Masses, code: Integer, rest: Int64Array) -> tuple[float, float, float, float]:
-    """Return the masses of one class against all others: tp, fp, fn, tn; `rest` is a sum to work with."""
+    """Return the masses tp, fp, fn, tn of one class against all others; `rest` is scratch space for a sum."""
     label, predicted = masses.of_classes[LABELS, code], masses.of_classes[PREDICTIONS, code]
     correct = masses.of_classes[CORRECT, code]
     fp, fn = difference(predicted, correct, rest), difference(label, correct, rest)
@@ -95,7 +95,8 @@ def _write_agreement(
     rest, right = np.zeros(SUM_CHUNKS, np.int64), np.zeros(SUM_CHUNKS, np.int64)
     of_classes = np.zeros((3, count))
     gain = disagreement = label_spread = predicted_spread = 0.0  # by chance, but the first
-    # Two terms have one sum in either order. Of more, codes give the order, and cuts of the stream the codes.
+    # Two terms have the same sum in either order. More terms need exact sums: they are added in the order of
+    # codes, which depends on how the stream was cut.
     sums = np.zeros((4, SUM_CHUNKS if count > 2 else 0), np.int64)
     labels = predictions = 0
     for code in range(count):
@@ -180,7 +181,7 @@ def weighted_measures(
 
 @scanning
 def mass_of(masses: Masses, positive: int, is_positive: bool) -> float:
-    """Return the mass of positives, or of all others; infinite beyond floats."""
+    """Return the mass of positives, or of all other events; infinite beyond the greatest float."""
     positives = masses.of_classes[LABELS, positive]
     if is_positive:
         return rounded(positives)
@@ -191,9 +192,10 @@ def mass_of(masses: Masses, positive: int, is_positive: bool) -> float:
 def rarer_before(
     labels: Int8Array, weights: FloatArray, masses: Masses, positive: int, rarer: Int8Array
 ) -> None:
-    """Fill 1 for each event of the class of less mass before it, of as much for a positive; else 0.
+    """Write 1 for each event whose class has less mass than the other class before the event; else 0.
 
-    For events that come to a window which nothing leaves meanwhile; labels are 1 for positives.
+    If both masses are equal, 1 for positives. For events that come while no event leaves; labels are 1 for
+    positives.
     """
     sums = np.zeros((2, SUM_CHUNKS), np.int64)
     sums[1] = masses.of_classes[LABELS, positive]

@@ -1,7 +1,7 @@
-"""What a row says of the ranking of a weighted window: the counterpart of `ranking` for real weights.
+"""The ranking measures of a weighted window: the counterpart of `ranking` for real weights.
 
-The owner holds the events and says which enter and which leave, each with its weight; weights of fading
-events are inflated (2^(i / half-life)), and a row's masses are brought back by its scale.
+The caller holds the events, and passes each event that enters or leaves, with its weight. Weights of fading
+events are inflated (2^(i / half-life)); the scale of a row reduces its masses again.
 
 With weights of 1 the rows are those of `scan_window`, to rounding (1e-12), thresholds equal.
 """
@@ -43,12 +43,12 @@ _NO_EVENTS = Batch(np.empty(0, np.int8), np.empty(0), np.empty(0), np.empty(0, n
 _AT_ENTRIES = frozenset(("average_precision", "calibration_error", "partial_auc", "partial_auc_mcclish"))
 _POLYNOMIAL = frozenset(("polynomial_auc", "polynomial_auc_bound"))
 BELOW_HALF = 0.5 - 2.0**-44
-"""An AUC below it is below one half, and no rounded one half."""
+"""An AUC below this bound is below one half, and not one half after rounding."""
 _OF_ENTRIES = _AT_ENTRIES | _POLYNOMIAL | {"brier", "log_loss"}
 
 
 class Progress(NamedTuple):
-    """How far a batch with rows came: to its end, or to where the events must be summed anew."""
+    """The progress in a batch with rows: to its end, or to a row that needs all events summed anew."""
 
     events: int
     rows: int
@@ -56,7 +56,7 @@ class Progress(NamedTuple):
 
 
 class Scaled(NamedTuple):
-    """Entries with the masses of both classes in one scale, the larger exponent's."""
+    """Entries with the masses of both classes in one scale, that of the larger exponent."""
 
     scores: FloatArray
     negatives: FloatArray
@@ -66,9 +66,9 @@ class Scaled(NamedTuple):
 class WeightedRanking:
     """A weighted window in score order, current after every event. O(log k) an event.
 
-    A row costs O(hull) and what the events since the last one made stale (`WeightedTree`); O(k) for
-    the Brier score, log loss, average precision, calibration error, AUC over a part or by a polynomial, and
-    H of flipped scores.
+    A row costs O(hull), and the update of the parts of the tree that events since the last row changed
+    (`WeightedTree`). It costs O(k) with the Brier score, log loss, average precision, calibration error, AUC
+    over a part or by a polynomial, and H of flipped scores.
 
     >>> ranking = WeightedRanking(EvaluatorSettings(measures=("auc",)))
     >>> label, score, weight = np.array([0, 1], np.int8), np.array([0.2, 0.7]), np.array([3.0, 1.0])
@@ -127,11 +127,11 @@ class WeightedRanking:
 
         numbers, reasons   one row of NaN and 0 for each of `ends`, filled as `write_row` does
         scales, exponents  of each row, see `write_row`
-        placements         one an event, or empty: filled with the placement of what enters among the events
-                           before it, NaN where the other class is empty
+        placements         empty, or one for each event: filled with the placement of each entering event
+                           among the events before it, NaN if the other class is empty
 
-        Stops early where a row needs the events to be summed anew: call `rebuild` with those held by then,
-        and go on with the rest of the batch. One compiled call, unless a measure needs Python at each row.
+        Stops early if a row needs all events summed anew: call `rebuild` with the events held by then, and
+        continue with the rest of the batch. One compiled call, unless a measure needs Python at each row.
         """
         rows = len(ends)
         if not len(numbers) == len(reasons) == rows:
@@ -160,10 +160,10 @@ class WeightedRanking:
     def write_row(
         self, numbers: FloatArray, reasons: Int8Array, scale: float = 1.0, scale_exponent: int = 0
     ) -> bool:
-        """Write masses and every ranking measure into one row of NaN and 0; return whether that was done.
+        """Write masses and ranking measures into one row of NaN and 0; return whether they were written.
 
         A mass (weight, positives, negatives, aum) is that of the weights given * scale * 2^scale_exponent.
-        False: call `rebuild` with the events held, then ask again.
+        False: call `rebuild` with the events held, then call `write_row` again.
         """
         plan = RowPlan(
             np.zeros(1, np.int64),
@@ -180,7 +180,7 @@ class WeightedRanking:
 
     @property
     def needs_rebuild(self) -> bool:
-        """Whether a row will want `rebuild` first; see `WeightedTree.needs_rebuild`."""
+        """Whether `rebuild` must be called before the next row; see `WeightedTree.needs_rebuild`."""
         return self.tree.needs_rebuild
 
     def rebuild(self, labels: npt.ArrayLike, scores: npt.ArrayLike, weights: npt.ArrayLike) -> None:
@@ -188,13 +188,13 @@ class WeightedRanking:
         self.tree.rebuild(labels, scores, weights)
 
     def to_entries(self) -> Scaled:
-        """Return distinct scores, ascending, with their masses, both classes in one scale. O(k)."""
+        """Return the distinct scores, ascending, with the masses of both classes in one scale. O(k)."""
         entries = self.tree.held_entries()
         masses = self.tree.in_one_scale(entries["mass"][:, 0], entries["mass"][:, 1])
         return Scaled(entries["key"].copy(), *masses)
 
     def live_bytes(self) -> int:
-        """Return about how much memory it takes."""
+        """Estimate the ranking's memory in bytes."""
         return self.tree.nbytes
 
     def _run(self, batch: Batch, plan: RowPlan, placements: FloatArray) -> Progress:
@@ -209,9 +209,9 @@ class WeightedRanking:
         return Progress(done, int(course[1]), code == NEEDS_REBUILD)
 
     def _write_in_python(self, measures: FloatArray, reasons: Int8Array) -> bool:
-        """Write what needs the entries one by one, and H of costs that are no polynomials.
+        """Write the measures that need every entry, and H for costs that are not polynomials.
 
-        False, with nothing written, where rounding would decide whether scores are flipped.
+        Return False, with nothing written, if rounding would decide whether scores are flipped.
         """
         flips = self._settings.flip_if_below_half and not self.tree.is_built
         if flips and abs(float(measures[_AUC]) - BELOW_HALF) < 2.0**-46:
@@ -246,7 +246,7 @@ class WeightedRanking:
         return True
 
     def _edges_of_h(self, below_half: bool) -> tuple[FloatArray, FloatArray] | None:
-        """Return the hull's edges (negatives, positives) that H is to be summed over; None: it was."""
+        """Return the hull's edges (negatives, positives) to sum H over; None if H is written already."""
         if below_half and self._settings.flip_if_below_half:
             _, n, p = self.to_entries()
             edges = hull_edges(n[::-1].copy(), p[::-1].copy())
@@ -260,7 +260,7 @@ class WeightedRanking:
 
     @staticmethod
     def _write(measures: FloatArray, reasons: Int8Array, name: str, value: float) -> None:
-        """Write one measure, null with the reason where it is no number."""
+        """Write one measure; if it is NaN or infinite, null with the reason."""
         column = MEASURES.index(name)
         measures[column] = value if math.isfinite(value) else math.nan
         reasons[column] = reasons[column] if math.isfinite(value) else OUT_OF_RANGE
@@ -272,7 +272,7 @@ _NO_PLAN = RowPlan(
 
 
 def _compiled_h(settings: EvaluatorSettings) -> tuple[bool, float]:
-    """Return whether H is a polynomial in an edge, and then its curvature; with fixed priors, too."""
+    """Return whether H is a polynomial in an edge, also with fixed priors, and its curvature."""
     if isinstance(settings.cost, SeverityCost):
         return False, 0.0
     curvature = {(2.0, 2.0): 1.0, (1.0, 1.0): 0.0}.get(settings.cost.beta(0.5))
@@ -280,9 +280,9 @@ def _compiled_h(settings: EvaluatorSettings) -> tuple[bool, float]:
 
 
 def warm_up() -> float:
-    """Compile every kernel of weighted windows, or load it from the cache; return the seconds that took.
+    """Compile every kernel of weighted windows, or load it from the cache; return the seconds taken.
 
-    Some 20 seconds the first time, a fraction of one afterwards.
+    Some 20 seconds the first time, a fraction of a second afterwards.
     """
     start = time.perf_counter()
     settings = EvaluatorSettings(measures="all", probabilities=True)  # type: ignore[arg-type]

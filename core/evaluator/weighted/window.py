@@ -2,9 +2,9 @@
 
 Invariant: ring, masses and ranking hold the same events with the same weights. Weights of fading events
 are inflated: an event of tick i (its number, or its time) weighs w 2^(i / T - shift), T the half-life, so
-that what comes later outweighs what is there and nothing held ever changes; masses are brought back by what
-1 weighs now. The common factor cancels in every ratio (docs/windows.md). `shift` is raised whenever a weight
-would reach 1, by powers of two, which round nothing: so no sum of them overflows, whatever the weights.
+that later events outweigh earlier ones and the weight of a held event never changes. A row divides masses by
+the present weight of 1. The common factor cancels in every ratio (docs/windows.md). `shift` is raised
+whenever a weight would reach 1. Powers of two do not round, and no sum of weights overflows.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _EVENTS = INTEGER_COLUMNS.index("window_events")
 _START, _END = INTEGER_COLUMNS.index("window_start"), INTEGER_COLUMNS.index("window_end")
 
 _HEADROOM = 64
-"""Powers of two by which `shift` is ahead when it is raised: fewer where a weight is so large that 1 would be
-lost beside it. 32 cost 0.5 us more an event, 128 gain nothing."""
+"""Powers of two by which `shift` is raised ahead; fewer if a weight is so large that 1 would be lost beside
+it. 32 cost 0.5 us more an event, 128 gain nothing."""
 
 _LEAST_POWER = -900
-"""Of two, to which weights are scaled: those of less are as they are, and 1 stays a number beside them."""
+"""Power of two to which weights are scaled; smaller weights are not scaled, and 1 is not lost beside them."""
 
 _FADED = 2.0**-1022
-"""An event that weighs less than that is let go, or does not come in: its weight would lose digits."""
+"""Least weight of an event: a lighter event is dropped or not taken, since its weight would lose digits."""
 
 _NO_SHIFT = -(2**61)
 _AT_ONCE = 16_384
-"""Steps that are followed at once: the ring has room for so many beside the events held."""
+"""Steps applied in one call of a kernel: the ring has room for so many beside the events held."""
 
 _DECISIONS = frozenset(MEASURES[MEASURES.index("tp") :])
 _NO_PLACEMENTS: FloatArray = np.empty(0)
@@ -147,12 +147,12 @@ class WeightedWindow(Window):
             start, row = end, row + due
 
     def _inflation(self, ticks: Int64Array) -> tuple[FloatArray, Int64Array]:
-        """Return what an event of weight 1 weighs that came at each tick: from 1 to 2, and powers of two."""
+        """Return the inflated weight of an event of weight 1 at each tick: factors in [1, 2], exponents."""
         periods, rest = np.divmod(ticks, self._half_life)
         return np.exp2(rest / self._half_life), periods
 
     def _raise_shift(self, shift: int) -> None:
-        """Let all weights shrink alike, exactly, and let go of what has faded for good."""
+        """Scale all weights down to a new `shift`, exactly, and drop events that have faded for good."""
         down, self.shift = max(self.shift - shift, -2_200), shift
         if not self._span:
             return
@@ -170,9 +170,9 @@ class WeightedWindow(Window):
         rows: Rows,
         placements: FloatArray,
     ) -> None:
-        """Follow steps with the weights that are held; unit * 2^exponent counts 1 in a row after each.
+        """Apply steps with inflated weights; unit * 2^exponent counts 1 in a row after each step.
 
-        Where there are placements, nothing leaves after the first step.
+        If placements are wanted, no event leaves after the first step.
         """
         enters = steps.flags & ENTERS != 0
         before_leaving = np.nan
@@ -221,7 +221,7 @@ class WeightedWindow(Window):
         exponents: Int64Array,
         placed: FloatArray,
     ) -> None:
-        """Let changes come to the ranking, and write rows after those at `ends`."""
+        """Apply changes to the ranking, and write a row after the change at each of `ends`."""
         row = 0
         while True:
             progress = self._ranking.take_rows(
@@ -236,11 +236,11 @@ class WeightedWindow(Window):
             self._ranking.rebuild(*self._events(np.flatnonzero(held)))
 
     def _held_before(self, slots: Int64Array, signs: Int8Array) -> Any:
-        """Return which slots held events before the last changes, these; nothing enters a slot twice."""
+        """Return which slots held events before the given last changes; no slot is entered twice in them."""
         held = np.zeros(len(self._ring.labels), np.bool_)
         held[self._held_slots()] = True
         held[slots[signs < 0]] = True
-        held[slots[signs > 0]] = False  # what came and went, too
+        held[slots[signs > 0]] = False  # also events that came and left in these changes
         return held
 
     def _events(self, slots: Int64Array) -> tuple[Int8Array, FloatArray, FloatArray]:
@@ -259,7 +259,7 @@ class WeightedWindow(Window):
     # ---- what the window says
 
     def _unit(self) -> tuple[float, int]:
-        """Return what counts 1 in masses as they are held: a number and a power of two."""
+        """Return the inflated weight that counts 1 in a row now, as a number and a power of two."""
         if not self._half_life:
             return 1.0, 0
         period, rest = divmod(self._now, self._half_life)
@@ -279,7 +279,7 @@ class WeightedWindow(Window):
                 self._ranking.rebuild(*self._events(self._held_slots()))
 
     def masses(self) -> tuple[float, float]:
-        """Return the masses of negatives and positives, in one scale of their own; infinite beyond floats."""
+        """Return the masses of negatives and positives in a common scale; infinite if beyond floats."""
         return mass_of(self._masses, self._positive, False), mass_of(self._masses, self._positive, True)
 
     def rarer(self, columns: Columns) -> Int8Array:
@@ -292,8 +292,8 @@ class WeightedWindow(Window):
     def curve(self) -> RocCurve:
         """See `Window`.
 
-        Masses are in units of an event of weight 1 that comes now; where these are beyond floats, in a scale
-        of their own.
+        Masses are in units of an event of weight 1 that comes now; if such masses are beyond floats, they are
+        in a common scale.
         """
         if self._ranking.needs_rebuild:
             self._ranking.rebuild(*self._events(self._held_slots()))
@@ -348,7 +348,7 @@ class WeightedWindow(Window):
         self._load(np.arange(len(weights)))
 
     def _load(self, slots: Int64Array) -> None:
-        """Keep the events of some slots, at the start of the ring; sum everything anew."""
+        """Keep only the events of some slots, moved to the start of the ring; sum all masses anew."""
         self._make_classes()
         self._move(slots, len(slots) + 1)
         counters, counts = self._counters, self._classes.counts
@@ -360,14 +360,14 @@ class WeightedWindow(Window):
             self._ranking.rebuild(*self._events(np.arange(len(slots))))
 
     def _make_room(self, entering: int) -> None:
-        """Grow the ring, or close its gaps: entering events need slots beside all events held."""
+        """Grow the ring or close its gaps, so that `entering` events fit beside all events held."""
         used = self._span if self._half_life else len(self)
         if used + entering > len(self._ring.labels):
             held = self._held_slots()
             self._move(held, max(FIRST_CAPACITY, 1 << (len(held) + len(held) // 2 + entering).bit_length()))
 
     def _move(self, slots: Int64Array, room: int) -> None:
-        """Make a ring of so many slots that begins with the events of these."""
+        """Make a ring of `room` slots that begins with the events of `slots`."""
         columns: list[Any] = []
         for column in self._ring:
             moved = np.zeros(room if len(column) or column is not self._ring.times else 0, column.dtype)
@@ -381,7 +381,7 @@ class WeightedWindow(Window):
         self._heads[:] = 0
 
     def _make_classes(self) -> None:
-        """Give every class that the evaluator has met its masses."""
+        """Make masses for every class that the evaluator has met."""
         more = self._classes.counts.shape[1] - self._masses.of_classes.shape[1]
         if more <= 0:
             return
