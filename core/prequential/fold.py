@@ -313,7 +313,7 @@ class PrequentialFold:
     def snapshot_bytes(self) -> int:
         """Return about how many bytes `to_bytes` would give, with the learner's bytes of the last snapshot.
 
-        O(1).
+        Takes O(1).
         """
         tested = sum(20 * len(part.wrong) for part in self._tested)
         size = self._learner_bytes + self._evaluator.snapshot_bytes() + self._order.snapshot_bytes()
@@ -322,7 +322,7 @@ class PrequentialFold:
     def live_bytes(self) -> int:
         """Return about how much memory the fold takes; the learner counts with three times its bytes.
 
-        O(1).
+        Takes O(1).
         """
         return 3 * self._learner_bytes + self._evaluator.live_bytes() + self._order.live_bytes() + 10_000
 

@@ -78,7 +78,7 @@ class Folds:
     def assign(self, ids: IdColumn, fold: int) -> Assignment:
         """Return what fold number `fold`, from 0, does with the instances of these ids.
 
-        O(bytes of the ids).
+        Takes O(bytes of the ids).
         """
         return self.deal(hash64_of_ids(ids), fold)
 

@@ -82,4 +82,4 @@ def _remove_if_left(entry: os.DirEntry[str]) -> None:
     if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and is_old:
         with in_use(entry.path) as is_free:
             if is_free:
-                os.rmdir(entry.path)  # noqa: PTH106 - it refuses folders that hold anything
+                os.rmdir(entry.path)  # noqa: PTH106 - os.rmdir refuses a folder with content

@@ -106,7 +106,7 @@ class DecisionWindow:
     def measure(self, name: str) -> tuple[float, str | None]:
         """Return one of `MEASURES` that needs no positive class, and the reason if its value is NaN.
 
-        O(classes).
+        Takes O(classes).
         """
         if not self._counters[HELD]:
             return np.nan, "no events"

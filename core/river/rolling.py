@@ -21,7 +21,7 @@ from ..settings.windows import LastEvents
 from .decision_window import DecisionWindow
 
 try:
-    import river  # noqa: F401  apart from its parts: one that lacks them is installed all the same
+    import river  # noqa: F401  apart from its parts: a river without one of them is installed, too
 except ImportError:
     raise MissingPackageError(
         "rs.river needs the package river, which is not installed here; run: pip install river"

@@ -1,24 +1,27 @@
 """The window in score order, with its ROC curve and its convex hull current after every event.
 
-A `ScoreTree` is the multiset of (label, score) of a window. (`window` adds the order in which
-the events came, so that it can slide.) Everything is exact: whole numbers, updated by
-whole differences, nothing drifts and no order of scores is bad.
+A `ScoreTree` is the multiset of (label, score) of a window. (`window` adds the order in which the events
+came, so that the window can slide.) All values are exact: they are whole numbers, updated by whole
+differences. So no value drifts, and no order of scores is slow.
 
 Invariants, each recomputed by `check_invariants()`:
 
-1. Entries ascend by score; equal scores are one entry; none has weight 0 but the sentinel in front.
-2. Inner nodes are balanced as an AVL tree, buckets hold 1 to 62 entries, every place is in the tree
-   or free.
+1. Entries ascend by score; equal scores are one entry; only the sentinel in front has weight 0.
+2. Inner nodes are balanced as an AVL tree, buckets hold 1 to 62 entries, and every node and bucket is in the
+tree or
+   free.
 3. A node's totals and pair counts are those of its children's entries; the window's sums of squared
    doubled ranks are those of its entries.
-4. A bucket marks the strict lower hull of its points; a node's bridge is the one edge of its hull
-   that crosses from its left child to its right one; the slopes and losses a node keeps are those
-   of its children's hulls. (Not in a tree that keeps no hull.)
+4. A bucket marks the strict lower hull of its points. A node's bridge is the one edge of its hull that
+crosses
+   from its left child to its right child. The slopes and losses in a node are those of its children's hulls.
+   (Not in a tree that keeps no hull.)
 5. The fixed point belongs to the capacity, and the capacity never falls below the weight.
-6. Sums of scores and of losses, where they are kept, are those of the entries to the last bit: for AUM of
-   the negatives above the reference less the positives below it, whatever score that is.
+6. Sums of scores and of losses, if the tree keeps them, are those of the entries to the last bit. For AUM the
+sum is
+   over the negatives above the reference, less the positives below it, for any reference.
 
-How it works and why it is fast: docs/kernel.md. The parts, in the order in which to read them: `layout` (the
+How the tree works and why it is fast: docs/kernel.md. The modules in reading order: `layout` (the
 records), `bucket`, `bridge`, `balance`, `update`; then `build`, `query`, `sums`, `rows` and `slide`.
 
 Sources: Overmars & van Leeuwen 1981 (bridges); DeLong, DeLong & Clarke-Pearson 1988 and Sun & Xu
@@ -63,7 +66,7 @@ COST_CURVATURE = {(2, 2): 1.0, (1, 1): 0.0}
 
 NOTHING = Ask(0, 0, 0, 0, 0, 0.01, 0.5)
 RANKING = Ask(1, 1, 1, 1, 1, 0.01, 0.5)
-"""All that is said of scores on any scale; the losses of probabilities are asked for apart."""
+"""Asks for all measures of scores on any scale, and not for the losses of probabilities."""
 
 
 class Hull(NamedTuple):
@@ -270,7 +273,7 @@ class ScoreTree:
         return int(self._state["pairs2"]) / (2 * self.positives * self.negatives)
 
     def delong(self) -> DelongSums:
-        """Exact sums for the AUC and its variance (docs/math.md, "AUC and its sums"). O(1)."""
+        """Return exact sums for the AUC and its variance (docs/math.md, "AUC and its sums"). O(1)."""
         state = self._state
         return DelongSums(
             self.positives,
@@ -281,9 +284,9 @@ class ScoreTree:
         )
 
     def hull(self) -> Hull:
-        """Vertices of the ROC convex hull, whose slopes are the PAV calibration.
+        """Return the vertices of the ROC convex hull, whose slopes are the PAV calibration.
 
-        O(vertices log k), some k^(1/3) of them on smooth curves; O(k) without bridges.
+        O(vertices log k), with some k^(1/3) vertices on smooth curves; O(k) without bridges.
 
         >>> tree = ScoreTree.from_sorted([1.0, 2.0, 3.0], [0, 1, 1], [2, 1, 0])
         >>> tree.hull().x.tolist(), tree.hull().y.tolist()
@@ -294,11 +297,11 @@ class ScoreTree:
         return Hull(x[:count].copy(), y[:count].copy())
 
     def hull_subset(self, growth: float) -> tuple[Hull, float]:
-        """Return vertices of the hull near which all others lie, and the growth of losses they need.
+        """Return a subset of the hull's vertices, and the factor by which losses over it may be larger.
 
-        A loss that is minimised over them is at most `growth` times that of the hull, or the factor
-        returned, which is not larger. 1 keeps every vertex. O(log k) a vertex kept; O(k) without bridges.
-        See `subset`, and `approximate_h` for its use.
+        A loss minimised over the subset is at most `growth` times the loss over the hull. The returned factor
+        is the same bound, computed for this hull, and not larger than `growth`. growth = 1 keeps every
+        vertex. O(log k) a kept vertex; O(k) without bridges. See `subset`, and `approximate_h` for its use.
         """
         if not 1.0 <= growth < np.inf:
             raise InputError(f"growth: {growth}; give a factor, 1 or more")
@@ -312,9 +315,9 @@ class ScoreTree:
         return Hull(chain.x[:count].copy(), chain.y[:count].copy()), needed
 
     def h_sum(self) -> tuple[int, int]:
-        """Loss in fixed point over the hull, and over its chord: H = 1 - the one / the other. O(1).
+        """Return the loss over the hull and the loss over its chord, in fixed point. O(1).
 
-        (0, 0) without both classes.
+        H = 1 - the first / the second. Returns (0, 0) without both classes.
         """
         row = self.row(NOTHING._replace(h=1))
         return int(row.h_loss), int(row.h_loss_of_all)
@@ -336,11 +339,11 @@ class ScoreTree:
         return KolmogorovSmirnov(float(row.ks), float(row.ks_threshold))
 
     def tpr_at_fpr(self, fpr: float) -> float | None:
-        """TPR at a FPR: linear between ROC points, upper end of a vertical step. O(log k)."""
+        """Return the TPR at a FPR: linear between ROC points, upper end of a vertical step. O(log k)."""
         return self._roc_point(fpr, False)
 
     def fpr_at_tpr(self, tpr: float) -> float | None:
-        """FPR at a TPR: linear between ROC points, left end of a horizontal step. O(log k)."""
+        """Return the FPR at a TPR: linear between ROC points, left end of a horizontal step. O(log k)."""
         return self._roc_point(tpr, True)
 
     def cost_threshold(self, cost: float) -> float | None:
@@ -356,9 +359,10 @@ class ScoreTree:
         return float(self.row(NOTHING._replace(cost_threshold=1, cost=float(cost))).cost_threshold)
 
     def calibrated(self, scores: npt.ArrayLike) -> FloatArray:
-        """Return the PAV value of the largest window score not above each score.
+        """Return the PAV value of the largest window score that is not above each score.
 
-        Below all of them that of the first; of an empty tree NaN. O(log k) each and once the hull.
+        A score below all window scores gets the value of the first; in an empty tree every value is NaN.
+        O(log k) a score, and the hull once.
         """
         s = as_scores(scores)
         if not len(self):
@@ -371,7 +375,7 @@ class ScoreTree:
         return values
 
     def rank(self, scores: npt.ArrayLike, side: str = "left") -> Int64Array:
-        """Events below each score ("left"), or not above it ("right"). O(log k) each.
+        """Return the number of events below each score ("left"), or not above it ("right"). O(log k) each.
 
         >>> ScoreTree.from_sorted([1.0, 2.0], [1, 2], [0, 0]).rank([2.0], side="right").tolist()
         [3]
@@ -406,7 +410,7 @@ class ScoreTree:
     def crossing(self, label: int, mass: float) -> MassCrossing | None:
         """Find the highest score s such that more than `mass` events of `label` have a score >= s.
 
-        None if there are no more than that. O(log k). See `threshold_queries`.
+        Return None if `label` has no more than `mass` events in all. O(log k). See `threshold_queries`.
 
         >>> ScoreTree.from_sorted([1.0, 2.0, 3.0], [0, 1, 1], [2, 1, 0]).crossing(1, 1.5)
         MassCrossing(score=2.0, own_above=1.0, other_above=0.0, own=1.0, other=1.0)
@@ -420,9 +424,10 @@ class ScoreTree:
         return MassCrossing(score, float(own_above), float(other_above), float(own), float(other))
 
     def placement(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> FloatArray:
-        """Share of the other class that each event is on the right side of, ties half.
+        """Return the share of the other class that each event is ranked right against, ties half.
 
-        For a positive the negatives below it, for a negative the positives above it; NaN where the
+        A positive counts the negatives below it, a negative the positives above it; NaN if the other class is
+        empty. The mean is the AUC. O(log k) each.
         other class is empty. Its mean is the AUC. O(log k) each.
         """
         y = as_labels(labels)
@@ -436,11 +441,11 @@ class ScoreTree:
         return values
 
     def row(self, ask: Ask = RANKING) -> Any:
-        """One record of ROW, as of now. O(log k); O(k) if it needs a hull that is not kept."""
+        """Return one record of ROW, as of now. O(log k); O(k) if it needs a hull that is not kept."""
         return self.rows_now(ask).view(np.recarray)[0]
 
     def rows_now(self, ask: Ask = RANKING) -> Any:
-        """Return the same as an array of one, as kernels take it."""
+        """Return the record of `row` in an array of one, as kernels take it."""
         rows = empty_rows(1)
         self._keep_sums(ask)
         read_row(self._tree, ask, self._chain, rows)

@@ -1,7 +1,7 @@
-"""A window of events that slides over its ScoreTree.
+"""A window of events that slides: a ScoreTree and the order of arrival of its events.
 
-Invariant: the ring holds the events of the tree, oldest first, and nothing else. Each carries the
-bucket it went into as a hint for its removal; a hint may be stale, since it is checked before use.
+Invariant: the ring holds exactly the events of the tree, oldest first. Each event carries the bucket that it
+went into, as a hint for its removal. A hint may be stale, since the removal checks it before use.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ from .tree import NOTHING, RANKING, ScoreTree, empty_rows
 from .update import NO_HINT
 
 BRIDGES_FROM = 60
-"""Strides that a window holds from which on bridges cost less than scans."""
+"""How many strides a window must hold for bridges to cost less than scans."""
 
 _NO_ROWS = empty_rows(0)
 
 
 def keeps_hull_for(window: int, stride: int) -> bool:
-    """Whether a window of so many events is served better by bridges than by scans.
+    """Whether bridges serve a window of so many events better than scans.
 
-    Pure, and only of speed: rows are the same. Measured (docs/benchmarks/core.md): keeping the
-    hull costs so much an event, a scan so much a row, and the two meet at a stride of window / 60.
+    A pure function that affects only the speed: rows are the same. Measured (docs/benchmarks/core.md):
+    keeping the hull has a cost per event, a scan has a cost per row, and the two are equal at a stride of
+    window / 60.
     """
     return BRIDGES_FROM * stride <= window
 
 
 class ScoreWindow:
-    """A ScoreTree that slides: it remembers in which order its events came.
+    """A ScoreTree that slides: it also keeps the order in which its events came.
 
-    `tree` answers every question about the window; events come and go by `take` alone.
+    `tree` answers every query about the window; events come and go only by `take`.
 
-    size: events it holds when it is full, for which it has room; None: there is no such number.
+    size: how many events the full window holds; room is made for all of them. None: the window has no size.
 
     >>> from rocsteady.core.measures.steps import ENTERS, ROW_DUE
     >>> window, nobody = ScoreWindow(3), np.empty(0, np.int64)
@@ -71,7 +72,7 @@ class ScoreWindow:
         if size is not None:
             checked_capacity(size + 1)
         if capacity is None:
-            capacity = LEAST_CAPACITY if size is None else size + 1  # one comes before the oldest goes
+            capacity = LEAST_CAPACITY if size is None else size + 1  # an event comes before the oldest goes
         self._tree = ScoreTree(capacity, cost=cost, keeps_hull=keeps_hull, follows_weight=size is None)
         self._size = size
         held = 1024 if size is None else min(1024, size + 1)
@@ -79,7 +80,7 @@ class ScoreWindow:
 
     @property
     def tree(self) -> ScoreTree:
-        """The window in score order: ask it, do not change it."""
+        """The window in score order, for queries only: do not change the tree."""
         return self._tree
 
     def __len__(self) -> int:
@@ -87,22 +88,23 @@ class ScoreWindow:
 
     @property
     def _course(self) -> Any:
-        """Where things stand in the ring."""
+        """The state of the batch in the ring (COURSE)."""
         return self._ring.course[0]
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
+        """How many bytes all arrays take."""
         return self._tree.nbytes + int(self._ring.events.nbytes)
 
     def take(self, labels: Int8Array, scores: FloatArray, steps: Steps, ask: Ask | None = None) -> Any:
-        """Follow steps; return a record of ROW for each row that is due, with what is asked for.
+        """Follow steps; return a record of ROW, with the values that `ask` wants, for each row that is due.
 
-        ask: None where no row is due.
+        ask: None if no row is due.
 
-        labels, scores: contiguous int8 of 0 and 1, and float64, one a step; without meaning where no event
-        enters. The steps must fit the window: they are not checked. Each event comes in before the oldest go.
-        Raises InputError at an event whose score is NaN; those before it are in the window.
+        labels, scores: contiguous int8 of 0 and 1, and float64, one element a step; their values are ignored
+        in a step in which no event enters. The steps must fit the window: they are not checked. Each event
+        enters before the oldest go. Raises InputError at an event whose score is NaN; earlier events are then
+        in the window.
         """
         course = self._course
         course["event"] = 0
@@ -120,14 +122,14 @@ class ScoreWindow:
         return rows
 
     def to_arrays(self) -> tuple[Int8Array, FloatArray]:
-        """Labels and scores of the window, oldest first. O(k)."""
+        """Return the labels and scores of the window, oldest first. O(k)."""
         course = self._course
         order = (int(course["oldest"]) + np.arange(int(course["held"]))) % len(self._ring.events)
         events = self._ring.events[order]
         return events["label"].astype(np.int8), scores_of(events["key"])
 
     def load(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
-        """Replace the window's events by these, oldest first. O(k log k) to sort, then O(k)."""
+        """Replace the window's events by others, given oldest first. O(k log k) to sort, then O(k)."""
         y = as_labels(labels)
         s = as_scores(scores, len(y)) + 0.0
         if self._size is not None and len(y) > self._size:
@@ -147,13 +149,13 @@ class ScoreWindow:
         self._fill_ring(y, s, max(len(y) + 1, len(self._ring.events)))
 
     def _grow_ring(self) -> None:
-        """Make a larger circle, its oldest event first."""
+        """Make a larger ring; the oldest event comes first in it."""
         labels, scores = self.to_arrays()
         room = 2 * len(self._ring.events) + 1
         self._fill_ring(labels, scores, room if self._size is None else min(room, self._size + 1))
 
     def _fill_ring(self, labels: Int8Array, scores: FloatArray, room: int) -> None:
-        """Make a circle of these events, without hints."""
+        """Make a ring of these events, without hints."""
         events = empty_records(room, HELD)
         events["key"][: len(labels)] = keys_of(scores)
         events["label"][: len(labels)] = labels

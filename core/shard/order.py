@@ -22,7 +22,7 @@ from ..events.rejected import Rejected
 from ..events.times import NO_TIME
 
 Held = tuple[int, int, bytes]
-"""A packet that waits, as a snapshot has it: (partition, sequence, bytes)."""
+"""A waiting packet in a snapshot: (partition, sequence, bytes)."""
 
 RUNNER = -1
 """The "partition" number that a snapshot gives to packets that waited for the clock."""

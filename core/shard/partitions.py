@@ -55,7 +55,7 @@ class _Partition:
         return 6 * len(self.ahead) + 25 * len(self.words)
 
     def hear(self) -> None:
-        """Let every word count whose packets are all here."""
+        """Apply every word whose packets have all arrived."""
         before = self.received
         while self.received in self.ahead:
             self.ahead.remove(self.received)

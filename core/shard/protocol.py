@@ -253,7 +253,7 @@ class ShardProtocol(Generic[Output]):
     def wakes_at(self) -> int | None:
         """Return `wakes_at` of the machine that was fed last.
 
-        That looks at all waiting events, so call it rarely.
+        The call looks at all waiting events, so callers make it rarely.
         """
         return None if self._fed is None else self._fed.wakes_at()
 

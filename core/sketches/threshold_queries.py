@@ -205,7 +205,7 @@ class SortedMasses:
     def crossing(self, label: int, mass: float) -> MassCrossing | None:
         """Find the highest score s at which the events of a class with a score >= s exceed `mass`.
 
-        O(log k).
+        Takes O(log k).
         """
         own, other = self._above[label], self._above[1 - label]
         at = int(own[1:].searchsorted(mass, side="right"))

@@ -165,7 +165,7 @@ class IdleModels:
         self._left_bytes += len(remains.pack())
 
     def take_back(self, numbers: Int64Array) -> list[tuple[int, Remains]]:
-        """Return the counters of those of these evaluators that left, and drop them here. O(numbers)."""
+        """Return (number, counters) for each of `numbers` that left, and drop these counters. O(numbers)."""
         if not self.left:
             return []
         back = [

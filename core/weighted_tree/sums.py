@@ -1,15 +1,15 @@
-"""What the nodes of a WeightedTree know of their runs, summed anew from below where it is stale.
+"""The sums that the nodes of a WeightedTree keep of their runs; stale sums are computed again from below.
 
 Runs merge in order as a monoid (docs/math.md, "AUC and its sums"): masses, pairs, sums of squared
 weights, cross masses, spreads, reaches and hulls. Merging hulls is pooling adjacent violators over both
 lists of edges.
 Cost: entries of the stale leaves, and children and edges of the nodes above them.
 
-The spread replaces the sum of squared placements from which DeLong's variance is usually taken: merged
-around the means (Chan, Golub & LeVeque 1983), it is a sum of what is not negative, and the same whether
-pairs or misranked pairs are counted. A square less a square lost half of the digits near AUC = 1.
-The cross mass of a class is the sum of w_i w_j over its pairs. An effective size is 1 + 2 cross / squares;
-(sum w)^2 / sum w^2 - 1 had lost 8 digits where one event outweighs all others.
+The spread replaces the sum of squared placements from which DeLong's variance is usually taken. It is merged
+around the means (Chan, Golub & LeVeque 1983), so its terms are never negative, and it is the same for pairs
+and for misranked pairs. The difference of two squares lost half of the digits near AUC = 1. The cross mass of
+a class is the sum of w_i w_j over its pairs. An effective size is 1 + 2 cross / squares; the form (sum w)^2 /
+sum w^2 - 1 lost 8 digits when one event outweighs all others.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -38,9 +38,9 @@ from .update import DONE, NEEDS_POOL
 
 @inlined
 def push_edge(edges: Any, top: int, key: float, negatives: float, positives: float) -> int:
-    """Add an edge at the upper end of a hull of `top` edges; return how many there are then.
+    """Add an edge at the upper end of a hull of `top` edges; return how many edges the hull then has.
 
-    Those before it that are not flatter are pooled with it: hulls are strict.
+    Edges before the new edge that are not flatter are pooled with it: hulls are strict.
     """
     while top > 0:
         last = edges[at(top - 1)]
@@ -59,7 +59,7 @@ def push_edge(edges: Any, top: int, key: float, negatives: float, positives: flo
 
 @inlined
 def keep_hull(tree: Forest, run: Any, edges: int) -> int:
-    """Copy the hull in the scratch to where the run keeps its own; DONE, or NEEDS_POOL."""
+    """Copy the hull in the scratch to the run's room in the pool; return DONE or NEEDS_POOL."""
     state = tree.state[0]
     if edges > run.edge_room:
         room = edges + (edges >> 1) + 4
@@ -90,13 +90,13 @@ def cross_of_tied(tie: Any, label: int, mass: float) -> float:
 
 @inlined
 def is_apart(reach: float, mass: float) -> bool:
-    """Whether a reach has left the floats, or its terms may have lost digits: it is summed in other units."""
+    """Whether a reach is no float, or its terms may have lost digits, so that it is summed in other units."""
     return (reach > LARGEST_FLOAT) | ((reach < REACH_LEAST) & (mass > 0.0))
 
 
 @inlined
 def in_units(reach: float, power: int, wanted: int) -> float:
-    """Return reach * 2^power in units of 2^wanted: powers are multiples of REACH_POWER."""
+    """Return reach * 2^power in units of 2^wanted; powers are multiples of REACH_POWER."""
     while power > wanted:
         reach *= 2.0**REACH_POWER
         power -= REACH_POWER
@@ -108,9 +108,9 @@ def in_units(reach: float, power: int, wanted: int) -> float:
 
 @inlined
 def moved(mass: float, source: float, target: float, power: int) -> float:
-    """Return mass * (target - source) in units of 2^power; source is not above target.
+    """Return mass * (target - source) in units of 2^power; source must not be above target.
 
-    Powers are 0, REACH_POWER, -REACH_POWER and -2 REACH_POWER.
+    power is 0, REACH_POWER, -REACH_POWER or -2 REACH_POWER.
     """
     if mass == 0.0:
         return 0.0
@@ -125,14 +125,14 @@ def moved(mass: float, source: float, target: float, power: int) -> float:
 
 @inlined
 def reach_apart(run: Any, label: int, reach: tuple[float, int]) -> None:
-    """Keep a reach and the power of two that it is held in units of."""
+    """Store a reach and the power of two of its units in a run."""
     run.reach[label] = reach[0]
     run.reach_power[label] = reach[1]
 
 
 @kernel
 def leaf_reach(leaf: Any, label: int, end: float, reach: float) -> tuple[float, int]:
-    """Sum the reach of a leaf anew, in units in which it is a float with all its digits."""
+    """Compute the reach of a leaf, in units in which it is a float with all its digits."""
     power = whole(REACH_POWER) if reach > LARGEST_FLOAT else whole(-REACH_POWER)
     total = 0.0
     for slot in range(leaf.count):
@@ -149,7 +149,7 @@ def node_reach(node: Any, runs: Any, label: int) -> tuple[float, int]:
     high = first.high
     for i in range(node.count):
         child = runs[at(node.child[i])]
-        if label != 0:  # what came before reaches on to the end of this child
+        if label != 0:  # the reach of earlier children extends to the end of this child
             moving, source, target = mass, high, child.high
         else:
             moving, source, target = child.mass[0], first.low, child.low
@@ -170,7 +170,7 @@ def node_reach(node: Any, runs: Any, label: int) -> tuple[float, int]:
 
 @kernel
 def sum_leaf_masses(leaf: Any, run: Any) -> None:
-    """Sum the masses of a leaf."""
+    """Sum the masses of a leaf into its run."""
     negatives = positives = 0.0
     for slot in range(leaf.count):
         negatives += leaf.mass[0, slot]
@@ -182,7 +182,7 @@ def sum_leaf_masses(leaf: Any, run: Any) -> None:
 
 @kernel
 def sum_leaf(tree: Forest, index: int) -> int:
-    """Sum a leaf, and make its hull. DONE, or NEEDS_POOL."""
+    """Compute all sums of a leaf, and its hull; return DONE or NEEDS_POOL."""
     leaf = tree.leaves[at(index)]
     run = tree.leaf_runs[at(index)]
     count = whole(leaf.count)
@@ -254,7 +254,7 @@ def sum_leaf(tree: Forest, index: int) -> int:
 
 @kernel
 def sum_node_masses(node: Any, run: Any, runs: Any) -> None:
-    """Sum the masses of a node's children."""
+    """Sum the masses of a node's children into its run."""
     negatives = positives = 0.0
     for i in range(node.count):
         child = runs[at(node.child[i])]
@@ -267,7 +267,7 @@ def sum_node_masses(node: Any, run: Any, runs: Any) -> None:
 
 @kernel
 def sum_node(tree: Forest, index: int, runs: Any) -> int:
-    """Merge what the children of a node know, in order. DONE, or NEEDS_POOL."""
+    """Merge all sums of a node's children, in order; return DONE or NEEDS_POOL."""
     node = tree.nodes[at(index)]
     run = tree.node_runs[at(index)]
     low = runs[at(node.child[0])].low
@@ -343,7 +343,7 @@ def sum_node(tree: Forest, index: int, runs: Any) -> int:
 
 @inlined
 def sum_place(tree: Forest, level: int, place: int, wanted: int) -> int:
-    """Bring one leaf (level 0) or node, whose children are, to FRESH or to MASSES."""
+    """Compute the sums of one leaf (level 0) or node, up to FRESH or MASSES, from fresh children."""
     if wanted == FRESH:
         if level == 0:
             return sum_leaf(tree, place)
@@ -358,7 +358,7 @@ def sum_place(tree: Forest, level: int, place: int, wanted: int) -> int:
 
 @kernel
 def refresh(tree: Forest, wanted: int) -> int:
-    """Bring the whole tree to FRESH, or to MASSES alone; DONE, or NEEDS_POOL: then ask again."""
+    """Bring the whole tree to FRESH, or only to MASSES; return DONE, or NEEDS_POOL: then call it again."""
     state = tree.state[0]
     if root_run(tree).state <= wanted:
         return DONE

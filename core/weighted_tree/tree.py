@@ -1,23 +1,26 @@
 """The window in score order with real weights: user weights, and events that fade.
 
 A `WeightedTree` is the multiset of (label, score, weight) of a window. `ScoreTree` counts events, in whole
-numbers; here masses are sums of floats, so everything about a run of entries is summed anew from below
-when it is asked for, and never added to and subtracted from: nothing drifts, whatever came and went.
-With weights of 1 both say the same.
+numbers. Here masses are sums of floats, so every sum over a run of entries is computed again from below when
+it is asked for, and never added to and subtracted from. So no sum drifts, whatever events came and went. With
+weights of 1 both trees give the same values.
 
 Invariants, each recomputed by `check_invariants()`:
 
-1. Entries ascend by score; equal scores are one entry; an entry has an event, and a class without events
-   there has a mass of exactly 0.
-2. It is a B+-tree: all leaves at one depth, none empty; every leaf, node and tie is in it or free.
-3. What a fresh leaf or node says of its run is what its entries say: masses, pairs, spreads, squares,
-   reaches, hull. A node is never fresher than its children.
-4. The mass of a tied entry lies within `lost` of the sum of its weights; `needs_rebuild` says when
-   that is no longer nothing.
+1. Entries ascend by score; equal scores are one entry. An entry has at least one event, and a class without
+events
+   at an entry has a mass of exactly 0 there.
+2. The tree is a B+-tree: all leaves have one depth, and no leaf is empty; every leaf, node and tie is in the
+tree or
+   free.
+3. The sums in a fresh leaf or node are those of its run's entries: masses, pairs, spreads, squares, reaches,
+   hull. A node is never fresher than its children.
+4. The mass of a tied entry lies within `lost` of the sum of its weights; `needs_rebuild` says when `lost` is
+   too much.
 
-Worst case: an update is O(log k). What is asked after u updates sums u leaves and the nodes above them,
-O(u (32 + log k) + edges of their hulls); a hull of k real weights can have k edges, where unit weights
-allow k^(2/3): no more than a scan, and 1.3 k^(1/3) on smooth curves.
+Worst case: an update is O(log k). A query after u updates sums u leaves and the nodes above them,
+O(u (32 + log k) + edges of their hulls). A hull of k real weights can have k edges, where unit weights
+allow k^(2/3). So a query costs no more than a scan; on smooth curves hulls have 1.3 k^(1/3) edges.
 
 The parts, in the order in which to read them: `layout` (the records), `update`, `sums`, `query`, `rows`,
 `build`. How it works: docs/weighted.md.
@@ -87,7 +90,7 @@ class WeightedEntries(NamedTuple):
 class WeightedHull(NamedTuple):
     """Edges of the ROC convex hull, lowest scores first: the blocks of the isotonic calibration (PAV).
 
-    An edge begins in the vertex at which `scores` is the threshold (positive means score >= threshold).
+    `scores` has the threshold of the vertex in which an edge begins (positive means score >= threshold).
     """
 
     scores: FloatArray
@@ -275,20 +278,20 @@ class WeightedTree:
                 self._set_exponent(label, self._exponents[label] + exponent)
 
     def auc(self) -> float | None:
-        """Area under the ROC curve, ties half; None without both classes."""
+        """Return the area under the ROC curve, ties half; None without both classes."""
         return float(self._answers(ASK_AUC, [0.0])[0]) if self._has_both_classes() else None
 
     def interval(self, z: float = 1.959963984540054) -> tuple[float, float] | None:
         """Return DeLong's interval, z standard errors to both sides, by effective sample sizes.
 
-        None without both classes, or where a class has the effective size of one event.
+        None without both classes, or if a class has the effective size of one event.
         """
         row = self._row(NOTHING._replace(z=z))
         low, high = float(row[slots.AUC + 1]), float(row[slots.AUC + 2])
         return None if math.isnan(low) else (low, high)
 
     def hull(self) -> WeightedHull:
-        """Edges of the ROC convex hull, whose slopes are the PAV calibration. O(edges) when fresh.
+        """Return the edges of the ROC convex hull, whose slopes are the PAV calibration. O(edges) when fresh.
 
         >>> WeightedTree([0, 0, 1, 1], [1.0, 1.0, 2.0, 3.0], [1.0, 1.0, 0.5, 2.0]).hull().positives.tolist()
         [0.0, 2.5]
@@ -298,7 +301,7 @@ class WeightedTree:
         return WeightedHull(scores, n, p)
 
     def held_hull(self) -> WeightedHull:
-        """Return the same with each class in a scale of its own, which cannot overflow."""
+        """Return the same hull with each class in a scale of its own, which cannot overflow."""
         self._refresh()
         run = self._root
         begin, count = int(run["edges"]), int(run["edge_count"])
@@ -306,7 +309,7 @@ class WeightedTree:
         return WeightedHull(edges["key"].copy(), edges["mass"][:, 0].copy(), edges["mass"][:, 1].copy())
 
     def in_one_scale(self, negatives: FloatArray, positives: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return masses as they are held, each class in its scale, in the larger of the two scales."""
+        """Return held masses, each class in its own scale, in the larger of the two scales."""
         top = max(self._exponents)
         n, p = (max(exponent - top, -2000) for exponent in self._exponents)
         with np.errstate(under="ignore"):
@@ -324,11 +327,11 @@ class WeightedTree:
         return KolmogorovSmirnov(float(value), float(threshold))
 
     def tpr_at_fpr(self, fpr: float) -> float | None:
-        """TPR at a FPR: linear between ROC points, upper end of a vertical step. O(log k)."""
+        """Return the TPR at a FPR: linear between ROC points, upper end of a vertical step. O(log k)."""
         return self._share(ASK_TPR, "fpr", fpr)
 
     def fpr_at_tpr(self, tpr: float) -> float | None:
-        """FPR at a TPR: linear between ROC points, left end of a horizontal step. O(log k)."""
+        """Return the FPR at a TPR: linear between ROC points, left end of a horizontal step. O(log k)."""
         return self._share(ASK_FPR, "tpr", tpr)
 
     def cost_threshold(self, cost: float) -> float | None:
@@ -338,9 +341,10 @@ class WeightedTree:
         return float(self._answers(ASK_COST, [cost])[0]) if self._has_both_classes() else None
 
     def calibrated(self, scores: npt.ArrayLike) -> FloatArray:
-        """Calibrated probability of each score: the PAV value of the largest held score not above it.
+        """Return the calibrated probability of each score: the PAV value at the largest held score up to it.
 
-        Below the smallest: the first block's; NaN in an empty tree.
+        A score below the smallest held score gets the first block's value; in an empty tree every value is
+        NaN.
 
         >>> WeightedTree([0, 1], [1.0, 1.0], [3.0, 1.0]).calibrated([0.0, 2.0]).tolist()
         [0.25, 0.25]
@@ -355,10 +359,10 @@ class WeightedTree:
         return values
 
     def placement(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> FloatArray:
-        """Share of the other class that each event is on the right side of, ties half.
+        """Return the share of the other class that each event is ranked right against, ties half.
 
-        For a positive the negatives below it, for a negative the positives above it; NaN where the
-        other class is empty. Its weighted mean is the AUC. O(log k) each.
+        A positive counts the negatives below it, a negative the positives above it; NaN if the other class is
+        empty. The weighted mean is the AUC. O(log k) each.
         """
         y = as_labels(labels)
         s = as_finite_scores(scores, len(y))
@@ -367,7 +371,7 @@ class WeightedTree:
         return out
 
     def aum(self) -> float | None:
-        """Area under min(FP, FN) over thresholds, in mass times score; None without both classes."""
+        """Return the area under min(FP, FN) over thresholds, in mass times score; None for one class."""
         return float(self._answers(ASK_AUM, [0.0])[0]) if self._has_both_classes() else None
 
     def masses_below(self, score: float) -> tuple[float, float]:
@@ -382,8 +386,8 @@ class WeightedTree:
     ) -> float | None:
         """Return the smallest score of a positive with positives of at least this mass at or below it.
 
-        from_above: the largest, with as much at or above it. strictly: more than this mass. None where
-        there is not as much. O(log k).
+        from_above: the largest score, with positives of at least this mass at or above it. strictly: more
+        than this mass. None if the positives have less mass in all. O(log k).
 
         >>> tree = WeightedTree([1, 1, 1], [1.0, 2.0, 3.0], [1.0, 2.0, 4.0])
         >>> tree.score_at_positive_mass(3.0), tree.score_at_positive_mass(3.0, strictly=True)
