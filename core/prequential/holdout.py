@@ -2,7 +2,7 @@
 
 A stream is cut into rounds. In a round the model learns `every` instances, then only predicts the next `size`
 instances, without learning in between. The held-out instances are the next of the stream, so they show the
-concept of that moment, and are tested at once. They cost the learner only what it could have learnt.
+concept of that moment, and are tested at once. The only cost: the model never learns from them.
 
 The model also predicts each instance just before it learns it. So a prequential estimate comes from the same
 run of the same model, and can be compared with the hold-out's (Bifet et al. 2015, section 6, figure 4).

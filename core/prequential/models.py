@@ -186,7 +186,7 @@ class BySteps(_ModelLearner):
                 except MemoryError:
                     raise
                 except Exception:
-                    singles = rows  # asked one by one, to find the row that failed
+                    singles = rows  # predict the rows one by one, to find the failing row
         inputs = calls.inputs(part.take(singles)) if len(singles) else ()
         for row, features in zip(singles.tolist(), inputs, strict=True):
             try:

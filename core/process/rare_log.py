@@ -10,7 +10,7 @@ SECONDS = 60.0
 
 
 class RareLog(logging.Filter):
-    """Lets one record of a kind pass in so many seconds. The next one that passes counts those held back.
+    """Lets one record of a kind pass in so many seconds. The next to pass says how many were held back.
 
     A kind is a record's level and its message before arguments are put in, or what `kind` makes of it.
     Holds one entry a kind: give messages arguments, rather than texts that differ.

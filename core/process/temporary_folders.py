@@ -3,7 +3,7 @@
 They share a prefix; old ones are removed.
 
 A process that is killed (SIGKILL) leaves its folder. When a later process makes its first one, it removes the
-folders that are empty, this user's, older than a day and in use by nobody.
+folders that are empty, this user's, older than a day and not in use.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class Rolling(ClassificationMetric):
         raise NotImplementedError
 
     def _take_out(self, label: int, prediction: Any) -> bool:
-        """Remove the oldest event with this label and prediction; return whether there was such an event."""
+        """Remove the oldest event with this label and prediction; return whether the window held one."""
         raise NotImplementedError
 
     def _now(self) -> tuple[float, str | None]:

@@ -225,7 +225,7 @@ def rest_bridge(node: Any, old_end: int, state: Any) -> Change:
 
 @kernel
 def search_bridge(tree: Tree, place: int, side: int, change: Change, step: int, old: OldBridge) -> Change:
-    """Find a new bridge in place of one that did not fit; return how the node's hull changed by it.
+    """Find a new bridge in place of a bridge that did not fit; return the change of the node's hull.
 
     The node's hull changed between the outermost points of the child's change, the old bridge and the new
     bridge. Abscissas are as they were before the event; points behind the event have since moved by `step`.

@@ -198,7 +198,7 @@ def write_cost_threshold(tree: Tree, chain: Chain, vertices: int, cost: float, r
 
 @inlined
 def write_row(tree: Tree, ask: Ask, chain: Chain, row: Any) -> None:
-    """Write all values that `ask` wants, as of now; NaN if they need a class that the window lacks."""
+    """Write the values that `ask` wants; NaN if a value needs a class that the window lacks."""
     state = tree.state[0]
     positives = state.positives
     negatives = state.weight - positives

@@ -106,7 +106,7 @@ def write_losses(tree: Tree, row: Any) -> None:
 def begin_sums(tree: Tree, with_area: int, with_losses: int) -> None:
     """Start to keep sums (1: yes), from the entries. O(k). The reference of AUM is then below all entries.
 
-    This is a kernel of its own: within the loop of all events it would take seconds to compile.
+    A kernel apart from the loop of all events, in which this code would take seconds to compile.
     """
     state = tree.state[0]
     state.keeps_area |= with_area

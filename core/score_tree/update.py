@@ -215,7 +215,7 @@ def add_totals(state: Any, seen: Seen, tied: Tied, label: int, sign: int) -> Non
 def update(tree: Tree, key: int, label: int, sign: int, hint: int) -> int:
     """Insert (sign 1) or remove (sign -1) one event; return its bucket.
 
-    Removing an event that is not in the tree returns NOT_FOUND and changes nothing. Inserting may take one
+    Removing a missing event returns NOT_FOUND and changes nothing. Inserting may take one
     bucket and one node, for which there must be room.
     """
     state = tree.state[0]

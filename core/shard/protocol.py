@@ -74,7 +74,7 @@ Place = tuple[str, Pane | None, str]
 
 
 class ValueCell(Protocol):
-    """A cell that holds one value, or None if none was written."""
+    """A cell for one value; None before the first write."""
 
     def read(self) -> bytes | None:
         """Return the value; None if no value was ever written."""

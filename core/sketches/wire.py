@@ -1,4 +1,4 @@
-"""The bytes of an AucSketch: there is one form for each sketch, and reading names what is wrong.
+"""The bytes of an AucSketch: every sketch has exactly one form, and reading other bytes raises a named error.
 
 Wire form, version 1, little-endian
     magic "RSAS", version u16, reserved u16, payload length u64, crc32 of it u32;
@@ -59,7 +59,7 @@ def wire_columns(cells: Cells) -> tuple[UInt64Array, UInt64Array, UInt64Array]:
 def packed_size(data: bytes) -> int:
     """Return how many of the bytes, from the first on, are a sketch.
 
-    Raises a `WireError` if they are none.
+    Raises a `WireError` for other bytes.
     """
     if data[:4] != MAGIC:
         if data and MAGIC.startswith(data):

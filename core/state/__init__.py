@@ -1,6 +1,6 @@
-"""State that outlives a job: what leaves one job and begins another.
+"""State that outlives a job: one job exports the state, and another job begins with it.
 
-`export` lets a shard give its state where a cut passes; `exported` is what it gives. `take_up` checks whether
-a state fits the settings of the next job; `reshard` spreads it over another number of shards. `warm_starts`
-compiles ahead what a job will need.
+`export` lets a shard give its state where a cut passes; `exported` has the form of that state. `take_up`
+checks whether a state fits the settings of the next job. `reshard` spreads a state over another number of
+shards. `warm_starts` compiles ahead the kernels that a job will need.
 """

@@ -56,7 +56,7 @@ class ShardState:
     def cut(self) -> str:
         """Return where the cut passed all partitions.
 
-        Equal in all shards of all steps that one cut passed.
+        The text is equal in all shards and steps of one cut.
         """
         return cut_of(self.positions)
 

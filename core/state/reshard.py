@@ -240,7 +240,7 @@ def _matched(
     columns = {}
     for kind, parts in entries.items():
         together = np.concatenate(parts)
-        # ties stay in order: those of an id are of one shard
+        # ties stay in order: all entries of an id come from one shard
         order = np.argsort(together["time"], kind="stable")
         columns[kind] = together[order]
         columns[kind]["handle"] = np.arange(len(order))

@@ -7,8 +7,8 @@ table looks for idle evaluators: an evaluator's next event finds out, at the lat
 The clock depends on the order of events:
 
     time      the time up to which all events of the input have been applied
-    arrival   the greatest time that came to the shard, of any model: it depends on the order in which events
-              arrive, as that order of events does itself
+    arrival   the greatest time that came to the shard, of any model: the clock, like the order of events,
+              depends on the order of arrival
     position  the greatest time of the evaluator's own events, since other models' events say nothing while
               files of other times are still to come; at the end of the input the greatest time of all events
 """

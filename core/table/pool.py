@@ -234,7 +234,7 @@ class EvaluatorPool:
         return [self._apply_run(run) for run in runs]
 
     def _apply_run(self, run: Run) -> Rows:
-        """Apply a run: all the events that waited for one evaluator."""
+        """Apply a run: the events that waited for one evaluator."""
         evaluator = self._evaluators[run.number]
         waited = len(run.scores)
         if self._limit is not None:

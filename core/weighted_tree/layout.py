@@ -42,7 +42,7 @@ FAN = max(4, SLOTS // 4)
 LEAF_FILL = 3 * SLOTS // 4
 NODE_FILL = 3 * FAN // 4
 MERGED_LEAF = 5 * SLOTS // 8
-"""Two neighbours that together hold no more entries than this are merged; a full leaf splits into halves."""
+"""Two neighbours with no more entries together than this are merged; a full leaf splits into halves."""
 MERGED_NODE = 5 * FAN // 8
 MAX_HEIGHT = 24
 ROOM_AHEAD = MAX_HEIGHT + 2

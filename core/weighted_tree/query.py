@@ -190,9 +190,9 @@ def areas(tree: Forest, middle: float, power: int) -> tuple[float, float]:
 def area_under_min(tree: Forest, scale_n: float, scale_p: float) -> tuple[float, int]:
     """Return AUM, the area under min(FP, FN) over thresholds (Hocking & Hillman 2021). Needs fresh sums.
 
-    The curves cross at one score: positives below it and negatives above it add their distances to it. AUM is
-    the first number * 2^(the second). Scores may lie so far apart, or so near, that AUM is no float in the
-    scale of the masses but is a float in the scale of the row.
+    The curves cross at one score: positives below this score and negatives above it add their distances.
+    AUM is the first number * 2^(the second). Scores may lie so far apart, or so near, that AUM is no float
+    in the scale of the masses but is a float in the scale of the row.
     """
     middle = crossing(tree, scale_n, scale_p)
     power, step = whole(0), whole(0)
