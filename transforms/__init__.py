@@ -1,6 +1,6 @@
 """Beam PTransforms and DoFns. One public PTransform a module.
 
-Rooms, from the ground up. A room imports what stands in lines above its own:
+Rooms, from the lowest layer up. A room imports only rooms in the lines above its own:
 
     events, kafka, combine          fields to columns, and dead letters; a topic and its client; CombineFns
     files, beam                     formats of files; the stateful DoFn, metrics, progress

@@ -1,13 +1,13 @@
 """The numbered cells of a large shard on Beam: declared to the runner, and reached only when asked for.
 
-Beam makes a handle of every cell that `process` names, for every key and bundle, in 21 us: 32 of them take as
-long as a small bundle on Flink (.8 ms). So `process` names none: another method declares them, which Beam
-inspects and never calls. A handle is made when the protocol asks for it, from what Beam's own handle of the
-cell `log` holds. Where that handle is of another make (Beam's `BundleBasedDirectRunner`, a later Beam), there
-are no numbered cells, and values stay whole.
+For every key and bundle, Beam makes a handle of each cell that `process` names, in 21 us. Handles of 32 cells
+take as long as a small bundle on Flink (.8 ms). So `process` names no numbered cell: another method declares
+the cells, which Beam inspects and never calls. The module makes a cell's handle when the protocol asks for
+the cell, from the attributes of Beam's own handle of the cell `log`. Where that handle has another class
+(Beam's `BundleBasedDirectRunner`, a later Beam), there are no numbered cells, and values are stored whole.
 
-What is written counts at once: the runner has it before the next part is sent, so never two of them are on
-their way. A bundle that fails takes it back, as it does all of its state.
+A write is sent to the runner at once, and completes before the next part is sent. So two parts are never in
+transit together. A bundle that fails undoes its writes, like all changes of its state.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NumberedCellsDeclared:
         """Do nothing; Beam looks for cells among the arguments of all methods."""
 
     def _inspect_numbered_cells(self) -> tuple[list[str], list[Any]]:
-        """Return names and defaults of the arguments that Beam takes the method above to have."""
+        """Return names and defaults of the arguments that Beam sees in `numbered_cells`."""
         return NAMES, _DECLARED
 
 
@@ -60,9 +60,9 @@ class BeamNumberedCells:
 
 
 class _CellNow:
-    """A bag whose changes are sent when they are made, and not at the end of the bundle.
+    """A bag that sends each change to the runner at once, not at the end of the bundle.
 
-    Raises RuntimeError where the runner refuses one; Beam's own bags pass over that (2.77).
+    Raises RuntimeError where the runner refuses a change; Beam's own bags ignore a refusal (2.77).
     """
 
     def __init__(self, handler: Any, key: Any, coder: Any) -> None:
@@ -92,7 +92,7 @@ class _CellNow:
 
 
 def numbered_cells(log: Any) -> BeamNumberedCells | None:
-    """Return the numbered cells beside a cell `log`; None where this Beam keeps it in another way."""
+    """Return the numbered cells beside a cell `log`; None where Beam's handle of `log` has another class."""
     if type(log) is not SynchronousBagRuntimeState:
         return None
     try:

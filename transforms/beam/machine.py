@@ -1,16 +1,16 @@
 """The one stateful DoFn of rocsteady: it hosts any state machine, one per (key, Beam window).
 
-What it does with state is `core.shard.protocol`; here are the cells, the timers and the metrics. The names
-of the cells are part of every stored state and never change; those of the timers follow from the step's
-label, as the whole of its state does on a runner.
+`core.shard.protocol` reads and writes the state; this module has the cells, the timers and the metrics. The
+names of the cells are part of every stored state and never change. The names of the timers follow from the
+step's label, and a runner finds a step's state by that label, too.
 
-Input is (key, record), output what the machine puts out, in the window of the input; records that it refuses
-(`Rejected`) leave as dead letters, in columns, by an output of their own, and its state, where an export asks
-for it (`ShardState`), by another. An event-time timer at the end of
-the window feeds the machine an `EndOfInput`: bounded input ends with its last rows on every runner, a fixed
-or sliding pane with those at its end. Where the runner's watermark is to be the machines' clock, another
-timer tells them what it has passed, when most of what they hold can go. Merging windows are refused: their
-state would have to be merged, and an exact sliding window cannot be.
+Input is (key, record). The main output has the machine's outputs, in the window of the input. A second output
+has records that the machine refused (`Rejected`), as dead letters in columns. A third output has the
+machine's state (`ShardState`) when an export asks for it. An event-time timer at the end of the window gives
+the machine an `EndOfInput`. So bounded input ends with its last rows on every runner, and every fixed or
+sliding pane ends with its last rows. Where the runner's watermark is the machines' clock, a second timer
+tells the machines the watermark, at moments when most held records can be released. Merging windows are
+refused: their states would have to be merged, which is impossible for an exact sliding window.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def process_cache(max_bytes: int) -> MachineCache:
 
 
 def pane_of(window: Any) -> Pane | None:
-    """Return start and end of a Beam window in microseconds, None for the global one."""
+    """Return start and end of a Beam window in microseconds; None for the global window."""
     if isinstance(window, GlobalWindow):
         return None
     return window.start.micros, window.end.micros
@@ -72,7 +72,7 @@ _LAST = GlobalWindow().max_timestamp()
 
 
 def timestamp(micros: int) -> Timestamp:
-    """Return a Beam timestamp; Beam ends a little before int64 does."""
+    """Return a Beam timestamp, clipped to Beam's range, which is a little smaller than that of int64."""
     return min(max(Timestamp(micros=micros), MIN_TIMESTAMP), _LAST)
 
 
@@ -89,7 +89,7 @@ def refuse_merging_windows(events: beam.PCollection[Any], whose: str) -> None:
 
 
 class ReadOnce:
-    """A value cell that remembers what it read; the runner's own asks again every time."""
+    """A value cell that caches the value it read. The runner's own cell asks the runner at each read."""
 
     def __init__(self, cell: ValueCell) -> None:
         self._cell = cell
@@ -117,15 +117,15 @@ CLOCK = TimerSpec("clock", TimeDomain.WATERMARK)
 LETTERS, STATES = "letters", "states"
 
 _WHOLE_BUNDLES = "prism_disable_sdf_split"
-"""Prism (2.77) splits a bundle in which nothing is done for 0.1 s, also between elements of one key. Both
-parts then run side by side, each with the state of before, and what one of them wrote is lost. This keeps it
-from that; other runners do not know the word."""
+"""Prism (2.77) splits a bundle that makes no progress for 0.1 s, also between elements of one key. Both parts
+then run in parallel from the same earlier state, and the writes of one part are lost. This experiment
+prevents the split; other runners ignore it."""
 
 Letters = Callable[[Rejected], DeadLetters]
-"""Makes dead letters of what a machine refuses; travels to the workers."""
+"""A function, sent to the workers, that makes dead letters of the records that a machine refused."""
 
 Brings = Callable[[str], bytes]
-"""Returns the packed `StateImport` of a key, with its snapshot; travels to the workers."""
+"""A function, sent to the workers, that returns the packed `StateImport` of a key, with its snapshot."""
 
 _SNAPSHOT, _LOG, _TOKEN = map(beam.DoFn.StateParam, (SNAPSHOT, LOG, TOKEN))
 _END, _CLOCK = map(beam.DoFn.TimerParam, (END, CLOCK))
@@ -136,7 +136,7 @@ def _cells(snapshot: Any, log: Any, token: Any) -> ShardCells:
 
 
 class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
-    """Hosts the machines of one step. `step` tells its machines from those of other steps."""
+    """Hosts the machines of one step. `step` identifies the step's machines in the process's cache."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
         self._lateness = lateness
 
     def setup(self) -> None:
-        """Join the users of the process's cache; compile before there are bundles."""
+        """Open this step in the process's cache; compile the kernels before the first bundle."""
         measure_bytes()
         self._factory.warm_up()
         self._cache = process_cache(self._cache_bytes)
@@ -163,7 +163,7 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
         self._protocol = ShardProtocol(self._factory, self._cache, self._step, count)
 
     def teardown(self) -> None:
-        """Leave the cache, and take the machines along if nobody else uses them."""
+        """Close this step in the cache; its machines are dropped if no other user holds them."""
         self._cache.close(self._step)
 
     def process(
@@ -178,8 +178,9 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
     ) -> Iterator[Any]:
         """Apply one record, with a timer set for the end of its window.
 
-        In the global window the first record of a key sets it. In a pane every record does, because the
-        timer may have fired and this record be late: it fires again, and the pane has a newer last row.
+        In the global window, the first record of a key sets the timer. In a pane, every record sets the
+        timer, because the record may be late and the timer may have fired: the timer then fires again, and
+        the pane gets a newer last row.
         """
         key, record = element
         if self._brings is not None and brings_state(record):
@@ -220,7 +221,7 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
         token: Any = _TOKEN,
         clock: Any = _CLOCK,
     ) -> Iterator[Any]:
-        """Tell the machine what the watermark has passed."""
+        """Tell the machine the moment that the watermark has passed."""
         cells = _cells(snapshot, log, token)
         record = Clock(time.micros - (self._lateness or 0)).pack()
         outputs = self._protocol.apply(key, pane_of(window), cells, record)
@@ -244,10 +245,10 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
 
 
 def dofn_of_step(label: str) -> type[StateMachineDoFn]:
-    """Return the DoFn with timers that no other step has.
+    """Return a DoFn class whose timers' names are unique to the step.
 
-    Beam's in-process runner keeps the timers of a stage by their names alone (2.77, `timer_buffers`): of two
-    steps in one stage, such as two evaluations of one PCollection, one got the timers of both.
+    Beam's in-process runner keeps the timers of a stage by their names alone (2.77, `timer_buffers`). With
+    two steps in a stage, such as two evaluations of one PCollection, one step got the timers of both.
     """
     name = hashlib.blake2b(label.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
     end_spec = TimerSpec(f"end-{name}", TimeDomain.WATERMARK)
@@ -294,9 +295,9 @@ def dofn_of_step(label: str) -> type[StateMachineDoFn]:
 
 
 class MachineOutputs(NamedTuple):
-    """What the machines of a step put out, what they refused as dead letters, in columns, and their states.
+    """The outputs of a step's machines, the refused records as dead letters in columns, and the states.
 
-    states  of packed `ShardState`, one a shard for each export that was asked for
+    states  packed `ShardState`s, one per shard for each requested export
     """
 
     outputs: beam.PCollection[Any]
@@ -305,16 +306,16 @@ class MachineOutputs(NamedTuple):
 
 
 class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
-    """Feeds (key, record) to one machine per key and window, and gives what the machines put out.
+    """Feeds (key, record) to one machine per key and window; outputs what the machines emit.
 
     factory      makes the machines
-    output_type  of what they put out; Beam chooses the coder by it
-    cache_bytes  live machines that a process keeps between bundles, over all steps of this bound
-    letters      makes dead letters of what the machines refuse, if they refuse anything
-    lateness     microseconds: the runner's watermark is the clock of the machines, and this far behind it
-                 everything is settled. None: it is not their clock
-    brings       reads the state of a key, where a `StateImport` without one comes: a state of 153 MB that
-                 travelled as an element hung a job on Flink
+    output_type  the type of the machines' outputs, by which Beam chooses the coder
+    cache_bytes  bytes of live machines that a process keeps between bundles, over all steps of this bound
+    letters      makes dead letters of refused records, if the machines refuse any
+    lateness     microseconds: the runner's watermark is the machines' clock, and every time more than this
+                 behind the watermark is settled. None: the watermark is not the clock
+    brings       reads the state of a key when a `StateImport` without a state comes. A state of 153 MB that
+                 was sent as an element hung a job on Flink
 
     The number of keys should be fixed and small: a key costs 20 microseconds to 1 ms a bundle.
     """
@@ -346,8 +347,8 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machi
         refuse_merging_windows(records, self.label)
         records.pipeline.options.view_as(DebugOptions).add_experiment(_WHOLE_BUNDLES)
         step = secrets.token_hex(8)
-        # An untyped keyed PCollection gets another key coder in the timer than in the state on some
-        # runners, and the timer then sees empty state without a word.
+        # On some runners, an untyped keyed PCollection gets different key coders for timers and for state.
+        # The timer then silently sees empty state.
         typed = records | "Type" >> beam.Map(_unchanged).with_output_types(tuple[str, bytes])
         of_step = dofn_of_step(records.pipeline._current_transform().full_label)
         dofn = of_step(self._factory, step, self._cache_bytes, self._letters, self._lateness, self._brings)

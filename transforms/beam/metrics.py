@@ -1,8 +1,8 @@
-"""Metrics: Beam's, by their names here, and the same numbers as they stand in this process.
+"""Metrics: Beam's metrics, and counters of this process with the same names.
 
-Beam's counters are what must add up, and each runner shows them in its own way, often when a job is done. The
-process's own are for eyes while it runs (`--prometheus`): a bundle that is tried again counts twice there.
-docs/metrics.md is the list for people.
+Beam's counters must add up; each runner shows them in its own way, often only when a job is done. The
+process's counters are for watching a running job (`--prometheus`): there, a retried bundle counts twice.
+docs/metrics.md lists the metrics for users.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RECORD_COUNTERS: dict[Role, dict[str, str]] = {
     "instance": {"read": "events_read", "invalid": "dead_letters", "late": "late"},
     "label": {"read": "labels_read", "invalid": "labels_invalid", "late": "labels_late"},
 }
-"""Names of the counters of a source's records, by what they are."""
+"""Names of the counters of a source's records, by the records' role."""
 
 COUNTERS = {
     "events_read": "Records of events or predictions that were read.",
@@ -60,7 +60,7 @@ COUNTERS = {
     "learner_failures": "Times that a learner failed at an instance in a fold.",
     "unread_partitions": "Partitions that a topic got while the job ran: they are not read.",
 }
-"""Names of counters of both kinds, and what they say."""
+"""Names of counters, of Beam and of the process, with their descriptions."""
 
 GAUGES = {
     "evaluators": "Models and slices in memory.",
@@ -70,7 +70,7 @@ GAUGES = {
     "reports_waiting": "Reports of folds that wait for those of other learners or folds.",
     "alert_series": "Models, slices and panes that rules watch.",
 }
-"""What machines hold now: in Beam a distribution over shards, here the sum over them."""
+"""Sizes that machines hold now: a distribution over shards in Beam, the sum over shards in this process."""
 
 _lock = threading.Lock()
 _totals: Counter[str] = Counter()
@@ -80,7 +80,7 @@ _newest_event: float | None = None
 
 
 def letter_metrics(kind: str) -> str:
-    """Return the namespace of Beam distributions over positions, one for every reason.
+    """Return the namespace of the Beam distributions of dead letters' positions; each reason has one.
 
     >>> letter_metrics("late"), letter_metrics("invalid")
     ('rocsteady.late', 'rocsteady.dead_letters')
@@ -109,7 +109,7 @@ def _beam_distribution(name: str) -> Any:
 
 
 def count(name: str, number: int) -> None:
-    """Add to a counter of the job, and to that of this process."""
+    """Add a number to the job's counter in Beam, and to the counter of this process."""
     if number:
         _beam_counter(name).inc(number)
         with _lock:
@@ -117,13 +117,13 @@ def count(name: str, number: int) -> None:
 
 
 def set_totals(counts: Mapping[str, int]) -> None:
-    """Say what a job without Beam has counted so far."""
+    """Set the process's counters to the counts so far of a job without Beam."""
     with _lock:
         _totals.update({name: number - _totals[name] for name, number in counts.items()})
 
 
 def hold(place: Hashable, held: Mapping[str, int]) -> None:
-    """Say what the machine at a place holds now (GAUGES), to Beam and to this process."""
+    """Set the gauges (GAUGES) of the machine at a place, in Beam and in this process."""
     for name, number in held.items():
         _beam_distribution(name).update(number)
     with _lock:
@@ -131,14 +131,14 @@ def hold(place: Hashable, held: Mapping[str, int]) -> None:
 
 
 def see(rows: Rows) -> None:
-    """Look at rows that were just made, if somebody wants to see the newest."""
+    """Record new rows, if `reset` was asked to keep the newest rows."""
     if _newest is not None and len(rows):
         with _lock:
             _newest.see(rows)
 
 
 def reset(models: int | None = None) -> None:
-    """Begin anew, before a job starts; keep the newest rows of so many models, None: of none."""
+    """Reset the counters before a job starts; keep the newest rows of `models` models, None: of no model."""
     global _newest, _newest_event
     with _lock:
         _newest_event = None
@@ -148,7 +148,7 @@ def reset(models: int | None = None) -> None:
 
 
 def note_times(least: int, greatest: int) -> None:
-    """Note between which moments events lie, microseconds: in Beam as `event_seconds`."""
+    """Note the least and the greatest event time, microseconds; Beam's distribution is `event_seconds`."""
     global _newest_event
     for micros in (least, greatest):
         _beam_distribution("event_seconds").update(micros // 1_000_000)
@@ -168,7 +168,7 @@ def totals() -> Counter[str]:
 
 
 def gauges() -> Counter[str]:
-    """Return what the machines of this process hold, by name, over all of them."""
+    """Return the gauges by name, each summed over the machines of this process."""
     with _lock:
         found: Counter[str] = Counter()
         for held in _held.values():
@@ -177,7 +177,7 @@ def gauges() -> Counter[str]:
 
 
 def newest() -> tuple[dict[str, dict[str, float]], int]:
-    """Return the numbers of each model's newest row, and how many rows were of models beyond the bound."""
+    """Return the numbers of each model's newest row, and the number of rows of models beyond the bound."""
     with _lock:
         return ({}, 0) if _newest is None else (dict(_newest.by_model), _newest.beyond)
 
@@ -191,7 +191,7 @@ class NewestRows:
         self.beyond = 0
 
     def see(self, rows: Rows) -> None:
-        """Take in rows, which come in order for each model; those of slices are left out."""
+        """Take in rows, which are in order for each model; rows of slices are ignored."""
         codes, behind = np.unique(rows.key_codes[::-1], return_index=True)
         columns = [
             rows.integer(name) if name == "window_events" else rows.number(name) for name in NEWEST_COLUMNS
@@ -216,11 +216,11 @@ NEWEST_COLUMNS = {
     "h": "H-measure, of the model's newest row; NaN where undefined.",
     "window_events": "Events in the window of the model's newest row.",
 }
-"""Of a model's newest row, and what they say."""
+"""Columns of a model's newest row, with their descriptions."""
 
 
 def count_records(role: Role, records: int, letters: DeadLetters, times: tuple[int, int] | None) -> None:
-    """Count records that were read, dead letters among them, and the least and greatest event time."""
+    """Count the records that were read and their dead letters; note the least and greatest event time."""
     names = RECORD_COUNTERS[role]
     count(names["read"], records)
     if len(letters):

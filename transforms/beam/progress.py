@@ -1,7 +1,7 @@
-"""How far the readers of this process have come: plain counters for a progress line.
+"""The progress of this process's readers: plain counters for a progress line.
 
-They count in the process that reads, which on the local runner is the command's own. They are for eyes
-only: a retried bundle counts twice. What must add up is in Beam's metrics.
+The process that reads has the counters; on the local runner, that is the command's own process. The counters
+are for display only: a retried bundle counts twice. Beam's metrics have the counters that must add up.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 
 class Progress(NamedTuple):
-    """What has been read so far: records, dead letters among them, bytes of the files, files done.
+    """Counters so far: records read, their dead letters, bytes of the files, files done.
 
-    reports  of folds of learners, each at a checkpoint
+    reports  reports of folds of learners, each at a checkpoint
     """
 
     records: int = 0
@@ -35,7 +35,7 @@ def add(
     files: int = 0,
     reports: int = 0,
 ) -> None:
-    """Count what has just been read, or been reported."""
+    """Add to the counters."""
     global _now
     with _lock:
         _now = Progress(
@@ -53,7 +53,7 @@ def read() -> Progress:
 
 
 def reset() -> None:
-    """Begin to count anew, before a job starts."""
+    """Set the counters to 0, before a job starts."""
     global _now
     with _lock:
         _now = Progress()

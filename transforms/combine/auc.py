@@ -22,9 +22,9 @@ _LARGEST = 1.7976931348623157e308
 
 
 class CombinedAuc(NamedTuple):
-    """What the events of a group say.
+    """The AUC and H-measure of a group of events.
 
-    events, positives, negatives   how many
+    events, positives, negatives   the numbers of events
     auc_low, auc, auc_high         AUC, ties one half, with certified bounds; null where a class is missing
     h_low, h, h_high               H-measure, in the same way
     exact                          whether bounds and values coincide
@@ -56,7 +56,7 @@ class AucCombineFn(CombineEvents[AucSketch]):
     cost       of the H-measure; BetaCost(2, 2) if None
     priors     "window" (the group's), or the share of positives
 
-    Raises ConfigError for a setting that cannot be, and InputError for what is no event: nothing is dropped.
+    Raises ConfigError for an invalid setting, and InputError for an invalid event: no event is dropped.
     A CombineFn has no second output; where events may be malformed, filter them before.
 
         events | beam.WindowInto(beam.window.Sessions(600)) | beam.CombinePerKey(rs.AucCombineFn())
@@ -97,7 +97,7 @@ class AucCombineFn(CombineEvents[AucSketch]):
         return checked_events(labels, scores)
 
     def extract_output(self, accumulator: bytes) -> CombinedAuc:
-        """Return what the events say."""
+        """Return the AUC and H-measure of the accumulator's events."""
         sketch = self.settled(accumulator)
         auc, h = sketch.bounds(), sketch.h_bounds_by(self._settings)
         reason = None

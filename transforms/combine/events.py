@@ -1,8 +1,8 @@
-"""Combines (label, score) into what packs itself: the CombineFn that those of AUC have in common.
+"""Combines (label, score) into a summary of core: the base class of the AUC CombineFns.
 
-An accumulator is bytes: something of core in its wire form, then events that wait, raw. So adding an event
-costs one or two microseconds, small groups are not summed before their end, and what is stored and shuffled
-is in a wire form of ours, versioned, which outlives releases of Beam.
+An accumulator is bytes: a summary of core in its wire form, then raw events that wait to be added. So adding
+an event costs one or two microseconds, and small groups are summed only at their end. Stored and shuffled
+bytes are in rocsteady's versioned wire form, which outlives releases of Beam.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from ...core.errors import InputError
 _EVENT = np.dtype([("score", "<f8"), ("label", "i1")])
 _PACK_EVENT = struct.Struct("<db").pack
 WAITING = 2_048
-"""Events that wait at the end of an accumulator, at the most. Adding them up takes up to a millisecond, and
-putting one more behind them a microsecond."""
+"""Events that wait at the end of an accumulator, at most. Adding all of them to the summary takes up to a
+millisecond; appending an event takes a microsecond."""
 
 _LABELS = {0: 0, 1: 1, -1: 0}
 
 
 class Summary(Protocol):
-    """What adds events up."""
+    """A mergeable summary of events with a wire form."""
 
     def add(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
         """Add events."""
         ...
 
     def merge(self, other: Self) -> Self:
-        """Add those of another; return this one."""
+        """Add the events of another summary; return this summary."""
         ...
 
     def to_bytes(self) -> bytes:
@@ -52,12 +52,12 @@ AnySummary = TypeVar("AnySummary", bound=Summary)
 class CombineEvents(beam.CombineFn, Generic[AnySummary]):
     """Adds (label, score), or (labels, scores) of one length, to a summary.
 
-    empty     the bytes of a summary of no events
-    interval  that scores lie in, as a check of single events that costs nothing
+    empty     the bytes of a summary without events
+    interval  the interval of valid scores, for a cheap check of single events
     """
 
     result: ClassVar[type]
-    """What comes out of a group."""
+    """The type of a group's result."""
 
     def __init__(self, empty: bytes, interval: tuple[float, float]) -> None:
         self._empty = empty
@@ -74,7 +74,7 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
 
     @abstractmethod
     def packed_size(self, data: bytes) -> int:
-        """Return how many of the bytes are a summary's, which they begin with."""
+        """Return the length of the summary at the start of the bytes."""
 
     @abstractmethod
     def checked(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Int8Array, FloatArray]:
@@ -100,7 +100,7 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
         return self._bounded(mutable_accumulator + _PACK_EVENT(score, known))
 
     def _add_batch(self, accumulator: bytes, element: Any) -> bytes:
-        """Add arrays; say of everything else what is wrong with it."""
+        """Add a batch of arrays. Raises InputError, which names the fault, for any other element."""
         name = type(self).__name__
         if not isinstance(element, tuple | list) or len(element) != 2:
             raise InputError(
@@ -123,13 +123,13 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
         return self._bounded(accumulator + events.tobytes())
 
     def _bounded(self, accumulator: bytes) -> bytes:
-        """Add waiting events up where they are many."""
+        """Add the waiting events to the summary if there are many."""
         if len(accumulator) - self.packed_size(accumulator) < WAITING * _EVENT.itemsize:
             return accumulator
         return self.settled(accumulator).to_bytes()
 
     def merge_accumulators(self, accumulators: Iterable[bytes]) -> bytes:
-        """Merge, in any order and grouping. Waiting events go on waiting while they are few."""
+        """Merge accumulators, in any order and grouping. A few waiting events stay unsummed."""
         total: AnySummary | None = None
         waiting: list[bytes] = []
         for accumulator in accumulators:
@@ -142,7 +142,7 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
         return self._bounded(packed + b"".join(waiting))
 
     def compact(self, accumulator: bytes) -> bytes:
-        """Add waiting events up, unless they are all there is: then few are shorter as they are."""
+        """Add the waiting events to the summary, unless it is empty: a few raw events are shorter."""
         if accumulator.startswith(self._empty):
             return accumulator
         return self.settled(accumulator).to_bytes()
@@ -158,6 +158,6 @@ class CombineEvents(beam.CombineFn, Generic[AnySummary]):
 
 
 def shown(element: Any) -> str:
-    """Return an element for a sentence on it, its first 200 characters at the most."""
+    """Return an element as text for an error, its first 200 characters at most."""
     text = repr(element)
     return text if len(text) <= 200 else f"{text[:200]}..."

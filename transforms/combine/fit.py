@@ -22,10 +22,10 @@ from ...core.learning.polynomial.standardised_rows import is_sparse
 from .events import shown
 
 DEFAULT_MAX_ITER = 15
-"""Iterations: each is six steps of the pipeline, whether it is needed or not."""
+"""Iterations, at most: each is six steps of the pipeline, also if the fit has ended before."""
 
 _ROWS = 1024
-"""Single rows that are added at a time."""
+"""Single rows that are added together."""
 
 
 class FitPolynomialAuc(beam.PTransform[beam.PCollection[Any], beam.PCollection[PolynomialAucModel]]):
@@ -155,21 +155,21 @@ class _ScanDoFn(beam.DoFn):
 
 
 class _MergeFn(beam.CombineFn):
-    """Merges the sums of bundles; of none, None."""
+    """Merges the sums of bundles; the result without any sums is None."""
 
     def create_accumulator(self) -> Sums | None:
         """Return no sums."""
         return None
 
     def add_input(self, mutable_accumulator: Sums | None, element: Sums) -> Sums:
-        """Merge the sums of a bundle; they stay what they are."""
+        """Merge the sums of a bundle into the accumulator; `element` does not change."""
         if mutable_accumulator is None:
             return copy.deepcopy(element)
         mutable_accumulator.merge(element)  # type: ignore[arg-type]  # sums of one scan are of one kind
         return mutable_accumulator
 
     def merge_accumulators(self, accumulators: Iterable[Sums | None]) -> Sums | None:
-        """Merge; what is merged stays what it is."""
+        """Return the merged sums; the accumulators do not change."""
         total: Sums | None = None
         for sums in accumulators:
             if sums is not None:

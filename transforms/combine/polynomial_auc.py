@@ -16,9 +16,9 @@ from .events import CombineEvents
 
 
 class CombinedPolynomialAuc(NamedTuple):
-    """What the events of a group say.
+    """The polynomial AUC of a group of events.
 
-    events, positives, negatives   how many
+    events, positives, negatives   the numbers of events
     auc_low, auc, auc_high         AUC by a polynomial, with certified bounds; null where a class is missing
     bound                          how far auc can be off: the greater distance to the bounds
     reason                         why values are null, else null
@@ -44,7 +44,7 @@ class PolynomialAucCombineFn(CombineEvents[PolynomialAuc]):
 
     degree, interval, fit  of the `PolynomialAuc` of one group
 
-    Raises ConfigError for a setting that cannot be, and InputError for what is no event: nothing is dropped.
+    Raises ConfigError for an invalid setting, and InputError for an invalid event: no event is dropped.
     A CombineFn has no second output; where events may be malformed, filter them before.
 
         events | beam.WindowInto(beam.window.Sessions(600)) | beam.CombinePerKey(
@@ -86,7 +86,7 @@ class PolynomialAucCombineFn(CombineEvents[PolynomialAuc]):
         return checked_events_within(self._interval, labels, scores)
 
     def extract_output(self, accumulator: bytes) -> CombinedPolynomialAuc:
-        """Return what the events say."""
+        """Return the polynomial AUC of the accumulator's events."""
         summed = self.settled(accumulator)
         auc, bound, low, high = summed.estimate()
         reason = f"auc: {REASONS[ONE_CLASS]}" if auc is None else None

@@ -1,8 +1,8 @@
 """Alert: rows of measures in, a record when an alert opens and one when it closes.
 
-Rows are packed before they travel, those of a bundle by shard and Beam window, with nothing but what the
-rules read. A shard is an `AlertTable`, which puts them in order by their identity: what comes out depends
-neither on the order in which rows arrive, nor on whether some come twice.
+The rows of a bundle are packed by shard and Beam window before they travel, with only the columns that the
+rules read. A shard is an `AlertTable`, which sorts rows by their identity: the alerts depend neither on the
+order in which rows arrive, nor on repeated rows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import RunStateMachine, refuse_merging_windows, timestamp
 
 _PACKED_ROWS = 10_000
-"""Single rows that are buffered, of all windows together, at the most."""
+"""Single rows of all windows that are buffered at a time, at most."""
 
 _HOW = "apply it to .rows or .batches of EvaluateModels"
 
@@ -64,13 +64,14 @@ class Alert(beam.PTransform[beam.PCollection[Any], beam.PCollection[AlertRow]]):
     shards       state is kept under so many keys, fixed for the life of the job
     cache_bytes  live state that a worker process keeps between bundles (1 GiB)
 
-    Rows are MeasureRows, or pyarrow RecordBatches of them: `.rows` or `.batches` of `EvaluateModels`, all of
-    a model's, since they apply in the order of their ordinals, and one that is missing holds up those behind
-    it until the input ends. Every (model, slice, pane) has its own alerts. The Beam timestamp of an alert is
-    its time, or else that of its rows; it stays in their window. State: see `AlertTable`.
+    Rows are MeasureRows, or pyarrow RecordBatches of them: `.rows` or `.batches` of `EvaluateModels`. The
+    input must have all rows of a model: rows apply in the order of their ordinals, and a missing row holds up
+    later rows until the input ends. Every (model, slice, pane) has its own alerts. The Beam timestamp of an
+    alert is the alert's time, or else that of its rows; an alert is in the window of its rows. State: see
+    `AlertTable`.
 
-    Raises ConfigError for a rule that cannot be, and for windows that merge. A column that a rule speaks of
-    and the rows do not have fails the job, in a sentence.
+    Raises ConfigError for an invalid rule, and for windows that merge. The job fails with an error where rows
+    lack a column that a rule names.
 
         alerts = result.rows | rs.Alert("auc_high < 0.8 for 3 rows", "auc drops against 7d")
     """
@@ -117,7 +118,7 @@ class _PackRowsDoFn(beam.DoFn):
         time: Any = beam.DoFn.TimestampParam,
         window: Any = beam.DoFn.WindowParam,
     ) -> Iterator[WindowedValue]:
-        """Hold a single row; pack those that come in columns."""
+        """Hold a single row; pack rows in columns at once."""
         if isinstance(element, pa.RecordBatch):
             yield from self._packets(watched_batch(element, self._columns), time, window)
         elif isinstance(element, Rows):
@@ -131,7 +132,7 @@ class _PackRowsDoFn(beam.DoFn):
                 yield from self._flush()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Give what is held."""
+        """Yield the packets of the rows still held."""
         return self._flush()
 
     def _flush(self) -> Iterator[WindowedValue]:
@@ -153,9 +154,10 @@ class _PackRowsDoFn(beam.DoFn):
 
 
 def watched_batch(batch: pa.RecordBatch, columns: Sequence[str]) -> WatchedRows:
-    """Take of a record batch of rows (ROW_SCHEMA) what rules read. O(cells).
+    """Return the columns that rules read, from a record batch of rows (ROW_SCHEMA). O(cells).
 
-    Columns of times may be missing: they are null. Raises InputError, which names it, for any other.
+    Missing columns of times are read as null. Raises InputError, which names the column, for any other
+    missing column.
     """
 
     def column(name: str) -> pa.Array:
@@ -187,7 +189,7 @@ def watched_batch(batch: pa.RecordBatch, columns: Sequence[str]) -> WatchedRows:
 def _at_its_time(
     alert: AlertRow, time: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
 ) -> Iterator[WindowedValue]:
-    """Give an alert at its own time, in exactly the window that it was made for."""
+    """Yield an alert with its own time as the timestamp, in the window of its rows."""
     yield WindowedValue(alert, time if alert.time is None else timestamp(alert.time), (window,))
 
 

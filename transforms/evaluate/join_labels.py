@@ -1,8 +1,8 @@
-"""JoinLabels: predictions and the labels that come later, from two PCollections or one, joined by id.
+"""JoinLabels: joins predictions with later labels by id, from two PCollections or one.
 
-A prediction is made now and its label arrives later, out of order, sometimes twice, sometimes never. What
-matches is decided by event time alone (`core.label_join`): a label counts for every prediction of its id that
-was made at most a time to live before it. What is left over leaves too, with its reason: nothing is lost
+A label arrives after its prediction, out of order, sometimes twice, sometimes never. Event time alone decides
+which records match (`core.label_join`): a label counts for every prediction of its id that was made at most a
+time to live before the label. Unmatched records become dead letters with a reason: no record is lost
 silently.
 """
 
@@ -36,7 +36,7 @@ from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
 
 @dataclass(frozen=True)
 class JoinFactory:
-    """Makes the label joins of a job; where it is said so, they await the state of another job."""
+    """Makes the label joins of a job; with `awaits`, each join waits for the state of another job."""
 
     settings: JoinSettings
     awaits: bool = False
@@ -46,7 +46,7 @@ class JoinFactory:
         join_warm_up(self.settings)
 
     def new(self, pane: Pane | None, key: str) -> ExportingMachine[Packet | Rejected]:  # noqa: ARG002
-        """Return a join that has seen nothing."""
+        """Return a join without any records."""
         number = number_of(key)
         return ExportingMachine(
             LabelJoin(self.settings, number),
@@ -80,7 +80,7 @@ class JoinFactory:
 class JoinShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
     """Joins packets (shard of the join, record): outputs are packets (shard of the evaluators, record).
 
-    fields, label_time  how the user calls the columns of a prediction, and a label's time
+    fields, label_time  the user's names of a prediction's columns, and of a label's time
     lateness            see `RunStateMachine`
     awaits              every shard begins with the state that a `StateImport` brings
     brings              see `RunStateMachine`
@@ -109,14 +109,14 @@ class JoinShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOut
 
 
 class JoinedLabels(NamedTuple):
-    """What `JoinLabels` gives, as PCollections.
+    """The outputs of `JoinLabels`, as PCollections.
 
-    events        packed batches of events, for `EvaluateModels`; the time of each is its label's
-    unmatched     of DeadLetter: predictions whose label never came and labels without a prediction, each with
-                  how long it waited
-    duplicates    of DeadLetter: second labels of an id
-    late          of DeadLetter: what came behind the clock
-    dead_letters  of DeadLetter: what is no prediction or label, and second labels where they are mistakes
+    events        packed batches of events, for `EvaluateModels`; an event's time is its label's time
+    unmatched     DeadLetters: predictions without a label and labels without a prediction, each with the
+                  time that it waited
+    duplicates    DeadLetters: second labels of an id
+    late          DeadLetters: records that came behind the clock
+    dead_letters  DeadLetters: invalid predictions or labels, and second labels if they count as mistakes
     """
 
     events: beam.PCollection[bytes]
@@ -154,7 +154,7 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
             order=join.order, clock="runner", time="t", id="flight"
         )
 
-    Raises ConfigError for a setting that cannot be.
+    Raises ConfigError for an invalid setting.
     """
 
     def __init__(
@@ -219,7 +219,7 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
         return f"time:{duration_text(self._settings.runner_delay + self._lateness)}"
 
     def expand(self, inputs: Any) -> JoinedLabels:
-        """Pack, join, and part what is left over by its kind."""
+        """Pack the records, join them, and split the dead letters by their kinds."""
         one = isinstance(inputs, beam.PCollection)
         pair = (inputs,) if one else tuple(inputs) if isinstance(inputs, tuple | list) else ()
         if not pair or len(pair) > 2 or not all(isinstance(each, beam.PCollection) for each in pair):
@@ -273,6 +273,6 @@ def _unchanged(element: Any) -> Any:
 
 
 def _events(packet: tuple[str, bytes]) -> Iterator[bytes]:
-    """Give the joined events, and not the words on how far they are settled."""
+    """Yield the joined events of a packet; yield nothing for a record on settled times."""
     if packet[1][: len(MAGIC)] == MAGIC:
         yield packet[1]

@@ -1,10 +1,10 @@
 """EvaluateModels: a PCollection of events in, rows of measures out, exact, for any number of models.
 
-Events are packed before they travel: a DoFn buffers those of a bundle per Beam window, validates them in
-columns and splits them by shard. So windows are assigned to single events, and state is reached once per
-shard and bundle. Events apply in the order in which they arrive (`order="arrival"`), which no runner
-promises across runs, or in order of time as far as the runner's watermark has come (`clock="runner"`). What
-is read from files goes through the file pipeline, over the same `EvaluateShards`; its readers are the clock.
+Events are packed before they travel: a DoFn buffers the events of a bundle per Beam window, validates them in
+columns and splits them by shard. So windows are assigned to single events, and state is accessed once per
+shard and bundle. Events apply in the order of arrival (`order="arrival"`), which may differ between runs, or
+in order of time up to the runner's watermark (`clock="runner"`). Events from files go through the file
+pipeline, with the same `EvaluateShards`; there, the readers are the clock.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from .shards import EvaluateShards
 
 
 class Evaluation(NamedTuple):
-    """What `EvaluateModels` gives, as PCollections.
+    """The outputs of `EvaluateModels`, as PCollections.
 
-    rows          of MeasureRow. The Beam timestamp is the row's due or else its time. Without time= it is
-                  that of the newest event of the bundle, and that of the last rows of a model the end of
-                  their window (of all time, where the input is not windowed). In windowed input a row stays
-                  in its window. A worker that never imported rocsteady sees a NamedTuple of Beam's with the
-                  same fields.
-    batches       the same rows as pyarrow RecordBatches: many rows to an element
-    dead_letters  of DeadLetter: what is no event, and why
-    late          of DeadLetter: events that came behind what was applied, each with how late it was. Empty
-                  while events apply as they arrive
+    rows          MeasureRows. The Beam timestamp is the row's due, or else the row's time. Without time=, the
+                  timestamp is that of the bundle's newest event; a model's last rows then have the end of
+                  their window (the end of time, where the input is not windowed). In windowed input a row
+                  stays in its window. A worker that never imported rocsteady sees a NamedTuple of Beam's
+                  with the same fields.
+    batches       the same rows as pyarrow RecordBatches of many rows
+    dead_letters  DeadLetters: invalid events with their reasons
+    late          DeadLetters: events that came behind applied events, each with its lateness. Empty for
+                  order="arrival"
     curves        the ROC curves that curves= asked for, as pyarrow RecordBatches (CURVE_SCHEMA of
-                  sinks/curves.py: a row a point), each in the window that it was made for; else empty
-    duplicates    of DeadLetter: events that deduplicate= leaves out; else empty
+                  sinks/curves.py: a row per point), each in its window; else empty
+    duplicates    DeadLetters: events that deduplicate= leaves out; else empty
     """
 
     rows: beam.PCollection[MeasureRow]
@@ -171,7 +171,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
 
 
 def _of(made: type, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the keywords that are fields of a dataclass."""
+    """Return the keywords that are fields of a dataclass."""
     return {field.name: chosen[field.name] for field in fields(made) if field.name in chosen}
 
 
@@ -180,7 +180,7 @@ def _unchanged(element: Any) -> Any:
 
 
 def row_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
-    """Give rows as a record batch, if there are any."""
+    """Yield rows as a record batch; yield nothing without rows."""
     if len(rows):  # curves may come without rows
         yield rows_to_arrow(rows)
 
@@ -188,9 +188,9 @@ def row_batches(rows: Rows) -> Iterator[pa.RecordBatch]:
 def single_rows(
     rows: Rows, time: Any = beam.DoFn.TimestampParam, window: Any = beam.DoFn.WindowParam
 ) -> Iterator[Any]:
-    """Give rows one by one, each at its own time and in exactly the window that it was made for.
+    """Yield rows one by one, each with its own time as the timestamp, in the window it was made for.
 
-    A `TimestampedValue` would be put into windows anew, by a time that need not lie in its pane.
+    Beam would assign a `TimestampedValue` to windows again, by a time that may be outside its pane.
     """
     for row in rows:
         micros = row.time if row.due is None else row.due

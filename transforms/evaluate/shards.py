@@ -1,8 +1,8 @@
-"""Sharded packets in, rows out: the inner step that every evaluation of a stream goes through.
+"""Sharded packets in, rows out: the inner step of every evaluation of a stream.
 
-Packets are records of `EvaluatorTable` (`core.events.records`): packed `EventBatch`es, words that end
-a partition or the input. The key is a shard; how many there are is fixed for the life of a state, because
-another number finds other keys, and so silently empty state: a snapshot's fingerprint refuses it.
+Packets are records of `EvaluatorTable` (`core.events.records`): packed `EventBatch`es, and records that end a
+partition or the input. The key is a shard. The number of shards is fixed for the life of a state: with
+another number, keys would find empty state. A snapshot's fingerprint makes that an error.
 
 The coders of `Rows` and `MeasureRow` are registered here and nowhere else.
 """
@@ -123,7 +123,7 @@ class RowsCoder(Coder):
         return True
 
     def to_type_hint(self) -> type[Rows]:
-        """Return what it encodes."""
+        """Return the type that the coder encodes."""
         return Rows
 
 
@@ -133,7 +133,7 @@ registry.register_coder(MeasureRow, RowCoder)
 
 @dataclass(frozen=True)
 class TableFactory:
-    """Makes the evaluator tables of a job; where it is said so, they await the state of another job."""
+    """Makes the evaluator tables of a job; with `awaits`, each table waits for the state of another job."""
 
     settings: TableSettings
     awaits: bool = False
@@ -178,7 +178,7 @@ class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machin
     Outputs are `Rows`; letters the events that were late or duplicates.
 
     settings     how to evaluate, the slices, and the number of shards that the packets were split into
-    fields       how the user calls the columns of an event
+    fields       the user's names of an event's columns
     cache_bytes  live tables that a process keeps between bundles
     lateness     see `RunStateMachine`
     awaits       every shard begins with the state that a `StateImport` brings

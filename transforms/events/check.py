@@ -1,4 +1,4 @@
-"""The columns of a chunk, checked one by one: what each value becomes, and which records are no events."""
+"""Checks the columns of a chunk one by one: converts the values, and finds the records that are no events."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NO_ROWS = np.empty(0, np.int64)
 
 
 def column_named(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Return the column; all of it missing where the batch does not have it."""
+    """Return the column `name`; a column of nulls where the batch lacks it."""
     places = batch.schema.get_all_field_indices(name)
     if len(places) > 1:
         raise InputError(f"the column {name!r} is there {len(places)} times; give each its own name")
@@ -70,7 +70,7 @@ def binary_labels(classes: TextColumn, fields: EventFields) -> Int8Array:
 
 
 class Check:
-    """The records of one batch, and what is wrong with them."""
+    """The records of one batch, and their faults."""
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class Check:
         return tuple((name, texts(column_named(self._batch, name))) for name in self.fields.slice_columns)
 
     def features(self) -> tuple[tuple[str, FloatArray], ...]:
-        """Read the features that are numbers. NaN is a missing value; infinity, and what is none, a fault."""
+        """Read the numeric features. NaN is a missing value; infinity, or no number, is a fault."""
         found = []
         for name in self.fields.features:
             column = column_named(self._batch, name)
@@ -197,7 +197,7 @@ class Check:
         return tuple(found)
 
     def split(self, read: _Batch) -> tuple[_Batch, DeadLetters]:
-        """Part the records that are sound and in time from the others."""
+        """Return the valid records that are in time, and dead letters of the others."""
         n, faults = self._batch.num_rows, self._faults
         keep = np.ones(n, np.bool_)
         keep[list(faults.by_row)] = False
@@ -227,7 +227,7 @@ class Check:
         ), letters
 
     def _late(self, times: Int64Array | None, sound: npt.NDArray[np.bool_]) -> tuple[Int64Array, Int64Array]:
-        """Return the rows of the sound records that are late, and how late each is, microseconds."""
+        """Return the rows of valid records that are late, and how late each record is, microseconds."""
         lateness = self._timing.lateness
         if lateness is None or times is None:
             return NO_ROWS, NO_ROWS

@@ -13,12 +13,12 @@ from .dead_letters import DeadLetters, RawRecords
 class Chunk(NamedTuple):
     """Consecutive records of a source.
 
-    first_position  of the first record, in the batch or dead
+    first_position  the position of the first record, a row or a dead letter
     batch           the records that are rows; columns of any types
-    positions       int64, of every row of the batch; None where they are consecutive
-    dead            the records that are no rows
-    bytes_read      how far into the file the reader is, about
-    raw             gives whole records, where the batch does not have all of their fields
+    positions       int64: the position of every row of the batch; None where positions are consecutive
+    dead            dead letters of the records that are no rows
+    bytes_read      the reader's approximate offset in the file
+    raw             returns whole records, where the batch lacks some of their fields
     """
 
     first_position: int
@@ -30,5 +30,5 @@ class Chunk(NamedTuple):
 
     @property
     def records(self) -> int:
-        """How many records there are, dead ones among them."""
+        """The number of records, including dead letters."""
         return int(self.batch.num_rows) + len(self.dead)

@@ -7,8 +7,8 @@ Invariant
     What a kernel accepts, the Python function accepts with the same result. So what becomes of an event
     never depends on its neighbours in the batch: tests compare whole batches with single rows.
 
-None of these raises for a value: what cannot be read is NaN, NO_TIME or code -1. A missing value is a
-null, the empty text, and, except in a score, a NaN (which is how pandas writes a missing value).
+No function here raises for a value: an unreadable value becomes NaN, NO_TIME or code -1. Missing values are
+null, the empty text, and NaN (as pandas writes a missing value); a score's NaN is not missing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _INSTANT = re.compile(
 
 
 def number(value: object) -> float | None:
-    """Read one number; None where the value is none. Blanks around it are allowed, "_" in it is not.
+    """Return a value as a number; None where the value is no number. Text may have blanks around, but no "_".
 
     >>> number(" 1e3 "), number("1_000"), number(True)
     (1000.0, None, None)
@@ -70,10 +70,10 @@ def number(value: object) -> float | None:
 
 
 def instant(value: object, unit: str = "s") -> int | None:
-    """Read one moment as microseconds UTC; None where the value is none, or before year 1 or after 9999.
+    """Return a moment as microseconds UTC; None for a value that is no moment in the years 1 to 9999.
 
     Text is RFC 3339 (no zone: UTC; seconds, or minutes and seconds, may be absent), a date, or a number;
-    a number counts `unit`s since 1970. What is finer than a microsecond is cut off.
+    a number counts `unit`s since 1970. Fractions of a microsecond are cut off.
 
     >>> instant("1970-01-01T01:00:00.000001+01:00"), instant("2", "ms"), instant("soon")
     (1, 2000, None)
@@ -296,7 +296,7 @@ def _from_ticks(array: pa.Array, unit: str) -> Int64Array:
 
 
 def _from_texts(array: pa.Array, unit: str) -> Int64Array | None:
-    """Read texts of one kind by kernels: all numbers, all without a zone, or all with one; else None."""
+    """Read texts of one kind by kernels: all numbers, all without a zone, or all with a zone. Else None."""
     known = array.drop_null()
     if not len(known):
         return np.full(len(array), NO_TIME)
@@ -316,7 +316,7 @@ def _from_texts(array: pa.Array, unit: str) -> Int64Array | None:
 
 
 def holds_numbers(array: pa.Array) -> bool:
-    """Tell whether a column of moments counts a unit: whether it, or its first text, is a number."""
+    """Tell whether a column of moments counts a unit: it is numeric, or its first text is a number."""
     array = plain(array)
     if pa.types.is_string(array.type):
         row = pc.index(array.is_valid(), True).as_py()

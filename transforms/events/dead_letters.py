@@ -1,7 +1,7 @@
-"""Dead letters: records that do not count, each with its reason, the values behind it, and the record itself.
+"""Dead letters: records that do not count, each with its reason, the faulty value, and the record itself.
 
-Invalid, late, unmatched and duplicate records share this one schema. They travel in columns, because
-one wrong column makes a dead letter of every event.
+Invalid, late, unmatched and duplicate records share one schema. Dead letters travel in columns, because a
+single wrong column can make every event a dead letter.
 """
 
 from __future__ import annotations
@@ -47,20 +47,18 @@ class DeadLetter(NamedTuple):
     """One record that does not count.
 
     kind      "invalid", "late", "unmatched" or "duplicate"
-    reason    why, one of the phrases of `Reason`: "score is not a number". Of several faults the first one's
+    reason    a phrase of `Reason`, such as "score is not a number"; of several faults, the first fault's
     source    where the record came from (a file, a topic's partition)
-    position  its 0-based ordinal among the records of its source; a header or a blank line is none.
-              None = unknown
+    position  the record's 0-based ordinal in its source; a header or blank line is no record. None = unknown
     time      microseconds UTC, or None
-    model, id text, or None where there is none
-    raw       the record's own fields as a JSON object, or its own text where it has no fields
-    field     the user's column that is at fault, or None where no column is
-    value     what that column holds, as text; a long one is cut, and says so. None: it holds nothing
-    detail    everything that is wrong with the record, in a sentence: "score: 'abc' is not a number; label:
-              missing"
-    gap_seconds    how late the record is, how long it waited for a partner, or how far in time it is from the
-                   event that counts; None where none of these is known
-    limit_seconds  what the gap was held against: the lateness, the time to live, the horizon
+    model, id text, or None for a record without a model or id
+    raw       the record's fields as a JSON object, or its text where it has no fields
+    field     the user's name of the faulty column; None where no column is at fault
+    value     the faulty column's value as text; a long text is cut, with a mark. None: no value
+    detail    a sentence on all faults of the record: "score: 'abc' is not a number; label: missing"
+    gap_seconds    how late the record is, how long it waited for a partner, or its distance in time from the
+                   event that counts; None where no gap is known
+    limit_seconds  the limit for the gap: the lateness, the time to live, the horizon
     """
 
     kind: str
@@ -87,7 +85,7 @@ class DeadLetter(NamedTuple):
         raw: str | None = None,
         field: str | None = None,
     ) -> DeadLetter:
-        """Return the letter of a record that is none."""
+        """Return the dead letter of an invalid record."""
         return cls("invalid", reason.value, source, position, raw=raw, field=field, detail=detail)
 
 
@@ -108,7 +106,7 @@ class DeadLetters(Sequence[DeadLetter]):
 
     @classmethod
     def concat(cls, parts: Sequence[DeadLetters]) -> DeadLetters:
-        """Put several one after another."""
+        """Return the dead letters of all parts, in order."""
         parts = [part for part in parts if len(part)]
         if len(parts) < 2:
             return parts[0] if parts else NO_LETTERS
@@ -139,9 +137,9 @@ class DeadLetters(Sequence[DeadLetter]):
 
 
 def with_all_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return dead letters of older versions with the later columns, null; any other batch as it is.
+    """Return dead letters of older versions with the later columns as null; any other batch unchanged.
 
-    A savepoint made before those columns may hold letters on their way to a sink.
+    A savepoint of an older version may hold dead letters on their way to a sink.
     """
     old = DEAD_LETTER_SCHEMA.names.index("raw") + 1
     if batch.schema.names != DEAD_LETTER_SCHEMA.names[:old]:
@@ -152,7 +150,7 @@ def with_all_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 NO_LETTERS = DeadLetters.of(())
-"""Made once: it costs as much as a small batch."""
+"""An empty batch of dead letters, made once: making it costs as much as a small batch."""
 
 
 def seconds(micros: Int64Array | None, n: int) -> pa.Array:

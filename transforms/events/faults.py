@@ -1,4 +1,4 @@
-"""What is wrong with the values of a record: the reason, the value, and a sentence."""
+"""Describes faults in the values of a record: the reason, the value, and a sentence."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ...core.events.times import likely_form
 from .columns import instant, number, plain, valid_text
 
 Verdict = Callable[[object], tuple[Reason, str] | None]
-"""Says what is wrong with one value, without the value: "is not a number"; None: it is missing."""
+"""Returns the fault of a value without the value itself: "is not a number"; None for a missing value."""
 
 
 class Fault(NamedTuple):
-    """What is wrong with a row.
+    """The faults of a row.
 
-    reason   of the first column that is at fault, in the order in which columns are read
-    field    that column, by the user's name of it; None: the record is sound, but late
-    value    what it holds, as text; None: nothing
-    detail   all that is wrong with the row, in a sentence
+    reason   the reason of the first faulty column, in the order in which columns are read
+    field    the user's name of that column; None: the record is valid, but late
+    value    the column's value as text; None: no value
+    detail   a sentence on all faults of the row
     """
 
     reason: Reason
@@ -43,11 +43,11 @@ MISSING = {
     "weight": Reason.WEIGHT_MISSING,
     "feature": Reason.FEATURE_MISSING,
 }
-"""The reason of a missing value, by what its column is."""
+"""The reason of a missing value, by the role of its column."""
 
 
 class Faults:
-    """What is wrong with which rows. A row can have several faults: it has the first one's reason."""
+    """The faults of a batch by row. A row with several faults has the reason of the first fault."""
 
     def __init__(self) -> None:
         self.by_row: dict[int, Fault] = {}
@@ -57,7 +57,7 @@ class Faults:
     ) -> None:
         """Note the rows where `bad` holds.
 
-        role     what the column is: a key of MISSING
+        role     the role of the column: a key of MISSING
         field    the user's name of the column
         missing  a remedy for a missing value
         """
@@ -119,12 +119,12 @@ def _number_verdict(value: object, no_number: Reason, not_finite: Reason) -> tup
 
 
 def feature_verdict(value: object) -> tuple[Reason, str]:
-    """Judge what is no feature that is a number."""
+    """Return the fault of a value that is no valid numeric feature."""
     return _number_verdict(value, Reason.FEATURE_NOT_A_NUMBER, Reason.FEATURE_NOT_FINITE)
 
 
 def score_verdict(value: object) -> tuple[Reason, str]:
-    """Judge what is no score."""
+    """Return the fault of a value that is no valid score."""
     found = number(value)
     if found is not None and math.isfinite(found):
         return Reason.SCORE_NOT_A_PROBABILITY, "is no probability, which lies between 0 and 1"
@@ -132,7 +132,7 @@ def score_verdict(value: object) -> tuple[Reason, str]:
 
 
 def weight_verdict(value: object) -> tuple[Reason, str]:
-    """Judge what is no weight."""
+    """Return the fault of a value that is no valid weight."""
     found = number(value)
     if found is not None and math.isfinite(found):
         return Reason.WEIGHT_NOT_POSITIVE, "is not above 0"
@@ -140,7 +140,7 @@ def weight_verdict(value: object) -> tuple[Reason, str]:
 
 
 def label_verdict(value: object) -> tuple[Reason, str] | None:
-    """Judge what is no label where no positive class is named."""
+    """Return the fault of a value that is no valid label, without a named positive class."""
     if isinstance(value, float) and math.isnan(value):
         return None
     return (
@@ -150,11 +150,11 @@ def label_verdict(value: object) -> tuple[Reason, str] | None:
 
 
 def class_verdict(_: object) -> None:
-    """Judge what is no class or name: it can only be missing."""
+    """Return None: the only fault of a class or name is a missing value."""
 
 
 def time_verdict(unit: str, form: str | None = None) -> Verdict:
-    """Return the judge of times whose numbers count a unit, or of those of a format."""
+    """Return the function that describes invalid times, for numbers of a unit or for a format."""
 
     def verdict(value: object) -> tuple[Reason, str]:
         if form is not None:
@@ -173,7 +173,7 @@ def time_verdict(unit: str, form: str | None = None) -> Verdict:
 
 
 def ahead_verdict(_: object) -> tuple[Reason, str]:
-    """Judge a time that lies too far ahead of now."""
+    """Return the fault of a time that is too far ahead of now."""
     return (
         Reason.TIME_TOO_FAR_AHEAD,
         "is further ahead of the clock on the wall than max_ahead= (--max-ahead) allows",

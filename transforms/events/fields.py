@@ -1,4 +1,4 @@
-"""Which columns of the input are what: the settings that every reader and every validation shares."""
+"""The roles of the input's columns: settings that every reader and every validation shares."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ OPTIONS = {
 ALIKE: dict[str | None, tuple[str, ...]] = {
     "1": ("1", "true"), "true": ("1", "true"), "0": ("0", "false"), "false": ("0", "false"),
 }  # fmt: skip
-"""The classes that are the positive one, where it is one of these: booleans are written both ways."""
+"""Classes that equal the positive class, by the positive class: booleans have two spellings."""
 
 Role = Literal["event", "prediction", "label", "instance"]
-"""What the records of a source are."""
+"""The role of a source's records."""
 
 MAX_SLICE_NAME_BYTES = 255
-"""What the wire form of a batch holds."""
+"""The content of a batch's wire form."""
 
 
 def _valid(field: str, name: str) -> str:
@@ -60,16 +60,16 @@ class EventColumns(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class EventFields:
-    """Which columns of the input are what.
+    """The roles of the input's columns.
 
     score, label   column names
-    positive       the label's value that is the positive class; every other one is then negative. None:
-                   1/0, 1/-1 and true/false are understood. Numbers compare as numbers, the rest as text,
-                   and 1 and true are one class, as are 0 and false, where either is the positive one
+    positive       the label's value for the positive class; every other value is negative. None: 1/0, 1/-1
+                   and true/false are understood. Numbers compare as numbers, other values as text. If the
+                   positive class is 1 or true (0 or false), both spellings are that class
     model          the column of the model's name, or else
-    model_name     the model of every event. Neither: the column "model" where there is one; if there
-                   is none, the reader's own name for the source (a file's stem)
-    time           column of event times; time_unit: what numbers in it count ("s", "ms", "us", "ns")
+    model_name     the model of every event. Neither: the column "model" if the input has it, else the
+                   reader's name for the source (a file's stem)
+    time           column of event times; time_unit: the unit of its numbers ("s", "ms", "us", "ns")
     time_format    the format, as of `datetime.strptime`, of its texts and numbers. None: texts are RFC 3339,
                    dates, or numbers
     id, weight     columns, or None
@@ -179,7 +179,7 @@ class EventFields:
         )
 
     def needed(self, role: Role = "event") -> tuple[tuple[str, str], ...]:
-        """(field, column) of every column that such a record needs: no label, or no score, in some."""
+        """Return (field, column) of every column that a record of a role needs; a label needs no score."""
         if role == "label":
             return tuple(each for each in self.roles if each[0] in ("label", "time", "id"))
         if role == "instance":
@@ -187,23 +187,23 @@ class EventFields:
         return tuple(each for each in self.roles if role == "event" or each[0] != "label")
 
     def columns_of(self, role: Role = "event") -> tuple[str, ...]:
-        """Every column that such a record needs, once; "model" too, where that is not settled."""
+        """Return every column that a record of a role needs, once; "model" too, where it is not settled."""
         is_open = self.model is None and self.model_name is None and role not in ("label", "instance")
         return tuple(dict.fromkeys((*(column for _, column in self.needed(role)), *("model",) * is_open)))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column that an event needs, once; "model" too, where that is not settled."""
+        """Every column that an event needs, once; "model" too, where the model's source is not settled."""
         return self.columns_of("event")
 
     @property
     def number_columns(self) -> tuple[str, ...]:
-        """The columns that are read as numbers; every other one is text, a class or a time."""
+        """The columns that are read as numbers; every other column is text, a class or a time."""
         weights = () if self.weight is None else (self.weight,)
         return (self.score, *weights, *self.features)
 
     def class_of(self, value: object) -> str | None:
-        """Return the spelling of a class, by which it is known; None where it is missing.
+        """Return the canonical spelling of a class; None for a missing value.
 
         >>> EventFields(positive="1").class_of(True), EventFields(positive="yes").class_of(True)
         ('1', 'true')

@@ -1,4 +1,4 @@
-"""What a machine refused, as dead letters: the records in the words in which the user has them."""
+"""Turns records that a machine refused into dead letters, with the user's names of fields."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What event times tell of a mistake while a job runs: a line in the log at once, not only a sum at the end.
+"""Warns in the log at once of likely mistakes in event times, not only with a count at the job's end.
 
-Two mistakes are looked for: numbers that look as if they counted another unit, and an event that is dated so
-far ahead of the wall clock that the events behind it come too late. Neither changes what a job does.
+Two mistakes are detected: numbers that probably count another unit, and an event so far ahead of the wall
+clock that later events count as late. A warning does not change the job's results.
 
-A worker tells of each column once, whatever the number of files and batches: `reset` forgets what was told.
+A worker warns of each column once, whatever the number of files and batches. `reset` forgets the warnings.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from .fields import EventFields
 _logger = logger("rocsteady.times")
 
 FAR_AHEAD = 86_400_000_000
-"""An event ahead of the wall clock by more than this is told of. A wrong zone is 14 hours off at most."""
+"""Microseconds: an event further ahead of the clock is reported. A wrong zone is 14 hours off at most."""
 
 _lock = threading.Lock()
 _told: dict[tuple[str, str], str] = {}
 
 
 def reset() -> None:
-    """Forget what was told, before a job starts."""
+    """Forget the warnings, before a job starts."""
     with _lock:
         _told.clear()
 
 
 def told() -> list[str]:
-    """Return what this process told of units since the last `reset`."""
+    """Return this process's warnings on units since the last `reset`."""
     with _lock:
         return [*_told.values()]
 
 
 def tell_doubt(name: str, column: pa.Array, times: Int64Array, unit: str) -> None:
-    """Tell once if the numbers of a column look as if they counted another unit. O(n), until it is told.
+    """Warn once if the numbers of a column probably count another unit. O(n), until the warning.
 
-    times  what the column was read as, int64[n]; NO_TIME where it has no time
+    times  the column's values as times, int64[n]; NO_TIME where a value is no time
     """
     if (name, unit) in _told or not holds_numbers(column):
         return
@@ -76,9 +76,9 @@ def tell_ahead(
     lateness: int | None,
     now: int,
 ) -> None:
-    """Tell of the latest record of a batch where it is dated far ahead of the wall clock.
+    """Warn of the record with the greatest time in a batch if the time is far ahead of the wall clock.
 
-    So each partition tells once; it tells again when a record is twice as far ahead as the one before.
+    Each partition warns once, and again when a record is twice as far ahead as the record warned of before.
 
     chunk       the records that became the batch
     high_water  the greatest time in the partition before them, NO_TIME = none

@@ -27,7 +27,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _SAMPLE = datetime(2024, 11, 23, 16, 45, 37, 123_456, UTC)
 _PARTS = ("year", "month", "day", "hour", "minute", "second")
 _LEAST = datetime(1900, 1, 1)
-"""What `strptime` takes for each part that a format does not have."""
+"""The values that `strptime` takes for parts that a format lacks."""
 
 _WIDTHS = {
     "Y": "[0-9]{4}",
@@ -110,7 +110,7 @@ def parse_moments(texts: pa.Array, form: str) -> Int64Array:
 
 
 def _bytes_of(texts: pa.Array, length: int) -> npt.NDArray[np.uint8]:
-    """Return texts of one length, none of them null, as bytes: uint8[n, length]."""
+    """Return texts of one length, without nulls, as bytes: uint8[n, length]."""
     _, offsets, data = texts.buffers()
     if not len(texts) or data is None:
         return np.empty((0, length), np.uint8)
@@ -119,14 +119,14 @@ def _bytes_of(texts: pa.Array, length: int) -> npt.NDArray[np.uint8]:
 
 
 class _Layout(NamedTuple):
-    """Where in texts of one length the parts of a moment stand: (directive, begin, end), and the rest."""
+    """The places of a moment's parts in texts of one length, (directive, begin, end), and the literals."""
 
     length: int
     parts: tuple[tuple[str, int, int], ...]
     literals: tuple[tuple[int, int], ...]
 
     def read(self, texts: npt.NDArray[np.uint8]) -> Int64Array:
-        """Read texts, uint8[n, length]: microseconds UTC; NO_TIME where one is not laid out so. O(n)."""
+        """Read texts, uint8[n, length], as microseconds UTC; NO_TIME for a text of another layout. O(n)."""
         sound = np.ones(len(texts), np.bool_)
         for place, byte in self.literals:
             sound &= texts[:, place] == byte
@@ -153,7 +153,7 @@ class _Layout(NamedTuple):
 
 
 def _zone(columns: npt.NDArray[np.uint8], sound: npt.NDArray[np.bool_]) -> Int64Array:
-    """Return offsets from UTC, seconds; take what is none, of texts of one length, out of `sound`."""
+    """Return offsets from UTC in seconds, of texts of one length; clear `sound` for invalid offsets."""
     if columns.shape[1] == 1:
         sound &= columns[:, 0] == ord("Z")
         return np.zeros(len(columns), np.int64)
@@ -190,7 +190,7 @@ def _pattern_of(form: str) -> tuple[re.Pattern[str], tuple[str, ...]] | None:
 
 
 def _layout_of(form: str, texts: pa.Array) -> _Layout | None:
-    """Return how the first text that is there is laid out; None where kernels do not read such texts."""
+    """Return the layout of the first text that is not null; None where kernels cannot read such texts."""
     pattern = _pattern_of(form)
     row = pc.index(texts.is_valid(), True).as_py()
     if pattern is None or row < 0:

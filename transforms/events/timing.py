@@ -1,4 +1,4 @@
-"""When events are late: the time that a partition has reached, and the lateness that is allowed."""
+"""Decides when events are late: by the time that a partition has reached, and the allowed lateness."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ...core.events.unjoined import LabelBatch, PredictionBatch
 
 @dataclass(frozen=True)
 class Timing:
-    """What the times of records are judged by, microseconds.
+    """The limits for the times of records, in microseconds.
 
-    high_water  the greatest event time in the records' source before them; NO_TIME = none
-    lateness    a record earlier than the greatest time before it in its source by more than this is late;
-                None: none is
-    now, ahead  a record dated more than `ahead` after now is a fault; None: none is
+    high_water  the greatest event time in the source before the records; NO_TIME = no time yet
+    lateness    a record is late if it is more than this earlier than the greatest time before it in its
+                source; None: no record is late
+    now, ahead  a record dated more than `ahead` after `now` is a fault; None: no limit
     """
 
     high_water: int = NO_TIME
@@ -25,7 +25,7 @@ class Timing:
     ahead: int | None = None
 
     def after(self, batch: EventBatch | PredictionBatch | LabelBatch) -> Timing:
-        """Return what judges the records behind a batch."""
+        """Return the limits for the records after a batch."""
         return replace(self, high_water=max(self.high_water, batch.packet().high_water))
 
 
@@ -33,7 +33,7 @@ ANY_TIME = Timing()
 
 
 def time_span(batch: EventBatch | PredictionBatch | LabelBatch) -> tuple[int, int] | None:
-    """Return the least and the greatest time of a batch, microseconds; None where it has none. O(n)."""
+    """Return the least and the greatest time of a batch, microseconds; None without times. O(n)."""
     times = batch.times
     if times is None or not len(times):
         return None

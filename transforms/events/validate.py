@@ -1,9 +1,9 @@
-"""Validation: a record batch becomes an `EventBatch`, and what cannot count becomes dead letters.
+"""Validation: splits a record batch into an `EventBatch` and dead letters.
 
 Invariant
-    Every record of the batch is in exactly one of the two, in order, and its verdict does not depend
-    on the other records of the batch, but for lateness: that depends on the times of those before it in
-    its source. Nothing is raised for a value.
+    Every record of the batch is in exactly one of the two, in order. Whether a record is valid does not
+    depend on other records of the batch. Its lateness depends on the times before it in its source. No
+    value raises an error.
 
 Positions are 0-based ordinals of the records of a source; a header is no record.
 """
@@ -42,14 +42,14 @@ def validate(
 ) -> tuple[EventBatch, DeadLetters]:
     """Split records into events and dead letters. O(n), by columns; only faults cost Python per row.
 
-    batch           columns of any types; those that `fields` does not name matter to `raw` alone, and a
-                    column that it names and the batch lacks is missing in every record
+    batch           columns of any types. Columns that `fields` does not name are used only for raw records.
+                    A column that `fields` names and the batch lacks is missing in every record
     source          name of the partition that the records come from, `partition` its place among all
     first_position  ordinal of the first record in its source, or -1: unknown
     positions       ordinal of every record, where they are not consecutive
-    raw             gives the whole records of rows, where the batch does not have all of their fields
-    timing          what times are judged by; late records are letters of their own kind
-    located         events keep their positions, so that one that is refused later on can be named
+    raw             returns the whole records of rows, where the batch lacks some of their fields
+    timing          the limits for times; late records are dead letters of their own kind
+    located         events keep their positions, so that an event refused later can be identified
 
     The events' `high_water` is the greatest time in this batch. Raises InputError where a needed column
     is there twice.
@@ -66,7 +66,7 @@ def validate_as(
     timing: Timing,
     located: bool = False,
 ) -> tuple[EventBatch | PredictionBatch | LabelBatch, DeadLetters]:
-    """Split the records of a chunk by what they are, and dead letters. See `validate`.
+    """Split the records of a chunk into a batch of their role and dead letters. See `validate`.
 
     A prediction needs an id and a time and no label; a label is an id, a time and a label; an instance has
     features and no score, and is known by its place where it has no id. All three are located.

@@ -1,4 +1,4 @@
-"""CSV files in chunks; a line of too many or too few fields, or that is no UTF-8, becomes a dead letter."""
+"""Reads CSV files in chunks. A line with a wrong number of fields, or invalid UTF-8, is a dead letter."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _delimiter(source: SourceFile) -> str:
 
 
 def csv_header(source: SourceFile) -> list[str]:
-    """Return the names in the first record; none where the file has no record at all."""
+    """Return the names in the first record; an empty list for a file without records."""
     head = text_head(source).decode("utf-8-sig", "surrogateescape")
     lines = io.StringIO(re.sub("[\udc80-\udcff]", NO_TEXT, head), newline="")
     try:
@@ -58,8 +58,7 @@ def csv_chunks(
 ) -> Iterator[Chunk]:
     """Read a CSV or TSV file with a header, every column as text; only the empty cell is missing.
 
-    Of columns beside `only` nothing is built; the records that are rows then include those with text that is
-    not UTF-8 in other columns.
+    Columns that are not in `only` are not built; rows may then have text that is not UTF-8 in those columns.
     """
     options = (
         pa.csv.ReadOptions(use_threads=False, block_size=block_bytes or _csv_block_bytes(source)),
@@ -101,11 +100,11 @@ class _Misfit(NamedTuple):
 
 
 class _CsvBatches:
-    """What Arrow reads from a stream of bytes as CSV; a context that ends when Arrow's thread let go of it.
+    """Arrow's reader of CSV on a stream of bytes; a context that ends when Arrow's thread releases it.
 
-    Why it has to is told by `arrow_buffer`.
+    `arrow_buffer` explains why the context must wait for that thread.
 
-    refused   the records that are no rows, as they are met; the reader takes them away
+    refused   the records that are no rows, in the order found; the caller removes them
     replaced  whether any byte was not UTF-8
     """
 
@@ -132,7 +131,7 @@ class _CsvBatches:
         return self._stream is not None and self._stream.replaced
 
     def read(self, how: pa.csv.ReadOptions, types: pa.csv.ConvertOptions) -> Iterator[pa.RecordBatch]:
-        """Yield the batches; none where there is no more than a header without a newline."""
+        """Yield the batches; no batch for a file that is only a header without a newline."""
         try:
             self._reader = pa.csv.open_csv(pa.PythonFile(self._stream, mode="r"), how, self._parse, types)
         except pa.ArrowInvalid as error:
@@ -168,7 +167,7 @@ def _misfits(source: SourceFile, refused: Sequence[_Misfit]) -> DeadLetters:
 
 
 def _fields_text(text: str, delimiter: str) -> str:
-    """Return the fields of a row as JSON; of a long one, as behind a quote that nothing closes, the first."""
+    """Return the fields of a row as JSON; of a long row (an unclosed quote), the first fields."""
     shown = text[:SHOWN_BYTES]
     fields = next(csv.reader(io.StringIO(shown, newline=""), delimiter=delimiter), [])
     raw = json.dumps(fields, ensure_ascii=False).replace(NO_TEXT, "\ufffd")

@@ -1,8 +1,8 @@
-"""Files, and CSV and Parquet as a stream of record batches, with the position of every record.
+"""Input files, and Parquet as a stream of record batches with the position of every record.
 
 Invariant
-    Every record of a file is in exactly one chunk, at its position: either a row of the batch, or a dead
-    letter when it is no row at all (a wrong number of fields, bytes that are not UTF-8).
+    Every record of a file is in exactly one chunk, at its position: a row of the batch, or a dead letter
+    where it cannot be a row (a wrong number of fields, bytes that are not UTF-8).
     Memory is bounded by a chunk, whatever the length of the file.
 
 Positions are 0-based ordinals of records; headers and blank lines are no records. JSON lines: `json_lines`.
@@ -34,19 +34,19 @@ from ..events.chunk import Chunk
 from ..events.dead_letters import NO_LETTERS
 
 CHUNK_ROWS = 100_000
-"""Records in a batch, about: enough that a batch costs nothing, few enough to hold some."""
+"""Records in a batch, about: enough that the cost per batch is small, few enough to hold several batches."""
 
 _PARQUET_BUFFER_BYTES = 1 << 20
-"""Of a column that are read ahead. Without a buffer Arrow keeps the bytes of every row group that it has read
-(pyarrow 25: 94 MB of a file of 94 MB, with one 12 MB)."""
+"""Bytes of a column that are read ahead. Without a buffer Arrow keeps the bytes of every row group read
+(pyarrow 25: 94 MB for a file of 94 MB, and 12 MB with a buffer)."""
 
 FORMATS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".jsonl": "jsonl", ".json": "jsonl"}
 HEAD_BYTES = 1 << 20
 LET_GO_SECONDS = 1.0
-"""How long Arrow's thread is waited for, at the most; it takes some microseconds."""
+"""Seconds to wait for Arrow's thread, at most; the thread needs some microseconds."""
 
 DAMAGE = (pa.ArrowException, OSError, EOFError, zlib.error, UnicodeDecodeError)
-"""What a reader raises in a file that is cut short, corrupt, or gone."""
+"""The errors that a reader raises for a file that is cut short, corrupt, or gone."""
 
 NO_TEXT = "\ufdd0"
 """The code point, never used in text, that stands for a byte that is not UTF-8."""
@@ -91,18 +91,18 @@ class SourceFile:
 
     @property
     def stem(self) -> str:
-        """The file's name without its folder and endings: the model, where nothing else names it."""
+        """The file's name without its folder and endings: the model's name, unless events name it."""
         bare = stem_of(self.path)
         return os.fsencode(bare).decode("utf-8", "backslashreplace")
 
     def open(self) -> BinaryIO:
-        """Open the bytes as they lie there."""
+        """Open the file's bytes without unpacking them."""
         if has_scheme(self.path):
             return FileSystems.open(self.path, compression_type=CompressionTypes.UNCOMPRESSED)
         return open(self.path, "rb")  # noqa: PTH123 - the caller closes it
 
     def damaged(self, position: int, cause: Exception) -> RocsteadyError:
-        """Say that the file breaks off, behind so many records."""
+        """Return the error that the file is damaged after `position` records."""
         why = str(cause) or type(cause).__name__
         if "straddling" in why:
             why = "a record is longer than a block, or a quote is opened and never closed"
@@ -114,7 +114,7 @@ class SourceFile:
 
 @contextmanager
 def unpacked(source: SourceFile) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Open a text file: its bytes, unpacked, and the file as it lies there."""
+    """Open a text file; yield the stream of unpacked bytes, and the stream of the stored file."""
     with source.open() as raw:
         if source.gzipped:
             with gzip.GzipFile(fileobj=raw) as stream:
@@ -188,10 +188,10 @@ def _whole_characters(block: bytes) -> tuple[bytes, bytes]:
 
 
 def arrow_buffer(data: bytes) -> pa.Buffer:
-    """Copy bytes into memory of Arrow's own.
+    """Copy bytes into memory that Arrow owns.
 
-    What its readers are lent by Python its threads may let go of when they have given all they read, and then
-    ask for Python's lock: an interpreter that ends just then is aborted (SIGABRT).
+    Arrow's threads may release a buffer that Python owns after the reader has returned all data. The release
+    takes Python's lock, and an interpreter that ends at that moment is aborted (SIGABRT).
     """
     memory = pa.BufferOutputStream()
     memory.write(data)
@@ -205,7 +205,7 @@ def text_head(source: SourceFile) -> bytes:
 
 
 def gap_positions(start: int, rows: int, gaps: Sequence[int]) -> Int64Array:
-    """Return the ordinals of `rows` records from `start` on that are not among `gaps`, which rise."""
+    """Return the ordinals of `rows` records from `start` on, without those in `gaps`, which ascend."""
     every = np.arange(start, start + rows + len(gaps))
     return every[~np.isin(every, np.asarray(gaps, np.int64))]
 
@@ -213,7 +213,7 @@ def gap_positions(start: int, rows: int, gaps: Sequence[int]) -> Int64Array:
 def parquet_chunks(
     source: SourceFile, columns: Sequence[str] | None = None, chunk_rows: int = CHUNK_ROWS
 ) -> Iterator[Chunk]:
-    """Read those of the columns that a Parquet file has (None: all of them); the others cost nothing."""
+    """Read the named columns that a Parquet file has (None: all columns); other columns are not read."""
     position = 0
     with source.open() as raw:
         file = pa.parquet.ParquetFile(raw, buffer_size=_PARQUET_BUFFER_BYTES, pre_buffer=False)

@@ -16,13 +16,13 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 MOST_LINE_BYTES = 8 << 20
-"""A longer line of JSON is no record: it is a dead letter. CSV's limit is a block of Arrow's, 4 to 32 MiB."""
+"""The most bytes of a JSON line: a longer line is a dead letter. CSV's limit: Arrow's block, 4 to 32 MiB."""
 
 SHOWN_BYTES = 10_000
-"""Of a line or a message that is no record; its dead letter shows no more."""
+"""The most bytes of an invalid line or message that its dead letter shows."""
 
 MARK = b"\xef\xbb\xbf"
-"""Some programs write it before UTF-8 text."""
+"""The byte order mark, which some programs write before UTF-8 text."""
 
 
 class LongLine(NamedTuple):
@@ -59,14 +59,14 @@ class WholeLines:
     def __init__(self, most: int = MOST_LINE_BYTES) -> None:
         self._most = most
         self._waiting: list[bytes] = []
-        self._held = 0  # bytes of the line that waits for its end, those that were dropped among them
+        self._held = 0  # bytes of the unfinished line, including dropped bytes
         self._start = 0  # where that line begins
         self._first = True
 
     def take(self, data: bytes) -> tuple[LongLine | None, bytes]:
-        """Return a line that is too long, if one ends in `data`, and all whole lines that are new behind it.
+        """Return a too long line, if one ends in `data`, and all new whole lines after it.
 
-        What follows the last newline waits. O(bytes).
+        The bytes after the last newline wait for the next call. O(bytes).
         """
         end = data.find(b"\n") + 1
         if not end:
@@ -80,7 +80,7 @@ class WholeLines:
         return None, self._through(data)
 
     def rest(self) -> tuple[LongLine | None, bytes]:
-        """Return what follows the last newline, where no more will come."""
+        """Return the rest after the last newline, at the end of the input."""
         if self._held > self._most:
             return self._long(), b""
         block = self._without_mark(b"".join(self._waiting))
@@ -88,7 +88,7 @@ class WholeLines:
         return None, block
 
     def _through(self, data: bytes) -> bytes:
-        """Return what waits and the lines of `data` that are whole; let the rest of `data` wait."""
+        """Return the waiting bytes with the whole lines of `data`; keep the rest of `data` waiting."""
         cut = data.rfind(b"\n") + 1
         block = b"".join([*self._waiting, data[:cut]]) if cut else b""
         if cut:
@@ -119,9 +119,9 @@ class WholeLines:
 def line_blocks(
     stream: BinaryIO, block_bytes: int = MOST_LINE_BYTES, most: int = MOST_LINE_BYTES
 ) -> Iterator[tuple[LongLine | None, bytes]]:
-    """Read a stream to its end; yield what `WholeLines.take` returns, where that is anything.
+    """Read a stream to its end; yield each result of `WholeLines.take` that is not empty.
 
-    block_bytes  that are read at once, no more than `most`
+    block_bytes  bytes read at once, no more than `most`
     """
     lines = WholeLines(most)
     while True:
@@ -144,8 +144,8 @@ _PIECE_BYTES = 1 << 19
 def without_blank_lines(block: bytes) -> bytes:
     r"""Return whole lines without those that are blank, most of them at least.
 
-    A block of 8 MiB that is all newlines takes 4 ms, as reading it does; line by line it took a second. Where
-    every second line is blank it takes 170 ms, where none is some 25 ms.
+    A block of 8 MiB of newlines takes 4 ms, like reading the block; line by line, it took a second. A block
+    with every second line blank takes 170 ms, a block without blank lines some 25 ms.
 
     >>> without_blank_lines(b"{}\n\n \r\n{}\n\n")
     b'{}\n{}\n'

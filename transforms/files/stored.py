@@ -1,7 +1,7 @@
-"""Files of a stored state: bare names in one folder, of a known size, read without trusting who wrote them.
+"""Reads files of a stored state by bare names in one folder, with known sizes, without trust in the writer.
 
-A manifest comes from wherever the folder does. Without these checks a name in one could be a path out of the
-folder, a FIFO that is never written to, or a device that never ends.
+A manifest is as untrusted as its folder. Without these checks, a name in a manifest could be a path out of
+the folder, a FIFO that is never written to, or a device that never ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def joined(folder: str, name: str) -> str:
 
 
 def is_bare(name: str) -> bool:
-    r"""Return whether a name is that of a file in a folder, and no path.
+    r"""Return whether a name is a bare file name, without a path.
 
     >>> [is_bare(name) for name in ("a.state", "../a", "a/b", "..", "", "a\0b", "C:a")]
     [True, False, False, False, False, False, False]
@@ -48,7 +48,7 @@ def read_in(folder: str, name: str, at: int = 0, size: int | None = None, most: 
         raise InputError(f"{name!r} is no bare name of a file in {folder}; {_REMEDY}")
 
     def part_of(there: int) -> int:
-        """Return how many bytes to read of a file of so many."""
+        """Return how many bytes to read of a file of `there` bytes."""
         if most is not None and there > most:
             raise InputError(f"{path} has {there:,} bytes, more than the {most:,} that can be; {_REMEDY}")
         wanted = there - at if size is None else size
