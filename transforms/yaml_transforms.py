@@ -139,7 +139,7 @@ def _made(transform: Any, settings: Mapping[str, Any]) -> Any:
 
 
 def _one(inputs: Any, whose: str) -> Any:
-    """Return the one input, which Beam YAML gives alone or by a name."""
+    """Return the single input, which Beam YAML passes alone or in a mapping by name."""
     if isinstance(inputs, Mapping):
         if len(inputs) != 1:
             raise ConfigError(

@@ -1,7 +1,7 @@
-"""Clients of Kafka: asked before a job starts whether their topic can be had, and errors as sentences.
+"""Clients of Kafka: checks before a job whether a topic is available, and turns errors into sentences.
 
-librdkafka reports the same trouble many times a second while it tries again: its lines go to the logger
-"rocsteady.kafka", of each kind one a minute.
+librdkafka reports the same problem many times a second while it retries. Its lines go to the logger
+"rocsteady.kafka", each kind of line once a minute.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ...core.process.rare_log import RareLog
 from .topic import KafkaTopic, confluent_kafka, without_values
 
 CHECK_SECONDS = 10.0
-"""For an answer of the brokers, before a job starts."""
+"""Seconds to wait for an answer of the brokers, before a job starts."""
 
 _POLL_SECONDS = 0.1
 _REFUSALS = ("_AUTHENTICATION", "_SSL", "_RESOLVE", "_UNKNOWN_PROTOCOL")
-"""Errors that no waiting mends; others may be a broker that starts."""
+"""Errors that waiting does not resolve. Other errors may come from a broker that is starting."""
 
 _PLACE = re.compile(
     r"^(\[thrd:[^\]]*\]: )?(\w+://)?[^ ]*?:\d+/(bootstrap|\d+): | \(after \d+ms in state \w+.*?\)"
@@ -34,7 +34,7 @@ _logger.addFilter(RareLog(kind=lambda record: _NUMBERS.sub("", record.getMessage
 
 
 class _WithoutValues(logging.Filter):
-    """Takes values of options out of the client's own lines, whose arguments are texts of librdkafka."""
+    """A log filter that hides values of options in the client's lines, whose arguments librdkafka wrote."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if isinstance(record.args, tuple):
@@ -49,7 +49,7 @@ _silent.addHandler(logging.NullHandler())
 
 
 def reason_of(error: Any) -> str:
-    """Return what a KafkaError says, without the client's own words about places and states."""
+    """Return the text of a KafkaError, without the client's remarks on places and states."""
     return without_values(_PLACE.sub("", str(error.str())).strip().rstrip("."))
 
 
@@ -71,18 +71,19 @@ def make_client(kind: Any, settings: dict[str, Any]) -> Any:
 
 
 class TopicFound(NamedTuple):
-    """What brokers say of a topic: how many partitions it has, and the id of their cluster, "" = none."""
+    """A topic as its brokers describe it: the number of partitions, and the cluster's id, "" = none."""
 
     partitions: int
     cluster: str
 
 
 def check_topic(topic: KafkaTopic, what: str, seconds: float = CHECK_SECONDS) -> TopicFound:
-    """Return what the brokers say of a topic; it is never created by asking.
+    """Return the brokers' description of a topic. The request never creates the topic.
 
-    what  the option and its value, with which sentences begin
-    Raises InputError where no broker answers in time, refuses us, or knows no such topic; ConfigError for
-    an option that cannot be; MissingPackageError without confluent-kafka.
+    what  the option and its value, the start of each error
+
+    Raises InputError where no broker answers in time, the brokers refuse the client, or the topic does not
+    exist; ConfigError for an invalid option; MissingPackageError without confluent-kafka.
     """
     kafka = confluent_kafka()
     from confluent_kafka.admin import AdminClient
@@ -114,10 +115,10 @@ def check_topic(topic: KafkaTopic, what: str, seconds: float = CHECK_SECONDS) ->
 
 
 def no_answer(topic: KafkaTopic, error: Any, said: str, *, connected: bool = False) -> str:
-    """Say why no broker answers, and what would mend it.
+    """Return a sentence on why no broker answers, with the remedy.
 
     said       the reason of the error
-    connected  something took the connection, and then said nothing
+    connected  whether a server took the connection, but then sent no answer
     """
     if error.name() == "_RESOLVE":
         return f"no host of {topic.brokers} is known here ({said}); check its name"
@@ -132,7 +133,7 @@ def no_answer(topic: KafkaTopic, error: Any, said: str, *, connected: bool = Fal
     )
     if "PLAINTEXT" in said:
         remedy = "leave --kafka-option security.protocol out, or say SASL_PLAINTEXT, if it speaks no TLS"
-    elif connected:  # a listener of TLS hangs up without a word when none is spoken
+    elif connected:  # a TLS listener silently closes a connection without TLS
         remedy = (
             "something takes connections there: say --kafka-option security.protocol=SSL, or SASL_SSL, if it "
             "speaks TLS"

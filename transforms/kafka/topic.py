@@ -1,9 +1,10 @@
-"""A topic of Kafka by its URL, with the options of its client: what sources and sinks have in common.
+"""A Kafka topic by its URL, with the options of its client, for sources and sinks.
 
     kafka://host:port[,host:port...]/topic
 
 Options are those of librdkafka, `key=value` each, or `@FILE` for a file of such lines: a password on the
-command line can be seen by every user of the machine. Only what opens a client imports confluent-kafka.
+command line can be seen by every user of the machine. Only functions that open a client import
+confluent-kafka.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ _WORDS = frozenset(
         "lz4", "zstd",
     )
 )  # fmt: skip
-"""Values that tell nothing: a text without them would be hard to understand."""
+"""Values that hold no secret: an error without them would be hard to understand."""
 
 _told: set[str] = set()
 """Values of options that clients of this process were given; see `without_values`."""
 
 _KEY = re.compile(r"[a-z]+([._][a-z0-9_]+)*")
-"""What a key of librdkafka looks like, plugins' own included."""
+"""The pattern of librdkafka's keys, including those of plugins."""
 
 _IN_URL = ("bootstrap.servers", "metadata.broker.list")
 
@@ -92,7 +93,7 @@ class KafkaTopic:
         return f"{SCHEME}{self.brokers}/{self.name}"
 
     def is_same(self, other: KafkaTopic) -> bool:
-        """Tell whether two URLs are of one topic: the name is the same, and one of the brokers.
+        """Tell whether two URLs name one topic: both have the same name, and at least one broker in common.
 
         >>> KafkaTopic("one:9092,two:9093", "rows").is_same(KafkaTopic("TWO:9093", "rows"))
         True
@@ -126,7 +127,7 @@ def kafka_options(words: Iterable[str]) -> dict[str, str]:
 
     A key has one value. An option `key=value` replaces the value of a file.
 
-    Errors show no value and no malformed line, because each may hold a password: they say where it stands.
+    Errors show no value and no malformed line, because each may hold a password: errors name its place.
 
     >>> kafka_options(["security.protocol=SASL_SSL", "sasl.username=me"])
     {'security.protocol': 'SASL_SSL', 'sasl.username': 'me'}
@@ -160,7 +161,7 @@ def _unseen(where: str) -> str:
 
 
 def _lines(path: str) -> Iterator[tuple[str, str]]:
-    """Yield where they stand and what they are: lines of a file, without blank ones and comments ("#")."""
+    """Yield (place, text) of each line of a file, without blank lines and comments ("#")."""
     try:
         text = Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

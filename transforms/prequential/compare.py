@@ -1,8 +1,8 @@
 """CompareFolds: reports of the folds of learners in, comparisons of the learners and means over folds out.
 
-Two steps of state machines: one machine for every fold, in which its learners meet (`FoldPairs`), then one in
-which all folds meet (`LearnerComparisons`). What they do is the same on every runner, in whatever order
-reports come.
+Two steps of state machines: a machine per fold compares the fold's learners (`FoldPairs`), then a single
+machine compares over all folds (`LearnerComparisons`). The results are the same on every runner, for any
+order of the reports.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ registry.register_coder(FoldMean, RowCoder)
 
 _COMPARISONS, _MEANS, _FOLDS = "comparisons", "means", "folds"
 _ALL = "all folds"
-"""The key of the one machine of the second step; it never changes, because state is found by it."""
+"""The key of the second step's only machine. The key never changes, because it identifies the state."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class FoldPairsFactory:
         """Nothing is compiled."""
 
     def new(self, pane: Pane | None, key: str) -> FoldPairs:  # noqa: ARG002
-        """Return the machine of a fold that has seen nothing."""
+        """Return a fold's machine without any reports."""
         return FoldPairs(self.settings, int(key))
 
     def load(self, snapshot: bytes, pane: Pane | None, key: str) -> FoldPairs:  # noqa: ARG002
@@ -53,7 +53,7 @@ class FoldPairsFactory:
 
 @dataclass(frozen=True)
 class LearnerComparisonsFactory:
-    """Makes the machine in which all folds meet."""
+    """Makes the machine that compares learners over all folds."""
 
     settings: ComparisonSettings
 
@@ -61,7 +61,7 @@ class LearnerComparisonsFactory:
         """Nothing is compiled."""
 
     def new(self, pane: Pane | None, key: str) -> LearnerComparisons:  # noqa: ARG002
-        """Return a machine that has seen nothing."""
+        """Return a machine without any records."""
         return LearnerComparisons(self.settings)
 
     def load(self, snapshot: bytes, pane: Pane | None, key: str) -> LearnerComparisons:  # noqa: ARG002
@@ -70,9 +70,10 @@ class LearnerComparisonsFactory:
 
 
 class FoldComparisons(NamedTuple):
-    """What comes out of `CompareFolds`.
+    """The outputs of `CompareFolds`.
 
-    comparisons  of `ComparisonRow`, each at its own time, as means of `FoldMean` are
+    comparisons  `ComparisonRow`s; each row's own time is its Beam timestamp
+    means        `FoldMean`s, with timestamps in the same way
     """
 
     comparisons: beam.PCollection[ComparisonRow]
@@ -124,7 +125,7 @@ def _parted(
     time: Any = beam.DoFn.TimestampParam,
     window: Any = beam.DoFn.WindowParam,
 ) -> Iterator[Any]:
-    """Part records and rows of both kinds, rows each at its own time and in its window."""
+    """Split records from rows of both kinds; each row gets its own time and stays in its window."""
     if isinstance(output, bytes):
         yield TaggedOutput(_FOLDS, output)
         return

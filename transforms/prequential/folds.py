@@ -1,7 +1,7 @@
 """Packets of instances in, rows and reports of all folds of all learners out: the core of `Prequential`.
 
-Packets are those of one shard, as the stream has one order; each goes to all folds of all learners, whose
-machines (`core.prequential`) are keys of their own and run side by side.
+All packets belong to one shard, because the stream has one order. Each packet goes to every fold of every
+learner. The machines of the folds (`core.prequential`) have keys of their own and run in parallel.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class FoldOutputCoder(Coder):
         return True
 
     def to_type_hint(self) -> type[FoldOutput]:
-        """Return what it encodes."""
+        """Return the type that the coder encodes."""
         return FoldOutput
 
 
@@ -71,12 +71,12 @@ class FoldFactory:
     categories: tuple[str, ...]
 
     def warm_up(self) -> None:
-        """Compile what evaluators need, and make every learner once: one that cannot be made says so here."""
+        """Compile the evaluators' kernels, and make every learner once, so a faulty learner fails here."""
         warm_up(self.settings.of_folds)
         self.settings.try_learners(self.numbers, self.categories)
 
     def new(self, pane: Pane | None, key: str) -> PrequentialFold:  # noqa: ARG002
-        """Return the machine of a fold that has seen nothing."""
+        """Return a fold's machine without any instances."""
         return PrequentialFold(self.settings, *place_of(key))
 
     def load(self, snapshot: bytes, pane: Pane | None, key: str) -> PrequentialFold:  # noqa: ARG002
@@ -85,7 +85,7 @@ class FoldFactory:
 
 
 class _ToEveryFold(beam.DoFn):
-    """A record for the stream -> the same for every fold of every learner."""
+    """A record of the stream -> the same record for every fold of every learner."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self._keys = keys
@@ -98,10 +98,10 @@ class _ToEveryFold(beam.DoFn):
 class EvaluateFolds(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
     """Trains, tests and measures all folds of all learners on packets (shard, record) of one shard.
 
-    Outputs are `FoldOutput`s; letters the instances that came late, and those at which a learner failed.
+    Outputs are `FoldOutput`s. Letters are late instances, and instances at which a learner failed.
 
-    settings     which learners, folds, windows and rows
-    fields       how the user calls the columns of an instance
+    settings     the learners, folds, windows and rows
+    fields       the user's names of an instance's columns
     cache_bytes  live machines that a process keeps between bundles
     lateness     see `RunStateMachine`
     """

@@ -36,13 +36,13 @@ Factory = str | Callable[..., Any]
 
 @dataclass(frozen=True)
 class Prequentials:
-    """What `Prequential` gives.
+    """The outputs of `Prequential`.
 
     rows          MeasureRows: model = the learner, slice = "fold=3"
     batches       the same as Arrow record batches
-    comparisons   ComparisonRows, for every pair of learners and for all of them, at every checkpoint
+    comparisons   ComparisonRows, for every pair of learners and for all learners, at every checkpoint
     means         FoldMeans: of every learner and measure, over its folds
-    dead_letters  instances that are none, and those at which a learner failed, under its name
+    dead_letters  invalid instances, and instances at which a learner failed, with the learner as model
     late          instances that came too late
     """
 
@@ -201,7 +201,7 @@ def _specs(
 
 
 def _named(factory: Factory) -> str:
-    """Return the words by which a worker finds a factory. Raises ConfigError."""
+    """Return the name by which a worker imports a factory. Raises ConfigError."""
     if isinstance(factory, str):
         return factory
     module, name = getattr(factory, "__module__", None), getattr(factory, "__qualname__", "")

@@ -58,7 +58,7 @@ class AlertBatches(beam.PTransform[PCollection[AlertRow], PCollection[pa.RecordB
 
 
 class _InColumns(beam.DoFn):
-    """Alerts -> record batches, a bundle's in one."""
+    """Alerts -> record batches; a bundle's alerts are gathered into one batch."""
 
     def __init__(self) -> None:
         self._held: list[AlertRow] = []
@@ -68,13 +68,13 @@ class _InColumns(beam.DoFn):
         self._held = []
 
     def process(self, alert: AlertRow) -> Iterator[pa.RecordBatch]:
-        """Hold alerts until they make a batch."""
+        """Hold alerts; yield a batch when enough alerts are held."""
         self._held.append(alert)
         if len(self._held) == _GATHERED:
             yield alerts_to_arrow(self._held)
             self._held = []
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Give what is held."""
+        """Yield a batch of the alerts still held."""
         if self._held:
             yield GlobalWindows.windowed_value(alerts_to_arrow(self._held))

@@ -1,8 +1,8 @@
 """Tables that grow while a job runs: rows are in the file, or on stdout, as soon as they are made.
 
-Lines can be appended to, so .jsonl and .csv grow. Parquet, and what is compressed, is whole or not there: it
-is written at the end, sorted, as a bounded job writes it. Till then its rows are in a file of the system's
-temporary folder.
+Files of lines (.jsonl, .csv) grow by appended lines. Parquet and compressed files are complete or absent:
+they are written at the end, sorted, as in a bounded job. Until then their rows are in a temporary file of the
+system.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class TableSink(Protocol):
         ...
 
     def tend(self) -> None:
-        """See to what is due, now and then: rows may not come for long."""
+        """Do due work, such as finishing a file. Called from time to time, also while no rows come."""
         ...
 
     def finish(self) -> None:
-        """See that all rows are where they belong: nothing more will come."""
+        """Write or deliver all remaining rows: no more rows will come."""
         ...
 
     def close(self) -> None:
-        """Give up what is open, finished or not."""
+        """Release open files and clients, whether finished or not."""
         ...
 
 
@@ -53,8 +53,8 @@ def is_appendable(path: str) -> bool:
 class AppendedTable:
     """A file of lines, or stdout, that has every row when `write` returns.
 
-    The file is there, without rows, once this is made; what it held before is gone. Raises RocsteadyError
-    where it cannot be written, BrokenPipeError where nobody reads stdout any more.
+    The constructor makes the file without rows; earlier content is lost. Raises RocsteadyError where the
+    file cannot be written, BrokenPipeError where stdout has no reader any more.
     """
 
     def __init__(self, path: str, schema: pa.Schema, *, csv_safe: bool = False) -> None:
@@ -79,10 +79,10 @@ class AppendedTable:
             self._put(csv_lines(table) if self._csv else b"".join(json_lines(table)))
 
     def tend(self) -> None:
-        """Nothing is due."""
+        """Do nothing: no work is due."""
 
     def finish(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing: `write` has written every row."""
 
     def close(self) -> None:
         """Close the file."""
@@ -110,7 +110,7 @@ _GATHERED = 10_000
 
 
 class TableAtEnd:
-    """A file that is written by `finish`, whole and sorted by `order`; see `table`."""
+    """A file that `finish` writes, complete and sorted by `order`; see `table`."""
 
     def __init__(self, path: str, schema: pa.Schema, order: Sequence[str], *, csv_safe: bool = False) -> None:
         self._path = path
@@ -130,7 +130,7 @@ class TableAtEnd:
             self._spill_over()
 
     def tend(self) -> None:
-        """Nothing is due before the end."""
+        """Do nothing: no work is due before the end."""
 
     def _spill_over(self) -> None:
         table = pa.Table.from_batches(self._gathered, self._schema).combine_chunks()
@@ -138,7 +138,7 @@ class TableAtEnd:
         self._stream.write_table(table)
 
     def finish(self) -> None:
-        """Write the file. All of its rows are in memory for that."""
+        """Write the file. All rows of the file are then in memory."""
         self._spill_over()
         self._stream.close()
         self._spill.flush()
@@ -148,7 +148,7 @@ class TableAtEnd:
         write_table(table, self._path, csv_safe=self._csv_safe)
 
     def close(self) -> None:
-        """Drop what was not written."""
+        """Drop the rows that were not written."""
         self._spill.close()
 
 

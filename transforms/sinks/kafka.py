@@ -35,10 +35,10 @@ from .kinds import TableKind, kind_of
 Headers = list[tuple[str, bytes]]
 
 DELIVERY_SECONDS = 120
-"""That a message may take, whatever the brokers do meanwhile: one may be away for a while and come back."""
+"""Seconds for the delivery of a message. In this time, an unreachable broker may come back."""
 
 _WORDS_SECONDS = 5
-"""Over the time of a message: librdkafka gives it up in its own rounds."""
+"""Extra seconds after a message's delivery time: librdkafka gives up messages in periodic rounds."""
 
 _SETTINGS = {
     "acks": "all",
@@ -46,9 +46,9 @@ _SETTINGS = {
     "delivery.timeout.ms": DELIVERY_SECONDS * 1_000,
     "queue.buffering.max.kbytes": 64 << 10,
     "compression.type": "lz4",
-    "partitioner": "murmur2_random",  # as producers in Java do it
+    "partitioner": "murmur2_random",  # the default of producers in Java
 }
-"""All but the first two may be set otherwise by options."""
+"""Settings of the producer. Options may override all but the first two."""
 
 _FIXED = ("acks", "enable.idempotence")
 _POLL_SECONDS = 0.2
@@ -71,7 +71,7 @@ def messages(batch: pa.RecordBatch, kind: TableKind) -> Iterator[tuple[bytes | N
 
 
 def _header_texts(batch: pa.RecordBatch, column: str) -> list[str]:
-    """Return a column of the identity as text; no pane, and what is not known, is the empty text."""
+    """Return a column of the identity as text; the empty text for no pane and for an unknown value."""
     if column == "pane_start":
         texts_of = pc.binary_join_element_wise(
             rfc3339(batch.column("pane_start")), rfc3339(batch.column("pane_end")), "/"
@@ -94,7 +94,7 @@ def checked_topic(topic: KafkaTopic) -> KafkaTopic:
 
 
 def _producer(topic: KafkaTopic) -> Any:
-    """Return the producer of this process for some brokers; made when it is first asked for."""
+    """Return this process's producer for a topic's brokers and options; the first call makes the producer."""
     place = (os.getpid(), topic.brokers, topic.options)
     with _producers_lock:
         producer = _producers.get(place)
@@ -106,7 +106,7 @@ def _producer(topic: KafkaTopic) -> Any:
 
 
 def _forget(producer: Any) -> None:
-    """Let the next writer have another producer: this one will never send again."""
+    """Remove a producer that can never send again, so that the next writer gets a new producer."""
     with _producers_lock:
         for place in [place for place, each in _producers.items() if each is producer]:
             del _producers[place]
@@ -115,7 +115,7 @@ def _forget(producer: Any) -> None:
 class KafkaWriter:
     """Sends record batches of a kind to a topic; for one thread. A `TableSink`.
 
-    Raises RocsteadyError, once, for messages that could not be delivered: how many, and why the first.
+    Raises RocsteadyError, once, for undelivered messages, with their number and the first message's reason.
     """
 
     def __init__(self, topic: KafkaTopic, kind: TableKind) -> None:
@@ -133,12 +133,12 @@ class KafkaWriter:
         self.tend()
 
     def tend(self) -> None:
-        """Hear what became of messages, without waiting."""
+        """Handle delivery reports of messages, without waiting."""
         self._producer.poll(0)
         self._raise_failures()
 
     def settle(self) -> None:
-        """Wait until every message is delivered, or given up."""
+        """Wait until every message is delivered or has failed."""
         given = dict(self._topic.options)
         limit = given.get("delivery.timeout.ms") or given.get("message.timeout.ms")
         patience = (float(limit) / 1_000 if limit else DELIVERY_SECONDS) + _WORDS_SECONDS
@@ -157,7 +157,7 @@ class KafkaWriter:
         self.settle()
 
     def close(self) -> None:
-        """Nothing is open: the producer is the process's."""
+        """Do nothing: the producer belongs to the process."""
 
     def _send(self, key: bytes | None, value: bytes, headers: Headers) -> None:
         heard = partial(self._heard, headers)
@@ -177,7 +177,7 @@ class KafkaWriter:
                 return
 
     def _heard(self, headers: Headers, error: Any, _: Any) -> None:
-        """Note what became of a message, which by itself no longer knows its headers when it failed."""
+        """Count a delivered or failed message. `headers` are given: a failed message loses its own."""
         if error is None:
             self._delivered += 1
         else:
@@ -201,7 +201,7 @@ class KafkaWriter:
 
 
 def _named(headers: Sequence[tuple[str, bytes]]) -> str:
-    """Say which record a message is: its kind, and what identifies it."""
+    """Return a text that names a message's record: its kind and its identity."""
     (_, kind), *identity = headers
     words = ", ".join(f"{name} {value.decode()!r}" for name, value in identity if value)
     return f"the {kind.decode().replace('-', ' ')} of {words or 'an unknown place'}"
@@ -224,14 +224,14 @@ def _remedy(error: Any) -> str:
 
 
 class WriteKafka(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]]):
-    """Writes record batches of rows, alerts, dead letters or curves to a topic; their columns say which.
+    """Writes record batches of rows, alerts, dead letters or curves to a topic; the columns tell the kind.
 
     url      kafka://host:port[,host:port]/topic
     options  of librdkafka, each "key=value" or "@FILE"
 
-    Every bundle waits until its messages are delivered, so that none is lost when a bundle is committed.
-    Gives nothing. Raises ConfigError, InputError or MissingPackageError for what cannot be; a message that
-    cannot be delivered fails its bundle.
+    Every bundle waits until its messages are delivered, so that a committed bundle has lost no message. The
+    output is empty. Raises ConfigError, InputError or MissingPackageError for invalid arguments. A message
+    that cannot be delivered fails its bundle.
 
         result.batches | rs.WriteKafka("kafka://localhost:9092/rows")
     """
@@ -252,7 +252,7 @@ class _Send(beam.DoFn):
         self._topic = topic
 
     def start_bundle(self) -> None:
-        """Begin anew: what an earlier bundle sent is no matter of this one."""
+        """Start without writers: an earlier bundle has settled its own messages."""
         self._writers: dict[str, KafkaWriter] = {}
 
     def process(self, batch: pa.RecordBatch) -> None:
@@ -271,6 +271,6 @@ class _Send(beam.DoFn):
             count(kind.counter, kind.number(batch))
 
     def finish_bundle(self) -> None:
-        """Wait until all of it is delivered."""
+        """Wait until every message of the bundle is delivered."""
         for writer in self._writers.values():
             writer.settle()

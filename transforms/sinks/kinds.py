@@ -1,4 +1,4 @@
-"""What a job writes: rows, alerts, dead letters and curves, each with its columns and its identity."""
+"""The kinds of tables that a job writes: rows, alerts, dead letters and curves, with columns and identity."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .sorted import DEAD_LETTER_ORDER, ROW_ORDER
 class TableKind(NamedTuple):
     """A kind of table.
 
-    name      of one record
-    schema    its columns
-    order     the columns by which a file of them is sorted
-    identity  those by which a record that was written twice is known; "pane_start" stands for the pane
-    counter   of the job: how many were written, if that is counted
-    number    how many of them a table holds: a curve has a record for every point
+    name      the name of a record of the kind
+    schema    the columns
+    order     the columns by which a file of the kind is sorted
+    identity  the columns that identify a record which was written twice; "pane_start" stands for the pane
+    counter   the job's counter of written items, if any
+    number    a function that counts the items of a table: a curve has a record for every point
     """
 
     name: str
@@ -52,7 +52,7 @@ _KINDS = {tuple(kind.schema.names): kind for kind in (ROWS, ALERTS, DEAD_LETTERS
 
 
 def kind_of(schema: pa.Schema) -> TableKind | None:
-    """Return the kind that has these columns, None where none has.
+    """Return the kind with the columns of a schema; None for unknown columns.
 
     >>> kind_of(ROW_SCHEMA).name
     'row'

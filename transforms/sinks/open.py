@@ -1,4 +1,4 @@
-"""Where a table goes, by what its path says: a topic, a folder of parts, or a file.
+"""Opens the sink of a table by the form of its path: a topic, a folder of parts, or a file.
 
 kafka://host:port/topic   a message a record, at once
 rows/                     files that are finished one after another
@@ -26,7 +26,7 @@ from .table import check_output
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """How topics and folders are written, whichever of a job's outputs they are.
+    """Options for writing topics and folders, for all outputs of a job.
 
     kafka        options of librdkafka, "key=value" or "@FILE"; they may hold a password
     part_format  of the files in a folder
@@ -42,7 +42,7 @@ PLAIN_SINKS = SinkOptions()
 
 
 def is_streamed(path: str) -> bool:
-    """Tell whether records are there before a job ends, and stay if it fails.
+    """Tell whether a sink has records before a job ends, and keeps them if the job fails.
 
     >>> is_streamed("kafka://localhost:9092/rows"), is_streamed("rows/"), is_streamed("rows.csv")
     (True, True, False)
@@ -51,9 +51,10 @@ def is_streamed(path: str) -> bool:
 
 
 def check_sink(path: str, options: SinkOptions, what: str) -> None:
-    """See, before a job starts, that a path can be written.
+    """Check, before a job starts, that a path can be written.
 
-    what  the option and the path, with which sentences about a topic begin
+    what  the option and the path, the start of each error about a topic
+
     Raises ConfigError, InputError or MissingPackageError.
     """
     if is_kafka(path):
@@ -69,7 +70,7 @@ def check_sink(path: str, options: SinkOptions, what: str) -> None:
 
 
 def open_sink(path: str, kind: TableKind, options: SinkOptions) -> TableSink:
-    """Return what takes the record batches of a job in this process, in the order in which they come."""
+    """Return the sink of a job in this process; it takes record batches in the order in which they come."""
     if is_kafka(path):
         return KafkaWriter(KafkaTopic.parse(path, options.kafka), kind)
     if is_folder(path):
@@ -80,7 +81,7 @@ def open_sink(path: str, kind: TableKind, options: SinkOptions) -> TableSink:
 def write_batches(
     path: str, kind: TableKind, options: SinkOptions
 ) -> beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]]:
-    """Return what writes the record batches of a job on Beam. A file is written at its end, sorted."""
+    """Return the transform that writes a Beam job's record batches. A file is written at the end, sorted."""
     if is_kafka(path):
         return WriteKafka(path, options.kafka)
     if is_folder(path):

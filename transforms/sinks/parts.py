@@ -1,12 +1,12 @@
 """Rows, alerts, dead letters or curves as a folder of ever more files: for jobs without an end.
 
 Invariant
-    A file under its name is whole and never changes: it is written under a hidden name, flushed to the disk
-    and renamed. What a bundle holds is in files of its own when the bundle ends, so a bundle that a runner
-    repeats repeats rows, and never leaves a part of one; a reader knows them by their identity
-    (`tables.rows`).
+    A file under its final name is complete and never changes: it is written under a hidden name, flushed to
+    the disk and renamed. A bundle writes its rows into files of its own before the bundle ends. So a repeated
+    bundle repeats whole rows and never leaves a part of a row. A reader recognises repeated rows by their
+    identity (`tables.rows`).
 
-A name is part-<time>-<random>.<format>: in the order of names files are about in the order in which they were
+A name is part-<time>-<random>.<format>: the order of the names is about the order in which the files were
 written. A process that is killed leaves a hidden file (".part-...tmp"), which may be deleted.
 """
 
@@ -33,9 +33,9 @@ from .table import check_url, try_folder, write_table
 
 PART_FORMATS = ("jsonl", "parquet")
 PART_ROWS = 100_000
-"""Rows in a file at the most, about: 40 MB of them in memory."""
+"""Rows in a file, at most, about: they take 40 MB in memory."""
 PART_SECONDS = 10.0
-"""That a row waits for its file to be finished, where no bundle ends sooner."""
+"""Seconds that a row waits for its file to be finished, unless a bundle ends sooner."""
 
 
 def is_folder(path: str) -> bool:
@@ -48,9 +48,9 @@ def is_folder(path: str) -> bool:
 
 
 def check_folder(path: str) -> None:
-    """See, before a job starts, that files can be written into a folder; make it where it is not there.
+    """Check, before a job starts, that files can be written into a folder; make a missing folder.
 
-    Raises InputError where it is a file, or cannot be made or written to.
+    Raises InputError where the path is a file, or where the folder cannot be made or written to.
     """
     if has_scheme(path):
         check_url(path)
@@ -74,7 +74,7 @@ def check_folder(path: str) -> None:
 class PartFiles:
     """Gathers record batches of a kind and writes them as files of a folder. A `TableSink`.
 
-    Raises RocsteadyError where a file cannot be written: no part of it is then under its name.
+    Raises RocsteadyError where a file cannot be written: its final name then does not exist.
     """
 
     def __init__(self, folder: str, kind: TableKind, ending: str) -> None:
@@ -102,7 +102,7 @@ class PartFiles:
             self.settle()
 
     def settle(self) -> str | None:
-        """Finish a file with what is held; return its path, None where nothing was held."""
+        """Write the held rows to a finished file; return the file's path, None if no rows were held."""
         if not self._held:
             return None
         table = pa.Table.from_batches(self._held, self._kind.schema)
@@ -123,12 +123,12 @@ class PartFiles:
         self.settle()
 
     def close(self) -> None:
-        """Drop what is held."""
+        """Drop the held rows."""
         self._held, self._count = [], 0
 
 
 class WriteParts(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]]):
-    """Writes record batches of a kind into files of a folder, of each bundle its own; gives their paths.
+    """Writes record batches of a kind into files of a folder; each bundle has its own files. Outputs paths.
 
     folder  a path or URL that ends in "/"
     ending  "jsonl" or "parquet"

@@ -1,9 +1,9 @@
 """Rows, alerts, dead letters and curves, as one sorted file each at the end of a bounded job.
 
 Invariant
-    The file holds every row once, sorted by its identity, so that the same rows give the same bytes
-    however a runner cut them into batches; without any rows it is an empty table with its columns. One
-    DoFn call writes it, behind a GroupByKey, and the name appears when it is whole (`table`).
+    The file holds every row once, sorted by identity, so that the same rows give the same bytes however a
+    runner cut them into batches. Without any rows, the file is an empty table with its columns. A single
+    DoFn call after a GroupByKey writes the file, and the final name appears when it is complete (`table`).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _WriteSorted(beam.DoFn):
 
 
 class WriteSortedTable(beam.PTransform[PCollection[pa.RecordBatch], PCollection[str]]):
-    """Record batches -> one file; gives its path when the file is whole.
+    """Record batches -> one file; outputs the file's path when the file is complete.
 
     schema, order  of the batches, and the columns by which their rows are sorted
     counted        a counter of the job, if there is one, and what the table adds to it
@@ -120,7 +120,7 @@ def _keyed(batch: pa.RecordBatch) -> tuple[str, bytes]:
 
 
 def row_schema(settings: EvaluatorSettings) -> pa.Schema:
-    """Return ROW_SCHEMA with what a Parquet file of rows says of how they were made."""
+    """Return ROW_SCHEMA with the metadata of a Parquet file of rows: confidence level and settings."""
     metadata = {
         CONFIDENCE_KEY: repr(settings.confidence).encode(),
         SETTINGS_KEY: settings.canonical().encode(),

@@ -153,17 +153,17 @@ def _ending(path: str) -> tuple[str, bool]:
 
 
 def check_output(path: str | os.PathLike[str]) -> None:
-    """See, before a job starts, that `path` can be written.
+    """Check, before a job starts, that `path` can be written.
 
-    Raises InputError where its ending is not known, it is there and no regular file, or its folder is
-    missing or cannot be written to. A file that is there already will be replaced.
+    Raises InputError for an unknown ending, for an existing path that is no regular file, and for a folder
+    that is missing or cannot be written to. An existing file will be replaced.
     """
     _ending(os.fspath(path))
     check_file(path)
 
 
 def check_file(path: str | os.PathLike[str]) -> None:
-    """See that a file of any ending can be written, as `check_output` does."""
+    """Check that a file of any ending can be written, as `check_output` does."""
     text = os.fspath(path)
     if is_kafka(text):
         raise InputError(f"output {text!r} is a topic, where no file can be; name a file")
@@ -188,7 +188,7 @@ def check_file(path: str | os.PathLike[str]) -> None:
 
 
 def check_url(url: str) -> None:
-    """See that there is a file system for a URL; whether it takes a file, only a job learns."""
+    """Check that Beam has a file system for a URL. Whether a file can be written, only a job finds out."""
     try:
         FileSystems.get_filesystem(url)
     except ValueError as error:
@@ -196,7 +196,7 @@ def check_url(url: str) -> None:
 
 
 def try_folder(folder: Path) -> None:
-    """Make a file without a name in a folder. Raises OSError where that cannot be."""
+    """Make a temporary file in a folder. Raises OSError where the folder cannot be written to."""
     with tempfile.TemporaryFile(dir=folder):
         pass
 
@@ -223,7 +223,7 @@ def write_table(table: pa.Table, path: str | os.PathLike[str], *, csv_safe: bool
 
 @contextmanager
 def replaced(path: str) -> Iterator[BinaryIO]:
-    """Open a file that takes the name `path` when all is written, and leaves nothing when it is not."""
+    """Open a temporary file that is renamed to `path` if the block succeeds, and removed if it fails."""
     if has_scheme(path):
         temporary = f"{path}.{secrets.token_hex(6)}.tmp"
         try:
@@ -252,7 +252,7 @@ def replaced(path: str) -> Iterator[BinaryIO]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename last; not every system lets a folder be opened for that."""
+    """Flush a folder to the disk, so that a rename is durable; not every system allows that."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

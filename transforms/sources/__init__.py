@@ -1,4 +1,4 @@
-"""Where events come from.
+"""The sources of events.
 
 `files` (bounded) and `streams` (live). `pack_records` packs any PCollection's records, in the batches of
 `packed_events`.

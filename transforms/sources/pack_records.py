@@ -1,6 +1,6 @@
 """Single records of a PCollection as packets: buffered per Beam window, validated in columns, split by shard.
 
-So windows are assigned to single records, and state is reached once per shard and bundle.
+So windows are assigned to single records, and state is accessed once per shard and bundle.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class PackRecords(beam.DoFn):
     """Single records to packets (shard, packed batch), each in the window of its records.
 
     fields   which fields are what
-    shards   that the packets are for; None: each model is its own key
-    source   as which the records are known in dead letters
-    role     what the records are; None: predictions, and labels, which have no score
-    label_time  the field of a label's time, where it is another
-    waited_for  packets have the Beam time of their earliest record, so that a watermark which is somebody's
-                clock does not pass it on the way; else that of the newest, as what comes of them
+    shards   the shards of the packets; None: each model is its own key
+    source   the name of the records' source in dead letters
+    role     the role of the records; None: predictions, and labels, which have no score
+    label_time  the field of a label's time, if it differs from the prediction's
+    waited_for  whether the watermark is a clock downstream. If so, a packet has the Beam time of its earliest
+                record, so that the watermark does not pass that record on the way; else of the newest record
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class PackRecords(beam.DoFn):
         return (packet for place in full for packet in self._flush(place))
 
     def _roles(self, record: Mapping[str, object]) -> tuple[Role, ...]:
-        """Say what a record is: of those that are mixed, one may be a prediction and a label at once."""
+        """Return the roles of a record: in mixed input, a record may be a prediction and a label at once."""
         if self._role is not None:
             return (self._role,)
         if record.get(self._fields.label) is None:
@@ -123,7 +123,7 @@ class PackRecords(beam.DoFn):
         return ("label",) if record.get(self._fields.score) is None else ("prediction", "label")
 
     def finish_bundle(self) -> Iterator[Any]:
-        """Give what is held."""
+        """Yield the packets of the records still held."""
         return self._flush_all()
 
     def _flush_all(self) -> Iterator[Any]:
@@ -163,7 +163,7 @@ class PackRecords(beam.DoFn):
                     yield str(whole.models[int(rows[0])]), whole.take(rows).pack()
 
     def _not_single(self, element: Any, time: Any, window: Any) -> Iterator[Any]:
-        """Give the packets of a packed batch, or a dead letter for what is nothing that is known."""
+        """Yield the packets of a packed batch, or a dead letter for an element of an unknown type."""
         if isinstance(element, bytes) and self._role == "event":
             try:
                 batch = fitting(EventBatch.unpack(element), self._fields, needs_ids=self._needs_ids)

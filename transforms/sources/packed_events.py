@@ -1,4 +1,4 @@
-"""Packed events from elsewhere: whether they fit the evaluation that they are given to."""
+"""Checks whether packed events from the user fit the settings of an evaluation."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..events.fields import EventFields
 
 
 def fitting(batch: EventBatch, fields: EventFields, *, needs_ids: bool = False) -> EventBatch:
-    """Return the columns of a batch that the fields ask for; raises InputError where it does not fit them.
+    """Return the columns of a batch that the fields ask for. Raises InputError for a batch that does not fit.
 
-    With needs_ids one without ids does not. What `EventBatch.unpack` promises is taken for granted. O(n).
+    With needs_ids, a batch without ids does not fit. Relies on the checks of `EventBatch.unpack`. O(n).
     """
     if (batch.weights is None) != (fields.weight is None):
         raise _unfit(

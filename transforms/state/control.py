@@ -1,16 +1,17 @@
-"""The control file of a stream: what is asked of a job while it runs.
+"""The control file of a stream: requests to a running job.
 
-A file at a place that the job's readers and who asks both see. It holds one request, as JSON:
+The file is at a place that both the job's readers and the requester can access. It holds one request, as
+JSON:
 
     {"export": {"id": "20261122T093000.123456-0a1b2c3d", "folder": "/exports/monday"}}
 
-Every reader looks at it now and then (`ControlFile.request`), and sends a `StateMarker` of a request that it
-has not seen behind its packets; which one it saw last is a part of its own state. A later request has a
-greater id, and takes the place of the one before.
+Every reader checks the file from time to time (`ControlFile.request`). For a new request, a reader sends a
+`StateMarker` after its packets so far. The id of the last request is a part of the reader's state. A later
+request has a greater id, and replaces the earlier request.
 
-A request is never removed, done or given up: a reader that has not seen it yet, or goes on from before it
-saw it, would send no marker, and the shards wait for that of every partition. One that asks for nothing, and
-lets them go, takes its place: a cut that nobody writes down.
+A request is never removed, even when it is done or given up. A reader that has not seen the request yet, or
+that restarts from an earlier state, would send no marker, but shards wait for the marker of every partition.
+So a request is replaced by an empty request, which releases the shards: a cut whose states are not written.
 """
 
 from __future__ import annotations
@@ -35,16 +36,16 @@ POLL_SECONDS = 1.0
 
 
 class ExportRequest(NamedTuple):
-    """The state of all shards is wanted in a folder, under an id that is greater than those of before."""
+    """A request to write the state of all shards to a folder; the id is greater than all earlier ids."""
 
     id: str
     folder: str
 
 
 class ControlFile:
-    """A control file as a reader sees it; it is looked at every `every` seconds at the most.
+    """A control file as a reader sees it; the file is read once in `every` seconds, at most.
 
-    What cannot be read is no request: it is said in the log, once for each reason.
+    An unreadable file counts as no request; each reason is logged once.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class ControlFile:
         self._said = ""
 
     def request(self, since: str = "") -> ExportRequest | None:
-        """Return the request that is made, if it came after the one of this id. O(1) between two looks."""
+        """Return the current request if its id is greater than `since`; else None. O(1) between reads."""
         now = self._clock()
         if self._looked is None or now - self._looked >= self._every:
             self._looked = now
@@ -89,7 +90,7 @@ class ControlFile:
 
 
 def _bytes_of(path: str) -> bytes:
-    """Return what a file holds; nothing where there is none."""
+    """Return the content of a file; empty for a missing file."""
     if not has_scheme(path):
         try:
             return Path(path).read_bytes()
@@ -102,15 +103,15 @@ def _bytes_of(path: str) -> bytes:
 
 
 def ask(path: str, request: ExportRequest) -> None:
-    """Write a request to a control file; it takes the place of the one before. Raises OSError."""
+    """Write a request to a control file, in place of the earlier request. Raises OSError."""
     with replaced(path) as file:
         file.write(json.dumps({"export": request._asdict()}).encode())
 
 
 def let_go(path: str, request: ExportRequest, name: str) -> bool:
-    """Put a request that asks for nothing, under a new id, in the place of this one.
+    """Replace a request by an empty request with a new id `name`; return whether `request` was replaced.
 
-    That of somebody else, who asked since, stays. Return whether this one was there. Raises OSError.
+    A newer request of another process stays. Raises OSError.
     """
     if ControlFile(path).request() != request:
         return False

@@ -1,12 +1,12 @@
-"""An export of state as a folder: files of shards, and a manifest that says what is where.
+"""An export of state as a folder: files of shards, and a manifest with the place of each shard.
 
-Every shard is first written as a file of its own, by whichever worker has it. Whoever writes the last shard
-packs the small ones together and writes the manifest: 64 shards of three models become one file.
+The worker of a shard first writes the shard as a file of its own. The writer of the last shard packs the
+small shards together and writes the manifest: 64 shards of three models become one file.
 
 Invariant
-    A file under its name is whole, and the manifest is written when all files are there: a folder without
-    `manifest.json` is no export. Files carry the id of their export in their names, so that those of one that
-    failed are never taken for another's.
+    A file under its final name is complete, and the manifest is written when all files exist: a folder
+    without `manifest.json` is no export. File names contain the id of their export, so that files of a failed
+    export are never taken for those of another export.
 
 A folder may be on any file system that Beam knows, such as gs://bucket/exports/monday.
 """
@@ -36,16 +36,16 @@ from ..sinks.table import replaced
 
 MANIFEST = "manifest.json"
 FORMAT = 2
-"""Of a manifest. In format 1 every shard is a whole file, and no place in a file is given."""
+"""The format of a manifest. In format 1 every shard is a whole file, without an offset in the file."""
 
 SMALL = 4 << 20
-"""Bytes of a shard below which it is packed together with others."""
+"""Shards of fewer bytes are packed together with others."""
 
 PACKED = 64 << 20
-"""Bytes of a file of packed shards, at the most: they are in memory while it is written."""
+"""Bytes of a file of packed shards, at most: the whole file is in memory while it is written."""
 
 EVALUATORS, JOIN = "evaluators", "join"
-"""Steps. An export has the first, and of a job with labels that come later both."""
+"""Names of steps. Every export has the first step; an export of a job with separate labels has both."""
 
 _ENDING = ".state"
 _REMEDY = "name a folder that --export-state or rocsteady state export wrote"
@@ -53,11 +53,11 @@ _REMEDY = "name a folder that --export-state or rocsteady state export wrote"
 
 @dataclass(frozen=True)
 class Step:
-    """What an export holds of one step.
+    """A step in an export.
 
     name      "join" or "evaluators"
-    shards    how many files
-    settings  in words, by name
+    shards    the number of shards
+    settings  the settings as text, by name
     """
 
     name: str
@@ -65,13 +65,13 @@ class Step:
     settings: dict[str, Any]
 
     def spread(self) -> Shards:
-        """Return its shards, and which of them belong to one model each."""
+        """Return the step's shards: the number of shared shards, and the models with a shard of their own."""
         own = self.settings.get("own_shards", []) if self.name == EVALUATORS else []
         return Shards(self.shards - len(own), own)
 
 
 class Place(NamedTuple):
-    """Where a shard is: so many bytes of a file from a place on, and their checksum (crc32)."""
+    """The place of a shard: the file's name, the offset and number of bytes, and their checksum (crc32)."""
 
     name: str
     at: int
@@ -81,11 +81,11 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Export:
-    """An export that is whole, as its manifest says.
+    """A complete export, as its manifest describes it.
 
-    id, rocsteady, time  of the export; which version wrote it, and when (RFC 3339)
-    positions            of the readers, by partition: (source, position in words of its own)
-    files                where the shards are, by step and number
+    id, rocsteady, time  the export's id, the version that wrote it, and the time of writing (RFC 3339)
+    positions            the readers' positions by partition: (source, position in the source's format)
+    files                the places of the shards, by step and number
     """
 
     folder: str
@@ -97,7 +97,7 @@ class Export:
     files: dict[tuple[str, int], Place]
 
     def step(self, name: str) -> Step | None:
-        """Return the step of a name, if there is one."""
+        """Return the step of a name; None if the export has no such step."""
         return next((step for step in self.steps if step.name == name), None)
 
     def path(self, step: str, shard: int) -> str:
@@ -105,7 +105,7 @@ class Export:
         return joined(self.folder, self.files[step, shard].name)
 
     def read(self, step: str, shard: int) -> ShardState:
-        """Return the state of a shard. Raises InputError where it is not what the manifest says."""
+        """Return the state of a shard. Raises InputError for a file that does not match the manifest."""
         name, at, size, crc = self.files[step, shard]
         path = joined(self.folder, name)
         data = read_in(self.folder, name, at, size)
@@ -130,12 +130,12 @@ class Export:
 
 
 def new_id() -> str:
-    """Return an id that is greater than those of before: the time, and some chance."""
+    """Return an id that is greater than earlier ids: the time, and random digits."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}-{secrets.token_hex(4)}"
 
 
 def check_new_folder(option: str, folder: str) -> None:
-    """Raise InputError where an export cannot be written to a folder: it must be empty, or not there."""
+    """Raise InputError unless an export can be written to a folder: the folder must be empty or missing."""
     if has_scheme(folder):
         try:
             found = FileSystems.match([joined(folder, "*")])[0].metadata_list
@@ -156,11 +156,11 @@ def check_new_folder(option: str, folder: str) -> None:
 
 
 def write_state(data: bytes, folder: str, steps: Sequence[Step]) -> None:
-    """Write the packed state of one shard; whoever writes the last one writes the manifest too.
+    """Write the packed state of one shard; the writer of the last shard also writes the manifest.
 
-    Behind the manifest nothing changes any more. A job that failed in between gives states again, which may
-    be of another cut: there is a manifest when all are of one.
-    Without a folder nothing is written: nobody wants the state any more.
+    After the manifest, no file changes. A job that failed in between writes states again, possibly of another
+    cut: the manifest is written only when all states are of the same cut.
+    Without a folder, no state is written: the request has been withdrawn.
     """
     if not folder:
         return
@@ -184,10 +184,10 @@ def write_state(data: bytes, folder: str, steps: Sequence[Step]) -> None:
 
 
 def _finish(folder: str, name: str, steps: Sequence[Step]) -> None:
-    """Pack small shards together, and write the manifest; not where the states are not of one cut.
+    """Pack small shards together, and write the manifest; do nothing if the states are of different cuts.
 
-    Two writers may be here at once, each of which found the last shard. Every packed file has a name of its
-    own, so that a manifest, whoever wrote it last, speaks of files that nobody changes.
+    Two writers may both find the last shard and run this function at the same time. Each packed file has a
+    unique name, so that the manifest written last names files that no other writer changes.
     """
     packs = _Packs(folder, name)
     positions: dict[int, tuple[str, str]] = {}
@@ -249,7 +249,7 @@ class _Packs:
         return f"{self._base}-{len(self._written):03d}{_ENDING}"
 
     def add(self, file: str, data: bytes) -> Place:
-        """Take a shard; return where it will be."""
+        """Add a shard to the current file; return the shard's place."""
         if self._size + len(data) > PACKED:
             self.close()
         place = Place(self._name, self._size, len(data), zlib.crc32(data))
@@ -259,7 +259,7 @@ class _Packs:
         return place
 
     def close(self) -> None:
-        """Write what was taken."""
+        """Write the current file."""
         if self._parts:
             with replaced(joined(self._folder, self._name)) as file:
                 file.writelines(self._parts)
@@ -267,7 +267,7 @@ class _Packs:
             self._parts, self._size = [], 0
 
     def remove(self) -> None:
-        """Take back what was written."""
+        """Remove the files written so far."""
         _remove(self._folder, self._written)
 
 
@@ -285,20 +285,20 @@ def _remove(folder: str, names: Sequence[str]) -> None:
 
 
 def is_whole(folder: str) -> bool:
-    """Whether a folder holds an export: its manifest is there."""
+    """Tell whether a folder holds a complete export: whether the manifest exists."""
     path = joined(folder, MANIFEST)
     return bool(FileSystems.exists(path)) if has_scheme(folder) else Path(path).exists()
 
 
 def count_states(folder: str) -> int:
-    """Return how many shards of an export that is not whole are written; 0 where the folder is not there."""
+    """Return how many shards of an incomplete export are written; 0 for a missing folder."""
     with suppress(Exception):  # each file system has its own errors
         return sum(name.endswith(_ENDING) for name in _names(folder))
     return 0
 
 
 def read_export(folder: str) -> Export:
-    """Read the manifest of an export. Raises InputError, which says what is there, for anything else."""
+    """Read the manifest of an export. Raises InputError, which describes the path, for any other path."""
     path = joined(folder, MANIFEST)
     if not has_scheme(folder):
         place = Path(folder)
@@ -319,7 +319,7 @@ def read_export(folder: str) -> Export:
 
 
 def _export_of(folder: str, content: dict[str, Any], path: str) -> Export:
-    """Return what a manifest says. Raises a `WireError` for what no rocsteady writes."""
+    """Return the export of a manifest. Raises a `WireError` for content that rocsteady never writes."""
     with reading(path):
         found = whole(content["format"], 1)
         if found > FORMAT:
@@ -333,7 +333,7 @@ def _export_of(folder: str, content: dict[str, Any], path: str) -> Export:
             step = Step(text_of(said["name"]), whole(said["shards"], 1), dict(said["settings"]))
             if len(said["files"]) != step.shards or step.name in {each.name for each in steps}:
                 raise ValueError(f"{len(said['files'])} files of {step.shards} shards of the {step.name}")
-            step.spread()  # an error where its settings are none
+            step.spread()  # raises an error for invalid settings
             steps.append(step)
             for shard, file in enumerate(said["files"]):
                 at = whole(file["at"], 0) if found > 1 else 0

@@ -1,4 +1,4 @@
-"""The states that shards give, as files of an export; and back, as the states with which shards begin."""
+"""Writes the states of shards as files of an export, and reads them as the initial states of shards."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class _WriteState(beam.DoFn):
 
 
 class WriteStates(beam.PTransform[beam.PCollection[bytes], None]):
-    """Writes packed `ShardState`s to the folder that their export names, and the manifest behind the last.
+    """Writes packed `ShardState`s to the folder that their export names; after the last one, the manifest.
 
-    steps   of the job that an export holds
-    folder  where they go instead, if anywhere
+    steps   the job's steps that an export holds
+    folder  another folder to write to instead, or None
     """
 
     def __init__(self, steps: Sequence[Step], folder: str | None = None) -> None:
@@ -43,9 +43,9 @@ class WriteStates(beam.PTransform[beam.PCollection[bytes], None]):
 
 
 class ReadStates(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[tuple[str, bytes]]]):
-    """Tells every shard of a step that its state is there: (shard key, `StateImport` with no snapshot).
+    """Yields (shard key, `StateImport` without a snapshot) for every shard of a step.
 
-    The worker that hosts the shard reads the state, by `brought_state`: it does not travel.
+    The worker that hosts the shard reads the state by `brought_state`, so the state does not travel.
     """
 
     def __init__(self, export: Export, step: str) -> None:
@@ -70,9 +70,9 @@ def _is_there(shard: int, name: str) -> tuple[str, bytes]:
 
 
 def brought_state(export: Export, settings: TableSettings | JoinSettings, key: str) -> bytes:
-    """Return the packed `StateImport` of a shard, of an export with as many shards as `settings` say.
+    """Return the packed `StateImport` of a shard; the export has as many shards as `settings`.
 
-    Raises InputError for a file that is not as the manifest says, OtherConfigurationError for other settings.
+    Raises InputError for a file that does not match the manifest, OtherConfigurationError for other settings.
     """
     snapshot = export.read(step_of(settings), number_of(key)).snapshot
     if isinstance(settings, JoinSettings):

@@ -18,14 +18,14 @@ from .read import parse_lines
 _AT_ONCE = 5_000
 _WAIT_SECONDS = 0.5
 _PATIENCE_SECONDS = 60.0
-"""Without a message, while there should be some."""
+"""Seconds without a message, although messages are expected, until the read fails."""
 
 _FINAL = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "_AUTHENTICATION")
-"""Errors that no waiting mends."""
+"""Errors that waiting does not resolve."""
 
 _NULLABLE = pa.schema([field.with_nullable(True) for field in ROW_SCHEMA])
 _SETTINGS = {
-    "group_id": "rocsteady-read-rows",  # never joined, nor committed to
+    "group_id": "rocsteady-read-rows",  # the group is never joined or committed to
     "enable_auto_commit": False,
     "enable_partition_eof": True,
     "auto_offset_reset": "earliest",
@@ -34,7 +34,7 @@ _SETTINGS = {
 
 
 def read_kafka_rows(topic: KafkaTopic, follow: bool) -> Iterator[tuple[pa.Table, list[str]]]:
-    """Yield tables of rows, and of each row where it stands; up to what the topic holds now, or for ever.
+    """Yield (table of rows, each row's place), up to the topic's present end, or for ever with `follow`.
 
     Messages of another kind (alerts, dead letters) and those without a value are left out. Raises
     InputError for a message that is no row, RocsteadyError where the brokers cease to answer.
@@ -84,11 +84,11 @@ def _ends(consumer: Any, starts: list[Any], topic: KafkaTopic) -> dict[int, int]
 
 
 def _is_row(message: Any, ends: dict[int, int], topic: KafkaTopic, follow: bool) -> bool:
-    """Tell whether a message is a row that is asked for; note in `ends` how far its partition is read."""
+    """Tell whether a message is a wanted row; remove a partition from `ends` when its end is reached."""
     error, partition, offset = message.error(), message.partition(), message.offset()
     if error is not None:
         if error.code() == confluent_kafka().KafkaError._PARTITION_EOF:
-            ends.pop(partition, None)  # also where the last offsets are no messages
+            ends.pop(partition, None)  # also if the last offsets hold no messages
             return False
         if error.fatal() or error.name() in _FINAL or "AUTHORIZATION" in error.name():
             raise RocsteadyError(f"{topic.url}: {reason_of(error)}; see whether it is still there, for us")
@@ -112,7 +112,7 @@ def _table(messages: list[Any], topic: KafkaTopic) -> pa.Table:
 
 
 def _parsed(values: list[bytes]) -> pa.Table | None:
-    """Return rows as a table, None where one of them is none."""
+    """Return messages as a table of rows; None if any message is no row."""
     try:
         table = parse_lines(b"\n".join(values), _NULLABLE)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

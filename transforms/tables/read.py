@@ -1,4 +1,4 @@
-"""Rows, curves, comparisons and the like read from files that were written here, whatever their format."""
+"""Reads rows, curves, comparisons and other tables from files that rocsteady wrote, in any of its formats."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ..sources.files.listing import list_sources
 
 _BLOCK_BYTES = 1 << 20
 _MOST_LINE_BYTES = 8 * MOST_LINE_BYTES
-"""A dead letter holds a record as text, in which a control character takes 7 bytes."""
+"""The most bytes of a line: a dead letter holds a record as text, with 7 bytes for a control character."""
 
 NEEDED = {
     "rows": ("model", "slice", "seq", "window_events"),
@@ -37,7 +37,7 @@ NEEDED = {
     "comparisons": ("checkpoint", "seq", "measure", "learner_a", "learner_b", "test", "folds", "better"),
     "means": ("checkpoint", "seq", "model", "measure", "folds", "mean"),
 }
-"""Without these columns a file is none of ours. Any other may be missing: it is null."""
+"""Columns that every file by rocsteady has. Any other column may be missing, and is then null."""
 
 _COUNTED = {
     "rows": ("seq", "window_events"),
@@ -46,7 +46,7 @@ _COUNTED = {
     "comparisons": ("checkpoint", "seq", "folds"),
     "means": ("checkpoint", "seq", "folds"),
 }
-"""Whole numbers and masses: no file of ours has a null or an infinity there."""
+"""Columns of whole numbers and masses: rocsteady never writes a null or an infinity into them."""
 
 _SCHEMAS = {
     "rows": ROW_SCHEMA,
@@ -65,10 +65,10 @@ _HOW = {
 
 
 def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
-    """Read files or globs of "rows", or another of `NEEDED`, into one table, and what is odd about them.
+    """Read files or globs of "rows", or of another kind in `NEEDED`; return one table, and notes on oddities.
 
-    Of no files the table is empty.
-    Raises InputError, which names the file, where one is missing, damaged, or holds something else.
+    Without files the table is empty. Raises InputError, which names the file, for a file that is missing,
+    damaged, or of another kind.
     """
     notes: list[str] = []
     tables = [read_table(source, what, notes) for source in (list_sources(paths) if paths else ())]
@@ -77,12 +77,12 @@ def read_tables(paths: Sequence[str], what: str) -> tuple[pa.Table, list[str]]:
 
 
 def rows_confidence(paths: Sequence[str]) -> set[float]:
-    """Return the levels of the intervals in files of rows, as far as these say: those of Parquet do."""
+    """Return the confidence levels of intervals in files of rows; only Parquet files state the level."""
     return {float(metadata[CONFIDENCE_KEY]) for metadata in _metadata(paths) if CONFIDENCE_KEY in metadata}
 
 
 def rows_settings(paths: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return by `config` the settings of files of rows, in the files' order, as far as these say: Parquet."""
+    """Return the settings of files of rows, by `config`, in the files' order; only Parquet states them."""
     found = {}
     for metadata in _metadata(paths):
         text = metadata.get(SETTINGS_KEY, b"").decode("utf-8", "replace")
@@ -100,7 +100,7 @@ def _metadata(paths: Sequence[str]) -> Iterator[Mapping[bytes, bytes]]:
 
 
 def file_metadata(source: SourceFile) -> Mapping[bytes, bytes]:
-    """Return what a file says besides its rows, of how they were made; only Parquet says something."""
+    """Return a file's metadata on how its rows were made; empty for formats other than Parquet."""
     if source.format != "parquet":
         return {}
     with source.open() as raw:
@@ -109,7 +109,7 @@ def file_metadata(source: SourceFile) -> Mapping[bytes, bytes]:
 
 
 def read_table(source: SourceFile, what: str, notes: list[str]) -> pa.Table:
-    """Read a file as `read` does; what is odd about it is added to `notes`."""
+    """Read a file as `read_tables` does; notes on oddities are added to `notes`."""
     schema = _SCHEMAS[what]
     try:
         names = _names(source)
@@ -217,5 +217,5 @@ def parse_lines(lines: bytes, schema: pa.Schema) -> pa.Table:
 
 
 def first_line(error: BaseException) -> str:
-    """Return what an error says, without what follows in other lines."""
+    """Return the first line of an error's text."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

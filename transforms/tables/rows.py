@@ -1,12 +1,12 @@
-"""Rows of a job that may have been restarted: read from where a sink wrote them, each once.
+"""Reads the rows that a sink wrote, each row once, also for a job that was restarted.
 
-A runner that repeats a bundle repeats its rows, behind others or in another file, with the same identity
-(model, slice, pane, row) and the same values. The first of them counts. Two that differ under one identity
-come of two jobs that wrote to one place, and are an error.
+A runner that repeats a bundle repeats the bundle's rows, later or in another file, with the same identity
+(model, slice, pane, row) and the same values. The first row of an identity counts. Two different rows of one
+identity come from two jobs that wrote to one place, and are an error.
 
-Memory: two numbers for every run of consecutive ordinals that was seen of a (model, slice, pane), which is
-one run while rows come in order; and, to compare repeats, a hash of each of the last REMEMBERED rows. One
-that comes again later than that is left out unseen.
+Memory: two numbers for every run of consecutive ordinals seen of a (model, slice, pane); rows in order are
+one run. To compare repeats, a hash of each of the last REMEMBERED rows is kept. A row that is repeated later
+than that is left out without a comparison.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .kafka_rows import read_kafka_rows
 from .read import file_metadata, first_line, read_table
 
 REMEMBERED = 100_000
-"""Rows whose hashes are kept: some 30 MB."""
+"""The number of rows whose hashes are kept; they take some 30 MB."""
 
 _FOLLOW_SECONDS = 1.0
 _IDENTITY = ("model", "slice", "pane_start", "pane_end", "row")
@@ -41,9 +41,9 @@ _PLACES = tuple(MeasureRow._fields.index(name) for name in _IDENTITY)
 
 
 class RowBatch(NamedTuple):
-    """Rows as they were read, with the columns of ROW_SCHEMA, and where each of them stands.
+    """Rows that were read, with the columns of ROW_SCHEMA, and the position of each row.
 
-    metadata  what a file says of how they were made (CONFIDENCE_KEY, SETTINGS_KEY)
+    metadata  the file's metadata on how the rows were made (CONFIDENCE_KEY, SETTINGS_KEY)
     """
 
     table: pa.Table
@@ -53,7 +53,7 @@ class RowBatch(NamedTuple):
 
 
 class RowsOnce:
-    """Tells rows that are new from those that came before. `repeats` counts the latter."""
+    """Distinguishes new rows from repeated rows. `repeats` counts the repeated rows."""
 
     def __init__(self, remembered: int | None = REMEMBERED) -> None:
         self._remembered = remembered
@@ -64,7 +64,7 @@ class RowsOnce:
     def is_new(self, values: tuple[Any, ...], source: str, position: str) -> bool:
         """Note a row, given in the order of MeasureRow's fields; O(log runs).
 
-        Raises InputError where one of the same identity came before and differs.
+        Raises InputError where an earlier row of the same identity differs.
         """
         identity = tuple(values[place] for place in _PLACES)
         *series, row = identity
@@ -108,11 +108,11 @@ class RowsOnce:
 def read_rows(
     source: str | os.PathLike[str], *, options: Iterable[str] = (), follow: bool = False
 ) -> Iterator[MeasureRow]:
-    """Yield every row once, in the order in which they were written; of repeats the first.
+    """Yield every row once, in the order of writing; of repeated rows the first.
 
     source   a folder of parts, a file or glob (.parquet .csv .jsonl), or kafka://host:port/topic
     options  of librdkafka, for a topic: "key=value" or "@FILE"
-    follow   go on with what comes later, without an end; else a topic is read up to what it holds now
+    follow   continue with later rows, without an end; else a topic is read up to its present end
 
     Raises InputError where a source cannot be read or holds no rows, and where two rows of one identity
     differ. Memory: see the head of this module; a file is read at once.
@@ -139,7 +139,7 @@ def row_values(table: pa.Table) -> Iterator[tuple[Any, ...]]:
 
 
 def row_batches(source: str, options: Iterable[str] = (), follow: bool = False) -> Iterator[RowBatch]:
-    """Yield the rows of a source as they stand there, repeats among them."""
+    """Yield the rows of a source in their stored order, including repeated rows."""
     if is_kafka(source):
         for table, positions in read_kafka_rows(KafkaTopic.parse(source, options), follow):
             yield RowBatch(table, source, positions, {})
@@ -166,7 +166,7 @@ def _is_folder(source: str) -> bool:
 
 
 def row_files(sources: Iterable[str]) -> list[SourceFile]:
-    """Return the files of sources, as they are now; a topic has none. Raises InputError."""
+    """Return the present files of sources; a topic has no files. Raises InputError."""
     paths = [
         path
         for source in sources
@@ -205,9 +205,9 @@ def _file_rows(file: SourceFile) -> RowBatch:
 
 
 def distinct_rows(sources: Sequence[str], options: Iterable[str] = ()) -> tuple[pa.Table, int]:
-    """Return the rows of sources, each once, and how many repeats were left out; all are compared.
+    """Return the rows of sources, each once, and the number of repeats left out; every repeat is compared.
 
-    The table says how they were made where all the files say the same.
+    The table has the files' metadata on how rows were made, if it is the same in all files.
     O(rows) memory: the table, and 300 bytes a row.
     """
     once = RowsOnce(remembered=None)

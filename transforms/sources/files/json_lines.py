@@ -39,7 +39,7 @@ _LONE_NULL = re.compile(rb"\}\s*null")
 
 
 def begun_lines(block: bytes) -> int | None:
-    r"""Return how many lines a block has; None where not each of them begins with "{".
+    r"""Return the number of lines of a block; None if any line does not begin with "{".
 
     >>> begun_lines(b'{"score": 1}\n{"score": 0}'), begun_lines(b'{"score": 1}\n[1]')
     (2, None)
@@ -51,7 +51,7 @@ def begun_lines(block: bytes) -> int | None:
 
 
 def _is_flat(block: bytes, lines: int) -> bool:
-    """Tell whether of lines that begin with "{" none has a list or object inside. Brackets in text say no."""
+    """Tell whether lines that begin with "{" have no list or object inside. Brackets in text give False."""
     if block.count(b"{") != lines or b"[" in block:
         return False
     return b"null" not in block or not _LONE_NULL.search(block)
@@ -89,7 +89,7 @@ def line_chunks(
     text_columns: Sequence[str] = (),
     columns: Sequence[str] | None = None,
 ) -> Iterator[Chunk]:
-    """Read what `WholeLines.take` gave; no chunk is without a record. See `json_line_chunks`."""
+    """Read a result of `WholeLines.take`; every chunk has at least one record. See `json_line_chunks`."""
     if long is not None:
         dead = DeadLetters.of([long_line_letter(long, name, position)])
         yield Chunk(position, records_to_batch([], columns), None, dead)
@@ -117,7 +117,7 @@ def json_chunk(
 ) -> Chunk:
     """Read whole lines, the first record at `position`; see `json_line_chunks`.
 
-    lines  what `begun_lines` said of the block, where the caller asked it
+    lines  the result of `begun_lines` for the block, if the caller has it
     """
     if lines is None and (lines := begun_lines(block)) is None:
         block = without_blank_lines(block)
@@ -162,7 +162,7 @@ def _own_text(line: bytes) -> str:
 def _fast_json(
     block: bytes, lines: int, columns: Sequence[str] | None, text_columns: Sequence[str]
 ) -> pa.RecordBatch | None:
-    """Read a block by pyarrow; None where that fails, or where it might not read what Python reads."""
+    """Read a block by pyarrow; None where pyarrow fails, or might read other values than Python."""
     try:
         if not block.isascii():
             block.decode()
@@ -196,9 +196,9 @@ def _fast_json(
 
 
 def _schema_of(found: pa.Schema, columns: Sequence[str], text_columns: Sequence[str]) -> pa.Schema | None:
-    """Return the types of columns for a whole block; None where its head does not tell one.
+    """Return the types of columns for a whole block; None where the block's head leaves a type open.
 
-    Text that looks like a date stays text, and a number that is 1 here may be 0.5 there.
+    Text that looks like a date stays text. A whole number in the head may be followed by fractions.
     """
     typed: list[tuple[str, pa.DataType]] = []
     for name in dict.fromkeys(columns):
@@ -250,9 +250,9 @@ def _slow_json(
 
 
 def json_columns(source: SourceFile, most: int = MOST_LINE_BYTES) -> list[str] | None:
-    """Return the keys of the first lines; None where there is no line. Raises InputError for no object.
+    """Return the keys of the first lines; None for a file without lines. Raises InputError without an object.
 
-    These are the lines of about a MiB, behind blank lines and lines of more than `most` bytes.
+    The first lines are about a MiB, after blank lines and lines of more than `most` bytes.
     """
     head, too_long = b"", False
     with unpacked(source) as (stream, _):
@@ -288,9 +288,9 @@ def keys_in(block: bytes) -> list[str] | None:
 
 
 def keys_of_first(lines: Iterable[bytes | None], *, in_arrays: bool = False) -> list[str] | None:
-    """Return the keys of the first line that is an object, or an array that begins with one; None: none is.
+    """Return the keys of the first line that is an object; None without such a line.
 
-    in_arrays  whether an array of objects is one, as in messages of a stream
+    in_arrays  whether an array that begins with an object counts as well, as in messages of a stream
     """
     for line in lines:
         try:

@@ -1,4 +1,4 @@
-"""Which files the input is, and what can be known of them before a job starts."""
+"""Finds the input files, and checks their columns before a job starts."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _ENDINGS = ".csv, .tsv, .jsonl, .json, each also with .gz, or .parquet"
 
 
 def list_sources(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[SourceFile, ...]:
-    """Find the files that paths and globs name, each once, sorted by name.
+    """Return the files that paths and globs name, each once, sorted by name.
 
-    A file of several names, such as a link's, is taken by the first of them. Raises InputError where a path
-    is missing, no regular file, empty or unreadable, has another ending, or where a glob matches nothing.
+    A file with several names, such as a link, has the first of its names. Raises InputError where a path
+    is missing, no regular file, empty or unreadable, has an unknown ending, or where a glob matches no file.
     """
     asked = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not asked:
@@ -42,7 +42,7 @@ def list_sources(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]
 
 
 def _identity(path: str) -> object:
-    """Return what is the same for every name of one file: links, and paths from different folders."""
+    """Return a key that is equal for all names of one file: links, and paths from different folders."""
     if has_scheme(path):
         return path
     found = os.stat(path)  # noqa: PTH116 - as `Path.stat`
@@ -112,7 +112,7 @@ def _source_file(path: str, size: int) -> SourceFile:
 
 
 def column_names(source: SourceFile) -> list[str] | None:
-    """Return the columns by the file's head; None where it has no record to tell them by."""
+    """Return the columns found in a file's head; None for a file without a record."""
     if source.format == GENERATED:
         return generated_schema(GeneratedStream.of_url(source.path)).names  # type: ignore[no-any-return]
     try:
@@ -137,10 +137,10 @@ def column_names(source: SourceFile) -> list[str] | None:
 
 
 def check_columns(sources: Sequence[SourceFile], fields: EventFields, role: Role = "event") -> None:
-    """Open the head of every file and see that the columns are there that its records need, each once.
+    """Check in the head of every file that each column which its records need is there exactly once.
 
-    JSON lines are judged by their first MiB. Raises InputError, which names the file, what it has, the
-    nearest name, and the option that mends it.
+    JSON lines are checked by their first MiB. Raises InputError, which names the file, its columns, the
+    nearest name, and the option that mends the fault.
     """
     for source in sources:
         if (names := column_names(source)) is not None:
@@ -148,7 +148,7 @@ def check_columns(sources: Sequence[SourceFile], fields: EventFields, role: Role
 
 
 def check_names(name: str, names: Sequence[str], fields: EventFields, role: Role = "event") -> None:
-    """See that the columns that records need are among those of a file, each once; see `check_columns`."""
+    """Check that a file's columns include each needed column exactly once; see `check_columns`."""
     needed = fields.needed(role)
     for field, column in needed:
         if names.count(column) > 1:
@@ -157,7 +157,7 @@ def check_names(name: str, names: Sequence[str], fields: EventFields, role: Role
             )
         if column not in names:
             shown = ", ".join(names[:30]) + (", ..." if len(names) > 30 else "")
-            taken = {other for _, other in needed}  # which have a meaning already
+            taken = {other for _, other in needed}  # these columns have a role already
             near = near_names(column, (other for other in names if other not in taken))
             meant = f" (did you mean {near[0]!r}?)" if near else ""
             option = _OPTIONS_OF_ROLES.get((role, field), OPTIONS[field])

@@ -1,8 +1,8 @@
-"""Packets of one partition of the input, numbered for every shard, and the words about them.
+"""Packets of one partition of the input, numbered for every shard, and control records about the partition.
 
 Invariant
-    For every shard the packets of a partition are numbered from 0 without a gap, and its end says how many
-    there were. So a machine can put them in order, whatever a runner does on the way.
+    For every shard, the packets of a partition are numbered from 0 without a gap, and the record of the
+    partition's end holds their number. So a machine can sort the packets, however a runner delivers them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .partition import with_packet
 
 
 class Cut(NamedTuple):
-    """The states of the shards are wanted as they are behind some record; see `StateMarker`.
+    """A request for the states of the shards after a certain record; see `StateMarker`.
 
-    id, folder  of the export
-    stops       nothing comes behind it, and the input does not end: it is cut off
+    id, folder  the id and the folder of the export
+    stops       whether the input stops at the cut: no record follows, but the input counts as not ended
     """
 
     id: str
@@ -35,7 +35,7 @@ class Packets:
     """Numbers the packets of one partition for every shard.
 
     shards  a number, or `Shards`
-    sent    how many packets each shard got so far; what goes on from a checkpoint goes on from these
+    sent    the number of packets sent to each shard so far; after a checkpoint, a reader continues them
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Packets:
             self.sent[shard] += 1
 
     def heartbeats(self, settled: int, high_water: int) -> Iterator[tuple[str, bytes]]:
-        """Tell every shard how far the partition is settled."""
+        """Yield a heartbeat for every shard: the time up to which the partition is settled."""
         for shard, sent in enumerate(self.sent):
             word = Heartbeat(self._source, self._partition, self._partitions, sent, settled, high_water)
             yield shard_key(shard), word.pack()
@@ -63,7 +63,7 @@ class Packets:
     def markers(
         self, cut: Cut, position: object, settled: int = NO_TIME, high_water: int = NO_TIME
     ) -> Iterator[tuple[str, bytes]]:
-        """Tell every shard that its state is wanted as it is behind these packets."""
+        """Yield a marker for every shard, which requests the shard's state after the packets so far."""
         for shard, sent in enumerate(self.sent):
             marker = StateMarker(
                 self._source, self._partition, self._partitions, sent, cut.id, cut.folder,
@@ -73,7 +73,7 @@ class Packets:
             self.sent[shard] += 1
 
     def ends(self, high_water: int) -> Iterator[tuple[str, bytes]]:
-        """Tell every shard that the partition has ended."""
+        """Yield a record for every shard that the partition has ended."""
         for shard, sent in enumerate(self.sent):
             word = EndOfPartition(self._source, self._partition, self._partitions, sent, high_water)
             yield shard_key(shard), word.pack()

@@ -26,13 +26,13 @@ from .listing import column_names
 
 
 class Piece(NamedTuple):
-    """What a chunk of a file became.
+    """The validated records of a chunk of a file.
 
-    batch       the sound records, as a packet without a number; its high_water is the partition's so far
-    letters     the others
-    records     how many there were
-    end         the ordinal of the record behind them
-    bytes_read  how far into the file the reader is, about
+    batch       the valid records, as a packet without a number; its high_water is the partition's so far
+    letters     dead letters of the other records
+    records     the number of all records
+    end         the ordinal of the first record after the chunk
+    bytes_read  the reader's approximate offset in the file
     """
 
     batch: EventBatch | PredictionBatch | LabelBatch
@@ -82,12 +82,12 @@ def _undamaged(source: SourceFile, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
 class FilePartition:
     """A file as a partition of the input.
 
-    partition     its number, from 0
-    role          what its records are
-    fields        which columns are what; those of labels name their own time and label
-    timing        what times are judged by, before the first record
-    located       its records keep their positions
-    parquet_rows  of Parquet that are read at a time
+    partition     the partition's number, from 0
+    role          the role of the records
+    fields        the roles of the columns; for labels, with the labels' own columns of time and label
+    timing        the limits for times, before the first record
+    located       whether the records keep their positions
+    parquet_rows  rows of a Parquet file that are read at a time
     """
 
     source: SourceFile
@@ -99,7 +99,7 @@ class FilePartition:
     parquet_rows: int = CHUNK_ROWS
 
     def pieces(self) -> Iterator[Piece]:
-        """Read it. Raises RocsteadyError for a damaged file."""
+        """Read the file in pieces. Raises RocsteadyError for a damaged file."""
         source, timing = self.source, self.timing
         fields = self.fields.resolved(column_names(source) or (), source.stem)
         for chunk in read_batches(source, fields, self.parquet_rows, self.role):
@@ -116,7 +116,7 @@ class FilePartition:
             )
 
     def least_times(self) -> LeastTimes:
-        """Read its times alone, and say from where on they are how late."""
+        """Read the times alone; return the least time from each record on."""
         column = self.fields.time or ""
         ends, least = [0], []
         for chunk in _time_chunks(self.source, column):
@@ -135,7 +135,7 @@ _NONE = np.empty(0, np.int64)
 
 
 class LeastTimes(NamedTuple):
-    """The least time of a file's records from record `starts[i]` on; behind the last it is `least[-1]`."""
+    """The least time of a file's records from record `starts[i]` on; `least[-1]` is for the file's end."""
 
     starts: Int64Array
     least: Int64Array

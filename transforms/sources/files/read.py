@@ -41,7 +41,7 @@ _BEHIND = "behind all files"
 
 
 class _Reader(beam.DoFn):
-    """What both ways of reading have in common: they count, and hand on dead letters."""
+    """The base of both readers: counts records, and passes on dead letters."""
 
     def __init__(self, shards: int, cut: Cut | None) -> None:
         self._shards = shards
@@ -58,8 +58,8 @@ class _Reader(beam.DoFn):
 class _ReadFile(_Reader):
     """File -> (shard key, record of the shard), and dead letters as record batches.
 
-    Where the input is cut off, one partition more says so, the last: those before it have ended, so that all
-    of their events apply, and it never ends, so that there are no last rows.
+    Where the input is cut off, an extra partition, the last one, carries the marker. The other partitions
+    have ended, so that all their events apply. The extra partition never ends, so that no last rows are made.
     """
 
     def __init__(self, shards: int, files: int, cut: Cut | None) -> None:
@@ -86,7 +86,7 @@ class _ReadFile(_Reader):
 
 @dataclass
 class _OpenFile:
-    """A file that is being merged; `settled`: no later record of it is earlier."""
+    """A file that is being merged; `settled` is a time that no later record of the file precedes."""
 
     file: FilePartition
     least: LeastTimes
@@ -99,7 +99,7 @@ class _MergeFiles(_Reader):
     """All files -> one partition in order of time, as far as that can be had in bounded memory."""
 
     def process(self, files: Sequence[FilePartition]) -> Iterator[Any]:
-        """Read all files at once, each as far as the others."""
+        """Read all files at once, always from the file that is least far in time."""
         packets = Packets(_MERGED, 0, 1, self._shards)
         waiting: list[tuple[int, int]] = []
         opened: dict[int, _OpenFile] = {}
@@ -122,7 +122,7 @@ class _MergeFiles(_Reader):
                 yield from packets.split(piece.batch)
                 current.settled = self._settled(current, piece)
                 heapq.heappush(waiting, (current.settled, number))
-            if waiting and told < waiting[0][0] < END_OF_TIME:  # the end tells that nothing more comes
+            if waiting and told < waiting[0][0] < END_OF_TIME:  # END_OF_TIME ends the partition
                 told = waiting[0][0]
                 yield from packets.heartbeats(told, high_water)
         if self._cut is None:
@@ -133,7 +133,7 @@ class _MergeFiles(_Reader):
         yield from packets.markers(self._cut, [file.source.name for file in files], settled, high_water)
 
     def _settled(self, current: _OpenFile, piece: Piece) -> int:
-        """Return the moment before which no more will come of a file that counts."""
+        """Return the time before which the file has no further record that is not late."""
         settled = current.least.settled(piece.end)
         lateness, high_water = current.file.timing.lateness, piece.batch.packet().high_water
         if lateness is not None and high_water != NO_TIME:
@@ -142,10 +142,10 @@ class _MergeFiles(_Reader):
 
 
 class EventFiles(NamedTuple):
-    """What `ReadEventFiles` gives.
+    """The outputs of `ReadEventFiles`.
 
-    packets       of (shard key, packed batch, `Heartbeat` or `EndOfPartition`)
-    dead_letters  of record batches with DEAD_LETTER_SCHEMA
+    packets       (shard key, packed batch, `Heartbeat` or `EndOfPartition`)
+    dead_letters  record batches with DEAD_LETTER_SCHEMA
     """
 
     packets: PCollection[tuple[str, bytes]]
@@ -159,12 +159,12 @@ class ReadEventFiles(beam.PTransform[PBegin, EventFiles]):
     `dead_letters` and `late`; `event_seconds` are the least and the greatest time, seconds since 1970. By
     position files are read in parallel, each by one worker from its start to its end.
 
-    parquet_rows  of Parquet that are read at a time. The more events of a model come together, the less an
-                  event costs; but all that comes of them is in memory at once
-    merged        by time, as one partition
-    timing        what times are judged by
-    located       events keep their positions, so that a machine can name one that it refuses
-    cut           the input does not end, and the states of the shards are wanted
+    parquet_rows  rows of a Parquet file that are read at a time. An event costs less if more events of its
+                  model come together; but all results of these rows are in memory at once
+    merged        whether the files are merged by time, as one partition
+    timing        the limits for times
+    located       whether events keep their positions, so that a machine can name an event that it refuses
+    cut           a request for the states of the shards; the input then does not end
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class ReadEventFiles(beam.PTransform[PBegin, EventFiles]):
 
 
 class ReadFiles(beam.PTransform[PBegin, EventFiles]):
-    """Reads files of events, predictions and labels, each as a partition or all of them merged by time."""
+    """Reads files of events, predictions and labels, each file as a partition, or all merged by time."""
 
     def __init__(
         self, files: Sequence[FilePartition], shards: int, *, merged: bool, cut: Cut | None = None

@@ -1,12 +1,12 @@
-"""Files as JSON lines in order of their own event times, with the time of each.
+"""Files as JSON lines in order of the records' event times, with the time of each line.
 
 Invariant
-    Every record that is a row is in exactly one `TimedLines`; their times rise from one to the next. A record
-    whose time cannot be read goes with the one before it in its file.
+    Every record that is a row is in exactly one `TimedLines`; times ascend from one `TimedLines` to the next.
+    A record without a readable time has the time of the record before it in its file.
 
-Files are read twice: `survey` looks at the times alone, and tells whether they rise. A file where they do
-is streamed, a block of it in memory, and only while its times are due; one where they do not is sorted in
-memory, as a whole.
+Files are read twice: `survey` reads the times alone, and finds whether the times ascend. A file with
+ascending times is streamed: one block is in memory, and only while its times are due. Any other file is
+sorted in memory as a whole.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from .json_lines import json_chunks
 from .listing import column_names
 
 _BLOCK_ROWS = 8_192
-"""Records that are put into words at once: few enough not to be late because of the last of them."""
+"""Records that are formatted together: few enough that formatting the last does not delay the first."""
 
 _NUMBER = r"^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 _WHOLE = r"^-?(0|[1-9][0-9]{0,17})$"
-"""What JSON takes for a number, and such as int64 holds. 007 is none: it may be a code."""
+"""The pattern of JSON's whole numbers that fit into int64. 007 does not match: it may be a code."""
 
 
 class TimedLines(NamedTuple):
-    """Records as JSON objects, a line each without its end, and their times, int64[n], which rise."""
+    """Records as JSON objects, one per line without a newline, and their ascending times, int64[n]."""
 
     times: Int64Array
     lines: list[str]
@@ -50,12 +50,12 @@ class TimedLines(NamedTuple):
 
 @dataclass(frozen=True)
 class TimedFile:
-    """What a look at the times of a file found.
+    """The result of a survey of a file's times.
 
-    records, untimed, no_rows  how many rows it has, how many of them have no time that can be read, and how
-                               many records are no rows
-    first, last                the least and the greatest time; NO_TIME: there is none
-    rises                      no time is less than the one before it
+    records, untimed, no_rows  the numbers of rows, of rows without a readable time, and of records that are
+                               no rows
+    first, last                the least and the greatest time; NO_TIME for a file without times
+    rises                      whether no time is less than the time before it
     """
 
     source: SourceFile
@@ -70,7 +70,7 @@ class TimedFile:
 def survey(source: SourceFile, time: str, unit: str, form: str | None = None) -> TimedFile:
     """Read the times of a file, numbers by a unit, or all by a format.
 
-    Raises InputError where it has no such column, or records and no time.
+    Raises InputError for a file without the column, or with records but without any time.
     """
     names = column_names(source)
     if names is not None and time not in names:
@@ -162,7 +162,7 @@ def timed_lines(
 
 
 class _Cursor:
-    """A place in a file's blocks; `times` is None behind the last of them."""
+    """A place in a file's blocks; `times` is None after the last block."""
 
     def __init__(self, blocks: Iterator[TimedLines]) -> None:
         self._blocks = blocks
@@ -172,11 +172,11 @@ class _Cursor:
 
     @property
     def last(self) -> int:
-        """The greatest time of the block that is here: what comes is not earlier."""
+        """The greatest time of the current block: later records are not earlier."""
         return NO_TIME if self.times is None else int(self.times[-1])
 
     def take(self, horizon: int) -> TimedLines:
-        """Return what is here of no later time than `horizon`, and pass it."""
+        """Return the current block's records up to the time `horizon`, and move behind them."""
         if self.times is None:
             return TimedLines(np.zeros(0, np.int64), [])
         end = int(np.searchsorted(self.times, horizon, "right"))
@@ -221,7 +221,7 @@ def _blocks(
 
 
 def _filled(times: Int64Array, before: int) -> Int64Array:
-    """Return the times, each that is missing as the one before it."""
+    """Return the times; each missing time becomes the time before it, the first one `before`."""
     known = np.concatenate([[True], times != NO_TIME])
     places = np.maximum.accumulate(np.where(known, np.arange(len(known)), 0))
     return np.concatenate([[before], times])[places][1:]
@@ -250,7 +250,7 @@ def _words(
 
 
 def _moments(column: pa.Array, unit: str, form: str | None) -> pa.Array:
-    """Return times in RFC 3339; what is none stays as it is, as text."""
+    """Return times in RFC 3339; a value that is no time stays unchanged, as text."""
     micros = instants(column, unit, form)
     known = micros != NO_TIME
     moments = rfc3339(pa.array(micros, mask=~known).cast(pa.timestamp("us", "UTC")))
@@ -260,7 +260,7 @@ def _moments(column: pa.Array, unit: str, form: str | None) -> pa.Array:
 
 
 def _number_or_text(column: pa.Array) -> pa.Array:
-    """Return a column of text that holds nothing but JSON's numbers as one of numbers."""
+    """Return a column of numbers for a column of text with only JSON numbers; else the column itself."""
     column = plain(column)
     if not pa.types.is_string(column.type) or column.null_count == len(column):
         return column

@@ -25,13 +25,13 @@ from ..files.partition import read_batches
 from .parts import Part, cut_chunk, line_parts
 
 _MOST_BYTES = 8 << 20
-"""Of lines that are read at once, at the most."""
+"""Bytes of lines that are read at once, at most."""
 
 _PIECE_BYTES = 1 << 16
-"""Of a line that is too long, which are in memory at once."""
+"""Bytes of a too long line that are in memory at once."""
 
 _HEAD_BYTES = 1 << 20
-"""Of lines whose keys say which columns a file has."""
+"""Bytes of the first lines, whose keys are a file's columns."""
 
 
 class FilePlace(NamedTuple):
@@ -54,13 +54,13 @@ class FilePlace(NamedTuple):
 
 
 class FileRead(NamedTuple):
-    """What a file gave at once.
+    """The result of one read of a file.
 
-    place     behind the records
+    place     the place after the records
     has_more  whether the file has more records now
-    fault     why the rest of the file cannot be read; None: it can
-    reason    of that, for a dead letter
-    doubt     which column the file lacks, told at its beginning; None: it lacks none
+    fault     why the rest of the file cannot be read; None: the rest can be read
+    reason    the reason of the fault, for a dead letter
+    doubt     an error about a missing column, given at the file's start; None: no column is missing
     """
 
     parts: list[Part]
@@ -86,7 +86,7 @@ def _shorter(source: SourceFile, place: FilePlace) -> FileRead:
 
 
 def _lacking(source: SourceFile, names: list[str], fields: EventFields) -> InputError | None:
-    """Return the error that says which column a file with these names lacks."""
+    """Return an error that names the column which a file with these columns lacks; None without a lack."""
     try:
         check_names(source.name, names, fields)
     except InputError as error:
@@ -133,7 +133,7 @@ class WholeFile:
         self._chunks = self._chunk = None
 
     def _begin(self) -> InputError | None:
-        """Open the file; return the error that says which column it lacks."""
+        """Open the file; return an error if the file lacks a column, else None."""
         self.close()
         self._at = 0
         names = column_names(self._source) or []
@@ -283,7 +283,7 @@ class _Lines:
             self.byte += len(line) + skipped
 
     def blocks(self) -> list[tuple[LongLine | None, bytes]]:
-        """Return what was read, as `line_parts` takes it, and forget it."""
+        """Return the collected lines in the form that `line_parts` takes, and clear the collection."""
         blocks, self._blocks = self._blocks, [(None, [])]
         return [(long, b"".join(lines)) for long, lines in blocks]
 

@@ -1,4 +1,4 @@
-"""What is in a folder that is followed, as this process knows: new files, files that changed or vanished."""
+"""Lists a followed folder and notes, for this process, new files and files that changed or vanished."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REST = 4
 """A folder that takes longer than that to list is left alone for so many times as long."""
 
 _WATCHED = 100
-"""Of the files that were read, so many that were read last are looked at with every listing."""
+"""The number of files, those read last, that every listing checks for changes."""
 
 
 def is_finished(name: str) -> bool:
@@ -37,7 +37,7 @@ def _ending(name: str) -> str:
 
 
 class _Stamp(NamedTuple):
-    """What tells whether a file is as it was: how many bytes, when written, which file."""
+    """The properties that show whether a file has changed: its size in bytes, modification time and inode."""
 
     size: int
     written: int

@@ -1,4 +1,4 @@
-"""A folder that grows as a partition of a stream: its files, one after another, as they come.
+"""A growing folder as a partition of a stream: the files are read one after another, in order of arrival.
 
 Invariant
     Every record of every file comes once, wherever a reader goes on from: a place is a file, how far it was
@@ -116,7 +116,7 @@ class _Found(NamedTuple):
 
 @dataclass
 class _Pass:
-    """What is read at once: the place behind it, how many more records may be read, which files are done."""
+    """The state of one read: the place after it, how many more records may be read, which files are done."""
 
     name: str
     file: FilePlace
@@ -128,8 +128,8 @@ class _Pass:
 class _Reader:
     """What this process knows of a folder. Thread-safe.
 
-    The place alone decides which records come. What this process saw before decides of which files it is told
-    that they changed, or vanished before they were begun.
+    The place alone decides which records are returned. The process's earlier listings decide only which files
+    are reported as changed, or as vanished before they were begun.
     """
 
     def __init__(self, partition: FolderPartition) -> None:
@@ -214,7 +214,7 @@ class _Reader:
                 if is_done:
                     _logger.warning("%s is empty (0 bytes): it has no events", self._folder / name)
                     now.read.add(name)
-                else:  # the lines that it gets come before those of files that come after it
+                else:  # lines added to this file precede the lines of later files
                     now.name, now.file = name, FilePlace(whole=True)
                 return False
         except OSError as error:
@@ -250,7 +250,7 @@ class _Reader:
         return got.has_more
 
     def _file(self, name: str) -> LinesFile | WholeFile:
-        """Return the reader of a file: the one that has it open, or a new one."""
+        """Return the reader of a file: the reader that has the file open, or a new reader."""
         if self._open is not None and self._open[0] == name:
             return self._open[1]
         self._let_go()
@@ -280,7 +280,7 @@ class _Reader:
     def _tell_unread(
         self, now: _Pass, name: str, why: str, position: int | None, reason: Reason = Reason.FILE_UNREADABLE
     ) -> None:
-        """Say in the log, and in a dead letter, what of a file cannot be read, and why."""
+        """Report in the log, and by a dead letter, the part of a file that cannot be read, and the reason."""
         path = str(self._folder / name)
         sentence = why if why.startswith(path) else f"{path} {why}"
         _logger.warning("%s", sentence)

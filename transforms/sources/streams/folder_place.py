@@ -1,4 +1,4 @@
-"""Where a folder is read on: which file is being read, how far, and which files were read before."""
+"""The place of a reader in a folder: the file being read, how far, and the files that were read before."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FolderPlace:
 
     @classmethod
     def of(cls, text: str) -> FolderPlace:
-        """Read a place, as this version or an old one wrote it. Raises CorruptBytesError."""
+        """Return a place from its text, written by this or an older version. Raises CorruptBytesError."""
         if not text:
             return cls()
         what = "the place in a folder"

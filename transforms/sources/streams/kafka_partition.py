@@ -34,10 +34,10 @@ _FAST = {
     "topic_metadata_refresh_interval_ms": 30_000,
 }
 _IDLE_SECONDS = 60.0
-"""A client that nobody asked for so long is closed when another one is opened: its partition moved away."""
+"""Seconds: a client unused for so long is closed when another opens, because its partition has moved away."""
 
 _LOOK_SECONDS = 10.0
-"""Between two looks at how many partitions the topic has."""
+"""Seconds between two requests of the topic's number of partitions."""
 
 _ASK = 5.0
 _TOO_LARGE = re.compile(r"size (\d+) \(0\.\.(\d+)\): increase receive\.message\.max\.bytes")
@@ -158,7 +158,7 @@ class _Client:
         )
 
     def _sifted(self, offset: int, found: list[Any]) -> Fetched:
-        """Return what came, of which not all are messages."""
+        """Return the fetched messages; some of the client's records are events or errors."""
         offsets: list[int] = []
         values: list[bytes | None] = []
         for message in found:
@@ -171,7 +171,7 @@ class _Client:
             elif error.name() == "_AUTO_OFFSET_RESET":
                 if not offsets:
                     return self._beyond_deleted(offset)
-                self._position = -1  # the next fetch meets it again, as the first that it finds
+                self._position = -1  # the next fetch finds the error again, as its first record
                 return Fetched(offsets, values, offsets[-1] + 1, False)
             elif error.name() in _GONE:
                 raise RocsteadyError(

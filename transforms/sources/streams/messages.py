@@ -60,7 +60,7 @@ def message_chunk(
 
 
 def _plain_lines(values: Sequence[bytes | None]) -> bytes | None:
-    """Return messages as lines, at no cost a message; None where one is none, or not one line "{..."."""
+    """Return messages as lines, without a cost per message; None if one is null or not one line "{..."."""
     try:
         block = b"\n".join(values)  # type: ignore[arg-type]
     except TypeError:
@@ -73,7 +73,7 @@ _NOTHING = Chunk(0, pa.RecordBatch.from_pydict({}), None, NO_LETTERS)
 
 
 def _items(text: bytes) -> list[bytes] | None:
-    """Return the items of an array as lines; None where it is none."""
+    """Return the items of a JSON array as lines; None for text that is no array."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -106,7 +106,7 @@ def _at_offsets(chunk: Chunk, places: Int64Array, fetched: Fetched, name: str, s
 
 
 def _dead_at(dead: DeadLetters, places: Int64Array) -> DeadLetters:
-    """Return dead letters of lines as those of messages: at their offsets, and no longer than is of use."""
+    """Return dead letters of lines as dead letters of messages: with offsets, and with shortened text."""
     if not len(dead):
         return dead
     batch = dead.batch

@@ -1,4 +1,4 @@
-"""What a reader needs of a partition of a stream: messages or records from any offset on, and its end."""
+"""The protocol of a stream's partition: messages or records from any offset on, and the partition's end."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .parts import Part
 class Fetched(NamedTuple):
     """Consecutive messages, or records, of a partition.
 
-    offsets  of the messages; rising, not always by 1
-    values   their bytes; None = a message has none
-    next     the offset to go on from
-    at_end   nothing was there behind it when it was read
-    deleted  so many messages before `next` were deleted before anybody read them; nothing else was found then
-    parts    the records instead of messages, where the partition knows their columns
-    place    where `next` is, in the partition's own words, if an offset alone does not say it
-    ended    nothing will ever be there behind `next`
+    offsets  the offsets of the messages; ascending, not always by 1
+    values   the messages' bytes; None = a message without a value
+    next     the offset from which the next fetch continues
+    at_end   whether no record existed after these at the time of the fetch
+    deleted  the number of messages before `next` that were deleted unread; such a fetch has no messages
+    parts    records instead of messages, where the partition knows the records' columns
+    place    the place of `next` in the partition's own format, if an offset alone does not identify it
+    ended    whether no record will ever come after `next`
     """
 
     offsets: Sequence[int]
@@ -32,7 +32,7 @@ class Fetched(NamedTuple):
 
 
 class StreamPartition(Protocol):
-    """One partition of a stream. One that is sent to workers holds no connection itself."""
+    """One partition of a stream. A partition is sent to workers, so it holds no connection itself."""
 
     @property
     def name(self) -> str:
@@ -41,7 +41,7 @@ class StreamPartition(Protocol):
 
     @property
     def origin(self) -> str:
-        """What tells the partition from another of the same name; "" where the name does, or nobody knows."""
+        """An id that tells partitions of one name apart; "" without an id, or if the name is unique."""
         ...
 
     @property
@@ -52,7 +52,7 @@ class StreamPartition(Protocol):
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:
         """Return up to `limit` records from an offset on; wait up to `wait` seconds for the first.
 
-        place  what the fetch before said, whoever did it; "" at the beginning
+        place  the place that the previous fetch, of any process, returned; "" at the start
         """
         ...
 

@@ -1,13 +1,13 @@
-"""Partitions of streams as packets on Beam: the same reader, driven in the way that a runner can take.
+"""Partitions of streams as packets on Beam: the same reader, driven in a way that the runner supports.
 
-    bounded   every partition has an end: one call reads it all, on any runner
-    impulse   Flink: a clock in the runner ticks, and with each tick a stateful DoFn reads on from the offset
-              that is its state. Flink's own checkpoints hold it, and stay as small as it is
+    bounded   every partition has an end: one call reads a whole partition, on any runner
+    impulse   Flink: a clock in the runner ticks, and at each tick a stateful DoFn reads on from the offset
+              in its state. Flink's own checkpoints hold the offset, and stay as small as the offset
     source    other runners that stream (Prism): an `UnboundedSource`, whose checkpoint mark is the same state
 
-Offsets and what is behind them, the machines' state, are committed together by the runner. The watermark
-does not follow event times, and nothing needs it: packets carry the words that the machines' clock is made
-of, and when each partition has an end, the last of them make the last rows.
+The runner commits the offsets together with the machines' state. The watermark does not follow event times,
+and no step needs the watermark: packets carry the heartbeats from which machines compute their clock. When
+every partition has an end, the records of these ends make the last rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Way = Literal["bounded", "impulse", "source"]
 """How a runner reads; see the module."""
 
 TICK_SECONDS = 0.1
-"""Between two ticks: a row waits for half of it; a bundle costs Flink some 10 ms whatever is in it."""
+"""Seconds between two ticks. A row waits half a tick on average; each bundle costs Flink some 10 ms."""
 
 _BUNDLE_MESSAGES = 40_000
 """Messages that a DoFn reads at ticks in one bundle, of all of its partitions together.

@@ -1,4 +1,4 @@
-"""The reader of a partition of a stream: messages in, numbered packets, words and dead letters out.
+"""The reader of a stream's partition: messages in; numbered packets, control records and dead letters out.
 
 Invariant
     What it gives is a function of the partition's messages from its start on, and of nothing else but where
@@ -78,15 +78,15 @@ class StreamInput:
 
 @dataclass
 class ReaderState:
-    """Where a reader is: all that decides what it gives from here on.
+    """The state of a reader: it determines all later output of the reader.
 
-    next        the offset to go on from
-    sent        how many packets each shard got
-    high_water  the greatest event time so far, NO_TIME = none
-    settled     what the last heartbeat said
-    ended       the end has been said
-    is_idle     the last word was that it is idle
-    asked       the id of the last export that was asked for
+    next        the offset from which the reader continues
+    sent        the number of packets sent to each shard
+    high_water  the greatest event time so far, NO_TIME = no time yet
+    settled     the time of the last heartbeat
+    ended       whether the reader has sent the partition's end
+    is_idle     whether the last control record was that the partition is idle
+    asked       the id of the last requested export
     place       see `Fetched`
     """
 
@@ -128,14 +128,14 @@ class ReaderState:
 
 
 class Step(NamedTuple):
-    """What a reader gave at once.
+    """The output of one step of a reader.
 
     packets  (shard key, packed batch, `Heartbeat` or `EndOfPartition`)
-    letters  the records that are none, or late
-    records  how many there were
-    bytes_read  of messages
-    times    the least and the greatest event time of the sound ones; None = none have one
-    at_end   nothing more was there
+    letters  dead letters of invalid or late records
+    records  the number of all records
+    bytes_read  bytes of messages
+    times    the least and the greatest event time of the valid records; None = no record has a time
+    at_end   whether the partition had no more records
     """
 
     packets: list[tuple[str, bytes]]
@@ -173,7 +173,7 @@ class StreamReader:
 
     @property
     def ended(self) -> bool:
-        """Whether it has read all, and said so."""
+        """Whether the reader has read the whole partition and has sent the partition's end."""
         return self._state.ended
 
     @property
@@ -183,7 +183,7 @@ class StreamReader:
 
     @property
     def settled(self) -> int:
-        """The time that no later record is earlier than, as far as it has been told."""
+        """A time that no later record precedes: the time of the last heartbeat."""
         return self._state.settled
 
     def lag(self) -> int | None:
@@ -267,7 +267,7 @@ class StreamReader:
         return replace(events, source=name, high_water=self._timing.high_water)
 
     def _settle(self) -> list[tuple[str, bytes]]:
-        """Tell how far it is settled, where that is news."""
+        """Return heartbeats with the time up to which the partition is settled, if the time has advanced."""
         state, lateness = self._state, self._timing.lateness
         state.high_water = self._timing.high_water
         if lateness is None or state.high_water == NO_TIME:
@@ -279,7 +279,7 @@ class StreamReader:
         return [*self._packets.heartbeats(state.settled, state.high_water)]
 
     def _silence(self, fetched: Fetched) -> list[tuple[str, bytes]]:
-        """Tell that it is idle, once, where it has been silent for so long."""
+        """Return the record that the partition is idle, once, after `idle` seconds of silence."""
         state, idle = self._state, self.source.idle
         if idle is None or state.is_idle or not fetched.at_end or time.monotonic() - self._heard < idle:
             return []
@@ -287,7 +287,7 @@ class StreamReader:
         return [*self._packets.heartbeats(IDLE, state.high_water)]
 
     def _asked_for(self) -> list[tuple[str, bytes]]:
-        """Tell every shard that its state is wanted as it is here, where somebody asks for it."""
+        """Return a marker for every shard, if the control file requests the shards' states."""
         state = self._state
         request = None if self._control is None else self._control.request(state.asked)
         if request is None:
