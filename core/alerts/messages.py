@@ -1,4 +1,4 @@
-"""The sentence of an alert, for people: what happened, where, by which figures, and under which rule."""
+"""The message of an alert: a sentence with the event, the place, the figures and the rule."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def opening_message(alert: AlertRow, rule: AlertRule, streak: int, half_width: float | None) -> str:
-    """Say that an alert opened: the streak has so many rows.
+    """Return the message of an alert that opened after a streak of `streak` rows.
 
-    half_width  of the interval of the difference; None where the rule speaks of no difference, or of one
-                without an interval
+    half_width  half the width of the difference's interval; None if the rule is no change, or if its
+                difference has no interval
     """
     if isinstance(rule.opens, Change) and alert.reference_value is not None:
         what = _changed(alert, rule.opens, half_width)
@@ -26,7 +26,7 @@ def opening_message(alert: AlertRow, rule: AlertRule, streak: int, half_width: f
 
 
 def closing_message(alert: AlertRow, rule: AlertRule, streak: int) -> str:
-    """Say that an alert closed; the streak is that of the `until` condition."""
+    """Return the message of an alert that closed; `streak` counts rows of the `until` condition."""
     value = f"{alert.column} {_value(alert.value)}"
     if rule.until is not None:
         rows = f" in {streak:,} rows" if streak > 1 else ""
@@ -55,7 +55,7 @@ def _when(time: int | None) -> str:
 
 
 def _value(number: float) -> str:
-    """Six digits: four decimals would show 0.79996 on the wrong side of 0.8."""
+    """Return a number with six digits: four decimals would show 0.79996 on the wrong side of 0.8."""
     return f"{number:.6g}"
 
 

@@ -1,7 +1,7 @@
-"""What alerts are made of and what they are: rows as rules read them, and one record for each moment.
+"""The input and the output of alert rules: rows with the columns that rules read, and records of alerts.
 
-`WatchedRows` are rows in columns, with nothing but what the rules of a job read of them: 76 bytes a row and 8
-for each column, where a whole row has 400.
+`WatchedRows` are rows in columns, reduced to the columns that the rules of a job read: 76 bytes a row and 8
+for each column, while a whole row takes 400.
 
 Wire form, version 1: a frame (encoding/frames.py) with magic "RSAB"; payload: columns (u32 count, texts),
 keys (u32 count; two texts each), rows u32, key codes i32, integers i64 (nine a row, `INTEGER_COLUMNS`),
@@ -32,23 +32,25 @@ MAGIC = b"RSAB"
 VERSION = 1
 
 HALF_WIDTH = "auc_half_width"
-"""Of the AUC's interval, NaN where it is not to be compared: the one column that is no row's."""
+"""Name of the half-width of the AUC's interval, NaN if the AUC must not be compared; no column of `Rows`."""
 
 
 class AlertRow(NamedTuple):
-    """An alert at one moment: it opens, or it closes. Times are microseconds UTC.
+    """An alert that opens or closes at a row. Times are microseconds UTC.
 
-    (rule, model, slice, pane, row) is its identity: a sink that sees it twice keeps one.
+    (rule, model, slice, pane, row) is its identity: a sink that receives an alert twice keeps it once.
 
-    rule             in its canonical spelling
+    rule             the rule in its canonical spelling
     state            "open" or "closed"
-    row, time        of the row at which that happened; its time is its `due`, or else its `time`
-    since_row        opening: the first row of those that opened it; closing: the row at which it opened
-    since_time
-    column, value    what decided, in the row at which it happened
-    limit            what it was held against; of a change, the size that the rule asks for
-    reference_row    of a change, the row that it was held against, and
-    reference_value  its value
+    row, time        the row at which the alert opened or closed; `time` is the row's `due`, or else its
+                     `time`
+    since_row        of an alert that opens, the first row of its streak; of one that closes, the row at which
+                     it opened
+    since_time       the time of `since_row`
+    column, value    the column of the condition that decided, and its value in the row
+    limit            the limit of the condition; of a change, the size that the rule asks for
+    reference_row    of a change, the row with which the row was compared
+    reference_value  of a change, the value in that row
     message          a sentence for people
     """
 
@@ -71,11 +73,11 @@ class AlertRow(NamedTuple):
 
 
 class WatchedRows(NamedTuple):
-    """n rows as rules read them.
+    """n rows with the columns that rules read.
 
-    columns    names of the numbers: `watched_columns`
+    columns    names of the columns of `numbers`: `watched_columns`
     keys       the (model, slice) pairs that occur
-    key_codes  int32[n], which of them a row belongs to
+    key_codes  int32[n], the index in `keys` of each row's pair
     integers   int64[n, len(INTEGER_COLUMNS)]; NO_TIME stands for null
     numbers    float64[n, len(columns)]; NaN stands for null
     """
@@ -88,7 +90,7 @@ class WatchedRows(NamedTuple):
 
     @classmethod
     def of_rows(cls, rows: Rows, columns: Sequence[str]) -> WatchedRows:
-        """Take them of rows in columns. O(cells)."""
+        """Make watched rows from rows in columns. O(cells)."""
 
         def number(name: str) -> FloatArray:
             if name in COUNT_COLUMNS:
@@ -102,7 +104,7 @@ class WatchedRows(NamedTuple):
 
     @classmethod
     def of_records(cls, rows: Sequence[MeasureRow], columns: Sequence[str]) -> WatchedRows:
-        """Take them of single rows. O(cells), in Python."""
+        """Make watched rows from single rows. O(cells), in Python."""
         keys: dict[tuple[str, str], int] = {}
         codes = [keys.setdefault((row.model, row.slice), len(keys)) for row in rows]
         integers = [
@@ -123,7 +125,7 @@ class WatchedRows(NamedTuple):
         )
 
     def take(self, rows: Int64Array) -> WatchedRows:
-        """Return the chosen rows, with the keys that they use."""
+        """Return the chosen rows, with the keys of these rows only."""
         used, codes = np.unique(self.key_codes[rows], return_inverse=True)
         keys = tuple(self.keys[code] for code in used.tolist())
         return WatchedRows(
@@ -145,7 +147,7 @@ class WatchedRows(NamedTuple):
 
     @classmethod
     def unpack(cls, data: bytes) -> WatchedRows:
-        """Read the wire form. Raises a `WireError` where the bytes are none."""
+        """Read the wire form. Raises a `WireError` for any other bytes."""
         reader = Reader(unframed(data, MAGIC, VERSION, "a record of watched rows"))
         with reading("a record of watched rows"):
             columns = tuple(reader.text() for _ in range(reader.number("<I")))
@@ -161,7 +163,7 @@ class WatchedRows(NamedTuple):
 
 
 def watched_columns(rules: Iterable[AlertRule]) -> tuple[str, ...]:
-    """Return the numbers that rules read of a row, each once.
+    """Return the names of the columns that rules read, each once.
 
     >>> from .grammar import parse_alert
     >>> watched_columns([parse_alert("auc drops against 7d until h > 0.5"), parse_alert("auc < 0.6")])
@@ -175,7 +177,7 @@ def watched_columns(rules: Iterable[AlertRule]) -> tuple[str, ...]:
 
 
 def numbers_of(columns: Sequence[str], number: Callable[[str], FloatArray], n: int) -> FloatArray:
-    """Return float64[n, len(columns)], made of the columns of rows that `number` gives by name."""
+    """Return float64[n, len(columns)]; `number` returns a column of the rows by name."""
     numbers = np.empty((n, len(columns)))
     for place, name in enumerate(columns):
         if name == HALF_WIDTH:

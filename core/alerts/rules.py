@@ -1,6 +1,6 @@
-"""When an alert opens and when it closes: rules, checked once, and written in one spelling (see `grammar`).
+"""The rules that open and close alerts: checked when made, and written in one spelling (see `grammar`).
 
-What the words mean stands at `AlertTable`, which applies them to rows.
+`AlertTable` applies rules to rows; its module defines their meaning.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..settings.durations import duration_text
 from ..settings.windows import is_count
 
 RULE_COLUMNS = (*COUNT_COLUMNS, *NUMBER_COLUMNS, "drift")
-"""What a rule may speak of: counts, masses and measures, and `drift` as 1 or 0."""
+"""Columns that a rule may name: counts, masses and measures, and `drift` as 1 or 0."""
 
 Comparison = Literal["<", "<=", ">", ">="]
 Direction = Literal["drops", "rises"]
@@ -39,14 +39,14 @@ def _number_text(number: float) -> str:
 
 
 def finite(value: Any, what: str) -> float:
-    """Return a number that a measure can be held against, never -0."""
+    """Return a finite number, with 0 for -0; ConfigError, which names `what`, for any other value."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
         raise ConfigError(f"{what} is {value!r}; give a finite number")
     return float(value) + 0.0
 
 
 def check_column(name: Any) -> None:
-    """Raise ConfigError unless a rule may speak of a column."""
+    """Raise ConfigError unless a rule may name the column."""
     if name in RULE_COLUMNS:
         return
     if name in TIME_COLUMNS:
@@ -85,7 +85,7 @@ ONE_ROW = Span(1)
 
 @dataclass(frozen=True)
 class Period:
-    """A stretch of time [start, end), microseconds UTC.
+    """A period of time [start, end), microseconds UTC.
 
     >>> str(Period(0, 86_400_000_000)), str(Period(0, 5_400_000_000))
     ('1970-01-01..1970-01-02', '1970-01-01..1970-01-01T01:30:00Z')
@@ -113,7 +113,7 @@ def _time_text(micros: int) -> str:
 
 @dataclass(frozen=True)
 class Limit:
-    """A column of the row against a number.
+    """A condition that compares a column of the row with a number.
 
     >>> str(Limit("auc_high", "<", 0.8)), Limit("auc", ">=", 0.5).holds(0.5)
     ('auc_high < 0.8', True)
@@ -133,11 +133,11 @@ class Limit:
         return f"{self.column} {self.comparison} {_number_text(self.number)}"
 
     def holds(self, value: float) -> bool:
-        """Return whether a value, no NaN, is on the rule's side of the limit."""
+        """Return whether a value, which must not be NaN, satisfies the comparison."""
         return bool(_COMPARED[self.comparison](value, self.number))
 
     def meets(self, other: Limit) -> bool:
-        """Return whether one value can be on the side of both; False where they speak of two columns."""
+        """Return whether some value satisfies both limits; False if the limits have different columns."""
         if self.column != other.column:
             return False
         if self.comparison[0] == other.comparison[0]:
@@ -150,12 +150,12 @@ class Limit:
 
 @dataclass(frozen=True)
 class Change:
-    """A column of the row against its value in an earlier row: lower (drops) or higher (rises), by more than.
+    """A condition that compares a column with its value in an earlier row: lower (drops) or higher (rises).
 
-    by       0 or more. Of the AUC, the whole interval of the difference must be beyond it; other columns
-             have no interval, and the plain difference is taken
-    against  a span: the latest row at least so far back whose window shares no event with this one's; or a
-             period: the last row whose window lies within it
+    by       0 or more: the difference must exceed `by`. For the AUC the whole interval of the difference must
+             exceed `by`; other columns have no interval
+    against  a span: compares with the latest row at least that far back whose window shares no event with
+             this row's window; or a period: compares with the last row whose window lies within the period
 
     >>> str(Change("auc", "drops", 0.02, Span(500)))
     'auc drops by 0.02 against 500 rows'
@@ -191,12 +191,13 @@ class Change:
 
 @dataclass(frozen=True)
 class AlertRule:
-    """When an alert opens, and when it closes. `parse_alert` makes it of text, `str` the text of it.
+    """The rule of an alert: when it opens and when it closes. `parse_alert` reads its text, `str` writes it.
 
-    opens       the condition
-    held        for how many rows, or how long, it must hold before the alert opens
-    until       the condition on which an open alert closes; None: the first row where `opens` is false
-    until_held  for how many rows, or how long, that must hold
+    opens       the condition that opens the alert
+    held        for how many rows, or how long, `opens` must hold before the alert opens
+    until       the condition that closes an open alert; None: it closes at the first row where `opens` is
+                false
+    until_held  for how many rows, or how long, `until` must hold
 
     Raises ConfigError for a rule that would open and close on the same value.
 
@@ -227,13 +228,13 @@ class AlertRule:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of a row that it speaks of."""
+        """The columns of a row that the rule names."""
         named = [self.opens.column] if self.until is None else [self.opens.column, self.until.column]
         return tuple(dict.fromkeys(named))
 
     @property
     def needs_times(self) -> str | None:
-        """Return the part of it that makes no sense without event times; None = there is none."""
+        """Return the part of the rule that needs event times; None = no part needs them."""
         if isinstance(self.opens, Change) and not _counts_rows(self.opens.against):
             return f"against {self.opens.against}"
         timed = [held for held in (self.held, self.until_held) if not _counts_rows(held)]

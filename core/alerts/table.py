@@ -1,44 +1,43 @@
-"""AlertTable: rows in, alerts out; the state machine of a shard of models.
+"""AlertTable: the state machine of a shard of models that applies alert rules to rows.
 
-What a rule says of one row
+The result of a rule for one row
     A limit holds, or does not. A change `COLUMN drops by X against REFERENCE` holds iff value(reference) -
     value(row) > X; of the AUC, iff the whole interval of that difference, at the confidence of the rows, is
     above X: difference - root(half width^2 + half width of the reference^2) > X (`rows.differences`).
-    `rises` is the same with the sign turned round.
+    `rises` is the same with the opposite sign.
 
     The reference is an earlier row of the same (model, slice, pane) whose window shares no event with the
     row's, and, of the AUC, that can be compared (FEWEST events of a class, an interval with a width):
       against N rows, DURATION  the latest of those that lie at least so far back, by ordinal or by row time
       against START..END        the last of those whose window lies within; rows are judged from END on
-    While an alert is open its reference is the one at which it opened: it closes when the model is back, not
-    when its fall has become the past that it is held against.
-    A reference never moves back: where events that come late pull the start of a window to before the end of
-    what has been the reference, that row is not judged. So that state is bounded, a window that is longer
-    than MOST_REFERENCES rows has only every second, fourth, ... of them for a reference.
+    While an alert is open, its reference is the reference at which it opened. So the alert closes when the
+    model has recovered, and not when the reference has moved to rows after the drop.
+    A reference never moves back: if late events move the start of a row's window to before the end of the
+    reference's window, the row is not judged. So that state is bounded, a window longer than MOST_REFERENCES
+    rows can only have every second, fourth, ... of its rows as a reference.
 
-    A row says neither yes nor no where the value is null, where there is no reference or nothing to compare,
-    and, for a rule that goes by time, where the row has no time. Such a row changes nothing: it neither adds
-    to a streak nor ends one, and neither opens nor closes an alert. A model of which nothing is known for an
-    hour has not recovered.
+    A row has no result if its value is null, if it has no reference or cannot be compared, or if the rule
+    needs times and the row has no time. Such a row changes nothing: it neither adds to a streak nor ends a
+    streak, and neither opens nor closes an alert. A model without known values for an hour has not recovered.
 
 From rows to alerts
-    A streak begins at a row where the condition holds and ends at one where it does not. `for N rows`: the
-    alert opens at the N-th row of the streak at which it holds; `for DURATION`: at the first that lies so
-    far behind the streak's first by row time (`due`, or else `time`). An open alert closes at the first row
-    at which the condition does not hold; with `until`, when that holds, for its own rows or duration,
-    counted from the row after the opening. A row opens or closes, it never does both. What is open at the
-    end of the input stays open.
+    A streak begins at a row where the condition holds and ends at a row where it does not. `for N rows`: the
+    alert opens at the N-th row of the streak at which the condition holds; `for DURATION`: at the first row
+    at least DURATION after the streak's first row by row time (`due`, or else `time`). An open alert closes
+    at the first row at which the condition does not hold; with `until`, once the `until` condition has held
+    for its own rows or duration, counted from the row after the opening. A row never both opens and closes an
+    alert. An alert that is open at the end of the input stays open.
 
-What the level of a change is worth
-    Of a model that is as it was, one row has its whole interval beyond 0 on the worse side with probability
-    (1 - confidence) / 2, 2.5% by default. That is of one look. Neighbouring rows share most of their events,
-    but every new window is a new look: a stream that stands still will be alarmed now and then, the oftener
-    the shorter its window. docs/alerts.md says how often, and what `by` and `for` do about that.
+The level of a test of a change
+    For an unchanged model, one row has its whole interval beyond 0 on the worse side with probability
+    (1 - confidence) / 2, 2.5% by default. This level is for a single test. Neighbouring rows share most of
+    their events, but every new window is a new test: an unchanged stream has false alarms now and then, and
+    more of them with a shorter window. docs/alerts.md gives their rate, and the effect of `by` and `for`.
 
 Order
-    Rows apply by their ordinals 0, 1, 2, ... in each (model, slice, pane), in whatever order they come: early
-    ones wait, repeats are dropped. So alerts are a function of the set of rows. At the end of the input what
-    waits applies, with whatever is missing before it left out.
+    In each (model, slice, pane), rows are applied by their ordinals 0, 1, 2, ..., whatever their order of
+    arrival: early rows wait, repeats are dropped. So alerts are a function of the set of rows. At the end of
+    the input, waiting rows are applied although rows before them are missing.
 
 Snapshot, version 1: a frame (encoding/frames.py) with magic "RSAL"; payload: rules (u32 count, texts), keys
 (u32 count; each: model, slice, `_KEY`: pane, next row, rows that wait; those rows: `_ROW` and an f64 for each
@@ -80,12 +79,12 @@ _ROW = struct.Struct("<6q")
 _PLACE = {name: place for place, name in enumerate(INTEGER_COLUMNS)}
 
 Key = tuple[str, str, int, int]
-"""Model, slice, start and end of the pane (NO_TIME: there is none)."""
+"""Model, slice, start and end of the pane (NO_TIME: no pane)."""
 
 
 @dataclass(slots=True)
 class _Series:
-    """What is kept of a key: the next row that applies, rows that came before their turn, the rules."""
+    """The state of a key: ordinal of the next row to apply, rows that came early, a `Watch` of each rule."""
 
     watches: list[Watch]
     next_row: int = 0
@@ -93,14 +92,15 @@ class _Series:
 
 
 class AlertTable:
-    """The alerts of many (model, slice, pane)s: a `StateMachine` that is fed packed `WatchedRows`.
+    """The alerts of many (model, slice, pane)s: a `StateMachine` whose records are packed `WatchedRows`.
 
-    rules  one or more, no two the same; their columns are those of the rows (`watched_columns`)
+    rules  one or more distinct rules; the rows must have their columns (`watched_columns`)
 
     A row costs 2.5 microseconds, 0.4 more for every limit and 2 for every change. State, on the wire: 54
     bytes for every rule and key, and of a change 48 for each row between a row and its reference, up to
     MOST_REFERENCES.
-    Raises ConfigError for rules that cannot be; `apply` a `WireError` for bytes that are no record.
+    Raises ConfigError for an empty or repeated set of rules; `apply` raises a `WireError` for bytes that are
+    no record.
 
     >>> table = AlertTable([parse_alert("auc < 0.8 for 2 rows")])
     >>> from .rows import Rows
@@ -128,7 +128,7 @@ class AlertTable:
         self._key_bytes = self._waiting = self._references = 0
 
     def apply(self, record: bytes) -> list[AlertRow]:
-        """Take in packed `WatchedRows`, or the `EndOfInput`; return the alerts of the rows that applied."""
+        """Take packed `WatchedRows`, or the `EndOfInput`; return the alerts of the rows that were applied."""
         if record[:4] == WORD_MAGIC:
             word = unpack_record(record)
             if not isinstance(word, EndOfInput):
@@ -143,7 +143,7 @@ class AlertTable:
         return list(self._taken(rows))
 
     def watch(self, rows: Rows | Sequence[MeasureRow]) -> list[AlertRow]:
-        """Take in rows as they are, in a notebook or a service; return their alerts."""
+        """Take rows that are not packed, as in a notebook or a service; return their alerts."""
         if isinstance(rows, Rows):
             return list(self._taken(WatchedRows.of_rows(rows, self.columns)))
         return list(self._taken(WatchedRows.of_records(rows, self.columns)))
@@ -197,7 +197,7 @@ class AlertTable:
                 yield alert
 
     def _watched(self, key: Key, place: int, watch: Watch, row: WatchedRow) -> AlertRow | None:
-        """Hold a row against one rule; return what comes of it."""
+        """Apply one rule to a row; return the alert that opens or closes, or None."""
         rule, value = self.rules[place], row.numbers[self._opens[place]]
         reference = None
         if isinstance(rule.opens, Limit):
@@ -218,7 +218,7 @@ class AlertTable:
     def _alert(
         self, key: Key, place: int, watch: Watch, row: WatchedRow, reference: Reference | None
     ) -> AlertRow:
-        """Turn the alert of a rule, and say so."""
+        """Open or close the alert of a rule; return its record."""
         rule, (model, slice_, *pane) = self.rules[place], key
         opens = not watch.is_open
         decided = rule.opens if opens or rule.until is None else rule.until
@@ -255,13 +255,13 @@ class AlertTable:
         return alert._replace(message=message)
 
     def wakes_at(self) -> int | None:
-        """Return None: rows apply as they come."""
+        """Return None: rows are applied as they arrive."""
         return None
 
     # ---- state
 
     def counts(self) -> dict[str, int]:
-        """Return rows applied and dropped as repeats, alerts opened and closed, since it was made."""
+        """Return counts since the table was made: rows applied and repeated, alerts opened and closed."""
         return dict(self._counts)
 
     def gauges(self) -> dict[str, int]:
@@ -269,7 +269,7 @@ class AlertTable:
         return {"alert_series": len(self._series)}
 
     def snapshot_bytes(self) -> int:
-        """Return how long `to_bytes()` would be, in O(rules)."""
+        """Return the length of `to_bytes()` in bytes. O(rules)."""
         rules = sum(4 + len(text) for text in self._texts)
         states = len(self._series) * len(self.rules) * STATE_BYTES
         waiting = self._waiting * (_ROW.size + 8 * len(self.columns))
@@ -278,11 +278,11 @@ class AlertTable:
         )
 
     def live_bytes(self) -> int:
-        """Return how much memory the table takes, roughly: objects take some five times their wire form."""
+        """Estimate the table's memory in bytes: objects take some five times their wire form."""
         return 2_000 + 5 * self.snapshot_bytes()
 
     def describe(self) -> str:
-        """Put the state into words, for people."""
+        """Describe the state in words."""
         waiting = sum(len(series.waiting) for series in self._series.values())
         return lines_text(
             [
@@ -293,7 +293,7 @@ class AlertTable:
         )
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot: a table loaded from it goes on exactly as this one does. O(state)."""
+        """Return a snapshot. A table loaded from the snapshot gives the same later alerts. O(state)."""
         parts = [struct.pack("<I", len(self.rules)), *map(packed_text, self._texts)]
         parts.append(struct.pack("<I", len(self._series)))
         for (model, slice_, *pane), series in self._series.items():
@@ -306,9 +306,10 @@ class AlertTable:
 
     @classmethod
     def from_bytes(cls, data: bytes, rules: Sequence[AlertRule] | None = None) -> AlertTable:
-        """Return the table of a snapshot; its own rules are taken where none are given.
+        """Read a snapshot. Without `rules`, the rules of the snapshot are used.
 
-        Raises OtherConfigurationError where it was made under other rules, a `WireError` for other bytes.
+        Raises OtherConfigurationError if the snapshot has other rules than `rules`, a `WireError` for any
+        other bytes.
         """
         reader = Reader(unframed(data, MAGIC, VERSION, "a snapshot of alerts"))
         with reading("a snapshot of alerts"):
@@ -348,7 +349,7 @@ class AlertTable:
 
 
 def checked_rules(rules: Sequence[AlertRule]) -> tuple[AlertRule, ...]:
-    """Return the rules of a table. Raises ConfigError where there are none, or one of them twice."""
+    """Return the rules of a table. Raises ConfigError if `rules` is empty, or has a rule twice."""
     for rule in rules:
         if not isinstance(rule, AlertRule):
             raise ConfigError(f"{rule!r} is no rule; make one of text with parse_alert")

@@ -1,6 +1,6 @@
 """One rule over the rows of one (model, slice, pane): the streak, the open alert, the reference.
 
-What the words of a rule mean stands at `AlertTable`; here is how one row after another is judged. O(1) a row.
+The module of `AlertTable` defines the meaning of rules; this module judges one row after another. O(1) a row.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ..rows.differences import half_width_of_difference
 from .rules import Change, Period, Span
 
 MOST_REFERENCES = 4_096
-"""Rows that wait to become a reference, of a rule and key: 200 KB. Beyond it every second of them is dropped,
-so that a reference may lie further back than it must, by as many rows as the new distance between two."""
+"""Most rows that wait to become a reference, of a rule and key: 200 KB. With more rows, every second row is
+dropped. A reference may then lie further back than the rule says, by up to the new distance between rows."""
 
 _STATE = struct.Struct("<??6qI")
 _REFERENCE = struct.Struct("<4q2d")
@@ -27,11 +27,11 @@ STATE_BYTES, REFERENCE_BYTES = _STATE.size, _REFERENCE.size
 
 
 class WatchedRow(NamedTuple):
-    """A row as rules read it; times NO_TIME where null.
+    """A row with the columns that rules read; NO_TIME for a null time.
 
-    moment  its `due`, or else its `time`
-    begin   events, and
-    since   the time, that lie before its window
+    moment  the row's `due`, or else its `time`
+    begin   number of events before the row's window
+    since   time before the row's window
     """
 
     row: int
@@ -44,7 +44,7 @@ class WatchedRow(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """A row that others may be held against; half_width is 0 where its value has no interval."""
+    """A row that later rows may be compared with; half_width is 0 if its value has no interval."""
 
     row: int
     moment: int
@@ -54,7 +54,7 @@ class Reference(NamedTuple):
     half_width: float
 
     def apart(self, row: WatchedRow) -> bool:
-        """Return whether its window shares no event with that of a later row (`rows.differences`)."""
+        """Return whether its window shares no event with the window of a later row (`rows.differences`)."""
         if self.seq > row.begin:
             return False
         return NO_TIME in (self.time, row.since) or self.time < row.since
@@ -62,10 +62,10 @@ class Reference(NamedTuple):
 
 @dataclass(slots=True)
 class Watch:
-    """Whether the alert is open and since when; the streak towards the next change of that; references.
+    """The state of one rule: whether its alert is open and since when, the present streak, and references.
 
-    references      rows that are the reference or may become it, oldest first; behind the first, their
-                    ordinals are multiples of `stride`
+    references      the reference and the rows that may become it, oldest first; after the first of them,
+                    their ordinals are multiples of `stride`
     opened_against  the reference of an open alert: it stays until the alert closes
     """
 
@@ -81,11 +81,11 @@ class Watch:
 
     @property
     def kept(self) -> int:
-        """How many references it holds."""
+        """Number of references held."""
         return len(self.references) + (self.opened_against is not None)
 
     def goes_on(self, holds: bool | None, row: WatchedRow, held: Span) -> bool:
-        """Take a row into the streak; return whether it is long enough now. None: the row does not say."""
+        """Add a row to the streak; return whether the streak is long enough. `holds` None: no result."""
         if holds is None or (held.unit == "time" and row.moment == NO_TIME):
             return False
         if not holds:
@@ -97,7 +97,7 @@ class Watch:
         return (row.moment - self.streak_time if held.unit == "time" else self.streak) >= held.count
 
     def turn(self, row: WatchedRow, reference: Reference | None) -> None:
-        """Open what is closed, or close what is open."""
+        """Open the alert if it is closed, else close it."""
         self.is_open = not self.is_open
         self.opened_against = reference if self.is_open else None
         self.opened_row, self.opened_time, self.streak = row.row, row.moment, 0
@@ -105,9 +105,9 @@ class Watch:
     def changed(
         self, change: Change, row: WatchedRow, value: float, half_width: float
     ) -> tuple[bool | None, Reference | None]:
-        """Return whether a value has changed, None = the row does not say, and against what; keep the row.
+        """Return whether a value has changed (None = no result), and the reference; keep the row.
 
-        half_width  of its interval: 0 where there is none, NaN where it is not to be compared
+        half_width  half the width of the value's interval: 0 = no interval, NaN = do not compare the value
         """
         reference = self._reference(change.against, row)
         if math.isnan(value + half_width):
@@ -118,12 +118,12 @@ class Watch:
         if reference is None:
             return None, None
         size = reference.value - value if change.direction == "drops" else value - reference.value
-        if math.isnan(size):  # both are infinite
+        if math.isnan(size):  # both values are infinite
             return None, None
         return size - half_width_of_difference(half_width, reference.half_width) > change.by, reference
 
     def _reference(self, against: Span | Period, row: WatchedRow) -> Reference | None:
-        """Return what a row is held against; drop what no later row will be."""
+        """Return the reference of a row; drop rows that no later row will be compared with."""
         held = self.references
         if isinstance(against, Period):
             return held[0] if held and row.time >= against.end and held[0].apart(row) else None
@@ -161,7 +161,7 @@ class Watch:
 
     @classmethod
     def read(cls, reader: Reader) -> Watch:
-        """Return what `pack` gave. Raises ValueError or struct.error for what it cannot have given."""
+        """Read the wire form. Raises ValueError or struct.error for bytes that `pack` cannot have written."""
         is_open, has_reference, *state, count = reader.numbers(_STATE.format)
         watch = cls(is_open, *state)
         if watch.stride < 1:

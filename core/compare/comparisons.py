@@ -1,13 +1,14 @@
-"""Who is better than whom, over folds or streams: the tests of `significance`, as rows.
+"""Comparisons of learners over folds or streams: the tests of `significance`, as rows.
 
-At a checkpoint every learner has a value of a measure in every fold. Every pair of learners is tested over
-the folds in which both have one (sign test, Wilcoxon's signed ranks), and all learners together over those
-in which all have one (Friedman), with the critical difference of their average ranks (Nemenyi). Where a test
-cannot be made its row says why. Of a single fold are McNemar's test and DeLong's (`fold_pairs`).
+At a checkpoint every learner has a value of a measure in every fold. Each pair of learners is tested over the
+folds in which both have a value (sign test, Wilcoxon's signed ranks). All learners together are tested over
+the folds in which all have a value (Friedman), with the critical difference of their average ranks (Nemenyi).
+If a test cannot be made, its row says why. McNemar's and DeLong's test are made in single folds
+(`fold_pairs`).
 
-Every p-value is for one look at one pair. `p_holm` is corrected for the pairs of its test, measure, fold and
-checkpoint; nothing corrects it for having looked at many checkpoints (`p_anytime` is good for that), nor for
-folds that share one stream.
+Every p-value is for a single test of one pair. `p_holm` is corrected for the pairs of its test, measure, fold
+and checkpoint. It is corrected neither for tests at many checkpoints (`p_anytime` is), nor for folds that
+share one stream.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..errors import ConfigError, InputError
 from .significance import SignTest, WilcoxonTest, friedman_nemenyi, holm, sign_test, wilcoxon
 
 LOWER_IS_BETTER = frozenset(("aum", "brier", "calibration_error", "cost_curve_area", "fn", "fp", "log_loss"))
-"""Measures of which less is better."""
+"""Measures whose smaller values are better."""
 
 COMPARED = frozenset(
     (
@@ -33,33 +34,34 @@ COMPARED = frozenset(
         "tpr_at_fpr",
     )
 )  # fmt: skip
-"""Measures by which one can be better than another."""
+"""Measures by which learners can be compared: of two values, one is better."""
 
 FEW_FOLDS = 6
-"""With fewer pairs neither the sign test nor Wilcoxon's reaches .05, whatever they are."""
+"""Least number of pairs with which the sign test or Wilcoxon's test can reach .05."""
 
 
 class ComparisonRow(NamedTuple):
     """One test at one checkpoint.
 
-    (checkpoint, slice, measure, test, learner_a, learner_b) is its identity. Of Friedman's test, which is of
-    all learners, both learners are "".
+    (checkpoint, slice, measure, test, learner_a, learner_b) is its identity. Friedman's test is of all
+    learners: both learners are "".
 
     checkpoint           the ordinal of the rows that are compared, or of their moment
     time, seq            the greatest of those rows; time in microseconds UTC, None without times
     slice                "" of tests over folds; "fold=3" of "mcnemar" and "delong", which are of one fold
-    measure              what was compared
+    measure              the measure that was compared
     test                 "sign", "wilcoxon", "friedman", "nemenyi", "mcnemar" or "delong"
-    folds                how many have a value of all who are compared
+    folds                number of folds in which all compared learners have a value
     statistic, p_value   of the test; of "nemenyi" the difference of the average ranks, and no p-value
     p_anytime            of "mcnemar": holds at all checkpoints up to this one at once (`McnemarEvidence`)
     p_holm               p_value, corrected for the pairs of this test
-    wins_a, wins_b       folds in which one was better; of "mcnemar" instances that only the other got wrong
-    rank_a, rank_b       average ranks, 1 is best; only of "nemenyi", as is
-    critical_difference  above which two average ranks differ at level alpha
+    wins_a, wins_b       folds in which that learner was better; of "mcnemar", instances that only the other
+                         learner got wrong
+    rank_a, rank_b       average ranks, 1 is best; only of "nemenyi"
+    critical_difference  difference above which two average ranks differ at level alpha; only of "nemenyi"
     better               the learner that is better at level alpha, by p_holm or by the critical difference;
-                         "" = none
-    reason               why there is no result, or to be read with care; None = nothing to say
+                         "" = no learner
+    reason               why there is no result, or why the result needs care; None = no remark
     """
 
     checkpoint: int
@@ -90,8 +92,8 @@ class FoldMean(NamedTuple):
 
     (checkpoint, model, measure) is its identity; checkpoint, time and seq as in `ComparisonRow`.
 
-    folds               how many have a value
-    standard_deviation  of the folds' values (divided by folds - 1); None of one fold
+    folds               number of folds that have a value
+    standard_deviation  of the folds' values (divided by folds - 1); None for a single fold
     """
 
     checkpoint: int
@@ -107,7 +109,7 @@ class FoldMean(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """Where a comparison is made; see `ComparisonRow`."""
+    """The checkpoint of a comparison; for the fields see `ComparisonRow`."""
 
     checkpoint: int
     time: int | None
@@ -115,14 +117,14 @@ class Checkpoint(NamedTuple):
 
 
 DESCRIPTIVE = "descriptive: folds share one stream"
-"""What Friedman's test and the critical difference are over the folds of one stream."""
+"""Remark on Friedman's test and the critical difference over folds of one stream."""
 
 
 def blank_row(
     at: Checkpoint, slice: str, measure: str, test: str, learner_a: str, learner_b: str, folds: int,  # noqa: A002
     alpha: float, reason: str | None,
 ) -> ComparisonRow:  # fmt: skip
-    """Return the row of a test that was not made, and why."""
+    """Return the row of a test without a result; `reason` says why."""
     return ComparisonRow(
         *at, slice, measure, learner_a, learner_b, test, folds, *(None,) * 9, "", alpha, reason
     )
@@ -140,9 +142,10 @@ def compare_learners(
     """Return the tests of k learners over n folds: the pairs' by test, then Friedman's, then Nemenyi's.
 
     values         [k, n] of the measure, NaN where it is undefined
-    of_one_stream  the folds are: Friedman's and Nemenyi's rows say that they are descriptive
+    of_one_stream  whether the folds share one stream: Friedman's and Nemenyi's rows then say that they are
+                   descriptive
 
-    O(k^2 (n^3 + k)). Raises ConfigError for alpha or a measure by which nobody is better, InputError for
+    O(k^2 (n^3 + k)). Raises ConfigError for a wrong alpha or a measure not in `COMPARED`, InputError for
     fewer than two learners or folds.
 
     >>> values = np.array([[.81, .82, .85, .80, .83, .84], [.80, .81, .82, .78, .80, .79]])
@@ -163,9 +166,9 @@ _Comparison = TypeVar("_Comparison", bound=Hashable)
 
 
 def found_since(found: Iterable[tuple[_Comparison, int, str]]) -> dict[_Comparison, int]:
-    """Return of every comparison the first checkpoint of those up to its last at which the same was found.
+    """Return, for every comparison, the first checkpoint since which its result has not changed.
 
-    found  comparison (whatever tells it from others), checkpoint, and who was better; in order of checkpoints
+    found  (comparison, checkpoint, better learner), in order of checkpoints; a comparison is any key
 
     O(n).
 
@@ -180,12 +183,12 @@ def found_since(found: Iterable[tuple[_Comparison, int, str]]) -> dict[_Comparis
 
 
 def last_usable(folds: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
-    """Return the last checkpoint with enough folds for tests, and how many folds it has.
+    """Return the last checkpoint with enough folds for tests, and its number of folds.
 
-    folds  (checkpoint, folds with a value of those who are compared), of any number of tests
+    folds  (checkpoint, number of folds in which all compared learners have a value), of any number of tests
 
-    Folds that end before others leave a last checkpoint with few folds or none, at which no test can show a
-    difference. Enough are FEW_FOLDS, or the most folds of any checkpoint where those are fewer. None where no
+    If some folds end early, the last checkpoints have few folds or none, and no test there can show a
+    difference. FEW_FOLDS are enough, or the most folds of any checkpoint if that number is less. None if no
     checkpoint has two folds. O(n).
 
     >>> last_usable([(0, 8), (1, 8), (2, 3), (3, 0)]), last_usable([(0, 4), (1, 4)]), last_usable([(0, 1)])
@@ -202,13 +205,13 @@ def last_usable(folds: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
 
 
 def check_level(alpha: float) -> None:
-    """Raise ConfigError unless alpha is a level."""
+    """Raise ConfigError unless alpha is a level of significance."""
     if not 0 < alpha < 1:
         raise ConfigError(f"alpha={alpha!r}: give a level between 0 and 1, such as .05")
 
 
 def check_measure(measure: str) -> None:
-    """Raise ConfigError unless one can be better than another by a measure."""
+    """Raise ConfigError unless learners can be compared by a measure (`COMPARED`)."""
     if measure not in COMPARED:
         raise ConfigError(
             f"measure {measure!r} does not say who is better; compare by one of {', '.join(sorted(COMPARED))}"
@@ -262,9 +265,9 @@ def _pair(
 
 
 def corrected(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
-    """Return rows of one test with p-values corrected for each other (Holm).
+    """Return rows of one test with p-values corrected for all of these rows (Holm).
 
-    `better` names who leads, and goes on doing so where that is significant.
+    `better` must name the leading learner; it is kept if its lead is significant, else "".
     """
     tested = [place for place, row in enumerate(rows) if row.p_value is not None]
     adjusted = dict(zip(tested, holm([rows[place].p_value or 0.0 for place in tested]).tolist(), strict=True))

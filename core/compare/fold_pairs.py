@@ -1,13 +1,14 @@
-"""FoldPairs: the state machine that compares the learners of one fold. Reports in, tests of pairs out.
+"""FoldPairs: the state machine that tests all pairs of learners of one fold, from their reports.
 
-What it keeps true
-    What it puts out is a function of what the learners reported: not of the order in which reports come, nor
-    of restarts. A checkpoint is compared when all learners have reported it, after those before it.
+Invariant
+    Its output is a function of the learners' reports. It does not depend on their order of arrival, nor on
+    restarts. A checkpoint is compared when all learners have reported it, after all earlier checkpoints.
 
 All learners of a fold test the same instances, so every pair is compared instance by instance. McNemar's test
-is over all of them since the beginning of the stream, and `p_anytime` takes in all checkpoints so far.
-DeLong's test is over the window of the evaluation: the last k instances that the fold tested, or those of a
-duration up to the grid point or the greatest time. Instances at which one of the two failed are left out.
+is over all instances since the beginning of the stream, and `p_anytime` covers all checkpoints so far.
+DeLong's test is over the window of the evaluation: the last k instances that the fold tested, or the
+instances of a duration up to the grid point or the greatest time. Instances at which a learner of the pair
+failed are left out.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _ONE_LOOK = "significant for one look only: p_anytime, corrected for the pairs, 
 class FoldPairs:
     """Compares the learners of fold number `fold`; see `ComparisonSettings`.
 
-    The end of the input and other words of a stream are no news to it: a report says that it is the last.
+    It ignores the end of the input and other control records: the last report is marked as the last.
     """
 
     def __init__(self, settings: ComparisonSettings, fold: int) -> None:
@@ -60,12 +61,12 @@ class FoldPairs:
         self._head_bytes = len(self.to_bytes()) - self._reports.written_bytes - self._window_bytes
 
     def apply(self, record: bytes) -> list[bytes | ComparisonRow]:
-        """Take in a packed `FoldReport`; return what the checkpoints that are complete now give rise to.
+        """Take a packed `FoldReport`; return the results of the checkpoints that are now complete.
 
-        Of each checkpoint: its tests, then a packed `PairedFold` for `LearnerComparisons`.
+        For each checkpoint: its tests, then a packed `PairedFold` for `LearnerComparisons`.
 
-        Raises a `WireError` for bytes that are no record, InputError for a report of another fold, or one
-        that contradicts those of the other learners.
+        Raises a `WireError` for bytes that are no record, InputError for a report of another fold, or a
+        report that contradicts reports of the other learners.
         """
         if record[:4] == WORD_MAGIC:
             unpack_record(record)
@@ -81,7 +82,7 @@ class FoldPairs:
         return outputs
 
     def _place_of(self, record: bytes) -> tuple[int, int]:
-        """Return whose report that is, and of which checkpoint. Raises as `apply` does."""
+        """Return the learner and the checkpoint of a report. Raises as `apply` does."""
         report = FoldReport.unpack(record)
         self._check(report)
         return report.learner, report.checkpoint
@@ -109,7 +110,7 @@ class FoldPairs:
             )
 
     def _check_all(self, reports: Sequence[FoldReport]) -> None:
-        """Raise unless all learners tested the same instances."""
+        """Raise InputError unless all learners tested the same instances."""
         first = reports[0]
         for report in reports[1:]:
             alike = len(report) == len(first) and report.digest == first.digest
@@ -139,7 +140,7 @@ class FoldPairs:
             pair.add(wrong[a] & right[b], right[a] & wrong[b], ~(answered[a] & answered[b]))
             rows.append(self._mcnemar_row(pair, self._blank(at, "accuracy", "mcnemar", a, b)))
         rows = corrected(rows)
-        # Of a test that is made over and over, what is significant at one look need not be so at all of them.
+        # The test is repeated at every checkpoint: significance at one of them does not hold for all.
         tested = [place for place, row in enumerate(rows) if row.p_anytime is not None]
         anytime = holm([rows[place].p_anytime or 0.0 for place in tested])
         for place, p in zip(tested, anytime.tolist(), strict=True):
@@ -148,7 +149,7 @@ class FoldPairs:
         yield from rows
 
     def _mcnemar_row(self, pair: _Pair, blank: ComparisonRow) -> ComparisonRow:
-        """Return the row of a pair; `better` is who leads."""
+        """Return the row of a pair; `better` is the leading learner."""
         blank = _left_out(blank, pair.left_out)
         if pair.tested == pair.left_out:
             return _noted(blank, "no instance so far has an answer of both")
@@ -164,7 +165,7 @@ class FoldPairs:
         )
 
     def _delong(self, at: Checkpoint) -> Iterator[ComparisonRow]:
-        """Yield the tests of all pairs. Scores are ranked once for all pairs that have the same answers."""
+        """Yield the tests of all pairs. Scores are ranked once for pairs that answered the same instances."""
         window = self._window
         refusal = self.settings.auc_refusal if window is None else window.refusal
         pairs = list(combinations(range(len(self.settings.learners)), 2))
@@ -200,13 +201,13 @@ class FoldPairs:
     # ---- state
 
     def wakes_at(self) -> int | None:
-        """Return None: it waits for no clock."""
+        """Return None: this state machine needs no clock."""
         return None
 
     def to_bytes(self) -> bytes:
         """Return a snapshot: a frame with magic "RSFP".
 
-        Payload, little-endian: settings (text), fold u32, what each pair has, reports that wait, the window.
+        Payload, little-endian: settings (text), fold u32, each pair's counts, waiting reports, the window.
         """
         parts = [packed_text(self.settings.to_json()), _HEAD.pack(self.fold)]
         parts += [pair.write() for pair in self._pairs]
@@ -217,9 +218,9 @@ class FoldPairs:
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: ComparisonSettings, fold: int) -> FoldPairs:
-        """Rebuild one that goes on exactly as the one that gave the bytes.
+        """Read a snapshot: the result returns the same later rows as the machine that wrote the snapshot.
 
-        Raises OtherConfigurationError where that one had other settings, a `WireError` for other bytes.
+        Raises OtherConfigurationError if the snapshot has other settings, a `WireError` for any other bytes.
         """
         reader = Reader(unframed(data, MAGIC, VERSION, "the state of a fold's comparisons"))
         self = cls(settings, fold)
@@ -242,28 +243,28 @@ class FoldPairs:
         return 0 if self._window is None else self._window.nbytes
 
     def snapshot_bytes(self) -> int:
-        """Return how many bytes `to_bytes` would give. O(1)."""
+        """Return the length of `to_bytes()` in bytes. O(1)."""
         return self._head_bytes + self._reports.written_bytes + self._window_bytes
 
     def counts(self) -> dict[str, int]:
-        """Return nothing: what it takes in is counted before it."""
+        """Return no counts: its records are counted where they are made."""
         return {}
 
     def gauges(self) -> dict[str, int]:
-        """Return how many reports wait for others."""
+        """Return how many reports wait for reports of other learners."""
         return {"reports_waiting": len(self._reports)}
 
     def live_bytes(self) -> int:
-        """Return about how much memory it takes. O(1)."""
+        """Estimate the memory in bytes. O(1)."""
         objects = 2 + len(self._pairs) + len(self._reports)
         return _FEW_HUNDRED_BYTES * objects + self._reports.nbytes + self._window_bytes
 
 
 class _Pair:
-    """What two learners of a fold have against each other since the beginning of the stream.
+    """Counts of a pair of learners of a fold since the beginning of the stream.
 
     tested    instances that the fold tested
-    left_out  of them, those at which one or both failed
+    left_out  tested instances at which one learner or both failed
     """
 
     def __init__(self) -> None:
@@ -272,7 +273,7 @@ class _Pair:
         self.evidence = McnemarEvidence()
 
     def add(self, only_a_wrong: BoolArray, only_b_wrong: BoolArray, left_out: BoolArray) -> None:
-        """Count further instances."""
+        """Add the counts of further instances."""
         self.tested += len(left_out)
         self.left_out += int(left_out.sum())
         self.evidence.update(int(only_a_wrong.sum()), int(only_b_wrong.sum()))
@@ -294,19 +295,19 @@ class _Pair:
 
 
 class _ScoreWindow:
-    """Labels and scores of what a fold tested, as far as its window reaches.
+    """Labels and scores of the instances in the window of a fold.
 
     labels   int8[n]
     scores   [learners, n], NaN where a learner failed
-    times    int64[n] where the window goes by time, else empty
-    refusal  why AUCs cannot be compared now; then nothing is held
+    times    int64[n] if the window is by time, else empty
+    refusal  why AUCs cannot be compared now; no instance is held then
     """
 
     def __init__(self, settings: ComparisonSettings) -> None:
         self._window = settings.window
         self._most = settings.window.size or MOST_INSTANCES
         self._moment = NO_TIME
-        self._lost = NO_TIME  # the greatest time of what is no longer held for there being too much
+        self._lost = NO_TIME  # greatest time of instances dropped because they were too many
         self._has_lost = False
         self._clear(len(settings.learners))
 
@@ -320,7 +321,7 @@ class _ScoreWindow:
         return too_many_instances() if self._has_lost else None
 
     def add(self, reports: Sequence[FoldReport]) -> None:
-        """Take in what was tested up to a checkpoint, and let go of what the window has left. O(held)."""
+        """Add the instances tested up to a checkpoint; drop instances that have left the window. O(held)."""
         first = reports[0]
         scores = np.array(
             [np.where(each.answered & np.isfinite(each.scores), each.scores, np.nan) for each in reports]
@@ -351,7 +352,7 @@ class _ScoreWindow:
         return [head, *(array.tobytes() for array in arrays)]
 
     def read(self, reader: Reader) -> None:
-        """Take over what another one wrote; ValueError where it contradicts itself."""
+        """Load the wire form of a window; ValueError if the wire form contradicts itself."""
         held, self._moment, self._lost, has_lost = reader.numbers(_WINDOW.format)
         self._has_lost = bool(has_lost)
         self.labels = reader.array("<i1", held)
@@ -363,12 +364,12 @@ class _ScoreWindow:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that `write` gives, and about as much in memory."""
+        """Length of the wire form in bytes; the window takes about as much memory."""
         return _WINDOW.size + self.labels.nbytes + self.scores.nbytes + self.times.nbytes
 
 
 def _cannot_rank(labels: Int8Array) -> str | None:
-    """Return why AUCs over instances of these labels cannot be compared; None where they can."""
+    """Return why AUCs over instances of these labels cannot be compared; None if they can."""
     fewer = min(int(labels.sum()), int(len(labels) - labels.sum()))
     if not len(labels):
         return "no instance in window has an answer of both"
@@ -376,7 +377,7 @@ def _cannot_rank(labels: Int8Array) -> str | None:
 
 
 def _delong_row(found: DelongTest, blank: ComparisonRow) -> ComparisonRow:
-    """Return the row of a pair; `better` is who leads."""
+    """Return the row of a pair; `better` is the leading learner."""
     leader = _leader(blank, found.auc_a - found.auc_b)
     row = blank._replace(p_value=found.p_value, better=leader)
     if math.isfinite(found.statistic):

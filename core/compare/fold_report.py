@@ -1,7 +1,7 @@
-"""What a fold of a learner says at a checkpoint of the stream: its measures, and what it got wrong.
+"""FoldReport: the report of a learner in a fold at a checkpoint: its measures, and its wrong predictions.
 
-Of a tested instance two learners' folds exchange a bit, and a score where AUCs are compared; never whole
-predictions. All learners of a fold test the same instances (`folds`), so that bits pair by their places.
+For each tested instance a report has one bit, and a score if AUCs are compared; never a whole prediction. All
+learners of a fold test the same instances (`folds`), so that bits are paired by their places.
 
 Wire form: a frame (encoding/frames.py) with magic "RSFR"; payload, little-endian: learner, fold, checkpoint
 (u32), seq (u64), time, due (i64), failures (u64), digest and the lengths of the arrays (u32 each), the
@@ -28,18 +28,20 @@ _HEAD = struct.Struct("<IIIQqqQ7I")
 
 @dataclass(frozen=True, eq=False)
 class FoldReport:
-    """Checkpoint number `checkpoint`, from 0, of a learner (by its place among all) in a fold.
+    """Checkpoint number `checkpoint`, from 0, of a learner (by its place among all learners) in a fold.
 
-    seq       instances of the stream up to it, whoever tested them; time: the greatest of theirs, NO_TIME =
-              none; due: the grid point, of checkpoints on a grid of times
-    measures  float64, the NUMBER_COLUMNS of the row of the window; empty where nothing was tested yet
-    failures  instances so far at which the learner raised an error or predicted what is no prediction
-    digest    crc32 of the ids' hashes of all that the fold has tested, in order: the same for all learners
-    wrong     bool[n]: which of the instances that the fold tested since the checkpoint before, in order
-    missing   bool[n]: at which of them it failed; empty for none
-    labels    int8[n] of them, 1 and 0,
-    scores    float64[n], any number where it failed, and
-    times     int64[n]; each empty where nobody asks for it
+    The arrays have an entry for each of the n instances that the fold tested since the checkpoint before.
+
+    seq       number of instances of the stream up to the checkpoint, in all folds; time: their greatest time,
+              NO_TIME = no times; due: the grid point, of checkpoints on a grid of times
+    measures  float64, the NUMBER_COLUMNS of the row of the window; empty before the first tested instance
+    failures  instances so far at which the learner raised an error or returned no valid prediction
+    digest    crc32 of the ids' hashes of all instances tested by the fold, in order: equal for all learners
+    wrong     bool[n]: whether the prediction was wrong
+    missing   bool[n]: whether the learner failed; empty if it never did
+    labels    int8[n], 1 and 0; empty if not needed
+    scores    float64[n], any number where the learner failed; empty if not needed
+    times     int64[n]; empty if not needed
     """
 
     learner: int
@@ -62,11 +64,11 @@ class FoldReport:
 
     @property
     def answered(self) -> BoolArray:
-        """Which instances have a prediction."""
+        """Whether each instance has a prediction, bool[n]."""
         return ~self.missing if len(self.missing) else np.ones(len(self), np.bool_)
 
     def pack(self) -> bytes:
-        """Return the wire form: an eighth of a byte an instance, and 9 or 17 where scores are exchanged."""
+        """Return the wire form: an eighth of a byte an instance, with scores 9 or 17 bytes more."""
         sizes = [len(each) for each in (self.measures, self.wrong, self.missing, self.labels, self.scores)]
         head = _HEAD.pack(
             self.learner, self.fold, self.checkpoint, self.seq, self.time, self.due, self.failures,
@@ -81,7 +83,7 @@ class FoldReport:
 
     @classmethod
     def unpack(cls, data: bytes) -> FoldReport:
-        """Read the wire form. Raises one of the four `WireError`s where the bytes are anything else."""
+        """Read the wire form. Raises one of the four `WireError`s for any other bytes."""
         reader = Reader(unframed(data, MAGIC, VERSION, "the report of a fold"))
         with reading("the report of a fold"):
             return cls._read(reader)

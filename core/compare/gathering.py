@@ -1,4 +1,4 @@
-"""Gathering: records of several senders at numbered checkpoints, let through when all have sent theirs."""
+"""Gathering: collects records of several senders at numbered checkpoints until all have sent theirs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _ENTRY = struct.Struct("<QIQ")
 
 
 class Gathering:
-    """Waits for one record of each of n senders at every checkpoint, and lets them go in order.
+    """Waits for a record of each of n senders at every checkpoint, and yields complete checkpoints in order.
 
-    Records may come in any order; one that came before, of the same sender and checkpoint, counts once.
+    Records may come in any order. A second record of the same sender and checkpoint is dropped.
 
     >>> gathering = Gathering(2)
     >>> for sender, checkpoint in ((0, 0), (0, 1), (1, 1), (1, 0)):
@@ -49,7 +49,7 @@ class Gathering:
             self._bytes += len(record)
 
     def complete(self) -> Iterator[list[bytes]]:
-        """Yield the records of each checkpoint that is complete and whose turn it is, in order of senders."""
+        """Yield the records, in order of senders, of each checkpoint that is complete, with all before it."""
         while len(self._waiting.get(self._next, ())) == self._senders:
             found = self._waiting.pop(self._next)
             self._next += 1
@@ -58,7 +58,7 @@ class Gathering:
             yield [found[sender] for sender in range(self._senders)]
 
     def write(self) -> bytes:
-        """Return the bytes from which `read` makes another one that goes on as this does."""
+        """Return the wire form, from which `read` makes an equal gathering."""
         parts = [_COUNTS.pack(self._next, self._records)]
         for checkpoint, records in sorted(self._waiting.items()):
             for sender, record in sorted(records.items()):
@@ -67,14 +67,14 @@ class Gathering:
 
     @property
     def written_bytes(self) -> int:
-        """How long `write()` would be. O(1)."""
+        """Length of `write()` in bytes. O(1)."""
         return _COUNTS.size + _ENTRY.size * self._records + self._bytes
 
     @classmethod
     def read(cls, reader: Reader, senders: int, place_of: Callable[[bytes], tuple[int, int]]) -> Gathering:
-        """Return the gathering that `write` gave the next bytes of. Raises ValueError for other bytes.
+        """Read the wire form, as written by `write`. Raises ValueError for other bytes.
 
-        place_of  returns the sender and the checkpoint of a record; raises for one that no sender sends
+        place_of  returns the sender and the checkpoint of a record; raises for a record that no sender sends
         """
         self = cls(senders)
         self._next, records = reader.numbers(_COUNTS.format)

@@ -1,8 +1,8 @@
-"""LearnerComparisons: the state machine in which all folds meet. Their checkpoints in, tests and means out.
+"""LearnerComparisons: the state machine that compares learners over all folds, and averages their measures.
 
-What it keeps true
-    Its rows are a function of what the folds said: not of the order in which they come, nor of restarts. A
-    checkpoint is compared when all folds have come to it, after those before it.
+Invariant
+    Its rows are a function of the folds' records. They do not depend on order of arrival, nor on restarts. A
+    checkpoint is compared when all folds have reached it, after all earlier checkpoints.
 
 Learners are tested over folds by `compare_learners`; a measure's mean is over the folds that have a value.
 """
@@ -35,7 +35,7 @@ _FEW_HUNDRED_BYTES = 500
 class LearnerComparisons:
     """Compares all learners over all folds; see `ComparisonSettings`.
 
-    The end of the input and other words of a stream are no news to it: the last checkpoint says that it is.
+    It ignores the end of the input and other control records: the last checkpoint is marked as the last.
     """
 
     def __init__(self, settings: ComparisonSettings) -> None:
@@ -44,7 +44,7 @@ class LearnerComparisons:
         self._head_bytes = len(self.to_bytes()) - self._folds.written_bytes
 
     def apply(self, record: bytes) -> list[ComparisonRow | FoldMean]:
-        """Take in a packed `PairedFold`; return the rows of the checkpoints that are complete now.
+        """Take a packed `PairedFold`; return the rows of the checkpoints that are now complete.
 
         Raises a `WireError` for bytes that are no record, InputError for a fold of another evaluation.
         """
@@ -55,7 +55,7 @@ class LearnerComparisons:
         return [row for records in self._folds.complete() for row in self._compared(records)]
 
     def _place_of(self, record: bytes) -> tuple[int, int]:
-        """Return which fold that is of, and which checkpoint. Raises as `apply` does."""
+        """Return the fold and the checkpoint of a record. Raises as `apply` does."""
         paired = PairedFold.unpack(record)
         wanted = len(self.settings.learners), len(NUMBER_COLUMNS)
         if paired.fold >= self.settings.folds or paired.measures.shape != wanted:
@@ -81,7 +81,7 @@ class LearnerComparisons:
         yield from _means(learners, values[:, :, len(MASS_COLUMNS) :], at)
 
     def _with_failures(self, row: ComparisonRow, failures: Int64Array) -> ComparisonRow:
-        """Return a row that says at how many instances its learners failed."""
+        """Return the row with a note on the number of instances at which its learners failed."""
         said = [
             f"{name} failed at {count:,} instances of its folds"
             for name, count in zip(self.settings.learners, failures.tolist(), strict=True)
@@ -92,18 +92,18 @@ class LearnerComparisons:
     # ---- state
 
     def wakes_at(self) -> int | None:
-        """Return None: it waits for no clock."""
+        """Return None: this state machine needs no clock."""
         return None
 
     def to_bytes(self) -> bytes:
-        """Return a snapshot: a frame with magic "RSLC" around the settings and what waits."""
+        """Return a snapshot: a frame with magic "RSLC" around the settings and the records that wait."""
         return framed(MAGIC, VERSION, packed_text(self.settings.to_json()) + self._folds.write())
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: ComparisonSettings) -> LearnerComparisons:
-        """Rebuild one that goes on exactly as the one that gave the bytes.
+        """Read a snapshot: the result returns the same later rows as the machine that wrote the snapshot.
 
-        Raises OtherConfigurationError where that one had other settings, a `WireError` for other bytes.
+        Raises OtherConfigurationError if the snapshot has other settings, a `WireError` for any other bytes.
         """
         reader = Reader(unframed(data, MAGIC, VERSION, "the state of a comparison over folds"))
         self = cls(settings)
@@ -114,19 +114,19 @@ class LearnerComparisons:
         return self
 
     def snapshot_bytes(self) -> int:
-        """Return how many bytes `to_bytes` would give. O(1)."""
+        """Return the length of `to_bytes()` in bytes. O(1)."""
         return self._head_bytes + self._folds.written_bytes
 
     def counts(self) -> dict[str, int]:
-        """Return nothing: what it takes in is counted before it."""
+        """Return no counts: its records are counted where they are made."""
         return {}
 
     def gauges(self) -> dict[str, int]:
-        """Return how many reports wait for others."""
+        """Return how many records wait for records of other folds."""
         return {"reports_waiting": len(self._folds)}
 
     def live_bytes(self) -> int:
-        """Return about how much memory it takes. O(1)."""
+        """Estimate the memory in bytes. O(1)."""
         return _FEW_HUNDRED_BYTES * (2 + len(self._folds)) + self._folds.nbytes
 
 

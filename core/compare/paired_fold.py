@@ -1,4 +1,4 @@
-"""PairedFold: what all learners of a fold said at a checkpoint, on its way to where folds meet.
+"""PairedFold: the reports of all learners of a fold at a checkpoint, in one record for `LearnerComparisons`.
 
 Wire form: a frame (encoding/frames.py) with magic "RSPF"; payload, little-endian: fold, checkpoint, seq,
 learners and measures (u32, u32, u64, u32, u32), time and due (i64), failures (u64 a learner), measures (f64,
@@ -30,7 +30,7 @@ _HEAD = struct.Struct("<IIQIIqq")
 class PairedFold:
     """Checkpoint number `checkpoint` in a fold; seq, time and due as in `FoldReport`.
 
-    measures  [learners, NUMBER_COLUMNS], NaN where there is no value
+    measures  [learners, NUMBER_COLUMNS], NaN = no value
     failures  instances so far at which each learner failed
     """
 
@@ -44,7 +44,7 @@ class PairedFold:
 
     @classmethod
     def of(cls, reports: list[FoldReport]) -> PairedFold:
-        """Put together the reports of all learners, in their order."""
+        """Make a record of the reports of all learners, given in the order of learners."""
         first = reports[0]
         measures = np.full((len(reports), len(NUMBER_COLUMNS)), np.nan)
         for row, report in zip(measures, reports, strict=True):
@@ -55,7 +55,7 @@ class PairedFold:
 
     @property
     def at(self) -> Checkpoint:
-        """Where that is: at the grid point, or else the greatest time."""
+        """The checkpoint, with the grid point as its time, or else the greatest time."""
         moment = self.time if self.due == NO_TIME else self.due
         return Checkpoint(self.checkpoint, None if moment == NO_TIME else moment, self.seq)
 
@@ -67,7 +67,7 @@ class PairedFold:
 
     @classmethod
     def unpack(cls, data: bytes) -> PairedFold:
-        """Read the wire form. Raises one of the four `WireError`s where the bytes are anything else."""
+        """Read the wire form. Raises one of the four `WireError`s for any other bytes."""
         reader = Reader(unframed(data, MAGIC, VERSION, "a checkpoint of a fold"))
         with reading("a checkpoint of a fold"):
             fold, checkpoint, seq, learners, columns, time, due = reader.numbers(_HEAD.format)

@@ -1,4 +1,4 @@
-"""How learners are compared as a stream goes on: who, over which folds, by what. Checked when made."""
+"""Settings for comparing learners along a stream: learners, folds, measures. Checked when made."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..settings.windows import WINDOWS, LastEvents, Window
 from .comparisons import check_level, check_measure
 
 MOST_INSTANCES = 1_000_000
-"""Of a fold's window, for AUCs to be compared: their scores are held for every learner, and ranked anew at
-every checkpoint."""
+"""Most instances of a fold's window if AUCs are compared: the window holds scores of every learner, which are
+ranked anew at every checkpoint."""
 
 _MEASURES = {True: ("auc", "accuracy"), False: ("accuracy", "kappa")}
 
@@ -22,13 +22,14 @@ _MEASURES = {True: ("auc", "accuracy"), False: ("accuracy", "kappa")}
 class ComparisonSettings:
     """The comparison of learners that a prequential evaluation makes.
 
-    learners       their names, in the order of their numbers in `FoldReport`s
-    folds          how many there are, from 2
-    window         of the evaluation
+    learners       names of the learners, in the order of their numbers in `FoldReport`s
+    folds          number of folds, at least 2
+    window         window of the evaluation
     alpha          level of all tests
-    compares_aucs  by DeLong's test in every fold: labels are 1 and 0, and learners give scores
-    measures       what is compared over folds, from `COMPARED`; by default auc and accuracy, or accuracy and
-                   kappa where AUCs are not compared
+    compares_aucs  whether DeLong's test is made in every fold; labels are then 1 and 0, and learners give
+                   scores
+    measures       measures compared over folds, from `COMPARED`; by default auc and accuracy, or accuracy and
+                   kappa if AUCs are not compared
 
     Raises ConfigError, which names the field and the remedy.
 
@@ -58,7 +59,7 @@ class ComparisonSettings:
 
     @property
     def auc_refusal(self) -> str | None:
-        """Why two AUCs cannot be compared in this window, whatever comes; None where they can."""
+        """Why AUCs can never be compared in this window; None if they can."""
         if (self.window.size or 0) > MOST_INSTANCES:
             return too_many_instances()
         if not (self.window.ticks or self.window.signal):
@@ -70,16 +71,16 @@ class ComparisonSettings:
 
     @property
     def needs_scores(self) -> bool:
-        """Whether reports have to bring labels and scores."""
+        """Whether reports must contain labels and scores."""
         return self.compares_aucs and self.auc_refusal is None and len(self.learners) > 1
 
     @property
     def needs_times(self) -> bool:
-        """Whether reports have to bring times as well."""
+        """Whether reports must contain times as well."""
         return self.needs_scores and self.window.micros > 0
 
     def to_json(self) -> str:
-        """Return all that decides what a state means, as a canonical text."""
+        """Return the settings that decide what the bytes of a state mean, as a canonical text."""
         return json.dumps(self._meaning())
 
     def _meaning(self) -> dict[str, Any]:
@@ -89,11 +90,11 @@ class ComparisonSettings:
         }  # fmt: skip
 
     def check(self, stored: str) -> None:
-        """Raise OtherConfigurationError, naming every difference, unless a state's text is that of these."""
+        """Raise OtherConfigurationError, naming every difference, unless a state has these settings."""
         there = read_object(stored, "the settings of a comparison")
         check_settings(self._meaning(), there)
 
 
 def too_many_instances() -> str:
-    """Return why AUCs are not compared in a window that holds too much."""
+    """Return the reason why AUCs are not compared in a window with too many instances."""
     return f"AUCs are compared over {MOST_INSTANCES:,} instances at the most; take a shorter window"

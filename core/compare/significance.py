@@ -1,13 +1,13 @@
 """Tests of whether one classifier is better than another, over the same instances, folds or streams.
 
-All p-values are two-sided. `a` and `b` are values of a measure that is better the greater it is, one pair a
-fold or a stream; what is equal in both speaks for neither. A test that nothing speaks in (all pairs tied, no
+All p-values are two-sided. `a` and `b` are values of a measure whose greater values are better, a pair for
+each fold or stream. Equal pairs count for neither side. A test without evidence (all pairs tied, no
 discordant instance) has p-value 1.
 
-What a p-value is worth: it holds for one look. Who tests at 45 checkpoints and reports the best one
-rejects a true null in 31% of all streams at level .05; `McnemarEvidence` is for looking as often as one
-likes. Folds share one stream, so a test over folds says something about that stream; `friedman_nemenyi` is
-inference only over streams. With fewer than 6 pairs no `sign_test` or `wilcoxon` can reach .05.
+A p-value holds for a single test. Testing at 45 checkpoints and reporting the best result rejects a true null
+in 31% of all streams at level .05; `McnemarEvidence` allows any number of tests. Folds share one stream, so a
+test over folds says something about that stream alone; `friedman_nemenyi` is inference only over streams.
+With fewer than 6 pairs no `sign_test` or `wilcoxon` can reach .05.
 
 Sources: Bifet et al. 2015, sections 3 and 4 (McNemar without continuity correction, sign, signed rank);
 Demsar 2006 (Friedman, Nemenyi); DeLong et al. 1988.
@@ -31,15 +31,15 @@ from ..errors import ConfigError, InputError
 Values = Sequence[float] | npt.NDArray[np.floating]
 
 _EXACT_PAIRS = 100
-"""Signed ranks of so many pairs are counted out, within 20 ms; of more they are normal to 4 digits."""
+"""Most pairs whose signed ranks are enumerated, in 20 ms; for more pairs a normal is right to 4 digits."""
 
 
 @dataclass(frozen=True)
 class McnemarTest:
-    """Instances that only one of two classifiers got wrong, and what follows.
+    """Counts of instances that only one of two classifiers got wrong, and their test.
 
-    statistic  sign(a - b) (a - b)^2 / (a + b): positive where b is the better one. Its absolute value is
-               chi-squared with one degree of freedom if both err alike
+    statistic  sign(a - b) (a - b)^2 / (a + b): positive if b is better. Its absolute value is chi-squared
+               with one degree of freedom if both have the same error rate
     """
 
     only_a_wrong: float
@@ -50,7 +50,7 @@ class McnemarTest:
 
 @dataclass(frozen=True)
 class SignTest:
-    """How often each was the better one; `statistic` is wins_a."""
+    """Counts of pairs in which a, or b, was better, and their test; `statistic` is wins_a."""
 
     wins_a: int
     wins_b: int
@@ -61,9 +61,9 @@ class SignTest:
 
 @dataclass(frozen=True)
 class WilcoxonTest:
-    """Sums of the ranks of the differences in favour of each; `statistic` is the smaller one.
+    """Sums of the ranks of the differences in favour of a, and of b; `statistic` is the smaller sum.
 
-    exact  the p-value is counted out, ties included, not that of a normal distribution
+    exact  whether the p-value is enumerated, ties included, and not that of a normal distribution
     """
 
     rank_sum_a: float
@@ -76,11 +76,13 @@ class WilcoxonTest:
 
 @dataclass(frozen=True)
 class FriedmanTest:
-    """Average ranks of k learners over n streams, 1 is the best, and what follows.
+    """Average ranks of k learners over n streams, 1 is the best, and their test.
 
-    statistic            chi-squared with k - 1 degrees of freedom if all are alike, corrected for ties
-    critical_difference  of two average ranks: those that differ by more differ at level alpha (Nemenyi)
-    groups               places of learners that do not differ, each group as large as it can be, best first
+    statistic            chi-squared with k - 1 degrees of freedom if all learners are alike, corrected for
+                         ties
+    critical_difference  difference above which two average ranks differ at level alpha (Nemenyi)
+    groups               groups of learners that do not differ, by their places; each as large as possible,
+                         the best group first
     """
 
     ranks: tuple[float, ...]
@@ -125,12 +127,12 @@ def _count(name: str, value: float) -> float:
 
 @dataclass
 class McnemarEvidence:
-    """McNemar's test for looking as often as one likes: its p-value holds at all moments at once.
+    """McNemar's test for any number of looks at a stream: its p-value holds at all moments at once.
 
-    Under the null the next discordant instance goes against either with probability 1/2, whatever came
-    before. E = 2^n B(a + 1/2, b + 1/2) / B(1/2, 1/2) is what a bettor has after n = a + b of them who began
-    with 1 and mixes all other probabilities by Jeffreys' prior; it exceeds 1/p at any time with probability
-    p at the most (Ville). So p = min(1, 1 / max E).
+    Under the null, the next discordant instance is an error of a or of b with probability 1/2 each, whatever
+    came before. E = 2^n B(a + 1/2, b + 1/2) / B(1/2, 1/2), n = a + b, is the wealth of a bettor who begins
+    with 1 and mixes all other probabilities by Jeffreys' prior. E ever exceeds 1/p with probability at most p
+    (Ville). So p = min(1, 1 / max E).
 
     >>> evidence = McnemarEvidence()
     >>> [round(evidence.update(*counts), 4) for counts in ((0, 5), (1, 0), (0, 9), (8, 3))]
@@ -145,7 +147,7 @@ class McnemarEvidence:
     def update(self, only_a_wrong: int, only_b_wrong: int) -> float:
         """Count further discordant instances and return the p-value. O(1).
 
-        What came in between is not looked at, which costs a little power and no validity.
+        E is not computed between two calls, which costs a little power but no validity.
         """
         a, b = _count("only_a_wrong", only_a_wrong), _count("only_b_wrong", only_b_wrong)
         if a != int(a) or b != int(b):
@@ -164,7 +166,7 @@ class McnemarEvidence:
 
 
 def sign_test(a: Values, b: Values) -> SignTest:
-    """Test by how often each was the better one; exact. O(n).
+    """Test by the number of pairs in which a, or b, is better; exact. O(n).
 
     Raises InputError for arrays of different lengths, of no pair, or with values that are not numbers.
 
@@ -179,9 +181,9 @@ def sign_test(a: Values, b: Values) -> SignTest:
 
 
 def wilcoxon(a: Values, b: Values) -> WilcoxonTest:
-    """Test by Wilcoxon's signed ranks; pairs that are equal are left out. O(n^3), at the most 100^3.
+    """Test by Wilcoxon's signed ranks; equal pairs are left out. O(n^3), at most 100^3.
 
-    Equal differences share their middle rank. For up to 100 pairs the p-value is counted out over all signs,
+    Equal differences share their middle rank. For up to 100 pairs the p-value is enumerated over all signs,
     also with shared ranks. Raises InputError as `sign_test` does.
 
     >>> wilcoxon([.8, .9, .7, .8, .9, .6], [.7, .75, .68, .71, .86, .65]).p_value
@@ -215,7 +217,7 @@ def _differences(a: Values, b: Values) -> FloatArray:
 
 
 def _exact_tail(ranks: FloatArray, smaller: float) -> float:
-    """Return the probability of a rank sum of `smaller` at the most, over all signs. O(n^3)."""
+    """Return the probability of a rank sum of at most `smaller`, over all signs. O(n^3)."""
     doubled = np.rint(2 * ranks).astype(np.int64)  # middle ranks are halves
     chances = np.zeros(int(doubled.sum()) + 1)
     chances[0] = 1.0
@@ -259,7 +261,7 @@ def friedman_nemenyi(table: Sequence[Values] | FloatArray, alpha: float = 0.05) 
     n, k = values.shape
     ranked = rankdata(-values, axis=1)
     ranks = ranked.mean(axis=0)
-    spread = float((ranked**2).sum()) - n * k * (k + 1) ** 2 / 4  # zero where every row is tied throughout
+    spread = float((ranked**2).sum()) - n * k * (k + 1) ** 2 / 4  # zero if all values of each row are tied
     statistic = 0.0
     if spread > 0:
         statistic = n * n * (k - 1) * float(((ranks - (k + 1) / 2) ** 2).sum()) / spread
@@ -285,7 +287,7 @@ def _nemenyi_quantile(learners: int, alpha: float) -> float:
 
 
 def alike(ranks: FloatArray, difference: float) -> tuple[tuple[int, ...], ...]:
-    """Return the groups of two and more learners whose ranks span the difference at the most, best first.
+    """Return the groups of two or more learners whose ranks differ by at most `difference`, best first.
 
     O(k^2) for k learners.
     """
@@ -319,12 +321,12 @@ def delong_test(labels: npt.ArrayLike, scores_a: Values, scores_b: Values) -> De
 
 @dataclass(frozen=True, eq=False)
 class Placements:
-    """Where instances of one class stand among those of the other, for k classifiers.
+    """Placements of the instances of each class among the instances of the other class, for k classifiers.
 
     of_positives  [k, positives]: the share of negatives that score below each, ties half
     of_negatives  [k, negatives]: the share of positives that score above each
 
-    Every pair is tested from them in O(n), so that k classifiers cost k rankings: O(k n log n + k^2 n).
+    Each pair is tested from its placements in O(n), so that k classifiers cost O(k n log n + k^2 n).
     """
 
     of_positives: FloatArray
@@ -357,22 +359,22 @@ class Placements:
         return cls(above / negatives, 1 - below / positives)
 
     def test(self, a: int, b: int) -> DelongTest:
-        """Test two of the classifiers by the variance of what differs in their placements. O(n)."""
+        """Test two of the classifiers by the variance of the difference of their placements. O(n)."""
         auc_a, auc_b = (float(self.of_positives[each].mean()) for each in (a, b))
         parts = (each[a] - each[b] for each in (self.of_positives, self.of_negatives))
         error = math.sqrt(sum(float(part.var(ddof=1)) / len(part) for part in parts))
         difference = auc_a - auc_b
         if error > 0:
             statistic = difference / error
-        else:  # both rank without a mistake, or each makes the same ones
+        else:  # both rank without mistakes, or both make the same mistakes
             statistic = 0.0 if difference == 0 else math.copysign(math.inf, difference)
         return DelongTest(auc_a, auc_b, error, statistic, 2 * float(ndtr(-abs(statistic))))
 
 
 def holm(p_values: Values) -> FloatArray:
-    """Return p-values adjusted for having made all of these tests (Holm 1979), in the same order. O(n log n).
+    """Return p-values adjusted for all of these tests (Holm 1979), in the same order. O(n log n).
 
-    Rejecting what is at most alpha then errs in any of them with probability alpha at the most.
+    Rejecting the nulls with adjusted p-values <= alpha rejects any true null with probability at most alpha.
 
     >>> holm([.01, .04, .03]).tolist()
     [0.03, 0.06, 0.06]

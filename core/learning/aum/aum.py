@@ -10,8 +10,8 @@ t_b = v_b - f_i, so the totals FP(t), FN(t) over all examples are step functions
 
 The slides' line 7 prints min{FP before, FN after} of a breakpoint; FN before is what is meant (with FN
 after, two examples in the wrong order would cost nothing). Derivatives are one-sided: moving f_i up moves
-its breakpoints down, and the first column of the slides is the left one, the second the right one. Where
-both are the same AUM is differentiable in f_i; else their mean is the "gradient" that learners use.
+its breakpoints down. The slides' first column is the left derivative, the second the right derivative. If
+both are equal, AUM is differentiable in f_i; else learners use the mean of both as the "gradient".
 Two breakpoints of one example at one threshold count as one, of the sum of both: else the slides' sums would
 not be the derivatives.
 """
@@ -186,12 +186,13 @@ def aum_of_labels(
     weights  of events, above 0; 1 without
     rate     each class has mass 1 (AUM.rate)
 
-    As `aum` of one breakpoint at 0 for each event, but by selection: FN(t) grows and FP(t) falls with a
-    threshold t on scores, so they cross once, at the smallest score c with mass(all at or below c) >=
-    mass(negatives), and AUM is the sum of the positives' way up to c and of the negatives' way down to it.
+    Equals `aum` with one breakpoint at 0 for each event, but is computed by selection. FN(t) grows and FP(t)
+    falls with a threshold t on scores, so they cross once, at the smallest score c with mass(all at or below
+    c) >= mass(negatives). AUM is the sum of the distances to c of the positives below c and of the negatives
+    above c.
 
-    One class has no errors of the other kind: AUM is 0. Raises InputError: labels, scores or weights that
-    are none, lengths that differ, no events, rate with one class.
+    With one class AUM is 0, since one kind of error is missing. Raises InputError for labels, scores or
+    weights that are not valid, lengths that differ, no events, or rate with one class.
 
     >>> aum_of_labels([1, 0, 1], [0.0, 1.0, 2.0]).value
     1.0
@@ -250,8 +251,8 @@ def sum_of_min(
 ) -> float:
     """Return SM, the sum of min(FP, FN) over the intervals between distinct thresholds. O(B log B).
 
-    It counts intervals where AUM measures them: AUM is its continuous L1 relaxation (slides, "L1
-    relaxation interpretation"). Arguments and errors are those of `aum`.
+    SM counts each interval once, while AUM weighs it by its length: AUM is the continuous L1 relaxation of SM
+    (slides, "L1 relaxation interpretation"). Arguments and errors are those of `aum`.
 
     >>> sum_of_min([1.0, -1.0], example=[0, 1], breakpoint=[0, 0], fp_diff=[1, 0], fn_diff=[0, -1])
     1.0
@@ -261,7 +262,7 @@ def sum_of_min(
 
 
 def totals_of(given: Breakpoints) -> Totals:
-    """Return FP and FN of all examples by threshold. Raises InputError where one is negative. O(B log B)."""
+    """Return FP and FN of all examples by threshold. Raises InputError if either is negative. O(B log B)."""
     rows = given.rows()
     ordered = rows[:, THRESHOLD]
     first = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > 0)

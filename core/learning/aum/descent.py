@@ -169,14 +169,15 @@ class Examples(NamedTuple):
 
 @dataclass(frozen=True)
 class DescentSettings:
-    """How to descend.
+    """Settings of a descent.
 
-    line          how long a step is: "exact" goes to the best of the first B crossings of thresholds,
-                  "backtracking" tries twice the step before, and halves it until AUM is lower
-    max_iter      steps at most
-    tol           stop where a step lowers AUM by less than this share of it
-    criterion     of the validation examples: which weights are kept
-    patience      stop after so many steps without a better criterion
+    line          choice of the length of a step: "exact" takes the best of the first B crossings of
+                  thresholds, "backtracking" tries twice the step before, and halves the step until AUM is
+                  lower
+    max_iter      greatest number of steps
+    tol           stop when a step lowers AUM by less than this share of AUM
+    criterion     criterion of the validation examples by which weights are kept
+    patience      stop after this many steps without a better criterion
     """
 
     line: Line = "backtracking"
@@ -206,14 +207,14 @@ def checked_settings(estimator: Any) -> DescentSettings:
 
 @dataclass
 class Descent:
-    """What a descent came to.
+    """The result of a descent.
 
-    weights   float64[d], of the best validation criterion, else the last
-    best      the step they are of, from 0
-    n_iter    steps made
+    weights   float64[d], the weights of the best validation criterion, or the last without validation
+    best      the number of the step with these weights, from 0
+    n_iter    number of steps made
     reason    why it ended, in words
     aum       of the training examples, after every step and before the first
-    valid_aum, valid_auc   of the validation examples likewise; empty without
+    valid_aum, valid_auc   AUM and AUC of the validation examples likewise; empty without such examples
     """
 
     weights: FloatArray
@@ -324,9 +325,9 @@ def _best_crossing(loss: ErrorLoss, predictions: FloatArray, change: FloatArray)
 
 
 def _backtracked(objective: Callable[[float], float], here: float, first: float) -> tuple[float, float]:
-    """Return a step that lowers the objective, and what it is there: the first one halved until it does.
+    """Return a step that lowers the objective, and the objective there: `first`, halved until it lowers it.
 
-    Not the best one: a path of small steps passes by more weights to stop at.
+    Not the best step: a path of small steps offers more weights for early stopping.
     """
     step, value = first, objective(first)
     while not value < here and step > _LEAST_STEP * first:

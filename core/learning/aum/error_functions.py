@@ -273,7 +273,7 @@ def as_indices(name: str, values: npt.ArrayLike, length: int) -> Int64Array:
 def _merged(
     example: Int64Array, at: FloatArray, fp_diff: FloatArray, fn_diff: FloatArray
 ) -> tuple[Int64Array, FloatArray, FloatArray, FloatArray]:
-    """Return breakpoints in order, those at one place as one, without those of no effect."""
+    """Return breakpoints in order; merge breakpoints at one place, and drop breakpoints without effect."""
     order = np.lexsort((at, example))
     e, v, dfp, dfn = example[order], at[order], fp_diff[order], fn_diff[order]
     if len(order):

@@ -56,7 +56,7 @@ class ErrorRoc:
 
     @property
     def tpr(self) -> FloatArray:
-        """One less FN by what it is at -inf: 0 at the first point, 1 at the last. NaN where that is 0."""
+        """1 - FN / FN(-inf): 0 at the first point, 1 at the last. NaN if FN(-inf) is 0."""
         return 1.0 - self.fn / self.fn[0] if self.fn[0] else np.full(len(self), np.nan)
 
     @property

@@ -48,7 +48,7 @@ def fit_path(
 ) -> list[IntervalFit]:
     """Return a fit for each penalty, the greatest first. O(n d) a step.
 
-    tol  steps end where one lowers the objective by less than this share of it
+    tol  steps end when a step lowers the objective by less than this share of the objective
     """
     design = np.column_stack([features, np.ones(len(features))])
     penalised = np.append(np.ones(features.shape[1]), 0.0)

@@ -34,9 +34,9 @@ def write_rows(
     rows: FloatArray,
     centred: FloatArray,
 ) -> tuple[int, int]:
-    """Write (threshold, fp_diff, fn_diff, example) of every breakpoint; return what is wrong, and with which.
+    """Write (threshold, fp_diff, fn_diff, example) of every breakpoint; return an error code and its place.
 
-    centred: thresholds less one of them, so that keys are fine where thresholds are. O(B).
+    centred: thresholds minus the first threshold, so that keys have a fine resolution around it. O(B).
     """
     n = len(predictions)
     centre = 0.0
@@ -222,8 +222,9 @@ def sums_about(
 ) -> float:
     """Return AUM of labels whose curves cross at the score `at`; write the derivatives. O(n).
 
-    Below the crossing FN is the smaller one, above it FP (see `aum_of_labels`). At it the sweep's own terms;
-    `together`: as if all of a class that are there moved as one, and each had its share by mass.
+    Below the crossing FN is smaller than FP, above the crossing FP is smaller (see `aum_of_labels`). Scores
+    at the crossing get the terms of the sweep. `together`: all scores of a class at the crossing are moved as
+    one, and each score gets its share by mass.
     """
     value = 0.0
     fn_below = fp_above = fn_at = fp_at = 0.0

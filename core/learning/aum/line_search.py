@@ -64,10 +64,10 @@ class LineSearch:
 
     @property
     def best_step(self) -> float:
-        """The step of the least AUM: the middle of where it is that small, first time.
+        """The step of the least AUM: the middle of the first interval of steps with the least AUM.
 
-        At a crossing thresholds are tied; where AUM stays as small beyond it, the middle is better. Twice the
-        last step, where nothing crosses any more.
+        At a crossing thresholds are tied; if AUM stays as small beyond the crossing, the middle of the
+        interval is better. If AUM does not rise after the last crossing, twice the last step.
         """
         at = int(np.argmin(self.aum))
         end = at

@@ -62,8 +62,8 @@ class PolynomialAucClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     step_fit    "damped"; "least_squares" and "chebyshev" are nearer to the step, and above 1 beside it: where
                 classes can nearly be separated, what is maximised is then no longer AUC
     steepness   of the sigmoid, up to the degree, for scores of a range of 2; None: two thirds of the degree
-    max_iter    iterations at the most
-    tol         two iterations in a row that gain less end the fit
+    max_iter    greatest number of iterations
+    tol         the fit ends after two consecutive iterations that gain less than this
     direction   "conjugate" or "gradient"
     reach       in the fit, rows farther from the mean than so many root mean squares of the distance are
                 drawn in: 1 is about half of them. None: none; one far row then sets the scale of all scores

@@ -335,9 +335,10 @@ def _are_apart(ranges: list[Span | None]) -> bool:
 def _log_odds(negatives: FloatArray, positives: FloatArray) -> tuple[float, float]:
     """Return slope and constant of the log odds over u that fit best: Platt's sigmoid, from sums alone.
 
-    A sum over rows of any smooth function of u is one over d + 1 nodes, weighted by what the sums of T_0 ...
-    T_d say: so log loss is summed without the rows. Targets are drawn in from 1 and 0 as in Platt 1999, so
-    that the slope is finite where classes are apart; it is above 0, so that it turns no order round.
+    A sum over rows of a smooth function of u equals a weighted sum over d + 1 nodes, with weights from the
+    sums of T_0 ... T_d. So log loss is summed without the rows. Targets are moved inwards from 1 and 0 as in
+    Platt 1999, so that the slope is finite if the classes are separated. The slope is above 0, so that it
+    never reverses the order of scores.
     """
     nodes, transform = nodes_and_transform(len(positives))
     total = negatives[0] + positives[0]

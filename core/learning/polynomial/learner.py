@@ -46,7 +46,7 @@ class PolynomialAucLearner:
     max_features  how many columns there may be; `ignored` counts names beyond, which are not learnt
 
     Features are numbers, scaled to unit variance here; or text, of which each value is a column of 0 and 1. A
-    number that is missing counts as its mean. Labels are True and False, 1 and 0, or 1 and -1.
+    missing number counts as the mean of its feature. Labels are True and False, 1 and 0, or 1 and -1.
 
     Weights are scaled to length 1 after every step: AUC does not see it, and they cannot collapse. O(m + d^2)
     an instance, 40 (m + d) bytes; `to_bytes` and `from_bytes` keep it.

@@ -291,7 +291,7 @@ def _span(scores: FloatArray) -> Span:
 def positives_of(
     labels: npt.NDArray[Any], classes: tuple[Label, Label], weights: FloatArray | None = None
 ) -> npt.NDArray[np.bool_]:
-    """Return which labels are the second class. Raises InputError where one that counts is neither."""
+    """Return which labels are the second class. InputError if a label of weight above 0 is neither class."""
     is_positive = np.asarray(labels == classes[1], np.bool_)
     neither = ~is_positive & (labels != classes[0])
     if weights is not None:

@@ -126,7 +126,7 @@ class DenseRows:
 
 
 class SparseRows:
-    """Rows of a CSR matrix: to what all have without entries, each adds what its own make of it."""
+    """Standardised rows of a CSR matrix: the empty row, plus the contributions of each row's entries."""
 
     def __init__(self, features: Any, standardiser: Standardiser) -> None:
         inverse, columns = standardiser.inverse, features.indices
