@@ -16,6 +16,8 @@ from stored_readers import BETWEEN_STAGES, FORMS, in_the_package
 from thorough import THOROUGH
 
 CASES = 4_000 if THOROUGH else 25
+MOST_CASES = 20 * CASES
+"""Damage to some forms is seldom refused: they are tried until it is."""
 UNCHECKED = (
     "transforms.evaluate.shards:RowsCoder.decode",
     "transforms.prequential.folds:FoldOutputCoder.decode",
@@ -52,7 +54,9 @@ def test_damage_with_right_checksums_is_refused_by_name(name):
     form = FORMS[name]
     samples = form.samples()
     refused = used = 0
-    for case in range(CASES):
+    for case in range(MOST_CASES):
+        if case >= CASES and (refused or name in UNCHECKED):
+            break
         random = np.random.default_rng([zlib.crc32(name.encode()), case])
         data = damaged(samples[case % len(samples)], random)
         try:
@@ -64,7 +68,7 @@ def test_damage_with_right_checksums_is_refused_by_name(name):
             refused += 1
         except BaseException as error:
             raise AssertionError(f"{name}: case {case}: {error!r}") from error
-    assert refused + used == CASES
+    assert refused + used >= CASES
     assert refused or name in UNCHECKED
 
 
