@@ -39,7 +39,7 @@ def _number_text(number: float) -> str:
 
 
 def finite(value: Any, what: str) -> float:
-    """Return a finite number, with 0 for -0; ConfigError, which names `what`, for any other value."""
+    """Return a finite number, with 0 for -0; for any other value raise a ConfigError with the name `what`."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
         raise ConfigError(f"{what} is {value!r}; give a finite number")
     return float(value) + 0.0

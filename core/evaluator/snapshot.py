@@ -1,7 +1,7 @@
 """Snapshots: the state of a shard (or of one evaluator) as bytes, for a restart on any machine.
 
-A snapshot always holds a table of models. Nothing is pickled. Sorted scores and class masses are left out: it
-is faster to rebuild them than to read them. Every version ever released can be read; other bytes raise a
+A snapshot always holds a table of models. Nothing is pickled. Sorted scores and class masses are left out: to
+rebuild them is faster than to read them. Every version ever released can be read; other bytes raise a
 named error.
 
 Wire form, versions 1 to 4, little-endian

@@ -1,7 +1,7 @@
 """Chebyshev polynomials of many scores at once: their values, and series of them by class.
 
-Loops run over scores within degrees, so that they are compiled to vectors without any leave to reorder
-additions; blocks of some thousand scores stay in the cache.
+The inner loops run over scores, so that they compile to vector code without reordering additions. Blocks of
+some thousand scores stay in the cache.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -15,7 +15,7 @@ from ...arrays import FloatArray
 from ...kernels.compile import entry, scanning
 
 LANES = 64
-"""Scores that are worked on at a time."""
+"""Scores of a block."""
 
 
 @scanning
@@ -24,8 +24,7 @@ def chebyshev_values(
 ) -> None:
     """Fill values, (d + 1, n), with w T_0(u) ... w T_d(u) of n scores, u = (score - middle) / half. O(d n).
 
-    u is 0 where half is, and no farther from 0 than 1. The weight goes into the recurrence, where it costs
-    nothing.
+    u is 0 if `half` is 0; u is within [-1, 1]. The weight goes into the recurrence, so it costs no time.
     """
     count = len(scores)
     twice = np.zeros(count)
@@ -63,7 +62,7 @@ def slopes_by_class(
 ) -> None:
     """Fill slopes with the weight of each row times the series of its class, by Clenshaw. O(d n).
 
-    scores        of n rows; u = score + offset, no farther from 0 than 1
+    scores        of n rows; u = score + offset, within [-1, 1]
     of_positives  coefficients of T_0, T_1, ...; of_negatives as many
     """
     u, twice, share = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
@@ -81,7 +80,7 @@ def slopes_by_class(
             more = of_positives[degree] - negative
             if degree == 0:
                 twice, u = u, twice
-            for i in range(LANES):  # of a fixed length, so that it is vectors without a remainder
+            for i in range(LANES):  # a fixed length compiles to vector code without a remainder loop
                 before[i] = twice[i] * last[i] - before[i] + (negative + more * share[i])
             last, before = before, last
         twice, u = u, twice

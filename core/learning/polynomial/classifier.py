@@ -26,7 +26,7 @@ except ImportError:
     ) from None
 
 Batch = tuple[Any, Any] | tuple[Any, Any, Any]
-"""Features (n, m), n labels, and maybe n weights."""
+"""Features (n, m), n labels, and optionally n weights."""
 
 
 def fit_scans(state: FitState, batches: Callable[[], Iterable[Batch]]) -> FitState:
@@ -54,8 +54,8 @@ class PolynomialAucClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     """Maximises AUC of a linear score, by a polynomial in place of its step (Calders & Jaroszewicz 2007).
 
     Two scans an iteration and two before: one gathers the gradient, O(m + d) a row, one the sums that a line
-    search needs, O(m + d^2) a row. Memory does not depend on the number of rows, of which `fit_batches` needs
-    only a few at a time. Weights act as repetitions; classes need no balancing, AUC does not see it.
+    search needs, O(m + d^2) a row. Memory does not depend on the number of rows: `fit_batches` holds only a
+    batch at a time. Weights act as repetitions. Classes need no balancing, which does not change AUC.
 
     degree      d of the polynomial; time grows with its square
     objective   "polynomial" for AUC; "sigmoid" for soft AUC, which gains from a pair that is far apart, too
@@ -65,22 +65,24 @@ class PolynomialAucClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     max_iter    greatest number of iterations
     tol         the fit ends after two consecutive iterations that gain less than this
     direction   "conjugate" or "gradient"
-    reach       in the fit, rows farther from the mean than so many root mean squares of the distance are
-                drawn in: 1 is about half of them. None: none; one far row then sets the scale of all scores
-    warm_start  start from the coefficients of the fit before
+    reach       in the fit, rows farther from the mean than `reach` root mean squares of the distance are
+                moved to that distance: with 1, about half of the rows. None: no row; a single far row then
+                sets the scale of all scores
+    warm_start  start from the coefficients of the previous fit
 
     Features are standardised in the fit; constant ones get coefficient 0.
 
     classes_, coef_ (1, m), intercept_ (1,), n_features_in_   as usual
     n_iter_       line searches, the one between two starts included
     auc_          the objective reached, near AUC of the rows as drawn in (soft AUC for "sigmoid")
-    history_      one `Iteration` (before, after, alpha) each
+    history_      an `Iteration` (before, after, alpha) for each line search
     stop_reason_  "tolerance", "iterations", or "separated": AUC of the rows in the fit is 1
     n_scans_      how often the data were read
 
     `decision_function` is the log odds of classes_[1], slope and constant fitted as Platt does, so that
-    `predict_proba` is its logistic function, and `predict` says classes_[1] above 0, which is above a
-    probability of 1/2. With few positives that is rare; choose a threshold of your own on the scores.
+    `predict_proba` is its logistic function, and `predict` returns classes_[1] if it is above 0, a
+    probability above 1/2. With few positives such scores are rare: then choose a threshold of your own on the
+    scores.
 
     Raises InputError, a ValueError: one class or three, a feature that is no finite number, no rows, only
     constant features. ConfigError, a ValueError, for a parameter.
@@ -121,7 +123,7 @@ class PolynomialAucClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         y: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
     ) -> PolynomialAucClassifier:
-        """Fit to X (n, m), dense or sparse, and n labels of two classes; weights of 0 leave a row out."""
+        """Fit to X (n, m), dense or sparse, and n labels of two classes; rows of weight 0 are ignored."""
         settings = self._settings()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(y)
@@ -138,10 +140,10 @@ class PolynomialAucClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     def fit_batches(self, batches: Callable[[], Iterable[Batch]]) -> PolynomialAucClassifier:
         """Fit to rows that need not fit into memory.
 
-        batches  a function without arguments that gives (X, y) or (X, y, weights), batch by batch, the same
-                 rows from the beginning whenever it is called: that is once a scan, `n_scans_` times
+        batches  a function without arguments that returns an iterable of (X, y) or (X, y, weights). It is
+                 called once for every scan, `n_scans_` times, and must give the same rows each time
 
-        Raises InputError, also where a scan gives another number of rows than the first.
+        Raises InputError, also if a scan gives another number of rows than the first scan.
         """
         if not callable(batches):
             raise InputError(
@@ -165,7 +167,7 @@ class PolynomialAucClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return scores
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each row: classes_[1] where the score is above 0."""
+        """Return the class of each row: classes_[1] if the score is above 0."""
         is_positive = self.decision_function(X) > 0
         chosen: npt.NDArray[Any] = self.classes_[is_positive.astype(np.int8)]
         return chosen

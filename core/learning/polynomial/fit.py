@@ -1,4 +1,4 @@
-"""A linear model that maximises a polynomial in place of AUC: a machine that is fed with scans of the data.
+"""A linear model that maximises a polynomial in place of AUC: a state machine fed with sums over the data.
 
     state = begin(settings)
     while state.is_running:
@@ -7,7 +7,7 @@
         state = state.after(sums)
     model = state.model()
 
-It never sees the data: a scan can be a loop over an array, over batches from a disk, or a job of Beam.
+It receives sums only, so a scan can be a loop over an array, over batches from a disk, or a job of Beam.
 
 AUC does not change when scores are scaled or moved; a polynomial is near the step on an interval only. So
 scores are scaled to [-1, 1] as every line search begins, and it runs over u = (1 - alpha) a + alpha b, 0 <=
@@ -41,7 +41,7 @@ DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 StopReason = Literal["tolerance", "iterations", "separated"]
 
 _SHARES = 2.0 ** np.array([-9, -7, -5, -3, -1])
-"""Of the direction, were it as long as the weights: where the range of scores is looked at."""
+"""Shares of the direction, scaled to the length of the weights, at which ranges of scores are measured."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class FitSettings:
     """How a model is fitted. Raises ConfigError.
 
     degree, objective, fit, steepness  see `PairObjective`
-    max_iter    iterations at the most; each is two scans
-    tol         two iterations in a row that raise the objective by less end the fit
+    max_iter    greatest number of iterations, each of two scans
+    tol         the fit ends after two consecutive iterations that raise the objective by less than this
     direction   "conjugate" (Polak & Ribiere, restarted) or "gradient", as in the paper
-    reach       see `Standardiser`: 1 draws in about half of the rows; None: none, as in the paper
+    reach       see `Standardiser`: 1 moves about half of the rows inwards; None: no row, as in the paper
     """
 
     degree: int = 30
@@ -83,15 +83,15 @@ class FitSettings:
 
 @dataclass(frozen=True, eq=False)
 class PolynomialAucModel:
-    """What was fitted: the score of a row is coef . row + intercept, log odds of the second class.
+    """The fitted model: the score of a row is coef . row + intercept, the log odds of the second class.
 
     classes             the two labels; the second is the positive one
     coef, intercept     (m,) and a number
     auc                 the objective of the scores in the fit: near AUC (soft AUC for "sigmoid")
     history             one entry for the start, one for each iteration
     stop_reason         "tolerance", "iterations", or "separated": AUC of the rows in the fit is 1
-    scans               how often the data were read
-    rows                how many there were
+    scans               number of times the data were read
+    rows                number of rows
     """
 
     classes: tuple[Label, Label]
@@ -105,11 +105,11 @@ class PolynomialAucModel:
 
     @property
     def iterations(self) -> int:
-        """How many line searches followed the start."""
+        """Number of line searches after the start."""
         return len(self.history) - 1
 
     def scores(self, features: Any) -> FloatArray:
-        """Return the score of each row, (n, m), dense or sparse, or of one, (m,); NaN where a feature is.
+        """Return the score of each row, (n, m), dense or sparse, or of a row, (m,); NaN if a feature is NaN.
 
         Raises InputError for rows of another number of features.
         """
@@ -135,7 +135,7 @@ class _Point:
 
 @dataclass(frozen=True, eq=False)
 class FitState:
-    """Where a fit is between two scans. It is small, and changes only by `after`, into another one."""
+    """The state of a fit between two scans. It is small and immutable: `after` returns a new state."""
 
     settings: FitSettings
     start: FloatArray | None = None
@@ -152,7 +152,7 @@ class FitState:
 
     @property
     def is_running(self) -> bool:
-        """Whether another scan is wanted."""
+        """Whether the fit needs another scan."""
         return self.stop_reason is None
 
     def new_sums(self) -> Sums:
@@ -217,7 +217,7 @@ class FitState:
         standardiser = Standardiser(whole.mean, inverse, reach)
         apart = (positives.mean - negatives.mean) * inverse
         if not apart.any():
-            apart = (inverse > 0).astype(np.float64)  # class means coincide: any direction will do
+            apart = (inverse > 0).astype(np.float64)  # class means are equal: start in any direction
         weights, direction = apart, apart * np.abs(apart)
         if self.start is not None:
             if len(self.start) != len(inverse):
@@ -263,7 +263,7 @@ class FitState:
         return state._gone_on(task.standardiser)
 
     def _gone_on(self, standardiser: Standardiser) -> FitState:
-        """Return the state with the next gradient to be found, or the fit at its end."""
+        """Return the state that asks for the next gradient, or the final state."""
         settings, history = self.settings, self.history
         point, classes = self.point, self.classes
         assert point is not None
@@ -302,7 +302,7 @@ class FitState:
         return dataclasses.replace(self, gradient=gradient, direction=direction, task=line)
 
     def _gained_last(self) -> bool:
-        """Return whether there is a direction before this one, and it was worth keeping."""
+        """Return whether there is a previous direction whose line search gained enough to reuse it."""
         if self.gradient is None:
             return False
         last = self.history[-1]
@@ -321,7 +321,7 @@ def _line_task(
 
 
 def begin(settings: FitSettings, start: FloatArray | None = None) -> FitState:
-    """Return the state before the first scan. start: coefficients of an earlier model, to go on from."""
+    """Return the state before the first scan. start: coefficients of an earlier model to start from."""
     return FitState(settings, start)
 
 
@@ -352,14 +352,14 @@ def _log_odds(negatives: FloatArray, positives: FloatArray) -> tuple[float, floa
         value = -(ones @ log_expit(odds) + zeros @ log_expit(-odds))
         return float(value), np.array([residual @ nodes, residual.sum()])
 
-    steepest = float(len(nodes))  # a steeper sigmoid is no polynomial of this degree
+    steepest = float(len(nodes))  # a polynomial of this degree is never steeper
     start = np.array([1.0, math.log(positives[0] / negatives[0])])
     bounds = [(1e-3, steepest), (-50.0, 50.0)]
     found = minimize(
         loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-15, "gtol": 1e-10}
     )
     point = found.x
-    for _ in range(3):  # Newton's, for the digits that a search by values cannot have
+    for _ in range(3):  # Newton steps, for more digits than a search by values can reach
         probability = expit(point[0] * nodes + point[1])
         curve = probability * (1 - probability) * (ones + zeros)
         mixed = curve @ nodes

@@ -1,8 +1,8 @@
 """PolynomialAucLearner: a linear model that climbs AUC on a stream, one instance at a time, as in river.
 
-Every instance is a gradient step against the other class, of which only sums are kept: the mean over pairs
-with all of its scores, faded, follows from d + 1 sums of Chebyshev polynomials (Calders & Jaroszewicz 2007,
-for streams). No instance is kept, and none is paired with another.
+Every instance is a gradient step against the other class, of which only sums are kept. The mean over the
+pairs of the instance with all faded scores of that class follows from d + 1 sums of Chebyshev polynomials
+(Calders & Jaroszewicz 2007, for streams). No instance is kept, and no pair of instances is formed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _STATE = "the state of a PolynomialAucLearner"
 DEFAULT_MAX_FEATURES = 1000
 
 _SPAN = 4.0
-"""Scores of so many root mean squares stand for 1; those beyond count as there."""
+"""Root mean squares of the scores that are scaled to 1; scores beyond are clipped to 1."""
 
 _LEAST_SINE = 1e-3
 
@@ -39,17 +39,18 @@ class PolynomialAucLearner:
     """Learns to rank: after each instance a step up the gradient of a polynomial in place of AUC.
 
     degree        d of the polynomial
-    half_life     instances after which a score counts half in the sums that stand for its class, a value in
-                  the mean and deviation of its feature, a gradient in the size of steps: it follows drift
-    step          size of a step, of weights of length 1
+    half_life     instances after which the weight of a score in the sums of its class is halved; so is that
+                  of a value in the mean and deviation of its feature, and of a gradient in the size of steps.
+                  So the learner follows drift
+    step          size of a step, for weights of length 1
     step_fit      see `PolynomialAucClassifier`
-    max_features  how many columns there may be; `ignored` counts names beyond, which are not learnt
+    max_features  greatest number of columns; `ignored` counts further names, which are not learnt
 
     Features are numbers, scaled to unit variance here; or text, of which each value is a column of 0 and 1. A
     missing number counts as the mean of its feature. Labels are True and False, 1 and 0, or 1 and -1.
 
-    Weights are scaled to length 1 after every step: AUC does not see it, and they cannot collapse. O(m + d^2)
-    an instance, 40 (m + d) bytes; `to_bytes` and `from_bytes` keep it.
+    Weights are scaled to length 1 after every step, which does not change AUC and keeps them from collapsing.
+    O(m + d^2) an instance, 40 (m + d) bytes; `to_bytes` and `from_bytes` store and load the learner.
 
     >>> learner = PolynomialAucLearner()
     >>> for i in range(200):
@@ -92,7 +93,7 @@ class PolynomialAucLearner:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if "step_fit" not in state:  # pickled before it was kept
+        if "step_fit" not in state:  # pickled by a version without this attribute
             self.step_fit = next(
                 fit for fit in PAIR_FITS
                 if np.array_equal(PairObjective(self.degree, "polynomial", fit).pairs, self._pairs)
@@ -105,7 +106,7 @@ class PolynomialAucLearner:
         return dict(zip(names, self._weights.tolist(), strict=True))
 
     def to_bytes(self) -> bytes:
-        """Return what `from_bytes` goes on from: 40 bytes a column, 16 a degree."""
+        """Return the wire form of the learner: 40 bytes a column, 16 a degree."""
         head = {
             "degree": self.degree,
             "half_life": self.half_life,
@@ -122,7 +123,7 @@ class PolynomialAucLearner:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> PolynomialAucLearner:
-        """Return the learner that these bytes were made of. Raises a `WireError` for any other bytes."""
+        """Read the wire form of a learner. Raises a `WireError` for any other bytes."""
         reader = Reader(unframed(data, MAGIC, VERSION, _STATE))
         with reading(_STATE):
             head = read_object(reader.text(), _STATE)
@@ -152,7 +153,7 @@ class PolynomialAucLearner:
         return learner
 
     def learn_one(self, x: Mapping[str, Any], y: Any) -> None:
-        """Learn an instance. Raises InputError, and learns nothing, where a value cannot be used."""
+        """Learn an instance. Raises InputError, and learns nothing, if a value cannot be used."""
         label = _label(y)
         values = self._values(x, learns=True)
         self._instances = self._instances * self._fade + 1.0
@@ -168,7 +169,7 @@ class PolynomialAucLearner:
         self._sums[label] += np.cos(self._orders * angle)
 
     def predict_proba_one(self, x: Mapping[str, Any]) -> dict[bool, float]:
-        """Return the probabilities of False and True: scores as normal in both classes, of one variance."""
+        """Return the probabilities of False and True, for normal scores of equal variance in both classes."""
         negatives, positives = self._sums
         odds = math.log((positives[0] + 1) / (negatives[0] + 1))
         if negatives[0] > 0 and positives[0] > 0 and (scale := self._scale()) > 0:
@@ -178,7 +179,7 @@ class PolynomialAucLearner:
             squares = (negatives[0] + negatives[2] + positives[0] + positives[2]) / 2
             total = negatives[0] + positives[0]
             within = squares - negatives[0] * low**2 - positives[0] * high**2
-            slope = max(high - low, 1e-3) / max(within / total, 1e-3)  # it never turns the order round
+            slope = max(high - low, 1e-3) / max(within / total, 1e-3)  # above 0: keeps the order of scores
             odds += slope * (u - (low + high) / 2)
         probability = 1 / (1 + math.exp(-odds)) if odds > -500 else 0.0
         return {False: 1 - probability, True: probability}
@@ -188,7 +189,7 @@ class PolynomialAucLearner:
         return self.predict_proba_one(x)[True] > 0.5
 
     def _scale(self) -> float:
-        """Return the size of a score that stands for 1; 0 before the first score that is not 0."""
+        """Return the score that is scaled to 1; 0 before the first score that is not 0."""
         return _SPAN * math.sqrt(self._square / self._instances) if self._instances else 0.0
 
     def _go_up(self, label: int, z: FloatArray, angle: float) -> None:
@@ -198,7 +199,7 @@ class PolynomialAucLearner:
         sine = max(math.sin(angle), _LEAST_SINE)
         slope = float(series @ (self._orders * np.sin(self._orders * angle))) / sine
         share = self._sums[label, 0] / self._sums[:, 0].sum()
-        gradient = z * (slope / max(share, 0.01))  # classes weigh alike, but for a very rare one
+        gradient = z * (slope / max(share, 0.01))  # classes have equal weight, unless one is very rare
         gradient -= (gradient @ self._weights) * self._weights
         self._squares = self._squares * self._fade + gradient * gradient
         root = np.sqrt(self._squares)
@@ -208,8 +209,8 @@ class PolynomialAucLearner:
             self._weights /= length
 
     def _values(self, x: Mapping[str, Any], learns: bool) -> FloatArray:
-        """Return the columns' values, NaN for a number that is missing."""
-        found = columns_of(x)  # all of it is checked before a column is made
+        """Return the values of the columns, NaN for a missing number."""
+        found = columns_of(x)  # checks all values before a column is made
         columns = [self._column(name, learns) for name, _ in found]
         values = self._absent.copy()
         for column, (_, number) in zip(columns, found, strict=True):
@@ -228,7 +229,10 @@ class PolynomialAucLearner:
         is_text = not isinstance(name, str)
         for field, first in (
             ("_absent", 0.0 if is_text else math.nan),
-            ("_seen", self._instances if is_text else 0.0),  # a value not seen before was 0 all the time
+            (
+                "_seen",
+                self._instances if is_text else 0.0,
+            ),  # a text value not seen before was 0 in all instances
             ("_mean", 0.0),
             ("_variance", 0.0),
             ("_weights", 0.0),
@@ -238,7 +242,7 @@ class PolynomialAucLearner:
         return len(self._columns) - 1
 
     def _scale_by(self, values: FloatArray) -> None:
-        """Take values into means and variances: of all so far, later of the last ones, faded."""
+        """Update means and variances with values: at first equally weighted, later with fading weights."""
         here = ~np.isnan(values)
         self._seen = np.where(here, self._seen * self._fade + 1.0, self._seen)
         share = np.divide(1.0, self._seen, out=np.zeros_like(values), where=here)
@@ -247,7 +251,7 @@ class PolynomialAucLearner:
         self._variance = (1 - share) * (self._variance + share * apart * apart)
 
     def _standardised(self, values: FloatArray) -> FloatArray:
-        """Return values of mean 0 and variance 1, far instances drawn in as in a fit with reach 1."""
+        """Return values of mean 0 and variance 1; far instances move inwards, as in a fit with reach 1."""
         apart = np.where(np.isnan(values), 0.0, values - self._mean)
         varies = self._variance > 0
         z = np.divide(apart, np.sqrt(self._variance), out=np.zeros_like(apart), where=varies)

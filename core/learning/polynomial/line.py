@@ -1,8 +1,9 @@
-"""The way from the scores of a model to those of a direction, searched without the data.
+"""Line search from the scores of a model to the scores of a direction, without the data.
 
-What a scan gathered along it (LineSums) gives the objective at every point: between points at which the range
-of scores was looked at, it is an analytic function of the place, which some nodes tell to its last digits
-(Calders & Jaroszewicz 2007: the line search takes 2 (d + 1)^2 sums, and no data).
+The sums of a scan (LineSums) give the objective at every point of the line. Between points at which the range
+of scores was measured, the objective is an analytic function of the point, so that interpolation at some
+nodes is exact to the last digits (Calders & Jaroszewicz 2007: the line search takes 2 (d + 1)^2 sums, and no
+data).
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ from .objectives import PairObjective
 from .passes import LineSums
 
 _GRID = -np.cos(np.linspace(0.0, np.pi, 513))
-"""Where a derivative is looked at for its zeros, which crowd at the ends."""
+"""Points at which a derivative is evaluated to find its zeros, which are denser near the ends."""
 
 _LAST = 1 - 1e-9
-"""Alphas beyond count as this: at 1 itself the share of the direction is infinite."""
+"""Greatest alpha; greater values are clipped, since at 1 the share of the direction is infinite."""
 
 _FEW_NODES = 10
-"""Of a short piece of the line, where the objective is nearly a parabola."""
+"""Nodes of a short piece of the line, on which the objective is nearly a parabola."""
 
 _ROUNDING_RAISED = 30.0
 """With 3,000 a fit takes fewer iterations, to the same AUC; in parts it differs by 5e-9, here by 1e-10."""
 
 
 class Iteration(NamedTuple):
-    """One line search: the objective at its beginning and at its maximum, and the alpha of that.
+    """A line search: the objective at its beginning and at its maximum, and the alpha of the maximum.
 
-    The first is that of the start.
+    The first iteration of a fit is the start.
     """
 
     before: float
@@ -44,7 +45,7 @@ class Iteration(NamedTuple):
 
 
 class Mixtures(NamedTuple):
-    """Scores f = p a + q b + c on the way from a to b, each n numbers; none leaves [-1, 1] for any row."""
+    """Scores f = p a + q b + c at n points between a and b, n numbers each; f of every row is in [-1, 1]."""
 
     of_first: FloatArray
     of_second: FloatArray
@@ -72,12 +73,12 @@ class Line:
 
     @property
     def leads_nowhere(self) -> bool:
-        """Whether the direction gives all rows one score."""
+        """Whether the direction gives all rows the same score."""
         return not self._second.half
 
     @property
     def begins_nowhere(self) -> bool:
-        """Whether the model gives all rows one score."""
+        """Whether the model gives all rows the same score."""
         return not self._first.half
 
     def breaks(self) -> FloatArray:
@@ -126,7 +127,7 @@ class Line:
         return float(self._values(pairs, np.array([alpha]))[0])
 
     def search(self, pairs: PairObjective, stays: bool) -> Iteration:
-        """Return where the objective is greatest; at a where it is to stay. O(d^4)."""
+        """Return the point of the greatest objective; with `stays`, the point a. O(d^4)."""
         before = self._value(pairs, 0.0)
         if self.begins_nowhere:
             return Iteration(before, self._value(pairs, 1.0), 1.0)
@@ -151,7 +152,7 @@ class Line:
 
 
 def _tops(series: FloatArray) -> FloatArray:
-    """Return where a Chebyshev series has its maxima within (-1, 1), to the digits of its slope."""
+    """Return the places of a Chebyshev series' maxima within (-1, 1), as exact as the series' slope."""
     slope = chebyshev.chebder(series)
     slopes = chebyshev.chebval(_GRID, slope)
     tops = np.flatnonzero((slopes[:-1] > 0) & (slopes[1:] <= 0))

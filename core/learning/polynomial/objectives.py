@@ -35,7 +35,8 @@ PAIR_FITS: tuple[PairFit, ...] = get_args(PairFit)
 def sigmoid_polynomial(degree: int, steepness: float) -> FloatArray:
     """Return d + 1 Chebyshev coefficients of a polynomial near 1 / (1 + exp(-steepness z)) on [-1, 1].
 
-    It is equal to the sigmoid at the zeros of T_{d+1}; the error falls as (pi / s + sqrt(1 + (pi / s)^2))^-d,
+    The polynomial equals the sigmoid at the zeros of T_{d+1}; its error falls as (pi / s + sqrt(1 + (pi /
+    s)^2))^-d,
     s the steepness: .009 at d = 30, s = 20. Raises ConfigError.
 
     >>> sigmoid_polynomial(3, 1.0).round(4).tolist()
@@ -59,10 +60,10 @@ def sigmoid_polynomial(degree: int, steepness: float) -> FloatArray:
 def damped_step(degree: int) -> FloatArray:
     """Return d + 1 coefficients of the step's Chebyshev series with sigma factors (Lanczos).
 
-    A series that is cut off is up to .09 above 1 and below 0 beside the jump, and whoever maximises it finds
-    that: on nearly separable data it puts pairs there, and AUC falls while the objective rises above 1. These
-    factors leave .012, and three fifths of the slope at 0. Tried, too: factors that leave nothing
-    above 1 (Jackson) cost more slope, and AUC on test data; so does a polynomial below the step ("lower").
+    A truncated series is up to .09 above 1 and below 0 beside the jump. A maximiser exploits this: on nearly
+    separable data it moves pairs there, and AUC falls while the objective rises above 1. With these factors
+    .012 remain, and three fifths of the slope at 0. Also tried: factors that leave nothing above 1 (Jackson)
+    cost more slope, and AUC on test data; so does a polynomial below the step ("lower").
 
     >>> damped_step(3).round(4).tolist()
     [0.5, 0.5732, 0.0, -0.0637]

@@ -1,8 +1,7 @@
-"""What a scan of the data gathers for a PolynomialAucClassifier: sums that merge, in whatever order.
+"""The sums that a scan of the data gathers for a PolynomialAucClassifier. Sums merge in any order.
 
-A fit is a scan for FeatureSums, one for LineSums, then by turns one for GradientSums and one for LineSums
-(Calders & Jaroszewicz 2007: two scans an iteration). All sums add up; a distributed scan differs from a
-local one by rounding alone.
+A fit scans for FeatureSums, then for LineSums, then alternately for GradientSums and LineSums (Calders &
+Jaroszewicz 2007: two scans an iteration). A distributed scan differs from a local scan by rounding alone.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ Label = Any
 NOT_FINITE = "features are no finite numbers in this scan: every scan must give the same rows as the first"
 
 _PIECE = 512
-"""Scores whose polynomials are held at a time: those of degree 30 are 254 KB, which stay in the cache."""
+"""Scores whose polynomials are held at a time: at degree 30 they take 254 KB, which fit into the cache."""
 
 
 class ClassMoments(NamedTuple):
-    """Of the rows of a class: their weight, the mean of each feature, and sums of squares around it."""
+    """Moments of the rows of a class: weight, mean of each feature, and sum of squares around each mean."""
 
     weight: float
     mean: FloatArray
@@ -46,7 +45,7 @@ class ClassMoments(NamedTuple):
 
 
 class FeatureSums:
-    """Moments of every feature in every class, and its range: what the first scan gathers."""
+    """The sums of the first scan: moments of every feature in every class, and its range."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -54,7 +53,7 @@ class FeatureSums:
         self.low = self.high = np.empty(0)
 
     def add(self, features: Any, labels: npt.NDArray[Any], weights: FloatArray | None) -> None:
-        """Add rows: `checked_rows`. O(values). Raises InputError: a third class, or no finite number."""
+        """Add rows (`checked_rows`). O(values). Raises InputError for a third class or a value not finite."""
         try:
             distinct = np.unique(labels).tolist()
         except TypeError as problem:
@@ -122,7 +121,7 @@ def _moments(part: Any, weights: FloatArray) -> ClassMoments:
 
 @dataclass(frozen=True, eq=False)
 class GradientTask:
-    """Where a gradient is wanted."""
+    """The point at which GradientSums compute a gradient."""
 
     standardiser: Standardiser
     classes: tuple[Label, Label]
@@ -151,31 +150,32 @@ class GradientSums:
 
 
 class Span(NamedTuple):
-    """An interval of scores, which [-1, 1] stands for. A span of no length stands for 0."""
+    """An interval of scores that is scaled to [-1, 1]; a span of length 0 is scaled to 0."""
 
     low: float
     high: float
 
     @property
     def middle(self) -> float:
-        """Where 0 lies."""
+        """The score that is scaled to 0."""
         return self.low + (self.high - self.low) / 2
 
     @property
     def half(self) -> float:
-        """How far 1 lies from there."""
+        """The distance from the middle to the score that is scaled to 1."""
         return (self.high - self.low) / 2
 
     def united(self, other: Span) -> Span:
-        """Return the least that holds both."""
+        """Return the smallest span that contains both."""
         return Span(min(self.low, other.low), max(self.high, other.high))
 
 
 @dataclass(frozen=True, eq=False)
 class LineTask:
-    """Between what sums are wanted: scores by some weights, and by a direction.
+    """The two score functions of LineSums: scores by some weights, and scores by a direction.
 
-    shares  of the direction, rising, above 0: ranges are wanted of scores by weights + share * direction
+    shares  shares of the direction, ascending, above 0; ranges are gathered of scores by weights + share *
+            direction
     """
 
     standardiser: Standardiser
@@ -190,9 +190,9 @@ class LineSums:
     """Sums of T_r(a) T_s(b), r + s <= d, over the rows of each class: all that a line search needs.
 
     a and b are scores by the weights and by the direction, scaled by the spans of the scores seen so far.
-    When one of them grows, sums are turned into those of the new scale: T_r there is a series of T_0 ... T_r
-    of the old one, with no coefficient above 2, so that no digits are lost. Hence no scan for the range has
-    to come before. A row costs O(m + d^2).
+    When a span grows, the sums are converted to the new scale: T_r of the new scale is a series of T_0 ...
+    T_r of the old scale, with no coefficient above 2, so that no digits are lost. So no earlier scan for the
+    range is needed. A row costs O(m + d^2).
 
     sums    (2, d + 1, d + 1): of negatives and of positives
     ranges  of a, of negatives and of positives: they tell whether the weights separate the classes
