@@ -85,7 +85,7 @@ def compare_command(options: argparse.Namespace) -> int:
 
 
 def summary(rows: Sequence[ComparisonRow]) -> Iterator[str]:
-    """Yield sentences: which learner is better than which other, by which test, since which checkpoint.
+    """Yield sentences on the learners that are better than others: by which test and since when.
 
     Each measure is read at its `last_usable` checkpoint. Where a later checkpoint exists, a sentence says so.
     """

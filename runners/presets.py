@@ -164,7 +164,7 @@ def _serves_flink(endpoint: str) -> bool:
 
 
 def preset_flags(kind: str, flags: Sequence[str]) -> list[str]:
-    """Return the options added to the user's: those of `PRESETS`, and those that suit this machine.
+    """Return the options added to the user's: options of `PRESETS`, and options for this machine.
 
     A Prism or a Flink job server that `runners.servers` fetched is used. A cluster on this machine runs its
     Python code in the launching process. A cluster that answers states its own version of Flink.

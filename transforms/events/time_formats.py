@@ -190,7 +190,7 @@ def _pattern_of(form: str) -> tuple[re.Pattern[str], tuple[str, ...]] | None:
 
 
 def _layout_of(form: str, texts: pa.Array) -> _Layout | None:
-    """Return the layout of the first text that is not null; None where kernels cannot read such texts."""
+    """Return the layout of the first text that is not null; None for a layout that kernels cannot read."""
     pattern = _pattern_of(form)
     row = pc.index(texts.is_valid(), True).as_py()
     if pattern is None or row < 0:

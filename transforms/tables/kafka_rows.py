@@ -64,7 +64,7 @@ def read_kafka_rows(topic: KafkaTopic, follow: bool) -> Iterator[tuple[pa.Table,
 
 
 def _ends(consumer: Any, starts: list[Any], topic: KafkaTopic) -> dict[int, int]:
-    """Return by partition the offset behind its last message; those that hold none are left out."""
+    """Return each partition's offset after its last message; empty partitions are left out."""
     ends = {}
     until = time.monotonic() + _PATIENCE_SECONDS / 2
     waiting = list(starts)

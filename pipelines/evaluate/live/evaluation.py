@@ -1,4 +1,4 @@
-"""What readers of streams give, evaluated in this process by the table that evaluates it on Beam."""
+"""Evaluates the packets of stream readers in this process, with the same table as on Beam."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from ..row_columns import held_in
 from ..summary import remedy_of
 
 _SOURCE = "the live source"
-"""What the gauges of the table are called."""
+"""The name of the table's gauges."""
 
 _COUNTERS = RECORD_COUNTERS["event"]
 _TELLING = 10
-"""Records after which it is said that all of them were dead letters: an option names a wrong column."""
+"""If all of the first so many records are dead letters, a warning is printed: an option is probably wrong."""
 
 
 Take = Callable[[str, pa.RecordBatch], None]
@@ -44,7 +44,7 @@ Take = Callable[[str, pa.RecordBatch], None]
 
 
 class LiveEvaluation:
-    """Evaluates what readers give, hands rows and dead letters to `take` at once, and counts."""
+    """Evaluates the steps of readers, passes rows and dead letters to `take` at once, and counts them."""
 
     def __init__(self, job: Evaluation, take: Take) -> None:
         self._job = job
@@ -62,17 +62,17 @@ class LiveEvaluation:
 
     @property
     def read(self) -> int:
-        """How many records there were."""
+        """The number of records read."""
         return self._counts[_COUNTERS["read"]]
 
     def _tell_metrics(self) -> None:
-        """Say what is counted and held, to whoever looks while the job runs."""
+        """Update this process's counters and gauges, for display while the job runs."""
         metrics.set_totals(self._counted())
         table = self._table
         metrics.hold(_SOURCE, {**table.gauges(), "state_bytes": table.snapshot_bytes()})
 
     def take_step(self, step: Step) -> None:
-        """Evaluate what a reader of a partition gave; there may be several readers."""
+        """Evaluate one step of a partition's reader; there may be several readers."""
         if step.records:
             self._note_read(step.records, step.letters, step.times)
         for _, packet in step.packets:
@@ -81,7 +81,7 @@ class LiveEvaluation:
             self._tell_metrics()
 
     def _note_read(self, records: int, dead: DeadLetters, times: tuple[int, int] | None) -> None:
-        """Count records, and give the dead letters among them."""
+        """Count records, and write their dead letters."""
         self._counts[_COUNTERS["read"]] += records
         progress.add(records=records, dead_letters=len(dead))
         if len(dead):
@@ -93,12 +93,12 @@ class LiveEvaluation:
 
     @property
     def unread(self) -> int:
-        """How many times something of a file could not be read: each is a dead letter."""
+        """The number of dead letters for files that could not be read, or that changed."""
         whys = (Reason.FILE_UNREADABLE, Reason.FILE_CHANGED)
         return sum(self._reasons.get(("invalid", why), (0, 0))[0] for why in whys)
 
     def note_unread(self, partitions: int) -> None:
-        """Note how many partitions there are that nobody reads, where they became more."""
+        """Note the number of partitions that the job does not read, if the number has grown."""
         if partitions > self._counts["unread_partitions"]:
             self._counts["unread_partitions"] = partitions
             self._tell_metrics()
@@ -109,7 +109,7 @@ class LiveEvaluation:
         self._tell_metrics()
 
     def outcome(self, seconds: float) -> Outcome:
-        """Return what was counted, as a job on Beam counts it."""
+        """Return the counters in the form of a job on Beam."""
         reasons = [(*reason, number, first) for reason, (number, first) in self._reasons.items()]
         times = None
         if self._greatest != NO_TIME:
@@ -146,7 +146,7 @@ class LiveEvaluation:
                 self._take("curves", curves)
 
     def _watch(self, rows: Rows) -> None:
-        """Let the rules watch rows; what has no file is said at once."""
+        """Apply the alert rules to rows; alerts without a file are printed at once."""
         if self._alerts is None or not (alerts := self._alerts.watch(rows)):
             return
         self._take("alerts", alerts_to_arrow(alerts))

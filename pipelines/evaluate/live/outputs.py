@@ -1,4 +1,4 @@
-"""The sinks of a live job: some get each row when it is made, others are written at the end."""
+"""The sinks of a live job: some sinks write each row when it is made, other sinks write at the end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..summary import warnings_of
 
 
 class LiveOutputs:
-    """The sinks of a job, by what they take; its report is made of files of their own."""
+    """The sinks of a job, by the kind of their batches. The report is made from separate temporary files."""
 
     def __init__(self, job: Evaluation, place_of: dict[str, str], folder: str) -> None:
         self._job = job
@@ -48,25 +48,25 @@ class LiveOutputs:
             sink.write(batch)
 
     def tend(self) -> None:
-        """See to what is due."""
+        """Let every sink do its due work."""
         for sinks in self._sinks.values():
             for sink in sinks:
                 sink.tend()
 
     def finish(self) -> None:
-        """Write what is written at the end."""
+        """Let every sink write its remaining rows, at the end."""
         for sinks in self._sinks.values():
             for sink in sinks:
                 sink.finish()
 
     def close(self) -> None:
-        """Give up what is open."""
+        """Release the open files and clients of every sink."""
         for sinks in self._sinks.values():
             for sink in sinks:
                 sink.close()
 
     def report(self, outcome: Outcome) -> None:
-        """Write the report, if one is asked for."""
+        """Write the report, if the job has a report."""
         if self._report is not None:
             drawn = self._job.settings.evaluator.curves is not None
             copies = replace(
@@ -78,7 +78,7 @@ class LiveOutputs:
 
 @contextmanager
 def live_outputs(job: Evaluation) -> Iterator[LiveOutputs]:
-    """Yield the sinks of a job; what is written at the end is there if the block succeeds."""
+    """Yield the sinks of a job; files that are written at the end exist only if the block succeeds."""
     whole = [path for _, path, _ in job.outputs() if not is_appendable(path) and not is_streamed(path)]
     with staged(whole, True) as places, temporary_folder() as folder:
         outputs = LiveOutputs(job, dict(zip(whole, places, strict=True)), folder)

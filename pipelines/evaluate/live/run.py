@@ -1,12 +1,12 @@
 """A live job from its start to its end: `rocsteady evaluate -`, `--follow`, and topics with `--runner local`.
 
-No runner that works without a server streams well, so a live job is this process: its readers are those that
-runners drive, and what they give is evaluated in one table. Rows are those of a file with the same records in
+No runner without a server streams well, so a live job runs in this process. It has the same readers as a job
+on a runner, and evaluates their packets in one table. The rows equal those of a file with the same records in
 the same order.
 
-Ctrl-C, or SIGTERM, ends the input: what had come by then is evaluated, the last rows are made, and the exit
-status is 0. So `tail -f events | rocsteady evaluate -` ends in the same way whether `tail` dies of it before
-or after.
+Ctrl-C, or SIGTERM, ends the input: all records read by then are evaluated, the last rows are made, and the
+exit status is 0. So `tail -f events | rocsteady evaluate -` ends in the same way whether the signal ends
+`tail` before or after this process.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ from .evaluation import LiveEvaluation
 from .outputs import live_outputs
 
 _WAIT_SECONDS = 0.1
-"""How long a partition is waited for until it is looked whether somebody wants the job to end."""
+"""Seconds to wait for a single partition, before the next check whether the job was asked to end."""
 
 _POLL_SECONDS = 0.01
-"""Between two looks at several partitions in which nothing is new."""
+"""Seconds between two reads of several partitions without new records."""
 
 
 def evaluate_live(job: Evaluation, streams: Streams) -> int:
-    """Run a live job to its end and say what became of it; return the exit status.
+    """Run a live job to its end and print its summary; return the exit status.
 
-    Raises RocsteadyError where it fails. Files of lines then hold the rows up to there, others are not there.
+    Raises RocsteadyError where the job fails. Files of lines then hold the rows made so far; other output
+    files do not exist.
     """
     started = time.monotonic()
     visible = sys.stderr.isatty() and not (job.output == STDOUT and sys.stdout.isatty())
@@ -62,7 +63,7 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
 
 
 def _drive(live: LiveEvaluation, streams: Streams, stop: StopOnSignal, tend: Callable[[], None]) -> None:
-    """Read the partitions as far as each other, by their times: so little has to wait in memory."""
+    """Read the partitions in step by their times, so that few records have to wait in memory."""
     readers = [StreamReader(source, 1) for source in streams.inputs]
     wait = _WAIT_SECONDS if len(readers) == 1 else 0.0
     asked = False

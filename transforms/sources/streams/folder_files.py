@@ -77,7 +77,7 @@ def folder_file(source: SourceFile, fields: EventFields) -> LinesFile | WholeFil
 
 
 def _shorter(source: SourceFile, place: FilePlace) -> FileRead:
-    """Return what a file gives that ends before a place."""
+    """Return the fault of a file that is shorter than the place up to which it was read."""
     why = (
         f"{source.name} was read up to {place} and is shorter now: it was written anew, and is not read "
         "again; put what is new into another file"

@@ -28,7 +28,7 @@ _WATCHED = 100
 
 
 def is_finished(name: str) -> bool:
-    """Tell the name of a file that is there from one that is still being written, or says something."""
+    """Tell whether a name belongs to a finished file: not to an unfinished file, nor to a control file."""
     return not name.startswith((".", "_")) and not name.endswith(".tmp")
 
 

@@ -59,12 +59,12 @@ class FolderPartition:
 
     @property
     def origin(self) -> str:
-        """Nothing: the name is the path."""
+        """Empty: the folder's path is a unique name."""
         return ""
 
     @property
     def resumes(self) -> bool:
-        """Whether another job can go on from an offset of this one: it can."""
+        """True: another job can continue from an offset of this partition."""
         return True
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:
@@ -86,11 +86,11 @@ class FolderPartition:
         )  # fmt: skip
 
     def stop(self) -> None:
-        """Let the next fetches read the file that has been begun to its end, and no other."""
+        """Let the next fetches read the begun file to its end, and no other file."""
         _reader_of(self).stop()
 
     def end(self) -> int:
-        """Return -1: how many records there are nobody knows before they are read."""
+        """Return -1: the number of records is unknown before they are read."""
         return -1
 
     def unread_partitions(self) -> int:
@@ -106,7 +106,7 @@ class FolderPartition:
 
 
 class _Found(NamedTuple):
-    """What a folder gave at once, and the place behind it; whether there is more now, or never will be."""
+    """The result of one read of a folder: parts, the place after them, and whether more records may come."""
 
     parts: Sequence[Part]
     place: str
@@ -156,7 +156,7 @@ class _Reader:
             return found
 
     def stop(self) -> None:
-        """Read the file that has been begun to its end, and no other."""
+        """Let later reads finish the begun file, and open no other file."""
         with self._lock:
             self._stopped = True
 

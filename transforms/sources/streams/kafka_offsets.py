@@ -1,6 +1,6 @@
-"""Where a topic begins and ends when a job starts: its partitions, and the offsets to read of each.
+"""Finds a topic's partitions, and the offsets to read of each partition, when a job starts.
 
-Everything here asks the brokers; what is wrong is said within half a minute, as an InputError.
+The functions ask the brokers. A fault is reported within half a minute, as an InputError.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _logger = logger("rocsteady.kafka.reading")
 _logger.addFilter(RareLog())
 
 _PATIENCE = 15.0
-"""Seconds until a broker that answered once and does not any more is given up."""
+"""Seconds of waiting for a broker that has answered before but no longer answers."""
 
 _ASK = 2.0
 
@@ -28,14 +28,14 @@ OURS = (
     "auto.offset.reset", "enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof",
     "partition.assignment.strategy", "group.instance.id",
 )  # fmt: skip
-"""Settings that decide what is read: they are ours."""
+"""Settings that decide which messages are read. rocsteady sets them; users cannot."""
 
 _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
 class Moment:
-    """Where to begin or to end: "earliest", "latest", or a time, milliseconds since 1970."""
+    """A start or an end of reading: "earliest", "latest", or a time, milliseconds since 1970."""
 
     word: str = ""
     millis: int = 0
@@ -43,9 +43,9 @@ class Moment:
 
 @dataclass(frozen=True)
 class Offsets:
-    """What is read of a partition: from `start` on, up to `end` and without it; None: for ever.
+    """The range of offsets to read of a partition: from `start` to before `end`; end None: without an end.
 
-    cluster  the id of the brokers' cluster, "" = they say none
+    cluster  the id of the brokers' cluster, "" = no id
     """
 
     partition: int
@@ -55,11 +55,11 @@ class Offsets:
 
 
 def consumer_of(topic: KafkaTopic, notice: Callable[[Any], bool] = lambda _: False, **own: Any) -> Any:
-    """Return a client that reads a topic; what it complains of is logged, a line a minute.
+    """Return a client that reads a topic; the client's errors are logged, one line a minute.
 
-    notice  sees every complaint first, and says whether it sees to it
+    notice  a function that sees every error first, and returns whether it has handled the error
 
-    Raises ConfigError for an option that it refuses.
+    Raises ConfigError for an option that the client refuses.
     """
 
     def complain(error: Any) -> None:
@@ -108,7 +108,7 @@ def offsets_of(
 
 
 def _asked(topic: KafkaTopic, ask: Callable[[], _Answer]) -> _Answer:
-    """Ask until there is an answer, or patience ends: the leader of a partition may be moving."""
+    """Repeat a request until it succeeds, for _PATIENCE seconds: a partition's leader may be moving."""
     until = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -122,14 +122,14 @@ def _asked(topic: KafkaTopic, ask: Callable[[], _Answer]) -> _Answer:
 
 
 def _watermarks(topic: KafkaTopic, client: Any, number: int) -> tuple[int, int]:
-    """Return the first offset that there is, and the one behind the last."""
+    """Return a partition's first offset, and the offset after its last message."""
     place = confluent_kafka().TopicPartition(topic.name, number)
     low, high = _asked(topic, lambda: client.get_watermark_offsets(place, timeout=_ASK))
     return int(low), int(high)
 
 
 def _resolved(topic: KafkaTopic, client: Any, moment: Moment, ranges: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the offset of a moment in every partition: of the first message that is not before it."""
+    """Return the offset of a moment in every partition: of the first message at or after the moment."""
     if moment.word:
         return [low if moment.word == "earliest" else high for low, high in ranges]
     place = confluent_kafka().TopicPartition

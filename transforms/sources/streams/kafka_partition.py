@@ -58,17 +58,17 @@ class KafkaPartition:
 
     @property
     def name(self) -> str:
-        """What dead letters call it: "topic[3]"."""
+        """The partition's name in dead letters: "topic[3]"."""
         return f"{self.topic.name}[{self.number}]"
 
     @property
     def origin(self) -> str:
-        """The cluster: a topic of the same name on another one has other offsets."""
+        """The cluster's id: a topic of the same name on another cluster has other offsets."""
         return f"Kafka cluster {self.cluster}" if self.cluster else ""
 
     @property
     def resumes(self) -> bool:
-        """Whether another job can go on from an offset of this one: it can."""
+        """True: another job can continue from an offset of this partition."""
         return True
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
@@ -89,7 +89,7 @@ class KafkaPartition:
         return _client_of(self).end()
 
     def unread_partitions(self) -> int:
-        """Return how many partitions the topic has that it did not have when the job began; 0 looks."""
+        """Return the number of partitions added since the job began; 0 unless this is partition 0."""
         return 0 if self.number else _client_of(self).unread_partitions()
 
     def close(self) -> None:
@@ -136,7 +136,7 @@ class _Client:
         self._position, self._seen_end, self._too_large = offset, -1, None
 
     def _is_too_large(self, error: Any) -> bool:
-        """Note that the client lets go of the broker, again and again, rather than take what is next."""
+        """Tell whether an error says that the next message is too large for the client; note the sizes."""
         found = _TOO_LARGE.search(error.str())
         if found is not None:
             self._too_large = int(found[1]), int(found[2])
@@ -197,7 +197,7 @@ class _Client:
         return Fetched(offsets, values, self._position, self._position == self._seen_end)
 
     def _beyond_deleted(self, offset: int) -> Fetched:
-        """Go on from the first offset that is there, where messages were deleted before they were read."""
+        """Continue from the first offset that exists, after messages were deleted before they were read."""
         try:
             low, high = self._consumer.get_watermark_offsets(self._place, timeout=_ASK)
         except confluent_kafka().KafkaException as error:

@@ -1,10 +1,10 @@
-"""Messages of a stream as records: each is one JSON object, or a JSON array of them.
+"""Messages of a stream as records: a message is a JSON object, or a JSON array of objects.
 
 Invariant
     Every message, or every item of one that is an array, is a row of the chunk or a dead letter, at the
     offset of its message. What is no JSON, or no object, harms no other message.
 
-They are read as JSON lines, by what reads files: so an event is the same whichever way it came.
+The reader of JSON lines in files also reads messages, so an event is the same from a file or a stream.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parts of a stream: records of one source, with the columns that they have.
+"""Parts of a stream: records of one source, with the roles of their columns.
 
 A pipe and a folder give parts. A topic gives messages (`messages`).
 """
@@ -24,7 +24,7 @@ class Part(NamedTuple):
     """Consecutive records of a source.
 
     source  the name that dead letters give: a file, or "stdin"
-    fields  which columns are what; settled, also where the model comes from
+    fields  the roles of the columns, including the source of the model's name
     chunk   the records, and their positions in `source`
     """
 
@@ -49,9 +49,9 @@ def line_parts(
 
 
 def unread_part(reason: Reason, path: str, position: int | None, why: str, fields: EventFields) -> Part:
-    """Return the dead letter of what cannot be read of a file.
+    """Return the dead letter for the part of a file that cannot be read.
 
-    position  of the first record that cannot be read; None: not known
+    position  the position of the first record that cannot be read; None: not known
     why       a sentence that begins with the path
     """
     dead = DeadLetters.of([DeadLetter.invalid(reason, path, why, position)])

@@ -1,4 +1,4 @@
-"""JSON lines on a pipe as a partition of a stream, as they come.
+"""A pipe of JSON lines as a partition of a stream.
 
 Invariant
     Every line is in exactly one part, in order, whatever the pieces in which it came: a row of the part's
@@ -21,7 +21,7 @@ from .partition import Fetched
 from .parts import line_parts
 
 _BLOCK_BYTES = 1 << 20
-"""Of lines that are read at once, at the most: a row that is due waits until all of them are evaluated."""
+"""Bytes of lines read at once, at most: a due row waits until all lines of the block are evaluated."""
 
 _GATHER_SECONDS = 0.05
 
@@ -65,11 +65,11 @@ class PipePartition:
         return Fetched((), (), offset, at_end=not data, parts=parts, ended=self._ended)
 
     def stop(self) -> None:
-        """Let the next fetch read what is in the pipe now, and no more."""
+        """Let the next fetch read the bytes that are in the pipe now, and end the partition."""
         self._stopped = True
 
     def end(self) -> int:
-        """Return -1: nobody knows how many lines will come."""
+        """Return -1: the number of lines to come is unknown."""
         return -1
 
     def unread_partitions(self) -> int:
