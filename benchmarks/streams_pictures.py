@@ -108,7 +108,7 @@ def order() -> Picture:
     applied: dict[int, int] = {}
 
     def take(record: EventBatch | Heartbeat | EndOfPartition, step: int) -> None:
-        for given in machine.take(record, record.pack()):
+        for given in machine.receive(record, record.pack()):
             if isinstance(given, Rejected) or given.times is None:
                 raise AssertionError("nothing is late here")
             applied.update(dict.fromkeys((given.times // MINUTE).tolist(), step))

@@ -14,7 +14,7 @@ _DAY = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
-NONE = "\u2013"
+DASH = "\u2013"
 """The text for null in a table."""
 
 
@@ -120,7 +120,7 @@ def number(value: float | None, digits: str) -> str:
     ('0.7115', '1,234', '25.131')
     """
     if value is None or math.isnan(value):
-        return NONE
+        return DASH
     if math.isinf(value):
         return "\u221e" if value > 0 else "\u2212\u221e"
     if digits == "count":
@@ -140,7 +140,7 @@ def p_value(p: float | None) -> str:
     ('0.049', '0.0010', '<0.0001', '1', '–')
     """
     if p is None:
-        return NONE
+        return DASH
     if p < 0.0001:
         return "<0.0001"
     return "1" if p == 1 else f"{p:.3f}" if p >= 0.001 else f"{p:.4f}"
@@ -153,7 +153,7 @@ def with_interval(value: float, low: float, high: float) -> str:
     ('0.712 [0.700, 0.723]', '0.700')
     """
     if math.isnan(value):
-        return NONE
+        return DASH
     return f"{value:.3f}" + ("" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]")
 
 

@@ -82,7 +82,7 @@ class Gathering:
             checkpoint, sender, size = reader.numbers(_ENTRY.format)
             if checkpoint < self._next or sender >= senders:
                 raise ValueError(f"sender {sender} waits at checkpoint {checkpoint} of {self._next}")
-            record = bytes(reader.take(size))
+            record = bytes(reader.read(size))
             if place_of(record) != (sender, checkpoint):
                 raise ValueError(f"a record of another place waits for sender {sender}")
             self.add(sender, checkpoint, record)

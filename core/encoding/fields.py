@@ -16,7 +16,7 @@ class Reader:
         self.payload = payload
         self.at = 0
 
-    def take(self, size: int) -> memoryview:
+    def read(self, size: int) -> memoryview:
         """Return the next `size` bytes."""
         if size > len(self.payload) - self.at:
             raise ValueError(f"{size} bytes are announced where {len(self.payload) - self.at} are left")
@@ -25,7 +25,7 @@ class Reader:
 
     def numbers(self, form: str) -> tuple[Any, ...]:
         """Return the next fields, of a `struct` format."""
-        return struct.unpack(form, self.take(struct.calcsize(form)))
+        return struct.unpack(form, self.read(struct.calcsize(form)))
 
     def number(self, form: str) -> int:
         """Return the next field, a whole number of a `struct` format."""
@@ -33,11 +33,11 @@ class Reader:
 
     def text(self) -> str:
         """Return the next text, as written by `packed_text`."""
-        return str(self.take(self.number("<I")), "utf-8", "surrogatepass")
+        return str(self.read(self.number("<I")), "utf-8", "surrogatepass")
 
     def array(self, dtype: str, count: int) -> npt.NDArray[Any]:
         """Return a copy of the next `count` values as an array."""
-        data = self.take(count * np.dtype(dtype).itemsize)
+        data = self.read(count * np.dtype(dtype).itemsize)
         return np.frombuffer(
             data, dtype
         ).copy()  # a copy, since kernels write to the array and frombuffer is read-only

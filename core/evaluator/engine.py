@@ -202,11 +202,11 @@ class WindowEngine:
         start, events, steps = plan.start, plan.events, plan.steps
         if events == len(steps.flags):
             part = columns.part(start, start + events)
-            self.window.take(part, steps, plan.greatest, rows, placements[start : start + events])
+            self.window.follow(part, steps, plan.greatest, rows, placements[start : start + events])
             return
         # steps without an event leave a value here that is not read
         placed = np.empty(len(steps.flags) if len(placements) else 0)
-        self.window.take(columns.take(np.maximum(steps.events, 0)), steps, plan.greatest, rows, placed)
+        self.window.follow(columns.take(np.maximum(steps.events, 0)), steps, plan.greatest, rows, placed)
         if len(placements):
             placements[start : start + events] = placed[steps.events >= 0]
 

@@ -86,7 +86,7 @@ def z_of(settings: EvaluatorSettings) -> float:
 class Ranking(Protocol):
     """The window in score order. Events enter in order of arrival; the window decides how many leave."""
 
-    def take(
+    def follow(
         self,
         labels: Int8Array,
         scores: FloatArray,

@@ -165,12 +165,12 @@ class Snapshot:
         held = []
         for _ in range(reader.number("<I")):
             partition, sequence, size = reader.numbers("<iqI")
-            held.append((partition, sequence, bytes(reader.take(size))))
+            held.append((partition, sequence, bytes(reader.read(size))))
         evaluators = [read_evaluator(reader) for _ in range(reader.number("<I"))]
         beside = {}
         for _ in range(reader.number("<I") if version >= 3 else 0):
             name = reader.text()
-            beside[name] = bytes(reader.take(reader.number("<Q")))
+            beside[name] = bytes(reader.read(reader.number("<Q")))
         reader.end()
         wanted = {DEDUPLICATOR: settings.deduplicate, IDLE: settings.idle_ttl}
         if beside.keys() != {name for name, setting in wanted.items() if setting is not None}:

@@ -40,7 +40,7 @@ class SortedRanking:
         self._removed: list[tuple[FloatArray, Int8Array]] = []
         self._pending = -1 if self._held else 0
 
-    def take(
+    def follow(
         self,
         labels: Int8Array,
         scores: FloatArray,

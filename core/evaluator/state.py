@@ -158,7 +158,7 @@ def read_evaluator(reader: Reader) -> EvaluatorState:
         raise ValueError(f"{model!r} has impossible hits")
     times = reader.array("<i8", held) if kind & _TIMED else None
     course = reader.numbers(_COURSE.format) if kind & _COURSED else None
-    signal = bytes(reader.take(reader.number("<I"))) if kind & _SIGNALLED else b""
+    signal = bytes(reader.read(reader.number("<I"))) if kind & _SIGNALLED else b""
     weights, shift = None, 0
     if kind & _WEIGHED:
         shift = reader.number(_SHIFT.format)

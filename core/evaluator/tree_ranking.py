@@ -48,7 +48,7 @@ class TreeRanking:
         self._sized = size is not None
         self._window.load(labels, scores)
 
-    def take(
+    def follow(
         self,
         labels: Int8Array,
         scores: FloatArray,
@@ -65,7 +65,9 @@ class TreeRanking:
             end = min(len(scores), start + self._events_until_bridges())
             if row < len(stops):
                 end = min(end, stops[row])
-            rows = self._window.take(labels[start:end], scores[start:end], steps.part(start, end), self._ask)
+            rows = self._window.follow(
+                labels[start:end], scores[start:end], steps.part(start, end), self._ask
+            )
             if row + len(rows) > len(numbers):  # a kernel does not check bounds
                 raise InputError(f"{row + len(rows)} rows fell due where {len(numbers)} were expected")
             written = slice(row, row + len(rows))

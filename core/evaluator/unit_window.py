@@ -74,7 +74,7 @@ class UnitWindow(Window):
 
     # ---- events
 
-    def take(
+    def follow(
         self,
         columns: Columns,
         steps: Steps,
@@ -105,7 +105,7 @@ class UnitWindow(Window):
             end = min(len(steps.flags), start + steps_until_switch(sizes, held, has_tree))
             part = steps.part(start, end)
             due = int(np.count_nonzero(part.flags & ROW_DUE)) if len(rows) else 0
-            ranking.take(
+            ranking.follow(
                 columns.labels[start:end], columns.scores[start:end], part, rows.numbers[row : row + due],
                 rows.reasons[row : row + due],
             )  # fmt: skip

@@ -208,7 +208,9 @@ class Window(Protocol):
         """Return how many events the window holds."""
         ...
 
-    def take(self, columns: Columns, steps: Steps, greatest: int, rows: Rows, placements: FloatArray) -> None:
+    def follow(
+        self, columns: Columns, steps: Steps, greatest: int, rows: Rows, placements: FloatArray
+    ) -> None:
         """Apply steps, and fill in the rows that fall due. `columns` has an entry for each step.
 
         greatest    the greatest time before the steps

@@ -86,7 +86,7 @@ class Deduplicator:
         """The greatest time seen; NO_TIME before the first event."""
         return int(self._memory.counters[CLOCK])
 
-    def take(
+    def judge(
         self, models: TextColumn, ids: IdColumn, times: Int64Array
     ) -> tuple[npt.NDArray[np.bool_], Int64Array]:
         """Return which of n events count (bool[n]), and for every other event the time of its kept event.
@@ -131,7 +131,7 @@ class Deduplicator:
                 f"events without {missing} cannot be deduplicated; name the column with {option}= "
                 f"(--{option}), or leave deduplicate= (--deduplicate) out"
             )
-        keep, kept_times = self.take(events.models, events.ids, events.times)
+        keep, kept_times = self.judge(events.models, events.ids, events.times)
         if keep.all():
             return events, Rejected("duplicate", events.part(0, 0), Reason.SECOND_EVENT, TextColumn.of([]))
         again = np.flatnonzero(~keep)

@@ -98,9 +98,9 @@ class LabelJoin:
         Raises a `WireError` for bytes that are no record, InputError for a record that contradicts what
         came before.
         """
-        return self.take(unpack_record(record), record)
+        return self.receive(unpack_record(record), record)
 
-    def take(self, content: Record, record: bytes) -> list[Packet | Rejected]:
+    def receive(self, content: Record, record: bytes) -> list[Packet | Rejected]:
         """Apply one record: `content` is the record as read from the bytes `record`."""
         outputs: list[Packet | Rejected] = []
         if isinstance(content, EventBatch):

@@ -81,10 +81,10 @@ class JoinState:
         if sources is not None:
             SourcePartitions.of_progress(sources)
         matcher, predictions, labels, deduplicator = (
-            bytes(reader.take(reader.number("<Q"))) for _ in range(4)
+            bytes(reader.read(reader.number("<Q"))) for _ in range(4)
         )
         coming = [
-            [bytes(reader.take(reader.number("<Q"))) for _ in range(reader.number("<I"))] for _ in range(2)
+            [bytes(reader.read(reader.number("<Q"))) for _ in range(reader.number("<I"))] for _ in range(2)
         ]
         reader.end()
         state = cls(

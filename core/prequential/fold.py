@@ -123,7 +123,7 @@ class PrequentialFold:
     def _outputs(self, content: Record, record: bytes) -> Iterator[Rows | FoldReport | Rejected]:
         if isinstance(content, PredictionBatch | LabelBatch):
             raise InputError(f"a packet of {content.packet().source!r} holds no instances")
-        for given in self._order.take(content, record):
+        for given in self._order.receive(content, record):
             if isinstance(given, Rejected):
                 yield given
             elif len(given):
@@ -377,10 +377,10 @@ class PrequentialFold:
         held = []
         for _ in range(reader.number("<I")):
             partition, sequence, size = reader.numbers("<iqQ")
-            held.append((partition, sequence, bytes(reader.take(size))))
+            held.append((partition, sequence, bytes(reader.read(size))))
         if progress or held:
             self._order.go_on_from(progress, held)
-        state, evaluator, tested = (bytes(reader.take(reader.number("<Q"))) for _ in range(3))
+        state, evaluator, tested = (bytes(reader.read(reader.number("<Q"))) for _ in range(3))
         reader.end()
         self._evaluator = ModelEvaluator.from_bytes(evaluator, self.settings.of_folds)
         report = FoldReport.unpack(tested)

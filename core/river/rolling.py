@@ -186,7 +186,7 @@ class RollingRanking(Rolling, BinaryMetric):
 
     def _extend(self, labels: list[int], scores: list[float]) -> None:
         steps = sliding_steps(len(labels), len(self._window), self.window_size)
-        self._window.take(np.array(labels, np.int8), np.array(scores), steps)
+        self._window.follow(np.array(labels, np.int8), np.array(scores), steps)
 
     def _take_out(self, label: int, score: float) -> bool:
         labels, scores = self._window.to_arrays()

@@ -14,15 +14,15 @@ from ..kernels.compile import inlined, kernel
 from ..kernels.records import at, whole
 from .bridge import find_bridge
 from .bucket import clear, pairs_of_run, rebuild_hull
-from .layout import BUCKET_CAPACITY, LEFT, MERGE_BELOW, MERGED_AT_MOST, NONE, PAD_KEY, RIGHT, Tree
+from .layout import BUCKET_CAPACITY, LEFT, MERGE_BELOW, MERGED_AT_MOST, NO_PLACE, PAD_KEY, RIGHT, Tree
 
 
 @inlined
 def has_room(tree: Tree) -> bool:
     """Whether there is room for one more split: an unused bucket and an unused node."""
     state = tree.state[0]
-    bucket = (state.free_bucket != NONE) | (state.fresh_bucket < len(tree.buckets))
-    node = (state.free_node != NONE) | (state.fresh_node < len(tree.nodes))
+    bucket = (state.free_bucket != NO_PLACE) | (state.fresh_bucket < len(tree.buckets))
+    node = (state.free_node != NO_PLACE) | (state.fresh_node < len(tree.nodes))
     return bucket & node
 
 
@@ -31,7 +31,7 @@ def take_node(tree: Tree) -> int:
     """Return the id of an unused node."""
     state = tree.state[0]
     place = state.free_node
-    if place != NONE:
+    if place != NO_PLACE:
         state.free_node = tree.nodes[at(place)].parent
     else:
         place = state.fresh_node
@@ -44,7 +44,7 @@ def take_bucket(tree: Tree) -> int:
     """Return the id of an empty bucket."""
     state = tree.state[0]
     index = state.free_bucket
-    if index != NONE:
+    if index != NO_PLACE:
         state.free_bucket = tree.buckets[at(index)].parent
     else:
         index = state.fresh_bucket
@@ -92,7 +92,7 @@ def set_parent(tree: Tree, place: int, parent: int) -> None:
 @inlined
 def replace_child(tree: Tree, parent: int, old: int, new: int) -> None:
     """Put `new` in the place of `old`, a child of `parent`."""
-    if parent == NONE:
+    if parent == NO_PLACE:
         tree.state[0].root = new
     else:
         node = tree.nodes[at(parent)]
@@ -159,7 +159,7 @@ def leans(tree: Tree, place: int) -> int:
 @kernel
 def rebalance(tree: Tree, place: int) -> None:
     """Restore heights and balance from a node upward, until a height does not change."""
-    while place != NONE:
+    while place != NO_PLACE:
         before = tree.nodes[at(place)].height
         lean = leans(tree, place)
         if (lean > 1) | (lean < -1):
@@ -221,7 +221,7 @@ def split(tree: Tree, index: int) -> None:
 @inlined
 def merges(tree: Tree, place: int) -> bool:
     """Whether a node's children are two buckets whose entries fit well into one bucket."""
-    if place == NONE:
+    if place == NO_PLACE:
         return False
     node = tree.nodes[at(place)]
     if (node.child[LEFT] >= 0) | (node.child[RIGHT] >= 0):

@@ -15,7 +15,7 @@ from ..kernels.records import at, whole
 from .balance import hang, pairs_below, set_height, take_bucket, take_node
 from .bridge import find_bridge
 from .bucket import pairs_of_run, rebuild_hull
-from .layout import BULK_FILL, FIRST_KEY, LEFT, NONE, RIGHT, Tree
+from .layout import BULK_FILL, FIRST_KEY, LEFT, NO_PLACE, RIGHT, Tree
 
 BUILT = 0
 NOT_SORTED = 1
@@ -30,9 +30,9 @@ def buckets_needed(entries: int) -> int:
 def reset(tree: Tree) -> None:
     """Reset a tree: no node or bucket is in use, and no event is held."""
     state = tree.state[0]
-    state.root = whole(NONE)
-    state.free_node = whole(NONE)
-    state.free_bucket = whole(NONE)
+    state.root = whole(NO_PLACE)
+    state.free_node = whole(NO_PLACE)
+    state.free_bucket = whole(NO_PLACE)
     state.fresh_node = whole(0)
     state.fresh_bucket = whole(0)
     state.bucket_count = whole(0)
@@ -66,7 +66,7 @@ def fill_buckets(tree: Tree, keys: Any, positives: Any, negatives: Any) -> int:
             bucket.weight[slot] = weight
             bucket.positives[slot] = of_positives
         bucket.count = end - begin
-        bucket.parent = whole(NONE)
+        bucket.parent = whole(NO_PLACE)
         if state.keeps_hull != 0:
             rebuild_hull(bucket, state)
     return buckets
@@ -81,7 +81,7 @@ def grow_nodes(tree: Tree, buckets: int, spans: Any) -> None:
         return
     for _ in range(nodes):
         take_node(tree)
-    tree.nodes[at(0)].parent = whole(NONE)
+    tree.nodes[at(0)].parent = whole(NO_PLACE)
     spans[0, 0] = 0
     spans[0, 1] = buckets
     queued = 1
@@ -170,16 +170,16 @@ def outermost_bucket(tree: Tree, place: int, side: int) -> int:
 
 @inlined
 def neighbour(tree: Tree, index: int, side: int) -> int:
-    """Return the next bucket on a side, or NONE."""
+    """Return the next bucket on a side, or NO_PLACE."""
     place = ~index
     parent = whole(tree.buckets[at(index)].parent)
-    while parent != NONE:
+    while parent != NO_PLACE:
         node = tree.nodes[at(parent)]
         if node.child[side] != place:
             return outermost_bucket(tree, whole(node.child[side]), 1 - side)
         place = parent
         parent = whole(node.parent)
-    return whole(NONE)
+    return whole(NO_PLACE)
 
 
 @entry
@@ -187,7 +187,7 @@ def list_entries(tree: Tree, keys: Any, positives: Any, negatives: Any) -> int:
     """Write the entries in order; return their number (arrays of length 0: only count)."""
     n = whole(-1)  # the sentinel is no entry
     index = outermost_bucket(tree, tree.state[0].root, LEFT)
-    while index != NONE:
+    while index != NO_PLACE:
         bucket = tree.buckets[at(index)]
         if len(keys) == 0:
             n += whole(bucket.count)

@@ -20,7 +20,7 @@ from .layout import (
     INFINITE_KEY,
     LEFT,
     MAX_WEIGHT,
-    NONE,
+    NO_PLACE,
     PAD_KEY,
     RIGHT,
     Tree,
@@ -139,7 +139,7 @@ class Checker:
 
     def check(self) -> None:
         """Walk the tree and compare every stored number."""
-        run = self.place(int(self.state.root), NONE, FIRST_KEY, PAD_KEY)
+        run = self.place(int(self.state.root), NO_PLACE, FIRST_KEY, PAD_KEY)
         state, steps = self.state, run.steps()
         require(run.keys[0] == FIRST_KEY, "the sentinel comes first")
         require(steps[0] == (0, 0), "the sentinel has no weight")
@@ -260,7 +260,7 @@ class Checker:
     def free_chains(self) -> None:
         """Check that every node and bucket is either in the tree or in its free chain, and never in both."""
         free, index = set(), int(self.state.free_bucket)
-        while index != NONE:
+        while index != NO_PLACE:
             require(index not in free, "free buckets form a chain")
             require(self.tree.buckets[index].count == 0, "free buckets are empty", index)
             free.add(index)
@@ -269,7 +269,7 @@ class Checker:
         require(free | set(self.buckets) == everything, "no bucket is lost")
         require(not free & set(self.buckets), "no bucket is used and free")
         count, place = 0, int(self.state.free_node)
-        while place != NONE:
+        while place != NO_PLACE:
             count += 1
             place = int(self.tree.nodes[place].parent)
         require(count + self.nodes == self.state.fresh_node, "no node is lost")

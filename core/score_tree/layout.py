@@ -50,7 +50,7 @@ INFINITE_KEY = 0x7FF0000000000000  # folded +inf; -inf folds to its complement; 
 
 LEFT = 0
 RIGHT = 1
-NONE = -(2**31)  # no place: no node has this id, and no bucket has its complement
+NO_PLACE = -(2**31)  # no place: no node has this id, and no bucket has its complement
 
 NO_SLOT = 64  # "no vertex above": the answer of lowest_bit for the empty set
 FAR = 1 << 40  # an abscissa beyond every point
@@ -101,7 +101,7 @@ BUCKET = np.dtype(_BUCKET_FIELDS, align=True)
 
 _STATE_FIELDS: list[Any] = [
     ("root", "i8"),
-    ("free_node", "i8"),  # chains through `parent`, which NONE ends
+    ("free_node", "i8"),  # chains through `parent`, which NO_PLACE ends
     ("free_bucket", "i8"),
     ("fresh_node", "i8"),  # nodes from this id on were never used
     ("fresh_bucket", "i8"),
@@ -177,7 +177,7 @@ def hull_loss(tree: Tree, place: int) -> int:
 
 @inlined
 def parent_of(tree: Tree, place: int) -> int:
-    """Return the node above a node or bucket; NONE for the root."""
+    """Return the node above a node or bucket; NO_PLACE for the root."""
     if place >= 0:
         return whole(tree.nodes[at(place)].parent)
     return whole(tree.buckets[at(~place)].parent)

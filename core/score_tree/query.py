@@ -17,7 +17,7 @@ from ..kernels.compile import entry, inlined, kernel
 from ..kernels.records import at, whole
 from .bucket import slot_of, slot_slope
 from .build import neighbour, outermost_bucket
-from .layout import FIRST_KEY, LEFT, NONE, RIGHT, SLOTS, Tree, key_of, score_of
+from .layout import FIRST_KEY, LEFT, NO_PLACE, RIGHT, SLOTS, Tree, key_of, score_of
 
 
 class Vertex(NamedTuple):
@@ -217,7 +217,7 @@ def last_on_chord(tree: Tree) -> int:
             return x + bucket.weight[slot]
     if state.keeps_hull != 0:
         place = whole(bucket.parent)
-        while place != NONE:  # every step on the way goes to a right child
+        while place != NO_PLACE:  # every step on the way goes to a right child
             node = tree.nodes[at(place)]
             x -= node.weight[LEFT]
             y -= node.positives[LEFT]
@@ -227,7 +227,7 @@ def last_on_chord(tree: Tree) -> int:
             place = whole(node.parent)
         return whole(0)
     index = neighbour(tree, index, LEFT)
-    while index != NONE:
+    while index != NO_PLACE:
         bucket = tree.buckets[at(index)]
         count = whole(bucket.count)
         x -= bucket.weight[count]

@@ -20,7 +20,7 @@ from ..kernels.records import at, whole
 from ..measures.loss import loss_in_fixed_point, scale_of_weight
 from .bucket import rebuild_hull
 from .build import neighbour, outermost_bucket
-from .layout import LEFT, NONE, RIGHT, Tree, edge_loss, hull_loss
+from .layout import LEFT, NO_PLACE, RIGHT, Tree, edge_loss, hull_loss
 from .query import Vertex, last_on_chord, lay_out_hull, score_at, tpr_at_fpr, vertex_at_slope
 from .sums import area_now, write_losses
 
@@ -82,7 +82,7 @@ def scan_hull(tree: Tree, chain: Chain) -> int:
     origin_x = whole(0)
     origin_y = whole(0)
     index = outermost_bucket(tree, state.root, LEFT)
-    while index != NONE:
+    while index != NO_PLACE:
         bucket = tree.buckets[at(index)]
         if bucket.vertices == 0:
             rebuild_hull(bucket, state)

@@ -22,7 +22,7 @@ from ..kernels.exact_sums import add, add_times, rounded
 from ..kernels.records import at, whole
 from ..measures.sums import AREA, BRIER, LOG_LOSS, area_under_min, brier_term, log_loss_term
 from .build import neighbour, outermost_bucket
-from .layout import FIRST_KEY, LEFT, NONE, RIGHT, Tree, score_of
+from .layout import FIRST_KEY, LEFT, NO_PLACE, RIGHT, Tree, score_of
 from .query import entry_at
 
 
@@ -78,7 +78,7 @@ def move_reference(tree: Tree, index: int, slot: int) -> None:
                 state.positives_below -= step * lost
             slot += step
         index = neighbour(tree, index, side)
-        if index == NONE:
+        if index == NO_PLACE:
             return
         slot = whole(1) if step > 0 else whole(tree.buckets[at(index)].count)
 
@@ -112,7 +112,7 @@ def begin_sums(tree: Tree, with_area: int, with_losses: int) -> None:
     state.keeps_area |= with_area
     state.keeps_losses |= with_losses
     index = outermost_bucket(tree, state.root, LEFT)
-    while index != NONE:
+    while index != NO_PLACE:
         bucket = tree.buckets[at(index)]
         for slot in range(1, bucket.count + 1):
             score = score_of(bucket.key[slot])

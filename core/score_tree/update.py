@@ -20,7 +20,7 @@ from ..kernels.records import at, whole
 from .balance import free_bucket, free_node, is_full, rebalance, replace_child, shrink, split
 from .bridge import pass_bridge
 from .bucket import INFINITY, Change, close_slot, open_slot, pairs_of_run, repair_hull, slot_of, weigh_slot
-from .layout import FAR, LEFT, NONE, RIGHT, Tree, hull_loss, parent_of
+from .layout import FAR, LEFT, NO_PLACE, RIGHT, Tree, hull_loss, parent_of
 from .sums import note_event
 
 NO_HINT = -1
@@ -180,7 +180,7 @@ def climb(tree: Tree, place: int, seen: Seen, tied: Tied, change: Change, label:
     """Carry an event's change from a node or bucket up to the root; return what the event saw."""
     keeps_hull = tree.state[0].keeps_hull != 0
     parent = parent_of(tree, place)
-    while parent != NONE:
+    while parent != NO_PLACE:
         node = tree.nodes[at(parent)]
         side = whole(node.child[RIGHT] == place)
         node.weight[side] += sign

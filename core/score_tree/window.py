@@ -96,7 +96,7 @@ class ScoreWindow:
         """How many bytes all arrays take."""
         return self._tree.nbytes + int(self._ring.events.nbytes)
 
-    def take(self, labels: Int8Array, scores: FloatArray, steps: Steps, ask: Ask | None = None) -> Any:
+    def follow(self, labels: Int8Array, scores: FloatArray, steps: Steps, ask: Ask | None = None) -> Any:
         """Follow steps; return a record of ROW, with the values that `ask` wants, for each row that is due.
 
         ask: None if no row is due.
@@ -182,5 +182,5 @@ def warm_up() -> float:
     tree.keeps_hull = False
     tree.hull()
     flags, nobody = np.full(SLOTS, ENTERS | ROW_DUE, np.int8), np.zeros(SLOTS, np.int64)
-    ScoreWindow(None).take(labels, scores, Steps(nobody, flags, nobody, nobody), RANKING)
+    ScoreWindow(None).follow(labels, scores, Steps(nobody, flags, nobody, nobody), RANKING)
     return time.perf_counter() - start

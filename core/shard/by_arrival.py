@@ -42,22 +42,22 @@ class ArrivalOrder(InputOrder):
         # True if the order began with the state of another job, whose packets were counted
         self._begun = False
 
-    def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:  # noqa: ARG002
+    def receive(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:  # noqa: ARG002
         """Yield the batch of a record at once, unless the record repeats a packet."""
         sources = self._sources
         if isinstance(content, EventBatch):
             place = (content.source, content.partition, content.sequence)
-            if sources is None or content.sequence == UNORDERED or sources.take(content, place):
+            if sources is None or content.sequence == UNORDERED or sources.receive(content, place):
                 yield content
         elif isinstance(content, Heartbeat | EndOfPartition) and sources is not None:
-            sources.take(content, (content.source, content.partition, UNORDERED))
+            sources.receive(content, (content.source, content.partition, UNORDERED))
         elif isinstance(content, StateMarker):
             if sources is None:
                 raise InputError(
                     "the state is one of an earlier rocsteady in order of arrival, which did not count its "
                     "packets, so that an export could miss some; let the job end, and begin a new one"
                 )
-            sources.take(content, (content.source, content.partition, content.sequence))
+            sources.receive(content, (content.source, content.partition, content.sequence))
         self.is_finished = isinstance(content, EndOfInput) or self._has_ended()
 
     def _has_ended(self) -> bool:

@@ -32,7 +32,7 @@ class PositionOrder(InputOrder):
         # by partition: how many packets another job left, before the first of this job
         self._bases: dict[int, int] = {}
 
-    def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
+    def receive(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
         """Take in a record; yield the batches whose turn has come."""
         if isinstance(content, EndOfInput):
             self._check_whole()

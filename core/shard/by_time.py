@@ -69,7 +69,7 @@ class TimeOrder(InputOrder):
         greatest = self.greatest
         return NO_TIME if greatest == NO_TIME else min(self.clock, greatest + 1)
 
-    def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
+    def receive(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
         """Yield the events that the clock has passed."""
         if isinstance(content, EventBatch):
             yield from self._hold(content, len(record))

@@ -87,7 +87,7 @@ class InputOrder(ABC):
         """What the partitions have sent."""
 
     @abstractmethod
-    def take(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
+    def receive(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
         """Take in a record; yield the events that may apply now and the events that came too late."""
 
     @abstractmethod

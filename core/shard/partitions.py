@@ -93,7 +93,7 @@ class SourcePartitions:
         """Whether all partitions have ended, and every packet is here."""
         return self.clock == END_OF_TIME
 
-    def take(
+    def receive(
         self, content: Batch | Heartbeat | EndOfPartition | StateMarker, packet: tuple[str, int, int]
     ) -> bool:
         """Note a packet, as (source, partition, sequence), or a word. Return False for a known packet.
@@ -335,11 +335,11 @@ class StreamClock:
     def is_new(self, batch: Batch | StateMarker) -> bool:
         """Note a packet; return False if the packet came before. Raises InputError for a contradiction."""
         if isinstance(batch, StateMarker):
-            return self.partitions.take(batch, (batch.source, batch.partition, batch.sequence))
+            return self.partitions.receive(batch, (batch.source, batch.partition, batch.sequence))
         source, partition, sequence, _, _ = batch.packet()
         if sequence == UNORDERED and not self.partitions:
             return True
-        return self.partitions.take(batch, (source, partition, sequence))
+        return self.partitions.receive(batch, (source, partition, sequence))
 
     def after(self, content: Record) -> int:
         """Take in a record; return the moment up to which records may apply from then on.
@@ -347,7 +347,7 @@ class StreamClock:
         Raises InputError for a word that contradicts earlier words, or for an end while packets are missing.
         """
         if isinstance(content, Heartbeat | EndOfPartition):
-            self.partitions.take(content, (content.source, content.partition, UNORDERED))
+            self.partitions.receive(content, (content.source, content.partition, UNORDERED))
         elif isinstance(content, Clock):
             return max(self.moment, content.settled)
         elif isinstance(content, EndOfInput):

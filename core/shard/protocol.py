@@ -154,7 +154,7 @@ class MachineCache:
         self._users: dict[str, int] = {}
         self._lock = Lock()
 
-    def take(self, place: Place) -> LiveMachine[Any] | None:
+    def pop(self, place: Place) -> LiveMachine[Any] | None:
         """Remove a machine and return it; None if the machine is not in the cache. O(1)."""
         with self._lock:
             return self._remove(place)
@@ -259,7 +259,7 @@ class ShardProtocol(Generic[Output]):
 
     def _take(self, place: Place, cells: ShardCells) -> LiveMachine[Output]:
         """Return the machine of the committed state, from the cache if its token fits (rules 1 and 2)."""
-        live = self._cache.take(place)
+        live = self._cache.pop(place)
         committed = cells.token.read()
         if live is not None and committed is not None and live.token == committed:
             return live

@@ -58,7 +58,7 @@ class CutMachine(StateMachine[Output], Protocol[Output]):
 
     kind: str
 
-    def take(self, content: Record, record: bytes) -> list[Output]:
+    def receive(self, content: Record, record: bytes) -> list[Output]:
         """Apply one record, already read as `content`; see `StateMachine.apply`."""
         ...
 
@@ -148,7 +148,7 @@ class ExportingMachine(Generic[Output]):
         """Apply a record if its turn has come, and the records that waited for it; otherwise let it wait."""
         place = _place_of(content)
         if place is None:
-            outputs: list[Output | ShardState] = [*self._machine.take(content, record)]
+            outputs: list[Output | ShardState] = [*self._machine.receive(content, record)]
             if isinstance(content, EndOfInput) and self._waiting:
                 raise packets_lost(f"number {min(self._waiting)}")
             return outputs
@@ -193,14 +193,14 @@ class ExportingMachine(Generic[Output]):
         outputs: list[Output | ShardState] = []
         if isinstance(content, StateMarker):
             is_new = self._machine.ledger.received(content.partition) in (None, content.sequence)
-            outputs += self._machine.take(content, record)
+            outputs += self._machine.receive(content, record)
             if is_new and content.id >= self._export:
                 if content.id > self._export:
                     self._markers.clear()  # a later export replaces the one before
                 self._export = content.id
                 self._markers[content.partition] = content
         else:
-            outputs += self._machine.take(content, record)
+            outputs += self._machine.receive(content, record)
         if self._markers and self._is_aligned():
             outputs += self._give_state()
         return outputs

@@ -125,11 +125,11 @@ class WaitingState:
     def _read(cls, reader: Reader) -> WaitingState:
         head = read_object(reader.text(), "the state of a shard in an export")
         markers = [unpack_record(bytes.fromhex(marker)) for marker in head["markers"]]
-        snapshot = bytes(reader.take(reader.number("<Q")))
+        snapshot = bytes(reader.read(reader.number("<Q")))
         records = []
         for _ in range(reader.number("<I")):
             partition, before, size = reader.numbers("<iqQ")
-            records.append((partition, before, bytes(reader.take(size))))
+            records.append((partition, before, bytes(reader.read(size))))
         reader.end()
         cut = [marker for marker in markers if isinstance(marker, StateMarker)]
         if len(cut) < len(markers):

@@ -123,7 +123,7 @@ class PendingEvents:
             if timed:
                 self._times = _grown(np.empty(0, np.int64) if self._times is None else self._times, room, 0)
 
-    def take(self, numbers: Int64Array) -> Iterator[Run]:
+    def pop(self, numbers: Int64Array) -> Iterator[Run]:
         """Remove the events of some evaluators and yield them. O(these events), amortised."""
         numbers = numbers[numbers < len(self._counts)]  # no event ever waited for the others
         counts = self._counts[numbers]
@@ -144,9 +144,9 @@ class PendingEvents:
                 run = slice(end - count, end)
                 yield Run(number, scores[run], labels[run], None if times is None else times[run])
 
-    def take_all(self) -> Iterator[Run]:
+    def pop_all(self) -> Iterator[Run]:
         """Remove everything and yield it, by rising number."""
-        return self.take(np.flatnonzero(self._counts))
+        return self.pop(np.flatnonzero(self._counts))
 
     def _close_gaps(self) -> None:
         """Rewrite the columns with only the events that wait, in their order."""

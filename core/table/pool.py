@@ -230,7 +230,7 @@ class EvaluatorPool:
 
     def apply_pending(self, numbers: Int64Array | None) -> list[Rows]:
         """Apply the waiting events of some evaluators; None = of all evaluators."""
-        runs = self._pending.take_all() if numbers is None else self._pending.take(numbers)
+        runs = self._pending.pop_all() if numbers is None else self._pending.pop(numbers)
         return [self._apply_run(run) for run in runs]
 
     def _apply_run(self, run: Run) -> Rows:

@@ -89,9 +89,9 @@ class EvaluatorTable:
         Raises a `WireError` for bytes that are no record, InputError for a record that contradicts earlier
         records.
         """
-        return self.take(unpack_record(record), record)
+        return self.receive(unpack_record(record), record)
 
-    def take(self, content: Record, record: bytes) -> list[Rows | Rejected]:
+    def receive(self, content: Record, record: bytes) -> list[Rows | Rejected]:
         """Apply one record, already read as `content`; see `apply`."""
         if isinstance(content, PredictionBatch | LabelBatch):
             raise InputError(
@@ -100,7 +100,7 @@ class EvaluatorTable:
         was_finished, tied = self._order.is_finished, self._order.tied
         parts: list[Rows] = []
         refused: list[Rows | Rejected] = []
-        for given in self._order.take(content, record):
+        for given in self._order.receive(content, record):
             if isinstance(given, Rejected):
                 self._counts[given.kind] += len(given)
                 refused.append(given)
@@ -310,10 +310,10 @@ def warm_up(settings: TableSettings) -> None:
     evaluator_warm_up(settings.evaluator)
     first = np.zeros(1, np.int64)
     if (deduplicator := _deduplicator_of(settings)) is not None:
-        deduplicator.take(TextColumn.of(["m"]), IdColumn.of(["i"]), first)
+        deduplicator.judge(TextColumn.of(["m"]), IdColumn.of(["i"]), first)
     if settings.idle_ttl is not None:
         IdleModels(settings.idle_ttl, shared=True).rounds(first, first)
     pending = PendingEvents()
     pending.add(np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int8), None)
-    for _ in pending.take_all():
+    for _ in pending.pop_all():
         pass

@@ -12,7 +12,7 @@ from .layout import (
     FAN,
     MERGED_LEAF,
     MERGED_NODE,
-    NONE,
+    NO_ID,
     SLOTS,
     STALE,
     Forest,
@@ -112,7 +112,7 @@ def shrink_nodes(tree: Forest) -> None:
             drop_child(parent, index)
             level += 1
             continue
-        left = whole(NONE)
+        left = whole(NO_ID)
         if index > 0 and tree.nodes[at(parent.child[at(index - 1)])].count + node.count <= MERGED_NODE:
             left = index - 1
         elif (
@@ -120,7 +120,7 @@ def shrink_nodes(tree: Forest) -> None:
             and tree.nodes[at(parent.child[at(index + 1)])].count + node.count <= MERGED_NODE
         ):
             left = index
-        if left == NONE:
+        if left == NO_ID:
             return
         kept, gone = whole(parent.child[at(left)]), whole(parent.child[at(left + 1)])
         into, out = tree.nodes[at(kept)], tree.nodes[at(gone)]
@@ -168,14 +168,14 @@ def shrink_leaf(tree: Forest, index: int) -> None:
     count = whole(tree.leaves[at(index)].count)
     parent = tree.nodes[at(tree.path[0, 1])]
     place = tree.path[1, 1]
-    left = whole(NONE)
+    left = whole(NO_ID)
     if place > 0 and tree.leaves[at(parent.child[at(place - 1)])].count + count <= MERGED_LEAF:
         left = place - 1
     elif (
         place + 1 < parent.count and tree.leaves[at(parent.child[at(place + 1)])].count + count <= MERGED_LEAF
     ):
         left = place
-    if left != NONE:
+    if left != NO_ID:
         kept, gone = whole(parent.child[at(left)]), whole(parent.child[at(left + 1)])
         move_entries(tree, gone, whole(0), kept)
         tree.leaf_runs[at(kept)].state = STALE

@@ -12,8 +12,8 @@ from ..kernels.compile import entry
 from ..kernels.records import at, whole
 from .layout import (
     LEAF_FILL,
+    NO_ID,
     NODE_FILL,
-    NONE,
     SMALLEST,
     Forest,
     add_to,
@@ -102,7 +102,7 @@ def build(tree: Forest, entries: Any, places: Any, keys: Any) -> None:
             leaf.key[at(slot)] = one.key
             leaf.mass[0, at(slot)] = one.mass[0]
             leaf.mass[1, at(slot)] = one.mass[1]
-            leaf.tied[at(slot)] = NONE
+            leaf.tied[at(slot)] = NO_ID
             if (one.events[0] > 1) | (one.events[1] > 1):
                 state.free_tied -= 1
                 place = whole(tree.free_tied[at(state.free_tied)])
@@ -167,7 +167,7 @@ def list_entries(tree: Forest, entries: Any) -> int:
             for c in range(2):
                 mass = leaf.mass[c, slot]
                 one.mass[c] = mass
-                if tied == NONE:
+                if tied == NO_ID:
                     one.rest[c] = 0.0
                     one.lost[c] = 0.0
                     square, square_rest = square_of(mass)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .layout import FAN, FLAT, FRESH, NONE, STALE, Forest
+from .layout import FAN, FLAT, FRESH, NO_ID, STALE, Forest
 
 CLOSE = 1e-11
 GONE = 1e-300
@@ -89,7 +89,7 @@ def check_leaf(tree: Forest, place: int, low: float, high: float, seen: Seen) ->
     for slot in range(count):
         mass = [float(leaf["mass"][c, slot]) for c in (0, 1)]
         tied = int(leaf["tied"][slot])
-        if tied == NONE:
+        if tied == NO_ID:
             events = [int(m > 0.0) for m in mass]
             squares = [m * m for m in mass]
         else:

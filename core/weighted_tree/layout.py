@@ -98,7 +98,7 @@ MOST_PARTS = 16
 _LEAF_FIELDS: list[Any] = [
     ("key", "f8", (SLOTS,)),  # ascending; +inf beyond count
     ("mass", "f8", (2, SLOTS)),  # 0.0: no event of this class
-    ("tied", "i4", (SLOTS,)),  # record of TIED, or NONE: at most one event of each class
+    ("tied", "i4", (SLOTS,)),  # record of TIED, or NO_ID: at most one event of each class
     ("count", "i4"),
 ]
 LEAF = np.dtype(_LEAF_FIELDS, align=True)
@@ -174,7 +174,7 @@ _STATE_FIELDS: list[Any] = [
 ]
 STATE = np.dtype(_STATE_FIELDS)
 
-NONE = -1
+NO_ID = -1
 
 
 class Forest(NamedTuple):

@@ -18,7 +18,7 @@ from .hull import is_beyond
 from .layout import (
     FLAT,
     LARGEST_FLOAT,
-    NONE,
+    NO_ID,
     REACH_LEAST,
     REACH_POWER,
     Forest,
@@ -226,7 +226,7 @@ def score_at_positives(tree: Forest, mass: float, from_above: bool, strictly: bo
         runs = tree.node_runs if level > 1 else tree.leaf_runs
         index = whole(node.count) - 1 if from_above else whole(0)
         last = whole(node.count) - 1 - index
-        found = whole(NONE)
+        found = whole(NO_ID)
         while True:
             more = runs[at(node.child[at(index)])].mass[1]
             if more > 0.0:
@@ -272,7 +272,7 @@ def crossing_of_class(tree: Forest, label: int, mass: float, out: Any) -> None:
     for level in range(state.height, 0, -1):
         node = tree.nodes[at(place)]
         runs = tree.node_runs if level > 1 else tree.leaf_runs
-        found = whole(NONE)
+        found = whole(NO_ID)
         own_found = other_found = 0.0
         for index in range(whole(node.count) - 1, -1, -1):
             child = runs[at(node.child[at(index)])]

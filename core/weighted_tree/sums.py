@@ -25,7 +25,7 @@ from .layout import (
     FRESH,
     LARGEST_FLOAT,
     MASSES,
-    NONE,
+    NO_ID,
     REACH_LEAST,
     REACH_POWER,
     Forest,
@@ -199,7 +199,7 @@ def sum_leaf(tree: Forest, index: int) -> int:
         negatives += n
         positives += p
         tied = whole(leaf.tied[slot])
-        if tied == NONE:
+        if tied == NO_ID:
             squares_n += n * n
             squares_p += p * p
         else:

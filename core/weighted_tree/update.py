@@ -21,7 +21,7 @@ from .layout import (
     LARGEST,
     LOSS_ALLOWED,
     MERGED_LEAF,
-    NONE,
+    NO_ID,
     ROOM_AHEAD,
     SLOTS,
     SMALLEST,
@@ -93,7 +93,7 @@ def place_entry(tree: Forest, index: int, slot: int, label: int, score: float, m
     leaf.key[at(slot)] = score
     leaf.mass[at(label), at(slot)] = mass
     leaf.mass[at(1 - label), at(slot)] = 0.0
-    leaf.tied[at(slot)] = NONE
+    leaf.tied[at(slot)] = NO_ID
     leaf.count += 1
 
 
@@ -119,7 +119,7 @@ def join_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> Non
     """Add an event to an entry that has other events of its class."""
     state = tree.state[0]
     index = whole(leaf.tied[at(slot)])
-    if index == NONE:
+    if index == NO_ID:
         state.free_tied -= 1
         index = whole(tree.free_tied[at(state.free_tied)])
         leaf.tied[at(slot)] = index
@@ -177,7 +177,7 @@ def leave_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> No
         tie.squares[at(label)] = max(squares, 0.0)
         tie.squares_rest[at(label)] = squares_rest
     if (tie.events[0] <= 1) & (tie.events[1] <= 1):
-        leaf.tied[at(slot)] = NONE
+        leaf.tied[at(slot)] = NO_ID
         tree.free_tied[at(state.free_tied)] = index
         state.free_tied += 1
 
@@ -207,7 +207,7 @@ def insert(tree: Forest, label: int, score: float, weight: float) -> int:
     leaf = tree.leaves[at(index)]
     slot = slot_of(leaf, score)
     if (slot < leaf.count) and leaf.key[at(slot)] == score:
-        if (leaf.tied[at(slot)] == NONE) & (leaf.mass[at(label), at(slot)] == 0.0):
+        if (leaf.tied[at(slot)] == NO_ID) & (leaf.mass[at(label), at(slot)] == 0.0):
             leaf.mass[at(label), at(slot)] = mass
         else:
             join_tie(tree, leaf, slot, label, mass)
@@ -233,7 +233,7 @@ def remove(tree: Forest, label: int, score: float, weight: float) -> int:
     slot = slot_of(leaf, score)
     if slot == leaf.count or leaf.key[at(slot)] != score or leaf.mass[at(label), at(slot)] == 0.0:
         return MISSING
-    if leaf.tied[at(slot)] == NONE:
+    if leaf.tied[at(slot)] == NO_ID:
         leaf.mass[at(label), at(slot)] = 0.0
     else:
         factor = state.factor[at(label)]

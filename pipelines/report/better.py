@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.compare.comparisons import FEW_FOLDS, LOWER_IS_BETTER
-from ..words import NONE, checkpoint, counted, number, share
+from ..words import DASH, checkpoint, counted, number, share
 from .cd_diagram import cd_diagram
 from .comparisons import TESTS, Compared, FoldMeans, Leader, Pair
 from .data import packed
@@ -119,7 +119,7 @@ def _mean_cells(means: FoldMeans, measure: int) -> list[dict[str, Any]]:
     for learner in range(len(means.learners)):
         mean, deviation, folds = means.latest(measure, learner)
         text = number(mean, digits)
-        spread = "" if text == NONE or math.isnan(deviation) else number(deviation, digits)
+        spread = "" if text == DASH or math.isnan(deviation) else number(deviation, digits)
         cells.append({"mean": text, "deviation": spread, "folds": folds, "best": learner in best})
     return cells
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from ...core.rows.differences import FEWEST
 from ...core.version import __version__
 from ...transforms.sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
-from ..words import NONE, all_dates, counted, day, number, share, stamp, with_interval
+from ..words import DASH, all_dates, counted, day, number, share, stamp, with_interval
 from .better import better_section
 from .changes import NO_TEST, Change, Series, change_of, series_of, side_by_side
 from .comparisons import comparisons_of, means_of
@@ -214,7 +214,7 @@ def _latest(rows: ReportRows, confidence: str) -> dict[str, Any]:
     lines = []
     for model, _, _, stop in rows.whole_models()[:TABLE_ROWS].tolist():
         last = {name: float(values[stop - 1]) for name, values in rows.columns.items()}
-        cells = [NONE if math.isnan(last["time"]) else stamp(last["time"], dates=dates)] if timed else []
+        cells = [DASH if math.isnan(last["time"]) else stamp(last["time"], dates=dates)] if timed else []
         for name in columns:
             if name == "auc" and interval:
                 cells.append(with_interval(last["auc"], last["auc_low"], last["auc_high"]))

@@ -15,7 +15,7 @@ from report_tables import NASTY, START, curve, evaluated_rows, events, filled
 from rocsteady.core.rows.arrow import ROW_SCHEMA
 from rocsteady.pipelines.report.measures import DRAWN, MEANINGS
 from rocsteady.pipelines.report.report import write_report
-from rocsteady.pipelines.words import NONE, with_interval
+from rocsteady.pipelines.words import DASH, with_interval
 from rocsteady.transforms.sinks.curves import CURVE_SCHEMA
 
 HOUR = 3_600_000_000
@@ -606,7 +606,7 @@ def test_the_table_sorts_by_click_and_by_keyboard(browser, report, rows):
             with_interval(*(np.nan if end is None else end for end in ends))
             for ends in sorted(ends for ends in last.values() if ends[0] is not None)
         ]
-        nulls = [NONE] * (len(last) - len(known))
+        nulls = [DASH] * (len(last) - len(known))
         head = page.locator("#latest-table thead th").nth(place)
         head.locator("button").click()
         page.wait_for_function("document.getElementById('latest-table').dataset.drawn.startsWith('auc|true')")

@@ -19,7 +19,7 @@ class TokenIgnored(Protocol):
     """Rule 1: uses any cached machine of the place."""
 
     def _take(self, place: Place, cells: ShardCells) -> LiveMachine[Any]:
-        live = self._cache.take(place)
+        live = self._cache.pop(place)
         return live or self._rebuild(cells, place, cells.token.read())
 
 
@@ -27,7 +27,7 @@ class AbsentTokenMatches(Protocol):
     """Rule 1: an absent token matches whatever is there."""
 
     def _take(self, place: Place, cells: ShardCells) -> LiveMachine[Any]:
-        live = self._cache.take(place)
+        live = self._cache.pop(place)
         committed = cells.token.read()
         if live is not None and committed in (None, live.token):
             return live
@@ -49,8 +49,8 @@ class CountedTokens(Protocol):
 class LeftInCache(FaultyCache):
     """Rule 2: the machine stays in the cache while it is changed."""
 
-    def take(self, place: Place) -> LiveMachine[Any] | None:
-        live = super().take(place)
+    def pop(self, place: Place) -> LiveMachine[Any] | None:
+        live = super().pop(place)
         if live is not None:
             MachineCache.put(self, place, live)
         return live

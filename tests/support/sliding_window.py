@@ -39,4 +39,4 @@ class SlidingWindow(ScoreWindow):
         flags[(self.seq + 1 + events) % self.stride == 0] |= ROW_DUE
         gone = np.asarray(len(self) + events >= (self._size or 0) if leaving is None else leaving, np.int64)
         self.seq += len(y)
-        return self.take(y, s, Steps(events, flags, gone, np.empty(0, np.int64)), ask).view(np.recarray)
+        return self.follow(y, s, Steps(events, flags, gone, np.empty(0, np.int64)), ask).view(np.recarray)

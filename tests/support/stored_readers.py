@@ -428,7 +428,7 @@ def use_polynomial(made, data):
 def use_deduplicator(made, data):
     numbers = np.arange(50)
     ids = IdColumn.of([f"e{number}" for number in numbers])
-    made.take(TextColumn.of(["m1"] * 50), ids, numbers * SECOND)
+    made.judge(TextColumn.of(["m1"] * 50), ids, numbers * SECOND)
     return made.to_bytes(), Deduplicator.merged([made, made])
 
 

@@ -52,7 +52,7 @@ class WholeLines:
     A mark of UTF-8 before all is dropped.
 
     >>> lines = WholeLines()
-    >>> lines.take(b'{"score": ')[1], lines.take(b'1}\n{"sc')[1], lines.rest()[1]
+    >>> lines.feed(b'{"score": ')[1], lines.feed(b'1}\n{"sc')[1], lines.rest()[1]
     (b'', b'{"score": 1}\n', b'{"sc')
     """
 
@@ -63,7 +63,7 @@ class WholeLines:
         self._start = 0  # where that line begins
         self._first = True
 
-    def take(self, data: bytes) -> tuple[LongLine | None, bytes]:
+    def feed(self, data: bytes) -> tuple[LongLine | None, bytes]:
         """Return a too long line, if one ends in `data`, and all new whole lines after it.
 
         The bytes after the last newline wait for the next call. O(bytes).
@@ -119,14 +119,14 @@ class WholeLines:
 def line_blocks(
     stream: BinaryIO, block_bytes: int = MOST_LINE_BYTES, most: int = MOST_LINE_BYTES
 ) -> Iterator[tuple[LongLine | None, bytes]]:
-    """Read a stream to its end; yield each result of `WholeLines.take` that is not empty.
+    """Read a stream to its end; yield each result of `WholeLines.feed` that is not empty.
 
     block_bytes  bytes read at once, no more than `most`
     """
     lines = WholeLines(most)
     while True:
         data = stream.read(min(block_bytes, most))
-        long, block = lines.take(data) if data else lines.rest()
+        long, block = lines.feed(data) if data else lines.rest()
         if long is not None or block:
             yield long, block
         if not data:

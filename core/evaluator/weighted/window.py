@@ -84,7 +84,9 @@ class WeightedWindow(Window):
 
     # ---- events
 
-    def take(self, columns: Columns, steps: Steps, greatest: int, rows: Rows, placements: FloatArray) -> None:
+    def follow(
+        self, columns: Columns, steps: Steps, greatest: int, rows: Rows, placements: FloatArray
+    ) -> None:
         """See `Window`."""
         self._make_classes()
         if self._half_life:

@@ -42,7 +42,7 @@ class LiveOutputs:
             for kind, path in self._copies.items():
                 self._sinks[kind].append(open_sink(path, kinds[kind], job.sinks))
 
-    def take(self, kind: str, batch: pa.RecordBatch) -> None:
+    def write(self, kind: str, batch: pa.RecordBatch) -> None:
         """Write rows of a kind."""
         for sink in self._sinks[kind]:
             sink.write(batch)

@@ -46,7 +46,7 @@ def evaluate_live(job: Evaluation, streams: Streams) -> int:
         with StopOnSignal() as stop, live_outputs(job) as outputs:
             with ProgressLine(enabled=visible):
                 warm_up(job.settings)
-                live = LiveEvaluation(job, outputs.take)
+                live = LiveEvaluation(job, outputs.write)
                 _drive(live, streams.cut_off(job.cut()), stop, outputs.tend)
                 outputs.finish()
             outcome = live.outcome(time.monotonic() - started)

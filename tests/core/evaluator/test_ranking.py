@@ -44,7 +44,7 @@ def rows_of(
         flags = steps.flags.copy()
         flags[np.arange(start + 1, end + 1) % every == 0] |= ROW_DUE
         steps = steps._replace(flags=flags)
-        ranking.take(labels[start:end], scores[start:end], steps, numbers[rows], reasons[rows])
+        ranking.follow(labels[start:end], scores[start:end], steps, numbers[rows], reasons[rows])
     return numbers, reasons
 
 

@@ -120,7 +120,7 @@ def test_one_that_had_ended_gives_nothing_more(version: int, reloads: int) -> No
 def order_after(records: Sequence[Record]) -> TimeOrder:
     order = TimeOrder()
     for content in records:
-        for _ in order.take(content, content.pack()):
+        for _ in order.receive(content, content.pack()):
             pass
     return order
 
@@ -178,7 +178,7 @@ def test_a_clock_that_is_asked_for_lets_most_of_what_waits_go() -> None:
 
 
 def order_after_clock(order: TimeOrder, moment: int) -> TimeOrder:
-    for _ in order.take(Clock(moment), b""):
+    for _ in order.receive(Clock(moment), b""):
         pass
     return order
 
@@ -193,9 +193,9 @@ def test_a_gap_of_many_packets_takes_no_more_than_their_number() -> None:
                 packet(0, number),
                 replace(BEAT, partitions=1, packets=number + 1, settled=number),
             ):
-                assert list(order.take(content, b"")) == []
+                assert list(order.receive(content, b"")) == []
         assert order.clock == NO_TIME
-        list(order.take(packet(0, 0), b""))
+        list(order.receive(packet(0, 0), b""))
         assert order.clock == packets - 1
         return time.process_time() - start
 

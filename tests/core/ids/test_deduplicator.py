@@ -28,7 +28,7 @@ from thorough import examples
 
 
 def take(machine: Deduplicator, events: Sequence[Event]) -> list[Verdict]:
-    keep, kept_times = machine.take(
+    keep, kept_times = machine.judge(
         TextColumn.of([model for model, _, _ in events]),
         IdColumn.of([name for _, name, _ in events]),
         np.array([time for _, _, time in events], np.int64),
@@ -184,7 +184,7 @@ def test_a_million_ids_that_never_come_again_are_forgotten_in_time() -> None:
     for start in range(0, 1_000_000, n):
         numbers = np.arange(start, start + n)
         ids = IdColumn(np.full(n, 8, np.int32), numbers.astype("<i8").tobytes())
-        keep, _ = machine.take(TextColumn(np.zeros(n, np.int32), ("m",)), ids, numbers)
+        keep, _ = machine.judge(TextColumn(np.zeros(n, np.int32), ("m",)), ids, numbers)
         assert keep.all()
         most = max(most, machine.nbytes)
         assert len(machine) <= 112_501

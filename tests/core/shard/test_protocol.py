@@ -128,7 +128,7 @@ def test_the_state_of_real_tables_is_within_the_same_bounds(window: LastEvents |
         most = max(most, traffic.written / sent) if bundle > 20 else 0.0
     assert most <= 2.2
     assert traffic.read == 16 * (bundles - 1)
-    live = cache.take(("step", None, "k"))
+    live = cache.pop(("step", None, "k"))
     assert live is not None
     true_size = len(live.machine.to_bytes())
     assert abs(live.machine.snapshot_bytes() - true_size) < 0.03 * true_size, "rule 4 rests on it"
@@ -167,17 +167,17 @@ def test_the_cache_drops_the_least_recently_used_and_stays_within_its_bytes() ->
     cache = MachineCache(3 * size)
     for key in "abc":
         cache.put(("s", None, key), LiveMachine(ChainMachine()))
-    oldest = cache.take(("s", None, "a"))
+    oldest = cache.pop(("s", None, "a"))
     assert oldest is not None
     cache.put(("s", None, "a"), oldest)
     cache.put(("s", None, "d"), LiveMachine(ChainMachine()))
     assert cache.held_bytes == 3 * size
-    assert cache.take(("s", None, "b")) is None
-    assert cache.take(("s", None, "a")) is oldest
-    assert cache.take(("s", None, "a")) is None, "taken means gone"
+    assert cache.pop(("s", None, "b")) is None
+    assert cache.pop(("s", None, "a")) is oldest
+    assert cache.pop(("s", None, "a")) is None, "taken means gone"
     cache.put(("s", None, "huge"), LiveMachine(ChainMachine(held=[0] * 1000)))
     assert cache.held_bytes == 2 * size
-    assert MachineCache(0).take(("s", None, "c")) is None
+    assert MachineCache(0).pop(("s", None, "c")) is None
 
 
 def test_a_step_takes_its_machines_along_when_its_last_user_leaves() -> None:
@@ -202,7 +202,7 @@ def test_threads_share_a_cache() -> None:
         rng = random.Random(seed)
         for _ in range(2000):
             place = ("s", None, str(rng.randrange(20)))
-            live = cache.take(place) or LiveMachine[ChainRow](ChainMachine())
+            live = cache.pop(place) or LiveMachine[ChainRow](ChainMachine())
             live.log_records += 1
             if live.log_records == 2:
                 handed_out.append(live)

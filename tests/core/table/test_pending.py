@@ -50,16 +50,16 @@ def test_what_waits_is_what_a_list_for_each_evaluator_would_hold(
                 oracle.setdefault(number, []).append((float(score), int(label), int(time) if timed else 0))
         elif step == "take":
             known = [number for number in numbers if number in oracle]
-            assert taken(pending.take(np.array(known, np.int64))) == {
+            assert taken(pending.pop(np.array(known, np.int64))) == {
                 number: oracle.pop(number) for number in known
             }
         else:
-            found = taken(pending.take_all())
+            found = taken(pending.pop_all())
             assert found == oracle
             assert list(found) == sorted(found)
             oracle.clear()
         assert len(pending) == sum(map(len, oracle.values()))
-    assert taken(pending.take_all()) == oracle
+    assert taken(pending.pop_all()) == oracle
 
 
 def test_what_was_taken_gives_its_room_back() -> None:
@@ -67,10 +67,10 @@ def test_what_was_taken_gives_its_room_back() -> None:
     for round_ in range(200):
         numbers = np.arange(1_000) % 100
         pending.add(numbers, np.ones(1_000), np.ones(1_000, np.int8), None)
-        for _ in pending.take(np.arange(round_ % 2, 100)):
+        for _ in pending.pop(np.arange(round_ % 2, 100)):
             pass
         assert pending.nbytes < 2**18
-    for _ in pending.take_all():
+    for _ in pending.pop_all():
         pass
     assert len(pending) == 0
 
@@ -80,6 +80,6 @@ def test_events_with_times_do_not_join_events_without() -> None:
     one = np.zeros(1, np.int64)
     pending.add(one, np.zeros(1), np.zeros(1, np.int8), None)
     assert not pending.fits(one)
-    for _ in pending.take_all():
+    for _ in pending.pop_all():
         pass
     assert pending.fits(one)

@@ -32,7 +32,7 @@ from rocsteady.pipelines.report.html import report_page
 from rocsteady.pipelines.report.report import write_report
 from rocsteady.pipelines.report.rows import report_rows
 from rocsteady.pipelines.report.templates import render
-from rocsteady.pipelines.words import NONE, p_value
+from rocsteady.pipelines.words import DASH, p_value
 from rocsteady.transforms.sinks.comparisons import (
     COMPARISON_SCHEMA,
     MEAN_SCHEMA,
@@ -342,7 +342,7 @@ def test_p_values_without_a_number_are_dashes(tables):
     )
     page = Tables(section(gone, means))
     pairs = next(texts(table) for table in page.tables if table[0][1][2] == "Wins in folds")
-    assert {cell for line in pairs[1:] for cell in line[2:6]} == {NONE}
+    assert {cell for line in pairs[1:] for cell in line[2:6]} == {DASH}
     assert {line[-1] for line in pairs[1:]} == {"no difference shown"}
     assert "no pair differs by any test" in section(gone)
     assert p_value(float(np.nextafter(0.0001, 0))) == "<0.0001"

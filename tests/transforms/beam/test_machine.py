@@ -196,7 +196,7 @@ class IgnoresTokens(ShardProtocol[ChainRow]):
     """Rule 1 broken."""
 
     def _take(self, place: Place, cells: ShardCells) -> LiveMachine[ChainRow]:
-        live = self._cache.take(place)
+        live = self._cache.pop(place)
         return live or self._rebuild(cells, place, cells.token.read())
 
 

@@ -44,7 +44,7 @@ LINES = st.lists(
 
 def lines_of(pieces, most=MOST):
     lines = WholeLines(most)
-    found = [lines.take(piece) for piece in pieces] + [lines.rest()]
+    found = [lines.feed(piece) for piece in pieces] + [lines.rest()]
     return [part for long, block in found for part in ([] if long is None else [long], block.split(b"\n"))]
 
 
@@ -95,9 +95,9 @@ def test_blank_lines_are_dropped_across_pieces(monkeypatch):
 def test_no_more_than_the_limit_is_held():
     lines = WholeLines(1_000_000)
     for _ in range(20):
-        assert lines.take(b"x" * 1_000_000) == (None, b"")
+        assert lines.feed(b"x" * 1_000_000) == (None, b"")
         assert sum(map(len, lines._waiting)) <= 1_000_000
-    long, block = lines.take(b"\n{}\n")
+    long, block = lines.feed(b"\n{}\n")
     assert (len(long.head), long.size, long.start, block) == (SHOWN_BYTES, 20_000_000, 0, b"{}\n")
     assert lines.rest() == (None, b"")
 

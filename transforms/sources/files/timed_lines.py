@@ -150,7 +150,7 @@ def timed_lines(
             if cursor.times is not None:
                 open_files.append(cursor)
                 horizon = min(cursor.last for cursor in open_files)
-        parts = [cursor.take(horizon) for cursor in open_files]
+        parts = [cursor.pop_until(horizon) for cursor in open_files]
         open_files = [cursor for cursor in open_files if cursor.times is not None]
         if len(parts) == 1:
             yield parts[0]
@@ -175,7 +175,7 @@ class _Cursor:
         """The greatest time of the current block: later records are not earlier."""
         return NO_TIME if self.times is None else int(self.times[-1])
 
-    def take(self, horizon: int) -> TimedLines:
+    def pop_until(self, horizon: int) -> TimedLines:
         """Return the current block's records up to the time `horizon`, and move behind them."""
         if self.times is None:
             return TimedLines(np.zeros(0, np.int64), [])

@@ -178,7 +178,7 @@ class LinesFile:
                 return _shorter(self._source, place)
             if place.records < 0:
                 place = place._replace(records=self._records_before(place.byte))
-            lines.take(stream, limit, is_done=is_done)
+            lines.read(stream, limit, is_done=is_done)
         except DAMAGE as error:
             lines.has_more = False
             self.close()
@@ -234,7 +234,7 @@ class LinesFile:
         lines = _Lines(0)
         with self._opened() as stream:
             while lines.byte < byte:
-                lines.take(stream, 1, is_done=True)
+                lines.read(stream, 1, is_done=True)
                 lines.blocks()
         return lines.count
 
@@ -258,7 +258,7 @@ class _Lines:
         self.whole = False
         self._blocks: list[tuple[LongLine | None, list[bytes]]] = [(None, [])]
 
-    def take(self, stream: BinaryIO, limit: int, *, is_done: bool) -> None:
+    def read(self, stream: BinaryIO, limit: int, *, is_done: bool) -> None:
         """Read up to `limit` lines that are not blank; a last one without a newline only where it is done."""
         start = self.byte
         end = self.count + limit

@@ -53,7 +53,7 @@ class PipePartition:
         """
         data = b"" if self._ended else self._gather(0.0 if self._stopped else wait)
         self._ended |= self._stopped
-        blocks = [self._lines.take(data)]
+        blocks = [self._lines.feed(data)]
         if self._ended:
             blocks.append(self._lines.rest())
         parts = []
