@@ -1,4 +1,4 @@
-"""An instance of named features as numbers in columns, for learners that take one at a time."""
+"""An instance of named features as numbers in columns, for learners that take single instances."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def columns_head(columns: Iterable[Column]) -> list[str | list[str]]:
 
 
 def columns_of_head(head: object) -> dict[Column, int]:
-    """Return the place of each column of `columns_head`. ValueError for what it never gives."""
+    """Return the place of each column of `columns_head`. ValueError for any other head."""
     if not isinstance(head, list):
         raise ValueError("there is no list of columns")  # noqa: TRY004 - of all wrong content
     columns: dict[Column, int] = {}
@@ -41,7 +41,7 @@ MOST = 1e150
 
 
 def columns_of(x: Mapping[str, Any]) -> list[tuple[Column, float]]:
-    """Return columns and values of an instance, without what is missing. Raises InputError."""
+    """Return columns and values of an instance, without missing values. Raises InputError."""
     if not isinstance(x, Mapping):
         raise InputError(f"features are of type {type(x).__name__}: give a mapping of names to values")
     found: list[tuple[Column, float]] = []
@@ -84,7 +84,7 @@ def sparse_squares(rows: Any, weights: FloatArray, mean: FloatArray, total: floa
 
 
 def check_size(low: FloatArray, high: FloatArray) -> None:
-    """Raise InputError where the least or the greatest value of a feature, (m,) each, is beyond `MOST`."""
+    """Raise InputError if the least or the greatest value of a feature, (m,) each, is beyond `MOST`."""
     size = np.maximum(-low, high)
     far = np.flatnonzero(size > MOST)
     if len(far):

@@ -1,4 +1,4 @@
-"""AUM (area under the minimum of false positives and false negatives) and what minimises it.
+"""AUM (area under the minimum of false positives and false negatives) and models that minimise it.
 
 Source: Hocking and Hillman 2021. `aum` computes AUM and its gradient, with `kernels`; `line_search` finds
 the best step along a direction, `descent` repeats it. `classifier` and `penalty_learner` are estimators by

@@ -44,10 +44,10 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     rate                AUM of rates (AUM.rate) or of counts (AUM.count)
     margin              by how much scores of both classes are to be apart; 0 is AUM of the slides
     line_search         "backtracking", or "exact": to the best of the first n crossings of scores
-    max_iter, tol       steps at most; stop where a step lowers AUM by less than this share of it
+    max_iter, tol       greatest number of steps; stop when a step lowers AUM by less than this share of AUM
     early_stopping      None, or "aum" or "auc": keep the weights that are best on a part held out
     validation_fraction  that part, of each class
-    n_iter_no_change    stop after so many steps without a better criterion
+    n_iter_no_change    stop after this many steps without a better criterion
     init                "means": the difference of the classes' means, which is the direction of steepest
                         descent from constant predictions; or "random"
     random_state        of the part held out and of random weights

@@ -38,7 +38,7 @@ Line = Literal["backtracking", "exact"]
 Criterion = Literal["aum", "auc"]
 
 _LEAST_STEP = 1e-12
-"""Of the first one: below it a step changes nothing but rounding."""
+"""Smallest step, as a share of the first step: a smaller step changes predictions by rounding only."""
 
 
 class Scaling(NamedTuple):
@@ -212,7 +212,7 @@ class Descent:
     weights   float64[d], the weights of the best validation criterion, or the last without validation
     best      the number of the step with these weights, from 0
     n_iter    number of steps made
-    reason    why it ended, in words
+    reason    reason for the end of the descent, in words
     aum       of the training examples, after every step and before the first
     valid_aum, valid_auc   AUM and AUC of the validation examples likewise; empty without such examples
     """
@@ -286,7 +286,7 @@ def descend(
 def _reason_to_stop(
     here: Aum, deviation: float, settings: DescentSettings, found: Descent, has_valid: bool
 ) -> str:
-    """Return why no further step is made, in words; "" where one is."""
+    """Say why no further step is made; "" if another step is made."""
     if not deviation:
         if here.value == 0.0 and not here.gradient.any():
             return "degenerate: one class only, so that AUM is 0 and says nothing"
@@ -307,7 +307,7 @@ def _reason_to_stop(
 
 
 def _best_crossing(loss: ErrorLoss, predictions: FloatArray, change: FloatArray) -> float:
-    """Return the step to the best crossing; where AUM is 0, to the middle of where it is.
+    """Return the step to the best crossing; if AUM is 0 on an interval, to the middle of the interval.
 
     AUM is linear between crossings and, by sd(f), still has no minimum inside: where the ratio of a line that
     is not negative and sd(f + s d) is stationary, it is greatest.

@@ -39,7 +39,7 @@ class ErrorFunctions:
     fp_diff, fn_diff   float64[B], not both 0: by how much FP and FN change there as the prediction goes up
     names       of the examples, for messages; their indices without
 
-    Make one by `of_breakpoints`, `of_penalties` or `of_labels`, which check it.
+    `of_breakpoints`, `of_penalties` and `of_labels` make and check error functions.
     """
 
     example: Int64Array
@@ -173,7 +173,7 @@ class ErrorFunctions:
 
     @property
     def totals(self) -> tuple[float, float]:
-        """FP of all examples at +inf, FN at -inf: what rates are divided by."""
+        """FP of all examples at +inf, and FN at -inf: the divisors of rates."""
         return float(self.fp_diff.sum()), 0.0 - float(self.fn_diff.sum())
 
     def take(self, examples: npt.ArrayLike) -> ErrorFunctions:
@@ -325,7 +325,7 @@ def _check_begins(
     fn: FloatArray,
     last: npt.NDArray[Any],
 ) -> None:
-    """Raise InputError where an example has no row from -inf on, or two rows that contradict each other."""
+    """Raise InputError if an example has no row from -inf on, or two contradictory rows."""
     lacking = np.flatnonzero(last & (begin != -np.inf))
     if len(lacking):
         raise InputError(

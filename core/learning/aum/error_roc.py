@@ -41,17 +41,17 @@ class ErrorRoc:
 
     @property
     def low(self) -> FloatArray:
-        """Where the interval of each point begins."""
+        """The constant at which the interval of each point begins."""
         return np.concatenate([[-np.inf], self.thresholds])
 
     @property
     def high(self) -> FloatArray:
-        """Where the interval of each point ends."""
+        """The constant at which the interval of each point ends."""
         return np.concatenate([self.thresholds, [np.inf]])
 
     @property
     def fpr(self) -> FloatArray:
-        """FP by what it is at +inf: 0 at the first point, 1 at the last. NaN where that is 0."""
+        """FP / FP(+inf): 0 at the first point, 1 at the last. NaN if FP(+inf) is 0."""
         return self.fp / self.fp[-1] if self.fp[-1] else np.full(len(self), np.nan)
 
     @property
@@ -72,7 +72,7 @@ class ErrorRoc:
         return float(np.diff(self.thresholds) @ np.minimum(self.fp, self.fn)[1:-1])
 
     def with_rates(self, rate: bool = True) -> ErrorRoc:
-        """Return the curve with FP by its end and FN by its beginning; without one of them, this one."""
+        """Return the curve of FP / FP(+inf) and FN / FN(-inf); itself if FP(+inf) or FN(-inf) is 0."""
         if not (rate and self.fp[-1] and self.fn[0]):
             return self
         return ErrorRoc(self.thresholds, self.fpr, self.fn / self.fn[0])
@@ -90,7 +90,7 @@ class ErrorRoc:
 
     @property
     def best_interval(self) -> tuple[float, float]:
-        """The widest interval of constants with the fewest errors, neighbours taken as one."""
+        """The widest interval of constants with the fewest errors; adjacent intervals are joined."""
         best = self.best
         runs = np.split(best, np.flatnonzero(np.diff(best) > 1) + 1)
         ends = [(float(self.low[run[0]]), float(self.high[run[-1]])) for run in runs]

@@ -79,7 +79,7 @@ def fit_path(
 def penalty_path(
     features: FloatArray, low: FloatArray, high: FloatArray, margin: float, count: int
 ) -> FloatArray:
-    """Return penalties from the least one that leaves no feature in, down to a thousandth of it."""
+    """Return penalties from the least that leaves no feature in the model, down to a thousandth of it."""
     constant = fit_path(features[:, :0], low, high, np.zeros(1), margin, tol=1e-12)[0].intercept
     _, derivative = margin_loss(np.full(len(features), constant), low, high, margin)
     greatest = float(np.abs(features.T @ derivative).max(initial=0.0)) or 1.0
@@ -118,7 +118,7 @@ def fit_by_cross_validation(
 def _greatest_eigenvalue(design: FloatArray) -> float:
     """Return the greatest eigenvalue of X' X / n. O(n d min(n, d)).
 
-    Not by power iterations: one that starts across the eigenvector finds a lesser value, and steps diverge.
+    Not by power iterations: from a start orthogonal to the eigenvector the value is too low; steps diverge.
     """
     rows, columns = design.shape
     products = design.T @ design if columns <= rows else design @ design.T

@@ -81,7 +81,7 @@ def _rows_of(chunk: _Chunk) -> list[list[tuple[int, float]]]:
 
 
 def _read_chunk(reader: Reader, labels: list[Hashable], columns: int) -> _Chunk:
-    """Return the next chunk of a state. ValueError for one that cannot be."""
+    """Return the next chunk of a state. ValueError for an impossible chunk."""
     places, values = reader.counted_array("<i8"), reader.counted_array("<f8")
     sizes, classes = reader.counted_array("<i8"), reader.counted_array("<i8")
     if len(places) != len(values) or len(sizes) != len(classes) or not np.isfinite(values).all():
@@ -107,8 +107,8 @@ class AumLearner:
     """A linear classifier that lowers AUM of the last instances: `learn_one`, `predict_proba_one`.
 
     window  instances that a step looks at: a multiple of `every`
-    every   a step after so many
-    step    how far one goes: times the gradient
+    every   number of instances between two steps
+    step    length of a step, as a multiple of the gradient
 
     Numbers are scaled to mean 0 and variance 1, as all instances so far have them; a missing one is the mean.
     Text is one-hot. Memory is that of the window: a text that is no longer in it is forgotten.
@@ -141,7 +141,7 @@ class AumLearner:
         self._means: list[float] = []
 
     def to_bytes(self) -> bytes:
-        """Return what `from_bytes` goes on from: 16 bytes a value of the window, and 8 times a column's size.
+        """Return the wire form: 16 bytes a value of the window, and 8 times a column's size.
 
         Raises InputError for a class that is neither a bool, a number nor text.
         """
@@ -222,7 +222,7 @@ class AumLearner:
         return learner
 
     def learn_one(self, x: Mapping[str, Any], y: Hashable) -> None:
-        """Take in an instance; every so many of them make a step."""
+        """Learn an instance; after every `every` instances make a step."""
         if y is None or y != y:
             raise InputError(f"the label is {y!r}: every instance needs a class; leave it out")
         known = self._columns
@@ -261,7 +261,7 @@ class AumLearner:
         return max(probabilities, key=lambda label: probabilities[label]) if probabilities else None
 
     def _step(self) -> None:
-        """Take the moments of what is new, and move every model."""
+        """Update the moments with the new instances, and make a step of every model."""
         self._forget()
         self._learn_moments(self._chunks[-1])
         size = len(self._columns)

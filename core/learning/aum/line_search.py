@@ -7,7 +7,7 @@ order of (t_{r+1} - t_r) m_{r+1}, m = min(FP, FN) between them, so its slope is 
 
 Invariant
     Lines are in the order of their thresholds right after the step reached. A tournament over neighbours
-    holds where each pair crosses next (inf where it never does), so the least is found in O(1) and replaced
+    holds the next crossing of each pair (inf if they never cross), so the least is found in O(1) and replaced
     in O(log B). A pair that has crossed never does again. Lines that meet in one point are turned round at
     once. Lines that are the same are one.
 

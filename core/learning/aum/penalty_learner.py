@@ -47,10 +47,10 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
 
     rate                AUM of rates (AUM.rate) or of counts (AUM.count)
     line_search         "backtracking", or "exact": to the best of the first B crossings of thresholds
-    max_iter, tol       steps at most; stop where a step lowers AUM by less than this share of it
+    max_iter, tol       greatest number of steps; stop when a step lowers AUM by less than this share of AUM
     early_stopping      None, or "aum" or "auc": keep the weights that are best on the fold held out
     n_splits            folds, and so descents; without early stopping there is one, on all examples
-    n_iter_no_change    stop after so many steps without a better criterion
+    n_iter_no_change    stop after this many steps without a better criterion
     init                "intervals": see above; or "random": normal weights, as large
     margin              of the interval regression, in the unit of f
     cv                  its folds
@@ -59,7 +59,7 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
     coef_, intercept_   of the features as they come: shapes (d,) and a float. AUM does not see a constant:
                         the intercept is where the training examples have the fewest errors
     initial_coef_       the model without a step: the mean of where descents started
-    descents_           one `Descent` each: AUM after every step, the validation measures
+    descents_           a `Descent` for each fold: AUM after every step, the validation measures
     n_iter_             steps made by the longest
     converged_reason_   why they ended, in words
 
@@ -148,7 +148,7 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
         return np.asarray(np.exp(-self.predict(X)))
 
     def score(self, X: Any, errors: ErrorFunctions) -> float:  # noqa: N803
-        """Return the AUC of the predictions; NaN where there is no FP or no FN."""
+        """Return the AUC of the predictions; NaN if there is no FP or no FN."""
         auc = errors.roc(self.predict(X)).auc
         return float("nan") if auc is None else auc
 
@@ -163,7 +163,7 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
         return fit_by_cross_validation(matrix, low, high, folds, self.margin).weights
 
     def _held_out(self, n: int, random: Any, validation: npt.ArrayLike | None) -> list[npt.NDArray[np.int64]]:
-        """Return what each descent holds out; nothing, where none does."""
+        """Return the examples that each descent holds out; empty if no descent holds out examples."""
         if self.early_stopping is None:
             return [np.empty(0, np.int64)]
         if validation is not None:
