@@ -69,3 +69,11 @@ def check_settings(here: Mapping[str, object], there: Mapping[str, object]) -> N
             f"the state was made under another configuration: {'; '.join(differences)}. Go on with the "
             "old one, or start from an empty state"
         )
+
+
+class CapacityError(InputError):
+    """More events than the whole numbers of a ScoreTree can hold."""
+
+
+class MissingEventError(InputError):
+    """An event to be removed is not there."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from rocsteady.core.arrays import FloatArray
-from rocsteady.core.score_tree.tree import NOTHING
+from rocsteady.core.score_tree.store import NOTHING
 from rocsteady.core.sketches.compressed_auc import CompressedAuc
 
 from tests.support.sliding_window import SlidingWindow

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from rocsteady.core.score_tree.query import list_hull
+from rocsteady.core.score_tree.store import NOTHING
 from rocsteady.core.score_tree.subset import list_subset
-from rocsteady.core.score_tree.tree import NOTHING, ScoreTree
+from rocsteady.core.score_tree.tree import ScoreTree
 
 from benchmarks.papers.data import Stream
 from benchmarks.papers.tatti2021_baselines import AUC, NO_MEASURE, H, SortedList, h_of_hull

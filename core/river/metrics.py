@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..measures.at_row import curvature_of, h_measure
-from ..score_tree.tree import NOTHING
+from ..score_tree.store import NOTHING
 from ..settings.costs import Cost, parse_cost
 from ..settings.evaluator import EvaluatorSettings
 from .rolling import RollingDecisions, RollingRanking, TreeRow

@@ -14,8 +14,7 @@ import numpy as np
 from ..errors import InputError, MissingPackageError
 from ..evaluator.steps import sliding_steps
 from ..rows.columns import ONE_CLASS, REASONS
-from ..score_tree.inputs import checked_capacity
-from ..score_tree.tree import NOTHING
+from ..score_tree.store import NOTHING, checked_capacity
 from ..score_tree.window import ScoreWindow, keeps_hull_for
 from ..settings.windows import LastEvents
 from .decision_window import DecisionWindow

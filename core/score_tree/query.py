@@ -349,3 +349,13 @@ def roc_points(tree: Tree, at_tpr: bool, shares: Any, out: Any) -> None:
     """Write TPRs at FPRs, or FPRs at TPRs, of a window with both classes."""
     for i in range(len(shares)):
         out[i] = fpr_at_tpr(tree, shares[i]) if at_tpr else tpr_at_fpr(tree, shares[i])
+
+
+class MassCrossing(NamedTuple):
+    """A score, and the mass of the class asked for (own) and of the other one, above it and with it."""
+
+    score: float
+    own_above: float
+    other_above: float
+    own: float
+    other: float

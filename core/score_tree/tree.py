@@ -31,40 +31,20 @@ other way round: there a LOWER score is more likely positive).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import FloatArray, Int8Array, Int64Array
+from ..arrays import FloatArray, Int64Array
 from ..errors import InputError
-from ..kernels.exact_sums import SUM_CHUNKS
-from ..kernels.records import empty_records, for_kernels, zero_record
-from ..measures.loss import LEAST_CAPACITY, fixed_point_scale
-from ..measures.sums import WINDOW_SUMS
-from .build import NOT_SORTED, buckets_needed, build, list_entries
-from .check import check
-from .inputs import (
-    MassCrossing,
-    MissingEventError,
-    as_counts,
-    as_labels,
-    as_scores,
-    checked_capacity,
-    refuse_beyond_limit,
-    refuse_stop,
-)
-from .layout import BUCKET, MAX_WEIGHT, NODE, STATE, Tree, keys_of, scores_of
-from .query import find_crossing, list_hull, rank_scores, roc_points, select_scores
-from .rows import ROW, Ask, Chain, chain_room, read_row, scan
-from .slide import COURSE, HELD, MISSING, NEEDS_CAPACITY, NEEDS_ROOM, NO_WINDOW, Ring, slide
+from ..events.tree_inputs import as_counts, as_labels, as_scores
+from .layout import MAX_WEIGHT, scores_of
+from .query import MassCrossing, find_crossing, list_hull, rank_scores, roc_points, select_scores
+from .rows import Ask, read_row, scan
+from .store import NOTHING, TreeStore, empty_rows
 from .subset import list_subset, thin_hull
-from .sums import begin_sums
 
-COST_CURVATURE = {(2, 2): 1.0, (1, 1): 0.0}
-"""The cost densities Beta(a, b) whose loss the tree keeps; others are summed over `hull()`."""
-
-NOTHING = Ask(0, 0, 0, 0, 0, 0.01, 0.5)
 RANKING = Ask(1, 1, 1, 1, 1, 0.01, 0.5)
 """Asks for all measures of scores on any scale, and not for the losses of probabilities."""
 
@@ -93,20 +73,7 @@ class KolmogorovSmirnov(NamedTuple):
     threshold: float
 
 
-class Entries(NamedTuple):
-    """Distinct scores, ascending, with how many events of each class have them."""
-
-    scores: FloatArray
-    positives: Int64Array
-    negatives: Int64Array
-
-
-def empty_rows(count: int) -> Any:
-    """Make room for so many records of ROW."""
-    return for_kernels(np.empty(count, ROW))
-
-
-class ScoreTree:
+class ScoreTree(TreeStore):
     """The multiset of (label, score) of a window, in score order. All weights are 1.
 
     capacity: events it is made for; it doubles when they become more, and with it the step of the
@@ -126,145 +93,6 @@ class ScoreTree:
     >>> tree.auc()
     0.75
     """
-
-    def __init__(
-        self,
-        capacity: int = LEAST_CAPACITY,
-        *,
-        cost: tuple[int, int] = (2, 2),
-        keeps_hull: bool = True,
-        follows_weight: bool = False,
-    ) -> None:
-        if cost not in COST_CURVATURE:
-            raise InputError(
-                f"cost: Beta{cost}; a tree keeps the loss of Beta(2, 2) or Beta(1, 1), sum others over hull()"
-            )
-        self._cost = cost
-        self._follows_weight = follows_weight
-        empty = np.empty(0, np.int64)
-        self._load(np.empty(0), empty, empty, checked_capacity(capacity), COST_CURVATURE[cost], keeps_hull)
-
-    @classmethod
-    def from_sorted(
-        cls,
-        scores: npt.ArrayLike,
-        positives: npt.ArrayLike,
-        negatives: npt.ArrayLike,
-        *,
-        capacity: int = LEAST_CAPACITY,
-        cost: tuple[int, int] = (2, 2),
-        keeps_hull: bool = True,
-        follows_weight: bool = False,
-    ) -> Self:
-        """Build from distinct ascending scores and their counts. O(k), some 20 ns an entry.
-
-        The capacity is doubled until the events fit.
-
-        >>> ScoreTree.from_sorted([0.1, 0.4, 0.8], [0, 1, 1], [1, 1, 0]).auc()
-        0.875
-        """
-        keys = as_scores(scores)
-        p = as_counts(positives)
-        n = as_counts(negatives)
-        if not len(keys) == len(p) == len(n):
-            raise InputError(f"from_sorted: {len(keys)} scores, {len(p)} and {len(n)} counts; give as many")
-        if len(keys) and (min(p.min(), n.min()) < 0 or (p + n).min() < 1):
-            raise InputError("from_sorted: a count below 0, or a score without events")
-        for counts in (p, n):  # before a sum that could wrap
-            refuse_beyond_limit(int(counts.max(initial=0)))
-        total = int(p.sum() + n.sum())
-        tree = cls(
-            checked_capacity(capacity), cost=cost, keeps_hull=keeps_hull, follows_weight=follows_weight
-        )
-        capacity = tree._capacity_for(total)
-        tree._load(keys, p, n, capacity, COST_CURVATURE[cost], keeps_hull)
-        return tree
-
-    def to_sorted(self) -> Entries:
-        """Return the distinct scores, ascending, with their counts; inverse of `from_sorted`. O(k).
-
-        >>> ScoreTree.from_sorted([0.1, 0.4], [0, 1], [1, 0]).to_sorted().scores.tolist()
-        [0.1, 0.4]
-        """
-        nothing = np.empty(0, np.int64)
-        count = list_entries(self._tree, nothing, nothing, nothing)
-        keys, positives, negatives = np.zeros((3, max(1, count)), np.int64)
-        list_entries(self._tree, keys, positives, negatives)
-        return Entries(scores_of(keys[:count]), positives[:count], negatives[:count])
-
-    def insert(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
-        """Add a batch of events. O(log^2 k) each, worst case; O(log k) without a hull.
-
-        Raises InputError for a NaN or a label that is none, CapacityError beyond MAX_WEIGHT events;
-        the tree is then unchanged.
-        """
-        y = as_labels(labels)
-        s = as_scores(scores, len(y))
-        refuse_beyond_limit(len(self) + len(y))
-        self._apply(y, s, 1)
-
-    def remove(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
-        """Take out a batch of events. O(log^2 k) each, worst case; O(log k) without a hull.
-
-        Raises MissingEventError if one of them is not there; the tree is then unchanged.
-        """
-        y = as_labels(labels)
-        s = as_scores(scores, len(y))
-        removed = self._apply(y, s, -1)
-        if removed < len(y):
-            self._apply(y[:removed], s[:removed], 1)
-            raise MissingEventError(
-                f"remove: no event of label {y[removed]} and score {s[removed]} is there (position "
-                f"{removed} of the batch); nothing was removed"
-            )
-
-    def __len__(self) -> int:
-        return int(self._state["weight"])
-
-    @property
-    def capacity(self) -> int:
-        """Events the fixed point is made for; part of a snapshot."""
-        return int(self._state["capacity"])
-
-    @property
-    def cost(self) -> tuple[int, int]:
-        """The Beta density of the loss that is kept."""
-        return self._cost
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(int(a.nbytes) for a in (*self._tree, *self._chain))
-
-    @property
-    def bridge_searches(self) -> int:
-        """Bridges searched so far, beyond those verified in O(1)."""
-        return int(self._state["searches"])
-
-    @property
-    def keeps_hull(self) -> bool:
-        """Whether bridges are kept; set it to change that, O(k)."""
-        return bool(self._state["keeps_hull"])
-
-    @keeps_hull.setter
-    def keeps_hull(self, keeps_hull: bool) -> None:
-        if keeps_hull != self.keeps_hull:
-            self._rebuild(self.capacity, keeps_hull)
-
-    @property
-    def _state(self) -> Any:
-        """The one record of totals (not kept: a copied tree must not show the original's)."""
-        return self._tree.state[0]
-
-    @property
-    def positives(self) -> int:
-        """Events of label 1."""
-        return int(self._state["positives"])
-
-    @property
-    def negatives(self) -> int:
-        """Events of label 0."""
-        return len(self) - self.positives
 
     def auc(self) -> float | None:
         """Area under the ROC curve, ties half; None without both classes. O(1)."""
@@ -451,13 +279,6 @@ class ScoreTree:
         read_row(self._tree, ask, self._chain, rows)
         return rows
 
-    def check_invariants(self) -> None:
-        """Recompute everything slowly; an AssertionError names the first claim that fails."""
-        check(self._tree)
-
-    def _has_both_classes(self) -> bool:
-        return 0 < self.positives < len(self)
-
     def _roc_point(self, share: float, at_tpr: bool) -> float | None:
         if not 0.0 <= share <= 1.0:
             raise InputError(f"{'tpr' if at_tpr else 'fpr'}: {share}; give a share from 0 to 1")
@@ -472,115 +293,3 @@ class ScoreTree:
         ranks = np.empty((len(scores), 4), np.int64)
         rank_scores(self._tree, scores, ranks)
         return ranks
-
-    def _capacity_for(self, weight: int) -> int:
-        capacity = self.capacity
-        while capacity < weight and capacity < MAX_WEIGHT:
-            capacity = min(2 * capacity, MAX_WEIGHT)
-        refuse_beyond_limit(weight)
-        return capacity
-
-    def _load(
-        self,
-        scores: FloatArray,
-        positives: Int64Array,
-        negatives: Int64Array,
-        capacity: int,
-        curvature: float,
-        keeps_hull: bool,
-    ) -> None:
-        """Make all arrays anew and fill them."""
-        room = buckets_needed(len(scores) + 1) * 5 // 4 + 2
-        state = zero_record(STATE)
-        state["capacity"] = capacity
-        state["scale"] = fixed_point_scale(capacity)
-        state["curvature"] = curvature
-        state["keeps_hull"] = keeps_hull
-        state["follows_weight"] = self._follows_weight
-        sums = np.zeros((WINDOW_SUMS, SUM_CHUNKS), np.int64)
-        tree = Tree(empty_records(room, NODE), empty_records(room, BUCKET), state, sums)
-        spans = np.empty((room, 2), np.int64)
-        if build(tree, keys_of(scores), positives, negatives, spans) == NOT_SORTED:
-            raise InputError("from_sorted: scores are not ascending and distinct; sort and group")
-        self._tree = tree
-        self._kept_sums = (0, 0)  # whether AUM is, and the losses of probabilities
-        self._chain = Chain(*np.empty((2, chain_room(capacity)), np.int64))
-
-    def _rebuild(self, capacity: int, keeps_hull: bool) -> None:
-        self._load(*self.to_sorted(), capacity, float(self._state["curvature"]), keeps_hull)
-
-    def _keep_sums(self, ask: Ask) -> None:
-        """See that the exact sums that are asked for are kept from here on. O(k), once."""
-        has_area, has_losses = self._kept_sums
-        if (ask.aum and not has_area) or (ask.losses and not has_losses):
-            begin_sums(self._tree, int(ask.aum and not has_area), int(ask.losses and not has_losses))
-            self._kept_sums = (has_area or ask.aum, has_losses or ask.losses)
-
-    def _grow_room(self) -> None:
-        """More buckets and nodes; nothing moves but memory."""
-        old = self._tree
-        room = len(old.buckets) * 5 // 4 + 2
-        grown = old._replace(nodes=empty_records(room, NODE), buckets=empty_records(room, BUCKET))
-        grown.nodes[: len(old.nodes)] = old.nodes
-        grown.buckets[: len(old.buckets)] = old.buckets
-        self._tree = grown
-
-    def run(
-        self,
-        labels: Int8Array,
-        scores: FloatArray,
-        sign: int,
-        ring: Ring,
-        leaving: Int64Array,
-        flags: Int8Array,
-        shifts: Int64Array,
-        ask: Ask,
-        rows: Any,
-    ) -> int:
-        """Run the batch kernel from where the ring's course stands. For `ScoreWindow`.
-
-        Makes room in the tree where it is asked to; returns DONE, or what else is in the way.
-        """
-        while True:
-            self._keep_sums(ask)
-            code = slide(
-                self._tree, ring, labels, scores, leaving, flags, shifts, sign, ask, self._chain, rows
-            )
-            if not self.make_room(code):
-                return code
-
-    @property
-    def records(self) -> Tree:
-        """What a kernel of another module takes. Not to be kept: `make_room` makes them anew."""
-        return self._tree
-
-    def make_room(self, code: int) -> bool:
-        """Give a batch kernel what it stopped for; False if that is not room in the tree."""
-        if code == NEEDS_CAPACITY:
-            self._rebuild(self._capacity_for(len(self) + 1), self.keeps_hull)
-        elif code == NEEDS_ROOM:
-            self._grow_room()
-        else:
-            return False
-        return True
-
-    def _apply(self, labels: Int8Array, scores: FloatArray, sign: int) -> int:
-        """Insert or remove a batch; return how many events that worked for."""
-        course = zero_record(COURSE)
-        course["window"] = NO_WINDOW
-        ring = Ring(empty_records(1, HELD), course)
-        code = self.run(
-            labels,
-            scores,
-            sign,
-            ring,
-            np.empty(0, np.int64),
-            np.empty(0, np.int8),
-            np.empty(0, np.int64),
-            NOTHING,
-            empty_rows(0),
-        )
-        applied = int(course["event"][0])
-        if code != MISSING:
-            refuse_stop(code, scores, applied)
-        return applied

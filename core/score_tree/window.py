@@ -14,14 +14,15 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray, Int8Array
 from ..errors import InputError
+from ..events.tree_inputs import as_labels, as_scores
 from ..kernels.records import empty_records, zero_record
 from ..measures.loss import LEAST_CAPACITY
 from ..measures.steps import ENTERS, ROW_DUE, Steps
-from .inputs import as_labels, as_scores, checked_capacity, refuse_stop
 from .layout import SLOTS, keys_of, scores_of
 from .rows import Ask
 from .slide import COURSE, HELD, NEEDS_RING, Ring
-from .tree import NOTHING, RANKING, ScoreTree, empty_rows
+from .store import NOTHING, checked_capacity, empty_rows, refuse_stop
+from .tree import RANKING, ScoreTree
 from .update import NO_HINT
 
 BRIDGES_FROM = 60

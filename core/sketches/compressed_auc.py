@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..arrays import FloatArray, Int8Array
-from ..errors import InputError
+from ..errors import InputError, MissingEventError
+from ..events.tree_inputs import as_labels, as_scores
 from ..kernels.records import empty_records, zero_record
 from ..kernels.rings import unrolled
-from ..score_tree.inputs import MissingEventError, as_labels, as_scores, refuse_beyond_limit, refuse_stop
 from ..score_tree.layout import scores_of
 from ..score_tree.slide import COURSE, DONE, HELD, MISSING, NO_WINDOW, Ring
+from ..score_tree.store import refuse_beyond_limit, refuse_stop
 from ..score_tree.tree import ScoreTree
 from .compressed_list import ENDS, NEEDS_NODES, empty_list, run, with_room
 from .threshold_queries import CompressedList, checked_epsilon

@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray
 from ..errors import ConfigError, InputError
-from ..score_tree.inputs import MassCrossing, as_labels, as_scores
+from ..events.tree_inputs import as_labels, as_scores
+from ..score_tree.query import MassCrossing
 
 
 class ThresholdQueries(Protocol):

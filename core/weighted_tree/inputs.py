@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray, Int8Array
 from ..errors import InputError
-from ..score_tree.inputs import as_scores, writeable
+from ..events.tree_inputs import as_scores, writeable
 
 
 def as_weights(weights: npt.ArrayLike, length: int) -> FloatArray:

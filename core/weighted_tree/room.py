@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.records import empty_records
+from ..kernels.compile import entry, inlined
+from ..kernels.records import at, empty_records, whole
 from .layout import EDGE, ROOM_AHEAD, Forest, empty_forest
-from .pool import hull_room, move_all_hulls
 
 
 def with_more_nodes(old: Forest) -> Forest:
@@ -56,3 +56,41 @@ def more_places(free: Any, held: int, room: int) -> Any:
     places[:held] = free[:held]
     places[held : held + room - len(free)] = np.arange(room - 1, len(free) - 1, -1)
     return places
+
+
+@entry
+def hull_room(tree: Forest) -> int:
+    """Return how many edges all hulls need room for, with the room to grow that each should get."""
+    room = whole(0)
+    for run in tree.leaf_runs:
+        if run.edge_room > 0:
+            room += run.edge_count + (run.edge_count >> 1) + 4
+    for run in tree.node_runs:
+        if run.edge_room > 0:
+            room += run.edge_count + (run.edge_count >> 1) + 4
+    return room
+
+
+@inlined
+def move_hulls(runs: Any, pool: Any, target: Any, end: int) -> int:
+    """Copy the hulls of runs to another pool, from `end` on; return the new end."""
+    for index in range(len(runs)):
+        run = runs[index]
+        if run.edge_room > 0:
+            for i in range(run.edge_count):
+                edge, copy = pool[at(run.edges + i)], target[at(end + i)]
+                copy.key = edge.key
+                copy.mass[0] = edge.mass[0]
+                copy.mass[1] = edge.mass[1]
+            run.edges = end
+            run.edge_room = run.edge_count + (run.edge_count >> 1) + 4
+            end += run.edge_room
+    return end
+
+
+@entry
+def move_all_hulls(tree: Forest, target: Any) -> None:
+    """Copy every hull to another pool, without gaps."""
+    end = move_hulls(tree.leaf_runs, tree.pool, target, whole(0))
+    end = move_hulls(tree.node_runs, tree.pool, target, end)
+    tree.state[0].pool_end = end

@@ -180,6 +180,24 @@ def sum_leaf_masses(leaf: Any, run: Any) -> None:
     run.state = MASSES
 
 
+@inlined
+def write_pair(field: Any, of_negatives: float, of_positives: float) -> None:
+    """Write a field that has a value for each class."""
+    field[0] = of_negatives
+    field[1] = of_positives
+
+
+@inlined
+def write_masses(run: Any, negatives: float, positives: float, pairs: float, low: float, high: float) -> None:
+    """Write the masses of the classes, their pairs and the range of scores; reaches are in plain units."""
+    write_pair(run.mass, negatives, positives)
+    run.pairs = pairs
+    run.reach_power[0] = 0
+    run.reach_power[1] = 0
+    run.low = low
+    run.high = high
+
+
 @kernel
 def sum_leaf(tree: Forest, index: int) -> int:
     """Compute all sums of a leaf, and its hull; return DONE or NEEDS_POOL."""
@@ -228,21 +246,11 @@ def sum_leaf(tree: Forest, index: int) -> int:
         below += n
     if keep_hull(tree, run, edges) != DONE:
         return NEEDS_POOL
-    run.mass[0] = negatives
-    run.mass[1] = positives
-    run.pairs = pairs
-    run.spread[0] = spread_n
-    run.spread[1] = spread_p
-    run.squares[0] = squares_n
-    run.squares[1] = squares_p
-    run.cross[0] = cross_n
-    run.cross[1] = cross_p
-    run.reach[0] = reach_n
-    run.reach[1] = reach_p
-    run.reach_power[0] = 0
-    run.reach_power[1] = 0
-    run.low = low
-    run.high = high
+    write_masses(run, negatives, positives, pairs, low, high)
+    write_pair(run.spread, spread_n, spread_p)
+    write_pair(run.squares, squares_n, squares_p)
+    write_pair(run.cross, cross_n, cross_p)
+    write_pair(run.reach, reach_n, reach_p)
     if is_apart(reach_n, negatives):
         reach_apart(run, 0, leaf_reach(leaf, whole(0), low, reach_n))
     if is_apart(reach_p, positives):
@@ -317,21 +325,11 @@ def sum_node(tree: Forest, index: int, runs: Any) -> int:
         below += n
     if keep_hull(tree, run, edges) != DONE:
         return NEEDS_POOL
-    run.mass[0] = negatives
-    run.mass[1] = positives
-    run.pairs = pairs
-    run.spread[0] = spread_n
-    run.spread[1] = spread_p
-    run.squares[0] = squares_n
-    run.squares[1] = squares_p
-    run.cross[0] = cross_n
-    run.cross[1] = cross_p
-    run.reach[0] = reach_n
-    run.reach[1] = reach_p
-    run.reach_power[0] = 0
-    run.reach_power[1] = 0
-    run.low = low
-    run.high = high
+    write_masses(run, negatives, positives, pairs, low, high)
+    write_pair(run.spread, spread_n, spread_p)
+    write_pair(run.squares, squares_n, squares_p)
+    write_pair(run.cross, cross_n, cross_p)
+    write_pair(run.reach, reach_n, reach_p)
     if (apart != 0) | is_apart(reach_n, negatives):
         reach_apart(run, 0, node_reach(node, runs, whole(0)))
     if (apart != 0) | is_apart(reach_p, positives):

@@ -12,7 +12,8 @@ import sys
 import time
 
 import numpy as np
-from rocsteady.core.score_tree.tree import NOTHING, RANKING, ScoreTree
+from rocsteady.core.score_tree.store import NOTHING
+from rocsteady.core.score_tree.tree import RANKING, ScoreTree
 
 BATCH = 500
 EVERYTHING = RANKING._replace(losses=1)

@@ -16,10 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import FloatArray, Int8Array, Int64Array
-from ...errors import InputError
+from ...errors import InputError, MissingEventError
 from ...measures.at_row import h_measure, points_of, write_polynomial_auc
 from ...rows.columns import NUMBER_COLUMNS, OUT_OF_RANGE
-from ...score_tree.inputs import MissingEventError
 from ...settings.costs import SeverityCost
 from ...settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
 from ...settings.measures import MEASURES

@@ -19,7 +19,7 @@ from rocsteady.core.settings.measures import MEASURES
 from rocsteady.core.weighted_tree import answers as tree_answers
 from rocsteady.core.weighted_tree import build as weighted_tree_build
 from rocsteady.core.weighted_tree import measures as weighted_measures
-from rocsteady.core.weighted_tree import pool as weighted_tree_pool
+from rocsteady.core.weighted_tree import room as weighted_tree_room
 from rocsteady.core.weighted_tree import rows as weighted_tree_rows
 from rocsteady.core.weighted_tree.measures import partial_auc
 from rocsteady.core.weighted_tree.tree import WeightedTree
@@ -355,7 +355,7 @@ def test_every_kernel_is_compiled_once_whatever_is_handed_in() -> None:
             tree_answers.sum_all,
         ),
         *(weighted_tree_build.group_events, weighted_tree_build.build, weighted_tree_build.list_entries),
-        *(weighted_tree_pool.hull_room, weighted_tree_pool.move_all_hulls),
+        *(weighted_tree_room.hull_room, weighted_tree_room.move_all_hulls),
         *(weighted_measures.partial_auc, weighted_measures.average_precision),
         *(weighted_measures.pooled_edges, weighted_measures.error_of_blocks),
         weighted_measures.probability_losses,

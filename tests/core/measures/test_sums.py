@@ -9,11 +9,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from rocsteady.core.errors import MissingEventError
 from rocsteady.core.kernels.compile import COMPILED
 from rocsteady.core.measures.scan import area_of_entries
-from rocsteady.core.score_tree.inputs import MissingEventError
 from rocsteady.core.score_tree.layout import scores_of
-from rocsteady.core.score_tree.tree import NOTHING, ScoreTree
+from rocsteady.core.score_tree.store import NOTHING
+from rocsteady.core.score_tree.tree import ScoreTree
 from score_tree_oracle import Oracle, streams
 from sliding_window import SlidingWindow
 from thorough import some

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rocsteady.core.errors import InputError
+from rocsteady.core.errors import CapacityError, InputError, MissingEventError
 from rocsteady.core.kernels.compile import COMPILED
 from rocsteady.core.measures.loss import fixed_point_scale
-from rocsteady.core.score_tree.inputs import CapacityError, MissingEventError
 from rocsteady.core.score_tree.layout import MAX_WEIGHT, SLOTS, key_of, keys_of, score_of, scores_of
-from rocsteady.core.score_tree.tree import COST_CURVATURE, NOTHING, ScoreTree
+from rocsteady.core.score_tree.store import COST_CURVATURE, NOTHING
+from rocsteady.core.score_tree.tree import ScoreTree
 from score_tree_oracle import Oracle, streams
 from thorough import examples, some
 

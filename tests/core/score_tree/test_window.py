@@ -7,10 +7,9 @@ import pickle
 
 import numpy as np
 import pytest
-from rocsteady.core.errors import InputError
+from rocsteady.core.errors import CapacityError, InputError
 from rocsteady.core.kernels.compile import COMPILED
 from rocsteady.core.measures.loss import fixed_point_scale
-from rocsteady.core.score_tree.inputs import CapacityError
 from rocsteady.core.score_tree.layout import MAX_WEIGHT, SLOTS
 from rocsteady.core.score_tree.rows import Ask
 from rocsteady.core.score_tree.tree import ScoreTree

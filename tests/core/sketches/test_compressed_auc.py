@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rocsteady.core.errors import ConfigError, InputError
+from rocsteady.core.errors import CapacityError, ConfigError, InputError, MissingEventError
 from rocsteady.core.kernels.compile import COMPILED
-from rocsteady.core.score_tree.inputs import CapacityError, MissingEventError
 from rocsteady.core.score_tree.tree import ScoreTree
 from rocsteady.core.sketches import compressed_list
 from rocsteady.core.sketches.compressed_auc import CompressedAuc

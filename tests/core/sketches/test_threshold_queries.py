@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import ConfigError, InputError
-from rocsteady.core.score_tree.inputs import MassCrossing
+from rocsteady.core.score_tree.query import MassCrossing
 from rocsteady.core.score_tree.tree import ScoreTree
 from rocsteady.core.sketches.threshold_queries import (
     SortedMasses,

@@ -1,4 +1,4 @@
-"""What users hand to a ScoreTree, as its kernels take it, or refused by name.
+"""Arrays that users hand to a tree, as its kernels take them, or refused by name.
 
 A kernel has one specialisation, so every array comes to it with one type: contiguous, writeable,
 int8 labels, float64 scores, int64 counts. What is wrong is refused here, before anything changes.
@@ -6,23 +6,13 @@ int8 labels, float64 scores, int64 counts. What is wrong is refused here, before
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError
-from .layout import MAX_WEIGHT
-from .slide import DONE, NOT_A_NUMBER
-
-
-class CapacityError(InputError):
-    """More events than the whole numbers of a ScoreTree can hold."""
-
-
-class MissingEventError(InputError):
-    """An event to be removed is not there."""
 
 
 def writeable(array: npt.NDArray[Any]) -> Any:
@@ -62,40 +52,3 @@ def as_counts(counts: npt.ArrayLike) -> Int64Array:
         raise InputError(f"counts: shape {array.shape}, {array.dtype}; give whole numbers in one dimension")
     result: Int64Array = writeable(np.ascontiguousarray(counts, dtype=np.int64))
     return result
-
-
-def refuse_beyond_limit(weight: int) -> None:
-    """Refuse a weight beyond what the whole numbers can hold."""
-    if weight > MAX_WEIGHT:
-        raise CapacityError(
-            f"ScoreTree: {weight} events; it counts exactly up to {MAX_WEIGHT} (squared ranks "
-            "must fit 64 bits): for more, sum in floating point"
-        )
-
-
-def checked_capacity(capacity: int) -> int:
-    """Return a capacity that the whole numbers can hold."""
-    if not 1 <= capacity <= MAX_WEIGHT:
-        raise CapacityError(
-            f"capacity: {capacity}; a ScoreTree counts exactly from 1 to {MAX_WEIGHT} events "
-            "(squared ranks must fit 64 bits): for more, sum in floating point"
-        )
-    return int(capacity)
-
-
-def refuse_stop(code: int, scores: FloatArray, event: int) -> None:
-    """Raise what the batch kernel stopped for, if it did."""
-    if code == NOT_A_NUMBER:
-        raise InputError(f"scores: {scores[event]} at position {event}; drop such events before")
-    if code != DONE:
-        raise RuntimeError(f"slide: stopped by {code} at event {event}; this is a defect of ours")
-
-
-class MassCrossing(NamedTuple):
-    """A score, and the mass of the class asked for (own) and of the other one, above it and with it."""
-
-    score: float
-    own_above: float
-    other_above: float
-    own: float
-    other: float

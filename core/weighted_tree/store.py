@@ -1,0 +1,277 @@
+"""What a WeightedTree holds: events that come and go, and their scales. `tree` adds the questions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arrays import FloatArray, Int64Array
+from ..errors import InputError, MissingEventError
+from ..events.tree_inputs import as_labels
+from ..kernels.records import empty_records, for_kernels
+from .answers import sum_all
+from .build import build, group_events, leaves_needed, list_entries, nodes_needed, ties_of
+from .check import check
+from .inputs import as_finite_scores, as_signs, as_weights
+from .layout import ENTRY, ROOM_AHEAD, SLOTS, Forest, empty_forest
+from .room import with_larger_pool, with_more_nodes, with_more_ties
+from .rows import Batch, RowAsk, RowPlan, run_batch
+from .update import DONE, MISSING, NEEDS_POOL, NEEDS_REBUILD, NEEDS_ROOM, NEEDS_SCALE, NEEDS_TIED, exponent_of
+
+NOTHING = RowAsk(0.0, 0.0, 0.5, 0, 0.0, -1.0, 0)
+NO_ROWS = RowPlan(
+    np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64), np.empty((0, 0)), np.empty((0, 0), np.int8)
+)
+
+
+class WeightedEntries(NamedTuple):
+    """Distinct scores, ascending: mass, events and sum of squared weights of each class."""
+
+    scores: FloatArray
+    negatives: FloatArray
+    positives: FloatArray
+    negative_events: Int64Array
+    positive_events: Int64Array
+    negative_squares: FloatArray
+    positive_squares: FloatArray
+
+
+def _even_exponent(weights: FloatArray) -> int:
+    """Return the exponent that brings the largest of these weights into [1, 4); 0 if there is none."""
+    return int(exponent_of(float(weights.max()))) if len(weights) and weights.max() > 0.0 else 0
+
+
+NO_FLOATS: FloatArray = np.empty(0)
+
+
+class WeightedStore:
+    """The events of a `WeightedTree`, and the kernels that change them."""
+
+    def __init__(
+        self,
+        labels: npt.ArrayLike = (),
+        scores: npt.ArrayLike = (),
+        weights: npt.ArrayLike = (),
+    ) -> None:
+        self._forest: Forest
+        self.rebuild(labels, scores, weights)
+
+    @classmethod
+    def from_sorted(cls, entries: WeightedEntries) -> Self:
+        """Build from what `to_sorted` returned. O(k), some 30 ns an entry."""
+        scores = as_finite_scores(entries.scores, len(entries.scores))
+        if (scores[1:] <= scores[:-1]).any():
+            raise InputError("from_sorted: scores are not ascending and distinct; sort and group")
+        columns = [np.asarray(column, np.float64) for column in entries[1:]]
+        if any(column.shape != scores.shape or (column < 0).any() for column in columns):
+            raise InputError(f"from_sorted: give {len(scores)} masses, counts and squares, none below 0")
+        masses, events, squares = columns[:2], columns[2:4], columns[4:]
+        if any(((m > 0) != (e > 0)).any() for m, e in zip(masses, events, strict=True)) or (
+            len(scores) and (events[0] + events[1]).min() < 1
+        ):
+            raise InputError("from_sorted: a mass without events, or events without mass")
+        tree = cls()
+        records = np.zeros(len(scores), ENTRY)
+        records["key"] = scores + 0.0
+        exponents = []
+        for label in (0, 1):
+            exponent = _even_exponent(masses[label])
+            factor = math.ldexp(1.0, -(exponent >> 1))
+            records["mass"][:, label] = masses[label] * factor * factor
+            # twice the factor at a time: squares of weights beyond 1e154 have lost themselves already
+            records["squares"][:, label] = squares[label] * (factor * factor) * (factor * factor)
+            records["events"][:, label] = events[label]
+            exponents.append(exponent)
+        tree._load(for_kernels(records), exponents)
+        return tree
+
+    def to_sorted(self) -> WeightedEntries:
+        """Return the distinct scores, ascending, with masses, events and squares of each class. O(k).
+
+        >>> from rocsteady import WeightedTree
+        >>> WeightedTree([1, 1], [0.5, 0.5], [2.0, 1.0]).to_sorted().positives.tolist()
+        [3.0]
+        """
+        records = self.held_entries()
+        columns: list[Any] = []
+        with np.errstate(over="ignore", under="ignore"):
+            for name, power in (("mass", 1), ("events", 0), ("squares", 2)):
+                columns += [
+                    np.ldexp(records[name][:, label], power * self._exponents[label])
+                    if power
+                    else records[name][:, label].copy()
+                    for label in (0, 1)
+                ]
+        return WeightedEntries(records["key"].copy(), *columns)
+
+    def rebuild(self, labels: npt.ArrayLike, scores: npt.ArrayLike, weights: npt.ArrayLike) -> None:
+        """Replace everything by these events, in a scale that suits their weights. O(k log k) to sort."""
+        y = as_labels(labels)
+        s = as_finite_scores(scores, len(y)) + 0.0
+        w = as_weights(weights, len(y))
+        order = np.argsort(s, kind="stable")
+        y, s, w = y[order], s[order], w[order]
+        exponents = [_even_exponent(w[y == label]) for label in (0, 1)]
+        entries = empty_records(max(1, len(y)), ENTRY)
+        factors = [math.ldexp(1.0, -(exponent >> 1)) for exponent in exponents]
+        units = np.zeros(2)
+        count = group_events(y, s, w, factors[0], factors[1], entries, units)
+        self._load(entries[:count], exponents, units)
+
+    def apply(
+        self,
+        labels: npt.ArrayLike,
+        scores: npt.ArrayLike,
+        weights: npt.ArrayLike,
+        signs: npt.ArrayLike,
+        placements: FloatArray | None = None,
+    ) -> None:
+        """Let events enter (sign 1) and leave (-1), in order. O(log k) each, in one compiled call.
+
+        An event leaves with the weight it came with. placements: float64, one an event, filled where one
+        enters with its placement (`placement`) among those before it.
+
+        Raises MissingEventError if one that leaves is not there; the tree then holds what it held.
+        """
+        y = as_labels(labels)
+        s, w = as_finite_scores(scores, len(y)), as_weights(weights, len(y))
+        sign = as_signs(signs, len(y))
+        values = NO_FLOATS if placements is None else placements
+        if placements is not None and not (
+            placements.shape == y.shape and placements.dtype == np.float64 and placements.flags.writeable
+        ):
+            raise InputError(f"placements: give a float64 array of {len(y)} that can be written")
+        batch = Batch(y, s, w, sign)
+        course = np.zeros(2, np.int64)
+        if self.run(batch, NOTHING, NO_ROWS, values, course) == MISSING:
+            done = int(course[0])
+            back = Batch(*(np.ascontiguousarray(column[:done][::-1]) for column in batch))
+            self.run(back._replace(signs=-back.signs), NOTHING, NO_ROWS, NO_FLOATS, np.zeros(2, np.int64))
+            raise MissingEventError(
+                f"apply: no event of label {y[done]} and score {s[done]} is there to leave (position {done} "
+                "of the batch); nothing was changed"
+            )
+
+    def run(
+        self, batch: Batch, ask: RowAsk, plan: RowPlan, placements: FloatArray, course: Int64Array
+    ) -> int:
+        """Run the batch kernel from where `course` stands, for `WeightedRanking`: arrays are checked.
+
+        Makes room and scale where it is asked to; returns DONE, MISSING or NEEDS_REBUILD.
+        """
+        tries = 0
+        while True:
+            code = run_batch(self._forest, batch, ask, plan, placements, course)
+            if code in (DONE, MISSING, NEEDS_REBUILD):
+                return code
+            tries = tries + 1 if code == NEEDS_POOL else 0
+            if code == NEEDS_SCALE:
+                event = int(course[0])
+                self._rescale(int(batch.labels[event]), int(exponent_of(float(batch.weights[event]))))
+            elif code == NEEDS_ROOM:
+                self._forest = with_more_nodes(self._forest)
+            elif code == NEEDS_TIED:
+                self._forest = with_more_ties(self._forest)
+            elif code == NEEDS_POOL:
+                self._forest = with_larger_pool(self._forest, tries)
+            else:
+                raise RuntimeError(f"run_batch: stopped by {code}; this is a defect of ours")
+
+    def __len__(self) -> int:
+        return int(self._state["events"].sum())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(int(array.nbytes) for array in self._forest)
+
+    def shift(self, exponent: int) -> None:
+        """Take all weights, those held and those to come, 2^exponent times as large. O(1), exact.
+
+        For inflated weights of fading events, before they overflow: the owner scales its own alike.
+        """
+        for label in (0, 1):
+            if self._state["events"][label]:
+                self._set_exponent(label, self._exponents[label] + exponent)
+
+    def make_room(self) -> None:
+        """Bring the hulls close together, with room to grow: what is done when they have none."""
+        self._forest = with_larger_pool(self._forest, 1)
+
+    def check_invariants(self) -> None:
+        """Recompute everything slowly; an AssertionError names the first claim that fails."""
+        check(self._forest)
+
+    @property
+    def _state(self) -> Any:
+        return self._forest.state[0]
+
+    @property
+    def _exponents(self) -> tuple[int, int]:
+        negative, positive = self._state["exponent"]
+        return int(negative), int(positive)
+
+    @property
+    def is_built(self) -> bool:
+        """Whether no event came or went since the tree was built of its events: it has no history."""
+        return int(self._state["changes"]) == 0
+
+    @property
+    def _root(self) -> Any:
+        runs = self._forest.node_runs if self._state["height"] else self._forest.leaf_runs
+        return runs[int(self._state["root"])]
+
+    @property
+    def exponents(self) -> tuple[int, int]:
+        """Powers of two by which the masses held of negatives and of positives are smaller."""
+        return self._exponents
+
+    def _refresh(self) -> None:
+        tries = 0
+        while sum_all(self._forest) != DONE:
+            tries += 1
+            self._forest = with_larger_pool(self._forest, tries)
+
+    def held_entries(self) -> Any:
+        """Return all entries as records of ENTRY, masses in the scale they are held in. O(k)."""
+        entries = empty_records(max(1, int(self._state["entries"])), ENTRY)
+        return entries[: list_entries(self._forest, entries)]
+
+    def _set_exponent(self, label: int, exponent: int) -> None:
+        self._state["exponent"][label] = exponent
+        self._state["factor"][label] = math.ldexp(1.0, -(exponent >> 1))
+
+    def _load(self, entries: Any, exponents: list[int], units: FloatArray | None = None) -> None:
+        """Make all arrays anew and fill them; units as `group_events` finds them."""
+        count = len(entries)
+        leaves = leaves_needed(count) * 5 // 4 + 4
+        nodes = nodes_needed(leaves) + ROOM_AHEAD
+        forest = empty_forest(leaves, nodes, ties_of(entries) * 5 // 4 + 8, 8 * leaves, 4 * SLOTS)
+        build(forest, entries, np.empty(leaves, np.int64), np.empty(leaves))
+        self._forest = forest
+        for label in (0, 1):
+            self._set_exponent(label, exponents[label])
+            self._state["unit"][label] = 0.0 if units is None else units[label]
+
+    def _rescale(self, label: int, exponent: int) -> None:
+        """Hold one class in another scale, for a weight beyond the present one. O(k)."""
+        entries = self.held_entries()
+        down = max(self._exponents[label] - exponent, -2000)
+        with np.errstate(under="ignore"):
+            for name, power in (
+                ("mass", 1), ("rest", 1), ("lost", 1), ("squares", 2), ("squares_rest", 2)
+            ):  # fmt: skip
+                entries[name][:, label] = np.ldexp(entries[name][:, label], power * down)
+        held = entries["events"][:, label] > 0
+        entries["mass"][held, label] = np.maximum(entries["mass"][held, label], 5e-324)
+        exponents, old = list(self._exponents), self._state
+        exponents[label] = exponent
+        self._load(entries, exponents)
+        self._state["changes"], self._state["spoiled"] = old["changes"], old["spoiled"]
+        for name, power in (("lost", 1), ("lost_squares", 2), ("unit", 1)):
+            for c in (0, 1):
+                lost = float(old[name][c])
+                self._state[name][c] = math.ldexp(lost, power * down) if c == label else lost
