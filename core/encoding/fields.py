@@ -38,9 +38,7 @@ class Reader:
     def array(self, dtype: str, count: int) -> npt.NDArray[Any]:
         """Return a copy of the next `count` values as an array."""
         data = self.read(count * np.dtype(dtype).itemsize)
-        return np.frombuffer(
-            data, dtype
-        ).copy()  # a copy, since kernels write to the array and frombuffer is read-only
+        return np.frombuffer(data, dtype).copy()  # kernels write to the array; frombuffer is read-only
 
     def counted_array(self, dtype: str) -> npt.NDArray[Any]:
         """Return a copy of the next array, as written by `packed_array`."""

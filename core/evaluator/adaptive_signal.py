@@ -103,9 +103,8 @@ class AdaptiveSignal:
         until = self.adwin.until_check
         total = negatives + positives
         share = min(negatives, positives) / total if 0.0 < total < math.inf else 0.0
-        ahead = min(
-            _LOOK_AHEAD, 32 + int(1.5 * until / max(share, 1e-3))
-        )  # events until the next check, estimated; the rest of a block is classified again
+        # Events until the next check, estimated; the rest of a block is classified again.
+        ahead = min(_LOOK_AHEAD, 32 + int(1.5 * until / max(share, 1e-3)))
         block = columns.part(0, ahead)
         fed = window.rarer(block)
         feeding = np.flatnonzero(fed)

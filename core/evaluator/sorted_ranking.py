@@ -197,9 +197,7 @@ class SortedRanking:
 
     def live_bytes(self) -> int:
         """See `Ranking`."""
-        pending = 18 * max(0, self._pending) + 500 * len(
-            self._added
-        )  # 500 bytes: the object headers of a pair of arrays
+        pending = 18 * max(0, self._pending) + 500 * len(self._added)  # 500 bytes: two array headers
         return pending + 9 * (len(self._scores) + len(self._sorted_scores))
 
 
