@@ -65,7 +65,7 @@ class Deduplicator:
 
     >>> deduplicator = Deduplicator(10)
     >>> models, ids = TextColumn.of(["a"] * 4), IdColumn.of(["x", "x", "y", "x"])
-    >>> keep, kept_times = deduplicator.take(models, ids, np.array([0, 10, 10, 11]))
+    >>> keep, kept_times = deduplicator.judge(models, ids, np.array([0, 10, 10, 11]))
     >>> keep.tolist(), kept_times[~keep].tolist()
     ([True, False, True, True], [0])
     """

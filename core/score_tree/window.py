@@ -53,7 +53,7 @@ class ScoreWindow:
     >>> labels, scores = np.array([0, 1, 0, 1], np.int8), np.array([0.1, 0.4, 0.4, 0.8])
     >>> flags = np.array([ENTERS, ENTERS, ENTERS, ENTERS | ROW_DUE], np.int8)
     >>> steps = Steps(np.arange(4), flags, np.array([0, 0, 0, 1]), nobody)
-    >>> rows = window.take(labels, scores, steps, RANKING)
+    >>> rows = window.follow(labels, scores, steps, RANKING)
     >>> float(rows[-1]["pairs2"] / (2.0 * rows[-1]["positives"] * rows[-1]["negatives"]))
     0.75
     >>> window.to_arrays()[1].tolist()

@@ -64,7 +64,7 @@ class PendingEvents:
 
     >>> pending = PendingEvents()
     >>> pending.add(np.array([0, 1, 0]), np.array([0.1, 0.2, 0.3]), np.array([1, 0, 0], np.int8), None)
-    >>> [run] = pending.take(np.array([0]))
+    >>> [run] = pending.pop(np.array([0]))
     >>> run.scores, len(pending)
     (array([0.1, 0.3]), 1)
     """
