@@ -112,12 +112,11 @@ def test_files_give_the_rows_of_the_local_runner(streams, expected, runner, tmp_
 def topics(broker, streams):
     """The same records in two topics of two partitions each."""
     for name in ("predictions", "labels"):
-        broker.create_topic(name, partitions=2)
+        broker.create_topic(f"every-runner-{name}", partitions=2)
         files = [(part, streams / f"{name}-{part}.jsonl") for part in range(2)]
-        produce(
-            broker, name, [(part, line, 0) for part, file in files for line in file.read_bytes().splitlines()]
-        )
-    return [f"kafka://{broker.address}/{name}" for name in ("predictions", "labels")]
+        lines = [(part, line, 0) for part, file in files for line in file.read_bytes().splitlines()]
+        produce(broker, f"every-runner-{name}", lines)
+    return [f"kafka://{broker.address}/every-runner-{name}" for name in ("predictions", "labels")]
 
 
 @pytest.mark.parametrize("runner", ["prism", "flink"], indirect=True)
