@@ -255,7 +255,7 @@ class AlertTable:
         return alert._replace(message=message)
 
     def wakes_at(self) -> int | None:
-        """Return None: rows are applied as they arrive."""
+        """Return None: the table applies each row on arrival, and waits for no moment."""
         return None
 
     # ---- state

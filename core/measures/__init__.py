@@ -1,7 +1,8 @@
 """The measures of a window, each computed by a kernel from sorted scores or from counters.
 
-`scan` computes the ranking measures of sorted scores; `sums` and `at_row` the measures that only a row needs;
-`curve` the ROC curve; `decisions` accuracy, kappa and others from predicted classes. `polynomial_auc`,
-`polynomial_sums` and `step_polynomials` are Calders and Jaroszewicz's AUC. `steps` names the steps of a
+`sorted` merges sorted scores; `scan` computes their ranking measures, `delong` the interval of their AUC;
+`sums` and `at_row` the measures that only a row needs; `curve` the ROC curve; `decisions` accuracy, kappa and
+others from predicted classes. `polynomial_auc`, `polynomial_estimate`, `polynomial_sums` and
+`step_polynomials` are Calders and Jaroszewicz's AUC. `steps` names the steps of a
 window, `loss` the loss of a hull's edge.
 """

@@ -1,6 +1,7 @@
 """From records to events: reads and checks columns; an invalid record becomes a dead letter.
 
 `fields` names the roles of columns. `chunk` is a piece of records; `validate` turns a chunk into a batch of
-events, with `columns`, `time_formats` and `faults`. `dead_letters` and `rejected` describe unusable records,
-`time_doubts` warns of a wrong unit. `batches` and `text` turn records into columns and back.
+events: `check` judges its records, with `columns`, `time_formats`, `timing` and `faults`. `dead_letters`
+and `rejected` describe unusable records, `time_doubts` warns of a wrong unit. `batches` and `text` turn
+records into columns and back.
 """

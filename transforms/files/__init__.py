@@ -1,4 +1,4 @@
 """Files as they are stored.
 
-`formats` (CSV, Parquet, JSON), `lines` (whole lines of a growing file), `stored`.
+`formats` (the formats, and Parquet), `csv`, `lines` (whole lines of a growing file), `stored`.
 """

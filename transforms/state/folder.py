@@ -81,7 +81,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Export:
-    """A complete export, as its manifest describes it.
+    """A complete export, described by its manifest.
 
     id, rocsteady, time  the export's id, the version that wrote it, and the time of writing (RFC 3339)
     positions            the readers' positions by partition: (source, position in the source's format)
