@@ -41,7 +41,7 @@ from ..ids.deduplicator import Deduplicator
 from ..process.console import lines_text, name_text
 from ..settings.durations import duration_text
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.table import TableSettings
+from ..settings.table import DEDUPLICATOR, IDLE, TableSettings
 from ..shard.partitions import check_progress, clock_in_words
 from .state import EvaluatorState, IdleState, read_evaluator, write_evaluator
 
@@ -51,9 +51,6 @@ if TYPE_CHECKING:
 MAGIC = b"RSST"
 VERSION = 4
 _HEAD = struct.Struct("<4sHH16sQI")
-
-DEDUPLICATOR, IDLE = "deduplicator", "idle"
-"""Names of the parts that a table may keep beside evaluators."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +169,7 @@ class Snapshot:
             name = reader.text()
             beside[name] = bytes(reader.read(reader.number("<Q")))
         reader.end()
-        wanted = {DEDUPLICATOR: settings.deduplicate, IDLE: settings.idle_ttl}
-        if beside.keys() != {name for name, setting in wanted.items() if setting is not None}:
+        if beside.keys() != settings.parts.keys():
             raise ValueError(f"it keeps {sorted(beside)}, and its settings say otherwise")
         check_progress(progress, settings.evaluator)
         return cls(settings, progress, held, evaluators, beside)
@@ -212,12 +208,12 @@ def describe(snapshot: Snapshot) -> str:
             f"  {name}: {len(state.scores):,} events held of {state.seq:,} applied, "
             f"{state.next_row:,} rows{last}"
         )
-    if settings.idle_ttl is not None:
+    if (ttl := settings.parts.get(IDLE)) is not None:
         left = len(IdleState.unpack(snapshot.beside[IDLE]).left)
-        lines.append(f"left for their silence of {duration_text(settings.idle_ttl)}: {left:,}")
-    if settings.deduplicate is not None:
+        lines.append(f"left for their silence of {duration_text(ttl)}: {left:,}")
+    if (horizon := settings.parts.get(DEDUPLICATOR)) is not None:
         remembered = len(Deduplicator.from_bytes(snapshot.beside[DEDUPLICATOR]))
-        lines.append(f"ids remembered for {duration_text(settings.deduplicate)}: {remembered:,}")
+        lines.append(f"ids remembered for {duration_text(horizon)}: {remembered:,}")
     return lines_text(lines)
 
 

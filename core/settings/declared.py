@@ -11,6 +11,9 @@ from typing import Any
 
 _KEY = "declared"
 
+Change = Callable[[Any, Any, Any], str]
+"""Says why a setting of a snapshot cannot change from one value to another; the empty text if it can."""
+
 
 @dataclass(frozen=True)
 class Declared:
@@ -24,6 +27,8 @@ class Declared:
     is_younger  whether the setting came after the first stored states: with its default value, it is left out
                 of a state's settings and of the hash of settings
     needs       fields of an event without which the setting makes no sense
+    keeps       of a duration: the name of the part that a state keeps beside its evaluators because of it
+    change      says why a job with another value cannot go on from a state
     """
 
     about: str
@@ -32,6 +37,8 @@ class Declared:
     of_rows: bool = False
     is_younger: bool = False
     needs: tuple[str, ...] = ()
+    keeps: str = ""
+    change: Change | None = None
 
 
 def setting(default: object, about: str, **rules: Any) -> Any:

@@ -18,6 +18,25 @@ from .shards import Shards
 from .slices import checked_slices, escape_slice
 from .windows import is_count, parse_every, parse_window
 
+DEDUPLICATOR, IDLE = "deduplicator", "idle"
+"""Names of the parts that a table may keep beside evaluators."""
+
+
+def _deduplicate(snapshot: Any, was: str | None, now: str | None) -> str:  # noqa: ARG001
+    return "" if now is None else "the ids of before were not remembered so; it can be left out"
+
+
+def _slice_cap(snapshot: Any, was: int, now: int) -> str:
+    if now < was or not any(state.slice.endswith("=other") for state in snapshot.evaluators):
+        return ""
+    return "values that were counted among others would begin empty"
+
+
+def _idle_ttl(snapshot: Any, was: str | None, now: str | None) -> str:  # noqa: ARG001
+    if was is None or now is None:
+        return "who was silent since when is known only with it; another length can be had"
+    return ""
+
 
 @dataclass(frozen=True)
 class TableSettings:
@@ -45,6 +64,8 @@ class TableSettings:
         metavar="7d",
         needs=("time", "id"),
         is_younger=True,
+        keeps=DEDUPLICATOR,
+        change=_deduplicate,
     )
     slice_cap: int = setting(
         10_000,
@@ -52,6 +73,7 @@ class TableSettings:
         "itself, are country=other",
         metavar="N",
         is_younger=True,
+        change=_slice_cap,
     )
     idle_ttl: int | None = setting(
         None,
@@ -60,11 +82,13 @@ class TableSettings:
         metavar="30d",
         needs=("time",),
         is_younger=True,
+        keeps=IDLE,
+        change=_idle_ttl,
     )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "slices", checked_slices(self.slices))
-        for name in _SPANS:
+        for name in SPANS:
             value = getattr(self, name)
             if value is not None and not (is_count(value) and value < LONGEST):
                 raise ConfigError(f"{name}={value!r}: give whole microseconds, 1 or more, or None")
@@ -76,6 +100,19 @@ class TableSettings:
         object.__setattr__(self, "slice_cap", int(self.slice_cap))
         if self.shards is not None:
             object.__setattr__(self, "shards", Shards.of(self.shards))
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """The parts that a state keeps beside its evaluators, each with the microseconds of its setting."""
+        spans = {each.keeps: getattr(self, name) for name, each in declared(TableSettings).items()}
+        return {part: span for part, span in spans.items() if part and span is not None}
+
+    def cap_in_words(self) -> str:
+        """Return why some events are in a slice of others, and the remedy on the command line."""
+        return (
+            f"a model has more than {self.slice_cap:,} values of one; raise --slice-cap, or slice by what "
+            "has fewer"
+        )
 
     def meaning(self) -> dict[str, Any]:
         """Return, by name, the settings that decide a state's meaning, but no younger one at its default."""
@@ -94,7 +131,7 @@ class TableSettings:
 
     def _younger(self) -> dict[str, Any]:
         values = {name: plain(getattr(self, name)) for name in _USUAL}
-        for name in _SPANS:
+        for name in SPANS:
             values[name] = values[name] and duration_text(values[name])
         values["own_shards"] = [] if self.shards is None else [*Shards.of(self.shards).own]
         return {name: value for name, value in values.items() if value != _ABSENT[name]}
@@ -128,7 +165,7 @@ class TableSettings:
         choices["measures"] = tuple(choices["measures"])
         slices = tuple(tuple(names) for names in content["slices"])
         younger = {name: content[name] for name in _USUAL if name in content}
-        for name in _SPANS.keys() & younger.keys():
+        for name in SPANS.keys() & younger.keys():
             younger[name] = microseconds(younger[name], name)
         shards, own = content["shards"], content.get("own_shards", [])
         if shards is not None:
@@ -136,7 +173,7 @@ class TableSettings:
         return cls(EvaluatorSettings(**choices), slices, shards, **younger)
 
 
-_SPANS = {name: each.needs for name, each in declared(TableSettings).items() if each.needs}
+SPANS = {name: each.needs for name, each in declared(TableSettings).items() if each.needs}
 """The settings that are durations, each with the fields of an event that it needs."""
 
 _USUAL = younger_defaults(TableSettings)
@@ -162,7 +199,7 @@ def checked_spans(choices: Mapping[str, Any]) -> dict[str, int]:
     choices  settings, and by "time" and "id" the event's fields that some of these settings need
     """
     spans = {}
-    for name, needed in _SPANS.items():
+    for name, needed in SPANS.items():
         if (given := choices.get(name)) is None:
             continue
         spans[name] = microseconds(given, name)

@@ -23,7 +23,7 @@ import numpy as np
 from ..arrays import Int64Array
 from ..encoding.json import read_object, whole
 from ..errors import InputError
-from ..evaluator.snapshot import DEDUPLICATOR, IDLE, Snapshot
+from ..evaluator.snapshot import Snapshot
 from ..evaluator.state import EvaluatorState, IdleState
 from ..events.batch import EventBatch
 from ..events.columns import IdColumn
@@ -34,6 +34,7 @@ from ..ids.sharding import shard_of, split_by_shard, split_records
 from ..join.matching_wire import Held, pack, unpack
 from ..join.state import JoinState
 from ..settings.shards import Shards
+from ..settings.table import DEDUPLICATOR, IDLE
 from ..shard.order import RUNNER
 from .take_up import as_begun, join_as_begun
 
@@ -68,10 +69,10 @@ def resharded(snapshots: Sequence[Snapshot], shards: int) -> list[Snapshot]:
         own.sort(key=_name)
     held, bases = _held(begun, shards)
     beside: list[dict[str, bytes]] = [{} for _ in range(shards)]
-    if settings.idle_ttl is not None:
+    if IDLE in settings.parts:
         for shard, part in enumerate(_idle(begun, states, of_model)):
             beside[shard][IDLE] = part
-    if settings.deduplicate is not None:
+    if DEDUPLICATOR in settings.parts:
         kept = [snapshot.beside[DEDUPLICATOR] for snapshot in begun]
         for shard, part in enumerate(_remembered(kept, stated, Shards.of(shards))):
             beside[shard][DEDUPLICATOR] = part

@@ -11,7 +11,7 @@ may not, since the events that have left the window are gone. `carried` has the 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,16 +19,16 @@ import numpy as np
 
 from ..encoding.json import read_object
 from ..errors import OtherConfigurationError
-from ..evaluator.snapshot import DEDUPLICATOR, Snapshot
+from ..evaluator.snapshot import Snapshot
 from ..evaluator.state import EvaluatorState
 from ..events.batch import MAGIC
 from ..events.times import NO_TIME
 from ..join.settings import JoinSettings
 from ..join.state import JoinState
-from ..settings.declared import declared
+from ..settings.declared import Change, declared
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.slices import parse_slice
-from ..settings.table import TableSettings
+from ..settings.table import DEDUPLICATOR, IDLE, TableSettings
 from ..settings.windows import parse_every, parse_window
 
 _FREE = {
@@ -131,8 +131,8 @@ def carried(snapshot: Snapshot, wanted: TableSettings) -> Snapshot:
     check_table(snapshot, wanted)
     here, there = (settings.whole_meaning() for settings in (wanted, snapshot.settings))
     states, beside = list(snapshot.evaluators), dict(snapshot.beside)
-    if there["deduplicate"] != here["deduplicate"]:
-        del beside[DEDUPLICATOR]
+    if DEDUPLICATOR not in wanted.parts:
+        beside.pop(DEDUPLICATOR, None)
     if there["slices"] != here["slices"]:
         left = {tuple(names) for names in snapshot.settings.slices} - set(wanted.slices)
         states = [state for state in states if _columns_of(state) not in left]
@@ -141,10 +141,6 @@ def carried(snapshot: Snapshot, wanted: TableSettings) -> Snapshot:
         states = [_decided(state, wanted.evaluator.threshold) for state in states]
     settings = replace(wanted, shards=snapshot.settings.shards)
     return replace(snapshot, settings=settings, evaluators=states, beside=beside)
-
-
-Change = Callable[[Snapshot, Any, Any], str]
-"""Says why a setting cannot change from one value to another; the empty text if it can."""
 
 
 def _window(snapshot: Snapshot, was: str, now: str) -> str:  # noqa: ARG001
@@ -186,24 +182,8 @@ def _order(snapshot: Snapshot, was: str, now: str) -> str:  # noqa: ARG001
 def _slices(snapshot: Snapshot, was: list[str], now: list[str]) -> str:
     if new := [each for each in now if each not in was]:
         return f"{new[0]!r} would begin empty; slices can be left out"
-    if "idle_ttl" in snapshot.settings.meaning():
+    if IDLE in snapshot.settings.parts:
         return "slices that were silent have left counters behind; keep them, or leave --idle-ttl as it is"
-    return ""
-
-
-def _slice_cap(snapshot: Snapshot, was: int, now: int) -> str:
-    if now < was or not any(state.slice.endswith("=other") for state in snapshot.evaluators):
-        return ""
-    return "values that were counted among others would begin empty"
-
-
-def _deduplicate(snapshot: Snapshot, was: str | None, now: str | None) -> str:  # noqa: ARG001
-    return "" if now is None else "the ids of before were not remembered so; it can be left out"
-
-
-def _idle_ttl(snapshot: Snapshot, was: str | None, now: str | None) -> str:  # noqa: ARG001
-    if was is None or now is None:
-        return "who was silent since when is known only with it; another length can be had"
     return ""
 
 
@@ -214,9 +194,7 @@ _CHANGES: dict[str, Change] = {
     "probabilities": _probabilities,
     "order": _order,
     "slices": _slices,
-    "slice_cap": _slice_cap,
-    "deduplicate": _deduplicate,
-    "idle_ttl": _idle_ttl,
+    **{name: each.change for name, each in declared(TableSettings).items() if each.change is not None},
 }
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from ..join.settings import JoinSettings
 from ..kernels.compile import CACHE_FOLDER
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measures import MEASURES
-from ..settings.table import TableSettings
+from ..settings.table import SPANS, TableSettings
 from ..settings.windows import Adaptive, AllEvents, EveryEvents, Fading, LastDuration, LastEvents, Window
 from ..table.table import warm_up as table_warm_up
 
@@ -73,7 +74,8 @@ def _steps() -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def _compile(settings: EvaluatorSettings) -> None:
-    table_warm_up(TableSettings(settings, deduplicate=_DAY, idle_ttl=_DAY))
+    spans: Any = dict.fromkeys(SPANS, _DAY)
+    table_warm_up(TableSettings(settings, **spans))
     rng = np.random.default_rng(1)
     labels, scores = (rng.random(_MANY) < 0.4).astype(np.int8), rng.random(_MANY).round(2)
     times, weights = np.arange(_MANY) * 1_000_000, rng.random(_MANY) + 0.5

@@ -1,4 +1,4 @@
-"""When a model that is silent leaves: what `idle_ttl` means for the evaluators of a shard.
+"""When a model that is silent leaves: how a shard applies the time to live of silent models.
 
 An evaluator is idle once its clock has gone on by more than `ttl` from where the clock stood at the
 evaluator's last event. Then the evaluator gives its last row and leaves. Its counters remain

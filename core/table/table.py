@@ -26,7 +26,7 @@ from ..encoding.json import reading
 from ..errors import CorruptBytesError, InputError
 from ..evaluator.evaluator import ModelEvaluator
 from ..evaluator.evaluator import warm_up as evaluator_warm_up
-from ..evaluator.snapshot import DEDUPLICATOR, IDLE, Snapshot
+from ..evaluator.snapshot import Snapshot
 from ..evaluator.state import EvaluatorState, Remains
 from ..events.batch import EventBatch
 from ..events.columns import IdColumn, TextColumn
@@ -36,7 +36,7 @@ from ..events.times import NO_TIME
 from ..events.unjoined import LabelBatch, PredictionBatch
 from ..ids.deduplicator import Deduplicator
 from ..rows.rows import Rows
-from ..settings.table import TableSettings
+from ..settings.table import DEDUPLICATOR, IDLE, TableSettings
 from ..shard.by_arrival import ArrivalOrder
 from ..shard.order import Ledger
 from ..shard.orders import order_of
@@ -44,10 +44,6 @@ from .idle import IdleModels
 from .pending import PendingEvents
 from .pool import EvaluatorPool
 from .slices import SliceNumbers
-
-_MANY = 512
-"""How many events of an evaluator are worth a call: the cost around the kernels is then a tenth of theirs."""
-
 
 COUNTED = ("events_applied", "events_tied", "events_in_other", "late", "duplicate", "evaluators_retired")
 """The names of the counts of a table; see `EvaluatorTable.counts`."""
@@ -73,8 +69,8 @@ class EvaluatorTable:
         self._deduplicator = _deduplicator_of(settings)
         self._slices = SliceNumbers(settings.slice_cap)
         self._idle: IdleModels | None = None
-        if settings.idle_ttl is not None:
-            self._idle = IdleModels(settings.idle_ttl, shared=settings.evaluator.order != "position")
+        if (ttl := settings.parts.get(IDLE)) is not None:
+            self._idle = IdleModels(ttl, shared=settings.evaluator.order != "position")
         self._pool = EvaluatorPool(settings.evaluator, pane)
         self._head_bytes = 0
         self._head_bytes = len(self.to_bytes()) - self.snapshot_bytes()
@@ -296,13 +292,14 @@ class EvaluatorTable:
 
 
 def _deduplicator_of(settings: TableSettings) -> Deduplicator | None:
-    """Return the deduplicator of a table, None without `deduplicate`.
+    """Return the deduplicator of a table, None if the settings ask for none.
 
     In order of position it forgets no id: files of other times may still be to come.
     """
-    if settings.deduplicate is None:
+    horizon = settings.parts.get(DEDUPLICATOR)
+    if horizon is None:
         return None
-    return Deduplicator(settings.deduplicate, forgets=settings.evaluator.order != "position")
+    return Deduplicator(horizon, forgets=settings.evaluator.order != "position")
 
 
 def warm_up(settings: TableSettings) -> None:
@@ -311,8 +308,8 @@ def warm_up(settings: TableSettings) -> None:
     first = np.zeros(1, np.int64)
     if (deduplicator := _deduplicator_of(settings)) is not None:
         deduplicator.judge(TextColumn.of(["m"]), IdColumn.of(["i"]), first)
-    if settings.idle_ttl is not None:
-        IdleModels(settings.idle_ttl, shared=True).rounds(first, first)
+    if (ttl := settings.parts.get(IDLE)) is not None:
+        IdleModels(ttl, shared=True).rounds(first, first)
     pending = PendingEvents()
     pending.add(np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int8), None)
     for _ in pending.pop_all():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...core.settings.declared import declared
 from ...core.settings.evaluator import EvaluatorSettings
-from ...core.settings.table import TableSettings
+from ...core.settings.table import SPANS, TableSettings
 from ..arguments import (
     CACHE_BYTES,
     CSV_SAFE,
@@ -54,8 +54,8 @@ A stream is never sorted as a whole: of stdin, and with --follow, --order time i
 def option_of(name: str) -> str:
     """Return the option of a setting.
 
-    >>> option_of("idle_ttl")
-    '--idle-ttl'
+    >>> option_of("max_ahead")
+    '--max-ahead'
     """
     return f"--{name.replace('_', '-')}"
 
@@ -135,7 +135,7 @@ _COLUMNS = Group("columns", (
     repeatable("--slice", "COL[,COL]",
         "rows for each value too, such as country=NZ, or of the cross COL,COL country=NZ,device=phone; "
         'slice "" is the whole model; repeatable'),
-    setting_option(TableSettings, "slice_cap"),
+    *(setting_option(TableSettings, name) for name in declared(TableSettings) if name not in SPANS),
 ))  # fmt: skip
 
 _LABELS = Group("labels that come later", (
@@ -209,7 +209,7 @@ EVALUATE = (
     _COLUMNS,
     _LABELS,
     windows("last:10000", "100", "of a model and slice",
-        setting_option(TableSettings, "deduplicate"), setting_option(TableSettings, "idle_ttl")),
+        *(setting_option(TableSettings, name) for name in SPANS)),
     MEASURES,
     _JOB,
 )  # fmt: skip

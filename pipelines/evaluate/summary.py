@@ -15,6 +15,7 @@ from ...core.events.reasons import Reason
 from ...core.events.times import PER_SECOND, SMALL
 from ...core.process.console import redraw, say, say_below
 from ...core.settings.durations import duration_text
+from ...core.settings.table import IDLE
 from ...transforms.beam import progress
 from ...transforms.events import time_doubts
 from .alerts import said as alerts_said
@@ -204,7 +205,7 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
         )
     if left := counts["evaluators_retired"]:
         say(
-            f"silent for longer than --idle-ttl {duration_text(job.settings.idle_ttl or 1)}: "
+            f"silent for longer than --idle-ttl {duration_text(job.settings.parts.get(IDLE, 1))}: "
             f"{_number(left, 'time')} a model or a slice of one gave a last row and left"
         )
     if job.alerts is not None:
@@ -370,8 +371,8 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
         )
     if beyond := counts["events_in_other"]:
         yield (
-            f"{_number(beyond, 'event')} of slices are in their slice of others: a model has more than "
-            f"{job.settings.slice_cap:,} values of one; raise --slice-cap, or slice by what has fewer"
+            f"{_number(beyond, 'event')} of slices are in their slice of others: "
+            f"{job.settings.cap_in_words()}"
         )
     small = SMALL / PER_SECOND[fields.time_unit]  # `time_doubts` reports larger numbers at once
     if outcome.times is not None and outcome.times[0] >= 0 and outcome.times[1] < min(_DAY, small):

@@ -26,7 +26,7 @@ from rocsteady.core.compare.paired_fold import PairedFold
 from rocsteady.core.errors import CorruptBytesError, InputError, RocsteadyError
 from rocsteady.core.evaluator.adwin import Adwin
 from rocsteady.core.evaluator.evaluator import ModelEvaluator
-from rocsteady.core.evaluator.snapshot import DEDUPLICATOR, IDLE, Snapshot
+from rocsteady.core.evaluator.snapshot import Snapshot
 from rocsteady.core.evaluator.state import IdleState
 from rocsteady.core.events.batch import EventBatch
 from rocsteady.core.events.columns import IdColumn, TextColumn
@@ -56,7 +56,7 @@ from rocsteady.core.prequential.settings import PrequentialSettings
 from rocsteady.core.prequential.wire import unpack_learner
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.shards import Shards
-from rocsteady.core.settings.table import TableSettings
+from rocsteady.core.settings.table import DEDUPLICATOR, IDLE, TableSettings
 from rocsteady.core.settings.windows import EveryEvents, parse_every, parse_window
 from rocsteady.core.shard import parts as snapshot_parts
 from rocsteady.core.sketches import wire as sketch_wire
