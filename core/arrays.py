@@ -1,4 +1,4 @@
-"""Types of the arrays that modules pass to each other: one name for each type of element."""
+"""Types of the arrays that modules pass to each other, one name for each type of element; empty arrays."""
 
 from __future__ import annotations
 
@@ -12,3 +12,7 @@ Int32Array = npt.NDArray[np.int32]
 Int64Array = npt.NDArray[np.int64]
 UInt64Array = npt.NDArray[np.uint64]
 FloatArray = npt.NDArray[np.float64]
+
+NO_FLOATS: FloatArray = np.empty(0)
+NO_INT8: Int8Array = np.empty(0, np.int8)
+NO_INT64: Int64Array = np.empty(0, np.int64)

@@ -16,11 +16,11 @@ then the events are applied at once.
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
 
-from ..arrays import FloatArray, Int8Array, Int64Array
+from ..arrays import NO_FLOATS, NO_INT64, FloatArray, Int8Array, Int64Array
 from ..measures.decisions import FED_HIT
 from ..rows.rows import Rows
 from ..settings.windows import Adaptive
@@ -32,14 +32,11 @@ from .window import Columns
 _LOOK_AHEAD = 2_048
 
 
-class Follow(Protocol):
-    """The function by which an evaluator applies events; see `WindowEngine`."""
+Follow = Callable[[Columns, Int64Array, Int8Array, FloatArray], list[Rows]]
+"""The function by which an evaluator applies events, and returns the rows that fall due.
 
-    def __call__(
-        self, columns: Columns, given: Int64Array, fed: Int8Array, placements: FloatArray = ...
-    ) -> list[Rows]:
-        """Apply events; return the rows that fall due."""
-        ...
+Its arguments: the events, `given` and `fed` (see `plan_steps`), and the array of `placements` to fill.
+"""
 
 
 class AdaptiveSignal:
@@ -61,7 +58,7 @@ class AdaptiveSignal:
             values = (columns.label_codes != columns.predicted_codes).astype(np.float64)
         else:
             values = (columns.scores - columns.labels) ** 2
-        return follow(columns, self.adwin.update(values), np.ones(len(values), np.int8))
+        return follow(columns, self.adwin.update(values), np.ones(len(values), np.int8), NO_FLOATS)
 
     def _follow_placements(
         self, window: UnitWindow | WeightedWindow, columns: Columns, follow: Follow
@@ -86,7 +83,7 @@ class AdaptiveSignal:
         values = window.placements_ahead(block.labels, block.scores, feeding)
         taken, dropped = self.adwin.update_until_drop(_defined(values))
         end = int(feeding[taken - 1]) if dropped else len(block.scores)
-        parts = follow(block.part(0, end), _NOTHING, fed[:end]) if end else []
+        parts = follow(block.part(0, end), NO_INT64, fed[:end], NO_FLOATS) if end else []
         if dropped:
             parts += self._shrink(window, block.part(end, end + 1), follow)
             end += 1
@@ -112,23 +109,24 @@ class AdaptiveSignal:
         parts: list[Rows] = []
         if end:
             placements = np.empty(end)
-            parts += follow(block.part(0, end), _NOTHING, fed[:end], placements)
+            parts += follow(block.part(0, end), NO_INT64, fed[:end], placements)
             self.adwin.update(_defined(placements[fed[:end] == 1]))
         if end < len(block.scores):
             event = block.part(end, end + 1)
             value = window.placement(int(event.labels[0]), float(event.scores[0]))
             _, dropped = self.adwin.update_until_drop(_defined(np.array([value])))
-            parts += self._shrink(window, event, follow) if dropped else follow(event, _NOTHING, _ONE)
+            parts += (
+                self._shrink(window, event, follow) if dropped else follow(event, NO_INT64, _ONE, NO_FLOATS)
+            )
             end += 1
         return end, parts
 
     def _shrink(self, window: UnitWindow | WeightedWindow, event: Columns, follow: Follow) -> list[Rows]:
         """Apply the event at which ADWIN dropped values; events older than ADWIN's oldest value leave."""
         stay = np.array([1 + _events_since_fed(window.hits(), self.adwin.width - 1)])
-        return follow(event, stay, _ONE)
+        return follow(event, stay, _ONE, NO_FLOATS)
 
 
-_NOTHING: Int64Array = np.empty(0, np.int64)
 _ONE: Int8Array = np.ones(1, np.int8)
 
 

@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, Int8Array, Int64Array
+from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, BoolArray, FloatArray, Int8Array, Int64Array
 from ..encoding.fields import packed_text
 from ..errors import InputError
 from ..events.inputs import GivenEvents
 from ..events.times import END_OF_TIME, NO_TIME
 from ..measures.decisions import CLASSES, HELD, LAST_LABEL, LAST_SEEN, SEQ
-from ..rows.columns import INTEGER_COLUMNS, NOT_ASKED, NUMBER_COLUMNS
+from ..rows import slots
+from ..rows.columns import INTEGER_COLUMNS, NOT_ASKED
 from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measures import MEASURES
@@ -41,13 +42,10 @@ from .steps import (
 )
 from .unit_window import UnitWindow
 from .weighted.window import WeightedWindow
-from .window import NO_NUMBERS, Classes, Columns, Held
+from .window import Classes, Columns, Held
 
 _ROW, _SEQ, _EVENTS, _TIME, _, _PANE_START, _PANE_END, _START, _END = range(len(INTEGER_COLUMNS))
-_MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
 _FARTHEST = 2**61
-_NO_FLAGS: Int8Array = np.empty(0, np.int8)
-_NO_COUNTS: Int64Array = np.empty(0, np.int64)
 _REMAINING = [SEQ, NEXT_ROW, GREATEST, CLOCK, LAST_DUE]
 """Counters from which rows continue when an evaluator returns: the fields of `Remains`."""
 
@@ -59,8 +57,6 @@ class Fixed(NamedTuple):
     not_asked     bool of each measure: True if the settings do not ask for the measure
     tree_sizes    see `ranking.tree_sizes`
     needs_times   name of the setting that needs the time of every event; None: no setting does
-    fades         whether the weight of an event declines after it came
-    curve_stride  events between curves; 0: one curve at the end
     """
 
     no_rows: Rows
@@ -68,8 +64,6 @@ class Fixed(NamedTuple):
     tree_sizes: range
     rule: WindowRule
     needs_times: str | None
-    fades: bool
-    curve_stride: int
 
 
 @functools.lru_cache(maxsize=64)
@@ -81,8 +75,6 @@ def of_settings(settings: EvaluatorSettings) -> Fixed:
         tree_sizes(settings),
         window_rule(settings.window, settings.every),
         settings.needs_times,
-        settings.window.ticks > 0,
-        settings.curve_stride,
     )
 
 
@@ -110,8 +102,9 @@ class WindowEngine:
         self._name_bytes = len(packed_text(model)) + len(packed_text(slice)) - 8
         self._pane = pane
         window = settings.window
+        self._fades = window.ticks > 0
         self.signal = AdaptiveSignal(window) if isinstance(window, Adaptive) else None
-        self._course = Course(fixed.rule, window.size, keeps_times=not fixed.fades)
+        self._course = Course(fixed.rule, window.size, keeps_times=not self._fades)
         self.counters = self._course.counters
         self.classes = Classes(settings, self.counters)
         self.window: UnitWindow | WeightedWindow = UnitWindow(
@@ -126,7 +119,7 @@ class WindowEngine:
         The caller sets `is_whole` once all events of an update are applied.
         """
         self._check_times(events.times)
-        has_weights = self.fixed.fades or events.weights is not None or self.window.has_weights
+        has_weights = self._fades or events.weights is not None or self.window.has_weights
         columns = self.classes.columns(events, has_weights)
         self.is_whole = False
         if has_weights and not self.window.has_weights:
@@ -166,9 +159,9 @@ class WindowEngine:
     def _follow(
         self,
         columns: Columns,
-        given: Int64Array = _NO_COUNTS,
-        fed: Int8Array = _NO_FLAGS,
-        placements: FloatArray = NO_NUMBERS,
+        given: Int64Array = NO_INT64,
+        fed: Int8Array = NO_INT8,
+        placements: FloatArray = NO_FLOATS,
         clock: int = NO_TIME,
     ) -> list[Rows]:
         """Apply events, then advance time to `clock`; return the rows that fall due.
@@ -259,7 +252,7 @@ class WindowEngine:
     def _withhold(self, rows: Rows) -> None:
         """Make the measures null that the settings do not ask for."""
         not_asked = self.fixed.not_asked
-        rows.numbers[:, _MEASURE:][:, not_asked] = np.nan
+        rows.numbers[:, slots.MEASURES :][:, not_asked] = np.nan
         rows.reasons[:, not_asked] = NOT_ASKED
 
     def _times_held(self) -> Int64Array | None:

@@ -16,6 +16,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from html import escape
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -23,22 +24,26 @@ import numpy.typing as npt
 
 from ..arrays import FloatArray, Int8Array, Int64Array
 from ..encoding.json import reading
-from ..errors import InputError
+from ..errors import InputError, RocsteadyError
 from ..events.columns import TextColumn
 from ..events.inputs import GivenEvents, as_scores, as_times, given_events, warn_of
 from ..events.times import NO_TIME, checked_unit, doubt_in
 from ..measures.decisions import SEQ
 from ..measures.scan import EXACT_EVENTS
+from ..process.console import name_text
 from ..rows.curves import RocCurve, WindowCurve
+from ..rows.display import HEADLINES, figures, reasons_of, record_html
 from ..rows.records import Measures
 from ..rows.rows import Rows
 from ..settings.evaluator import CURVES_AT_END, EvaluatorSettings
-from .display import evaluator_html, evaluator_text
 from .engine import WindowEngine
 from .ranking import tree_sizes
 from .snapshot import Snapshot
 from .state import EvaluatorState, Remains
 from .steps import GREATEST
+
+_CHEAP_EVENTS = 1_000_000
+"""Most events of a window that a repr measures: sorting more events would delay the console noticeably."""
 
 
 class ModelEvaluator:
@@ -77,10 +82,31 @@ class ModelEvaluator:
         self._doubted = False
 
     def __repr__(self) -> str:
-        return evaluator_text(self)
+        names = [repr(name) for name in (self.model, self.slice) if name]
+        said, measures = self._said()
+        parts = [f"<ModelEvaluator{' of ' + ', '.join(names) if names else ''}: {said}"]
+        if measures is not None:
+            parts += [f"{name} {text}" for name, text in figures(measures, HEADLINES)]
+            parts += filter(None, [reasons_of(HEADLINES, measures.reason)])
+        return "; ".join(parts) + ">"
 
     def _repr_html_(self) -> str:
-        return evaluator_html(self)
+        name = escape(", ".join(name_text(part) for part in (self.model, self.slice) if part))
+        said, measures = self._said()
+        table = "" if measures is None else record_html(measures)
+        return (
+            f"<div><p><b>ModelEvaluator{' of ' + name if name else ''}</b>: {escape(said)}</p>{table}</div>"
+        )
+
+    def _said(self) -> tuple[str, Measures | None]:
+        """Return the progress in words, and the measures, or None if measuring would take long."""
+        said = f"{self.settings.window}, {len(self):,} events held of {self.seq:,}"
+        if not len(self) or len(self) > _CHEAP_EVENTS:
+            return said, None
+        try:
+            return said, self.measures()
+        except RocsteadyError:
+            return f"{said}; an update was interrupted: go on from a snapshot", None
 
     def __len__(self) -> int:
         """Return how many events the window holds."""
@@ -155,7 +181,7 @@ class ModelEvaluator:
                 )
         engine.classes.settle(label_classes is not None)
         events = GivenEvents(scores, labels, times, label_classes, predicted, weights)
-        stride = fixed.curve_stride
+        stride = self.settings.curve_stride
         if stride and self.seq % stride + n >= stride:
             rows = self._apply_up_to_curves(events)
         else:
@@ -165,7 +191,7 @@ class ModelEvaluator:
 
     def _apply_up_to_curves(self, events: GivenEvents) -> Rows:
         """Apply events in parts, each ending with an event at which a curve is due."""
-        parts, start, stride = [], 0, self._engine.fixed.curve_stride
+        parts, start, stride = [], 0, self.settings.curve_stride
         while start < len(events.scores):
             piece = slice(start, start + stride - self.seq % stride)
             part = self._engine.apply(events.part(piece))
@@ -229,7 +255,7 @@ class ModelEvaluator:
         was_finished = is_reported and not (fixed.rule.every and seq % fixed.rule.every == 0)
         if not is_reported:
             rows = engine.last_row()
-        stride = fixed.curve_stride
+        stride = self.settings.curve_stride
         if draws and seq and not was_finished and (not stride or seq % stride):
             return rows.with_curves((self._curve_due(),))
         return rows

@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtri
@@ -24,13 +23,11 @@ from ..kernels.rings import FIRST_CAPACITY
 from ..measures.at_row import curvature_of, made_at_row
 from ..measures.scan import EXACT_EVENTS
 from ..measures.sorted import place
-from ..measures.steps import Steps
-from ..rows.columns import NUMBER_COLUMNS, OUT_OF_RANGE
+from ..rows import slots
+from ..rows.columns import OUT_OF_RANGE
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measures import MEASURES
 
-_MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
-_H, _AUM = MEASURES.index("h"), MEASURES.index("aum")
 _STRIDE_OF_GRID = 100
 
 
@@ -83,51 +80,6 @@ def z_of(settings: EvaluatorSettings) -> float:
     return float(ndtri(0.5 + settings.confidence / 2.0))
 
 
-class Ranking(Protocol):
-    """The window in score order. Events enter in order of arrival; the window decides how many leave."""
-
-    def follow(
-        self,
-        labels: Int8Array,
-        scores: FloatArray,
-        steps: Steps,
-        numbers: FloatArray,
-        reasons: Int8Array,
-    ) -> None:
-        """Apply steps; write each row that falls due to a row of `numbers` and of `reasons`.
-
-        labels, scores  an entry for each step; without meaning at steps at which no event enters
-        """
-        ...
-
-    def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
-        """Return the placement values of the `chosen` events, if all events enter and no event leaves.
-
-        docs/math.md, "Placement values", defines them.
-
-        chosen  indices, ascending
-
-        NaN for an event if the other class is empty.
-        """
-        ...
-
-    def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
-        """Write the window's measures now into one row."""
-        ...
-
-    def to_arrays(self) -> tuple[Int8Array, FloatArray]:
-        """Return labels and scores of the window, the oldest event first."""
-        ...
-
-    def to_entries(self) -> tuple[FloatArray, Int64Array, Int64Array]:
-        """Return the window's distinct scores, ascending, and the negatives and positives at each."""
-        ...
-
-    def live_bytes(self) -> int:
-        """Estimate the ranking's memory in bytes."""
-        ...
-
-
 @functools.lru_cache(maxsize=64)
 def asked_of_rows(settings: EvaluatorSettings) -> tuple[Int8Array, float, float | None]:
     """Return flags of the measures asked for, the quantile and the curvature; shared by many models."""
@@ -151,10 +103,11 @@ def placed(
 
 def refuse_infinite(numbers: FloatArray, reasons: Int8Array) -> None:
     """Make measures null, with the reason, that extreme costs, priors or scores have made infinite."""
-    for measure in (_H, _AUM):
-        bad = np.isinf(numbers[:, _MEASURE + measure])
-        if measure == _H:
-            bad |= np.isnan(numbers[:, _MEASURE + measure]) & ~np.isnan(numbers[:, _MEASURE])
+    measures = numbers[:, slots.MEASURES :]
+    for measure in (slots.H, slots.AUM):
+        bad = np.isinf(measures[:, measure])
+        if measure == slots.H:
+            bad |= np.isnan(measures[:, slots.H]) & ~np.isnan(measures[:, slots.AUC])
         if bad.any():
-            numbers[bad, _MEASURE + measure] = math.nan
+            measures[bad, measure] = math.nan
             reasons[bad, measure] = OUT_OF_RANGE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import FloatArray, Int8Array, Int64Array
+from ..arrays import NO_FLOATS, NO_INT8, FloatArray, Int8Array, Int64Array
 from ..errors import InputError
 from ..kernels.rings import FIRST_CAPACITY, capacity_for, unrolled, with_room, write_ring
 from ..measures.at_row import made_at_row, points_of, write_at_row
@@ -12,13 +12,10 @@ from ..measures.loss import LEAST_CAPACITY, fixed_point_scale
 from ..measures.scan import EXACT_EVENTS, probability_losses, scan_window
 from ..measures.sorted import group_ties, insert_shifted, merge_sorted
 from ..measures.steps import ENTERS, ROW_DUE, Steps
+from ..rows import slots
 from ..settings.evaluator import EvaluatorSettings
-from ..settings.measures import MEASURES
 from .ranking import asked_of_rows, placed, refuse_infinite
 
-_H = MEASURES.index("h")
-_NO_SCORES = np.empty(0)
-_NO_LABELS = np.empty(0, np.int8)
 _FEW = 1_000
 """Number of events up to which one sort by two keys is faster than a sort of each class."""
 
@@ -35,20 +32,20 @@ class SortedRanking:
         self._head, self._held = 0, len(scores)
         room = capacity_for(self._held, self._limit)
         self._scores, self._labels = with_room(scores, room), with_room(labels, room)
-        self._sorted_scores, self._sorted_labels = _NO_SCORES, _NO_LABELS
+        self._sorted_scores, self._sorted_labels = NO_FLOATS, NO_INT8
         self._added: list[tuple[FloatArray, Int8Array]] = []
         self._removed: list[tuple[FloatArray, Int8Array]] = []
         self._pending = -1 if self._held else 0
 
     def follow(
-        self,
-        labels: Int8Array,
-        scores: FloatArray,
-        steps: Steps,
-        numbers: FloatArray,
-        reasons: Int8Array,
+        self, labels: Int8Array, scores: FloatArray, steps: Steps, numbers: FloatArray, reasons: Int8Array
     ) -> None:
-        """See `Ranking`."""
+        """Apply steps; write each row that falls due to a row of `numbers` and of `reasons`.
+
+        Events enter in order of arrival; the window decides how many leave.
+
+        labels, scores  an entry for each step; without meaning at steps at which no event enters
+        """
         start = row = 0
         ends = (np.flatnonzero(steps.flags & ROW_DUE) + 1).tolist() if len(numbers) else []
         for end in (*ends, len(scores)):
@@ -59,7 +56,14 @@ class SortedRanking:
             start, row = end, row + 1
 
     def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
-        """See `Ranking`. O(k), and the cost of `place`."""
+        """Return the placement values of the `chosen` events, if all events enter and no event leaves.
+
+        docs/math.md, "Placement values", defines them. O(k), and the cost of `place`.
+
+        chosen  indices, ascending
+
+        NaN for an event if the other class is empty.
+        """
         self._sort()
         positives = np.concatenate([[0], np.cumsum(self._sorted_labels, dtype=np.int64)])
         first, last = (
@@ -134,12 +138,15 @@ class SortedRanking:
             self._removed.append(oldest)
 
     def to_arrays(self) -> tuple[Int8Array, FloatArray]:
-        """See `Ranking`."""
+        """Return labels and scores of the window, the oldest event first."""
         scores = unrolled(self._scores, self._head, self._held)
         return unrolled(self._labels, self._head, self._held), scores
 
     def to_entries(self) -> tuple[FloatArray, Int64Array, Int64Array]:
-        """See `Ranking`. O(k), if the arrays are sorted."""
+        """Return the window's distinct scores, ascending, and the negatives and positives at each.
+
+        O(k), if the arrays are sorted.
+        """
         self._sort()
         events = len(self._sorted_scores)
         keys, negatives, positives = np.empty(events), np.empty(events, np.int64), np.empty(events, np.int64)
@@ -168,7 +175,7 @@ class SortedRanking:
         self._pending = 0
 
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
-        """See `Ranking`."""
+        """Write the window's measures now into one row."""
         self._sort()
         scores, labels, settings = self._sorted_scores, self._sorted_labels, self._settings
         edge_negatives = np.empty(len(scores) + 1, np.int64)
@@ -180,7 +187,7 @@ class SortedRanking:
         if settings.probabilities and len(scores):
             probability_losses(scores, labels, numbers)
         wanted = self._at_row
-        if self._asked[_H] and self._fixed_point() == 0.0:
+        if self._asked[slots.H] and self._fixed_point() == 0.0:
             wanted = wanted._replace(h=True, hull=True)
         if edges and wanted.anything:
             hull = edge_negatives[:edges], edge_positives[:edges]
@@ -196,7 +203,7 @@ class SortedRanking:
         return fixed_point_scale(max(LEAST_CAPACITY, self._held))
 
     def live_bytes(self) -> int:
-        """See `Ranking`."""
+        """Estimate the ranking's memory in bytes."""
         pending = 18 * max(0, self._pending) + 500 * len(self._added)  # 500 bytes: two array headers
         return pending + 9 * (len(self._scores) + len(self._sorted_scores))
 
@@ -208,7 +215,7 @@ def _sorted(pairs: list[tuple[FloatArray, Int8Array]]) -> tuple[FloatArray, Int8
     for 1,000, 73 / 560 for 10,000.
     """
     if not pairs:
-        return _NO_SCORES, _NO_LABELS
+        return NO_FLOATS, NO_INT8
     scores = np.concatenate([pair[0] for pair in pairs])
     labels = np.concatenate([pair[1] for pair in pairs])
     if len(scores) < _FEW:
@@ -216,7 +223,7 @@ def _sorted(pairs: list[tuple[FloatArray, Int8Array]]) -> tuple[FloatArray, Int8
         return scores[order], labels[order]
     negatives, positives = np.sort(scores[labels == 0]), np.sort(scores[labels == 1])
     merge_sorted(
-        negatives, np.zeros(len(negatives), np.int8), _NO_SCORES, _NO_LABELS,
+        negatives, np.zeros(len(negatives), np.int8), NO_FLOATS, NO_INT8,
         positives, np.ones(len(positives), np.int8), scores, labels,
     )  # fmt: skip
     return scores, labels

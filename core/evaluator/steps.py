@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arrays import Int8Array, Int64Array
+from ..arrays import NO_INT64, Int8Array, Int64Array
 from ..events.times import NO_TIME
 from ..kernels.compile import entry, inlined
 from ..kernels.rings import capacity_for, move_on, unrolled, with_room
@@ -61,9 +61,8 @@ def window_rule(window: Window, every: Emission) -> WindowRule:
     return WindowRule(*window.rule, every.events, every.micros)
 
 
-_NO_NUMBERS: Int64Array = np.empty(0, np.int64)
 _ONE_ENTERS = Steps(
-    np.zeros(1, np.int64), np.full(1, EVENT | ENTERS, np.int8), np.zeros(1, np.int64), _NO_NUMBERS
+    np.zeros(1, np.int64), np.full(1, EVENT | ENTERS, np.int8), np.zeros(1, np.int64), NO_INT64
 )
 _ONE_SLIDES = _ONE_ENTERS._replace(leaving=np.ones(1, np.int64))
 
@@ -75,7 +74,7 @@ def sliding_steps(events: int, held: int, size: int | None) -> Steps:
     leaving = np.zeros(events, np.int64)
     if size is not None:
         leaving[max(0, size - held) :] = 1
-    return Steps(np.arange(events), np.full(events, EVENT | ENTERS, np.int8), leaving, _NO_NUMBERS)
+    return Steps(np.arange(events), np.full(events, EVENT | ENTERS, np.int8), leaving, NO_INT64)
 
 
 @inlined
@@ -284,7 +283,7 @@ class Course:
         self.rule = rule
         self._limit = limit
         self._keeps_times = keeps_times
-        self._times = _NO_NUMBERS
+        self._times = NO_INT64
 
     @property
     def is_timed(self) -> bool:
@@ -303,9 +302,7 @@ class Course:
 
     def times(self) -> Int64Array:
         """Return the times of the events held, the oldest first; empty if no times are kept."""
-        return (
-            unrolled(self._times, int(self.counters[TIME_HEAD]), self._held) if self.is_timed else _NO_NUMBERS
-        )
+        return unrolled(self._times, int(self.counters[TIME_HEAD]), self._held) if self.is_timed else NO_INT64
 
     def load(self, times: Int64Array) -> None:
         """Replace the times kept by `times`, the oldest first."""
@@ -335,14 +332,14 @@ class Course:
             due = self._rows_at_most(room)
             integers, drift = np.full((due, len(INTEGER_COLUMNS)), NO_TIME), np.empty(due, np.int8)
             count, due = plan_steps(
-                rule, _NO_NUMBERS if times is None else times, given, fed, events, clock, counters,
+                rule, NO_INT64 if times is None else times, given, fed, events, clock, counters,
                 self._times, *steps, integers, drift,
             )  # fmt: skip
             at = int(counters[AT])
             if count:
                 steps = steps.part(0, count)
                 if rule.kind != DURATION or not steps.shifts.any():
-                    steps = steps._replace(shifts=_NO_NUMBERS)
+                    steps = steps._replace(shifts=NO_INT64)
                 if due < len(drift):
                     integers, drift = integers[:due], drift[:due]
                 yield Plan(steps, start, at - start, greatest, integers, drift)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import FloatArray, Int8Array, Int64Array
+from ..arrays import NO_INT64, FloatArray, Int8Array, Int64Array
 from ..errors import InputError
 from ..measures.at_row import made_at_row, points_of, write_at_row
 from ..measures.scan import write_tree_rows
@@ -17,11 +17,12 @@ from ..score_tree.window import BRIDGES_FROM, ScoreWindow, keeps_hull_for
 from ..settings.evaluator import EvaluatorSettings
 from .ranking import asked_of_rows, placed, refuse_infinite, stride_of
 
-_NO_EDGES = (np.empty(0, np.int64), np.empty(0, np.int64))
-
 
 class TreeRanking:
-    """A ranking that is current after every event. O(log k) an event for AUC, O(log^2 k) with the hull."""
+    """A ranking that is current after every event, with the methods of `SortedRanking`.
+
+    O(log k) an event for AUC, O(log^2 k) with the hull.
+    """
 
     def __init__(self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray) -> None:
         asked = settings.measures or ()
@@ -49,14 +50,9 @@ class TreeRanking:
         self._window.load(labels, scores)
 
     def follow(
-        self,
-        labels: Int8Array,
-        scores: FloatArray,
-        steps: Steps,
-        numbers: FloatArray,
-        reasons: Int8Array,
+        self, labels: Int8Array, scores: FloatArray, steps: Steps, numbers: FloatArray, reasons: Int8Array
     ) -> None:
-        """See `Ranking`."""
+        """See `SortedRanking`."""
         start = row = 0
         stops = []  # steps at which a row needs the tree in Python
         if self._at_row.anything and len(numbers):
@@ -80,7 +76,7 @@ class TreeRanking:
             refuse_infinite(numbers, reasons)
 
     def placements_ahead(self, labels: Int8Array, scores: FloatArray, chosen: Int64Array) -> FloatArray:
-        """See `Ranking`. O(log k) for each chosen event, and the cost of `place`."""
+        """See `SortedRanking`. O(log k) for each chosen event, and the cost of `place`."""
         tree = self._window.tree
         return placed(labels, scores, chosen, tree.ranks(scores[chosen]), tree.negatives, tree.positives)
 
@@ -98,7 +94,7 @@ class TreeRanking:
         return BRIDGES_FROM * self._stride - len(tree)
 
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
-        """See `Ranking`."""
+        """See `SortedRanking`."""
         row = self._window.tree.rows_now(self._ask)
         self._write(row, numbers[np.newaxis], reasons[np.newaxis])
         refuse_infinite(numbers[np.newaxis], reasons[np.newaxis])
@@ -108,7 +104,7 @@ class TreeRanking:
         write_tree_rows(rows, self._ask.h, self._z, numbers, reasons)
         tree = self._window.tree
         if self._at_row.anything and 0 < tree.positives < len(tree):
-            edges = _NO_EDGES
+            edges = NO_INT64, NO_INT64
             if self._at_row.hull:
                 x, y = (np.diff(vertices) for vertices in tree.hull())
                 edges = x - y, y
@@ -117,14 +113,14 @@ class TreeRanking:
             )
 
     def to_arrays(self) -> tuple[Int8Array, FloatArray]:
-        """See `Ranking`."""
+        """See `SortedRanking`."""
         return self._window.to_arrays()
 
     def to_entries(self) -> tuple[FloatArray, Int64Array, Int64Array]:
-        """See `Ranking`. O(k)."""
+        """See `SortedRanking`. O(k)."""
         entries = self._window.tree.to_sorted()
         return entries.scores, entries.negatives, entries.positives
 
     def live_bytes(self) -> int:
-        """See `Ranking`."""
+        """See `SortedRanking`."""
         return self._window.nbytes

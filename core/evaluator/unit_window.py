@@ -9,67 +9,51 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import FloatArray, Int8Array, Int64Array
+from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64Array
 from ..kernels.rings import capacity_for, unrolled, with_room
+from ..measures import decisions
 from ..measures.curve import curve_of_entries
-from ..measures.decisions import (
-    CLASSES,
-    CORRECT,
-    HEAD,
-    HELD,
-    LABELS,
-    MAJORITY,
-    MAJORITY_HIT,
-    MAJORITY_HITS,
-    PERSISTENT_HIT,
-    PERSISTENT_HITS,
-    PREDICTIONS,
-    apply_decisions,
-    decision_measures,
-    majority_class,
-)
 from ..measures.steps import ENTERS, ROW_DUE, Steps
+from ..rows import slots
 from ..rows.columns import INTEGER_COLUMNS, NO_POSITIVE_CLASS
 from ..rows.curves import RocCurve
 from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
-from .ranking import Ranking, keeps_form, steps_until_switch
+from .ranking import keeps_form, steps_until_switch
 from .sorted_ranking import SortedRanking
 from .state import Codes
 from .tree_ranking import TreeRanking
-from .window import RANKING, Classes, Columns, Held, Window
+from .window import RANKING, Classes, Columns, Held
 
 _EVENTS = INTEGER_COLUMNS.index("window_events")
-_WEIGHT, _MASSES = 0, slice(0, 3)
-_NO_SCORES: FloatArray = np.empty(0)
-_NO_LABELS: Int8Array = np.empty(0, np.int8)
-_NO_COUNTS: Int64Array = np.empty(0, np.int64)
+
+Ranking = SortedRanking | TreeRanking
 
 
-class UnitWindow(Window):
-    """Ring and ranking of a window of events that count 1 each; see `Window`.
+class UnitWindow:
+    """Ring and ranking of a window of events that count 1 each.
+
+    Counters (measures/decisions.py) and classes belong to the evaluator; the window changes them as events
+    enter and leave. `WeightedWindow` has the same methods.
 
     sizes  numbers of events held at which a tree is faster than scans (`tree_sizes`)
     """
 
     has_weights = False
     is_timed = False
+    """Whether the window keeps the times of its events itself."""
 
     def __init__(
-        self,
-        settings: EvaluatorSettings,
-        counters: Int64Array,
-        classes: Classes,
-        sizes: range,
+        self, settings: EvaluatorSettings, counters: Int64Array, classes: Classes, sizes: range
     ) -> None:
         self._settings = settings
         self._counters = counters
         self._classes = classes
         self._tree_sizes = sizes
         self._limit = settings.window.size
-        self._labels: Codes = _NO_LABELS
-        self._predictions: Codes = _NO_LABELS
-        self._hits = _NO_LABELS
+        self._labels: Codes = NO_INT8
+        self._predictions: Codes = NO_INT8
+        self._hits = NO_INT8
         self._ranking: Ranking | None = None
 
     # ---- events
@@ -82,15 +66,19 @@ class UnitWindow(Window):
         rows: Rows,
         placements: FloatArray,  # noqa: ARG002  of windows with weights
     ) -> None:
-        """See `Window`."""
+        """Apply steps, and fill in the rows that fall due. `columns` has an entry for each step.
+
+        greatest    the greatest time before the steps
+        placements  of windows with weights: empty, or an entry for each step, filled where an event enters
+        """
         self._make_room(len(self) + len(steps.flags))
         classes = self._classes
         if classes.is_ranked:
             self._rank(columns, steps, rows)
         else:
             rows.reasons[:, RANKING] = NO_POSITIVE_CLASS
-            rows.numbers[:, _WEIGHT] = rows.integers[:, _EVENTS]
-        apply_decisions(
+            rows.numbers[:, slots.WEIGHT] = rows.integers[:, _EVENTS]
+        decisions.apply_decisions(
             columns.label_codes, columns.predicted_codes, steps.flags, steps.leaving, steps.shifts,
             classes.first_class, self._counters, classes.counts, self._labels, self._predictions, self._hits,
             classes.positive, rows.numbers, rows.reasons,
@@ -119,7 +107,7 @@ class UnitWindow(Window):
 
     def _some_ranking(self) -> Ranking:
         if self._ranking is None:
-            self._ranking = self._ranking_of(_NO_LABELS, _NO_SCORES)
+            self._ranking = self._ranking_of(NO_INT8, NO_FLOATS)
         return self._ranking
 
     def _ranking_of(self, labels: Int8Array, scores: FloatArray) -> Ranking:
@@ -130,26 +118,29 @@ class UnitWindow(Window):
     # ---- what the window says
 
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
-        """See `Window`."""
+        """Write the window's measures now into one row, given as NaN and 0."""
         classes = self._classes
         if not classes.is_ranked:
-            numbers[_WEIGHT] = len(self)
+            numbers[slots.WEIGHT] = len(self)
             reasons[RANKING] = NO_POSITIVE_CLASS
         elif self._ranking is None:
-            numbers[_MASSES] = 0.0
+            numbers[: slots.PREVALENCE] = 0.0
         else:
             self._ranking.write_row(numbers, reasons)
-        decision_measures(self._counters, classes.counts, classes.positive, numbers, reasons)
+        decisions.decision_measures(self._counters, classes.counts, classes.positive, numbers, reasons)
 
     def curve(self) -> RocCurve:
-        """See `Window`."""
+        """Return the ROC curve of the window."""
         if self._ranking is None:
-            return curve_of_entries(_NO_SCORES, _NO_COUNTS, _NO_COUNTS)
+            return curve_of_entries(NO_FLOATS, NO_INT64, NO_INT64)
         return curve_of_entries(*self._ranking.to_entries())
 
     def rarer(self, columns: Columns) -> Int8Array:
-        """See `Window`."""
-        positives = int(self._classes.counts[LABELS, self._classes.positive])
+        """Return 1 for each event whose class has less mass than the other class before the event; else 0.
+
+        If both masses are equal, 1 for positives. For events that would come now, while no event leaves.
+        """
+        positives = int(self._classes.counts[decisions.LABELS, self._classes.positive])
         of_one_class = np.cumsum(columns.labels, dtype=np.int64) - columns.labels
         excess = 2 * (positives + of_one_class) - len(self) - np.arange(len(columns.labels))
         return np.where(columns.labels == 1, excess <= 0, excess > 0).astype(np.int8)
@@ -162,28 +153,32 @@ class UnitWindow(Window):
 
     def __len__(self) -> int:
         """Return how many events the window holds."""
-        return int(self._counters[HELD])
+        return int(self._counters[decisions.HELD])
 
     def hits(self) -> Int8Array:
-        """See `Window`."""
-        return unrolled(self._hits, int(self._counters[HEAD]), len(self))
+        """Return the hits (`apply_decisions`) of the events held, oldest first."""
+        return unrolled(self._hits, int(self._counters[decisions.HEAD]), len(self))
 
     def held(self) -> Held:
-        """See `Window`."""
+        """Return the events held."""
         scores = np.zeros(len(self)) if self._ranking is None else self._ranking.to_arrays()[1]
         return Held(scores, *self._decisions())
 
     def load(self, held: Held, greatest: int) -> None:  # noqa: ARG002  of windows that fade
-        """See `Window`."""
+        """Replace the events held by `held`; `greatest` is the greatest time applied. O(k log k)."""
         counters, counts = self._counters, self._classes.counts
-        count = int(counters[CLASSES])
+        count = int(counters[decisions.CLASSES])
         agreed = held.labels[held.labels == held.predictions]
-        for kind, codes in ((LABELS, held.labels), (PREDICTIONS, held.predictions), (CORRECT, agreed)):
+        for kind, codes in (
+            (decisions.LABELS, held.labels),
+            (decisions.PREDICTIONS, held.predictions),
+            (decisions.CORRECT, agreed),
+        ):
             counts[kind, :count] = np.bincount(codes, minlength=count)
-        counters[MAJORITY] = majority_class(counts, count)
-        counters[MAJORITY_HITS] = np.count_nonzero(held.hits & MAJORITY_HIT)
-        counters[PERSISTENT_HITS] = np.count_nonzero(held.hits & PERSISTENT_HIT)
-        counters[HELD] = len(held.scores)
+        counters[decisions.MAJORITY] = decisions.majority_class(counts, count)
+        counters[decisions.MAJORITY_HITS] = np.count_nonzero(held.hits & decisions.MAJORITY_HIT)
+        counters[decisions.PERSISTENT_HITS] = np.count_nonzero(held.hits & decisions.PERSISTENT_HIT)
+        counters[decisions.HELD] = len(held.scores)
         self._fill_ring(held.labels, held.predictions, held.hits, len(held.scores))
         if self._classes.is_ranked:
             labels = (held.labels == self._classes.positive).view(np.int8)
@@ -191,7 +186,7 @@ class UnitWindow(Window):
 
     def _decisions(self) -> tuple[Codes, Codes, Int8Array]:
         """Return label codes, predicted codes and hits of the events held, oldest first."""
-        head, held = int(self._counters[HEAD]), len(self)
+        head, held = int(self._counters[decisions.HEAD]), len(self)
         return unrolled(self._labels, head, held), unrolled(self._predictions, head, held), self.hits()
 
     def _make_room(self, wanted: int) -> None:
@@ -205,9 +200,9 @@ class UnitWindow(Window):
         self._labels = with_room(labels.astype(dtype), room)
         self._predictions = with_room(predictions.astype(dtype), room)
         self._hits = with_room(hits, room)
-        self._counters[HEAD] = 0
+        self._counters[decisions.HEAD] = 0
 
     def live_bytes(self) -> int:
-        """See `Window`."""
+        """Estimate the window's memory in bytes."""
         ring = sum(column.nbytes for column in (self._labels, self._predictions, self._hits))
         return ring + (0 if self._ranking is None else self._ranking.live_bytes())

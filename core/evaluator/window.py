@@ -1,4 +1,4 @@
-"""The common parts of windows: events in columns, the classes met, and the interface `Window`.
+"""The common parts of windows: events in columns, and the classes met.
 
 `UnitWindow` (unit_window.py) is the window of events that count 1 each, `WeightedWindow` (weighted/window.py)
 the window of events with weights. An evaluator has one of the two.
@@ -6,27 +6,22 @@ the window of events with weights. An evaluator has one of the two.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
+from ..arrays import NO_FLOATS, NO_INT8, FloatArray, Int8Array, Int32Array, Int64Array
 from ..encoding.fields import packed_text
 from ..errors import InputError
 from ..events.columns import TextColumn
 from ..events.inputs import GivenEvents
 from ..measures.decisions import CLASSES, LAST_LABEL, LAST_SEEN
-from ..measures.steps import Steps
-from ..rows.curves import RocCurve
-from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.measures import RANKING_MEASURES
 from .state import Codes, EvaluatorState
 
 RANKING = slice(0, RANKING_MEASURES)
 """The measures that are null while no class is known to be positive."""
-
-NO_NUMBERS: FloatArray = np.empty(0)
 
 
 class Columns(NamedTuple):
@@ -146,9 +141,8 @@ class Classes:
         """Return events in columns for a window; in a window with weights, the default weight is 1."""
         scores = events.scores + 0.0  # makes 0.0 of -0.0, which are the same score
         if events.label_classes is None or events.predicted is None:
-            labels = np.array(
-                events.labels, np.int8
-            )  # a copy: the labels are kept until the next row, while the caller may change its array
+            # a copy: the labels are kept until the next row, while the caller may change its array
+            labels = np.array(events.labels, np.int8)
             label_codes: Codes = labels
             predicted_codes: Codes = (scores >= self._threshold).view(np.int8)
         else:
@@ -156,13 +150,13 @@ class Classes:
             labels = (label_codes == 0).view(np.int8)
         weights = events.weights
         if weights is None:
-            weights = np.ones(len(scores)) if has_weights else NO_NUMBERS
+            weights = np.ones(len(scores)) if has_weights else NO_FLOATS
         return Columns(scores, labels, label_codes, predicted_codes, events.times, weights)
 
     def no_events(self) -> Columns:
         """Return columns without events, for steps at which only time advances."""
         codes: Codes = np.empty(0, self.dtype)
-        return Columns(NO_NUMBERS, np.empty(0, np.int8), codes, codes, None, NO_NUMBERS)
+        return Columns(NO_FLOATS, NO_INT8, codes, codes, None, NO_FLOATS)
 
     def load(self, state: EvaluatorState) -> None:
         """Load the classes of a stored evaluator; the window counts its events of each class."""
@@ -191,60 +185,3 @@ class Classes:
         if code >= self.counts.shape[1]:
             self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)], axis=1)
         return code
-
-
-class Window(Protocol):
-    """The events that an evaluator holds, and their measures in a row.
-
-    Counters (measures/decisions.py) and classes belong to the evaluator; the window changes them as events
-    enter and leave.
-    """
-
-    has_weights: bool
-    is_timed: bool
-    """Whether the window keeps the times of its events itself."""
-
-    def __len__(self) -> int:
-        """Return how many events the window holds."""
-        ...
-
-    def follow(
-        self, columns: Columns, steps: Steps, greatest: int, rows: Rows, placements: FloatArray
-    ) -> None:
-        """Apply steps, and fill in the rows that fall due. `columns` has an entry for each step.
-
-        greatest    the greatest time before the steps
-        placements  of windows with weights: empty, or an entry for each step, filled where an event enters
-        """
-        ...
-
-    def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
-        """Write the window's measures now into one row, given as NaN and 0."""
-        ...
-
-    def curve(self) -> RocCurve:
-        """Return the ROC curve of the window."""
-        ...
-
-    def rarer(self, columns: Columns) -> Int8Array:
-        """Return 1 for each event whose class has less mass than the other class before the event; else 0.
-
-        If both masses are equal, 1 for positives. For events that would come now, while no event leaves.
-        """
-        ...
-
-    def hits(self) -> Int8Array:
-        """Return the hits (`apply_decisions`) of the events held, oldest first."""
-        ...
-
-    def held(self) -> Held:
-        """Return the events held."""
-        ...
-
-    def load(self, held: Held, greatest: int) -> None:
-        """Replace the events held by `held`; `greatest` is the greatest time applied. O(k log k)."""
-        ...
-
-    def live_bytes(self) -> int:
-        """Estimate the window's memory in bytes."""
-        ...

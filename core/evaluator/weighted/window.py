@@ -26,7 +26,7 @@ from ...rows.curves import RocCurve
 from ...rows.rows import Rows
 from ...settings.evaluator import EvaluatorSettings
 from ...settings.measures import MEASURES
-from ..window import RANKING, Classes, Columns, Held, Window
+from ..window import RANKING, Classes, Columns, Held
 from .decisions import GONE, Changes, WeightedRing, apply_weighted, weigh_all
 from .measures import Masses, mass_of, rarer_before, weighted_measures
 from .ranking import WeightedRanking
@@ -54,8 +54,8 @@ _NO_ROWS: Int64Array = np.empty(0, np.int64)
 _ZERO: Int64Array = np.zeros(1, np.int64)
 
 
-class WeightedWindow(Window):
-    """Ring, masses and ranking of a window of events with weights; see `Window`."""
+class WeightedWindow:
+    """Ring, masses and ranking of a window of events with weights; it has the methods of `UnitWindow`."""
 
     has_weights = True
 
@@ -87,7 +87,7 @@ class WeightedWindow(Window):
     def follow(
         self, columns: Columns, steps: Steps, greatest: int, rows: Rows, placements: FloatArray
     ) -> None:
-        """See `Window`."""
+        """See `UnitWindow`."""
         self._make_classes()
         if self._half_life:
             self._take_fading(columns, steps, greatest, rows)
@@ -268,7 +268,7 @@ class WeightedWindow(Window):
         return float(np.exp2(rest / self._half_life)), period - self.shift
 
     def write_row(self, numbers: FloatArray, reasons: Int8Array) -> None:
-        """See `Window`."""
+        """See `UnitWindow`."""
         unit, exponent = self._unit()
         weighted_measures(
             self._counters, self._classes.counts, self._masses, self._positive, unit, exponent, numbers,
@@ -285,7 +285,7 @@ class WeightedWindow(Window):
         return mass_of(self._masses, self._positive, False), mass_of(self._masses, self._positive, True)
 
     def rarer(self, columns: Columns) -> Int8Array:
-        """See `Window`."""
+        """See `UnitWindow`."""
         labels = columns.labels
         rarer = np.empty(len(labels), np.int8)
         rarer_before(labels, columns.weights, self._masses, self._positive, rarer)
@@ -318,18 +318,18 @@ class WeightedWindow(Window):
         return float(self._ranking.tree.placement([label], [score])[0])
 
     def live_bytes(self) -> int:
-        """See `Window`."""
+        """See `UnitWindow`."""
         arrays = (*self._ring, *self._masses)
         return 2_000 + sum(int(array.nbytes) for array in arrays) + self._ranking.live_bytes()
 
     # ---- room
 
     def hits(self) -> Int8Array:
-        """See `Window`."""
+        """See `UnitWindow`."""
         return self._ring.hits[self._held_slots()]
 
     def held(self) -> Held:
-        """See `Window`."""
+        """See `UnitWindow`."""
         slots, ring = self._held_slots(), self._ring
         times = ring.times[slots] if self.is_timed else None
         return Held(
@@ -338,7 +338,7 @@ class WeightedWindow(Window):
         )  # fmt: skip
 
     def load(self, held: Held, greatest: int) -> None:
-        """See `Window`."""
+        """See `UnitWindow`."""
         weights = np.ones(len(held.scores)) if held.weights is None else held.weights
         times = held.times if self._half_life else None
         self.shift, self._now = held.shift, greatest if self._by_time else int(self._counters[SEQ]) - 1

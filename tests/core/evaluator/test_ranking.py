@@ -11,7 +11,6 @@ import rocsteady as rs
 from rocsteady.core.evaluator import unit_window
 from rocsteady.core.evaluator.engine import of_settings
 from rocsteady.core.evaluator.ranking import (
-    Ranking,
     keeps_form,
     steps_until_switch,
     tree_sizes,
@@ -19,6 +18,7 @@ from rocsteady.core.evaluator.ranking import (
 from rocsteady.core.evaluator.sorted_ranking import SortedRanking
 from rocsteady.core.evaluator.steps import sliding_steps
 from rocsteady.core.evaluator.tree_ranking import TreeRanking
+from rocsteady.core.evaluator.unit_window import Ranking
 from rocsteady.core.measures.scan import EXACT_EVENTS
 from rocsteady.core.measures.steps import ROW_DUE
 from rocsteady.core.rows.columns import NUMBER_COLUMNS
