@@ -42,7 +42,8 @@ from ..process.console import lines_text, name_text
 from ..settings.durations import duration_text
 from ..settings.evaluator import EvaluatorSettings
 from ..settings.table import DEDUPLICATOR, IDLE, TableSettings
-from ..shard.partitions import check_progress, clock_in_words
+from ..shard.orders import order_of
+from ..shard.partitions import clock_in_words
 from .state import EvaluatorState, IdleState, read_evaluator, write_evaluator
 
 if TYPE_CHECKING:
@@ -171,7 +172,9 @@ class Snapshot:
         reader.end()
         if beside.keys() != settings.parts.keys():
             raise ValueError(f"it keeps {sorted(beside)}, and its settings say otherwise")
-        check_progress(progress, settings.evaluator)
+        if progress:
+            with reading("the progress of a snapshot"):
+                order_of(settings.evaluator.order).go_on_from(progress, ())
         return cls(settings, progress, held, evaluators, beside)
 
 
@@ -191,7 +194,8 @@ def describe(snapshot: Snapshot) -> str:
         "slices: " + ("; ".join(",".join(names) for names in settings.slices) or "none"),
     ]
     if evaluator.by_time and snapshot.progress and "ends" not in snapshot.progress:
-        lines += _clock_lines(snapshot.progress)
+        lines.append(f"clock: {clock_in_words(snapshot.progress['clock'])}")
+        lines += _partition_lines(snapshot.progress)
     elif evaluator.order == "arrival":
         lines += _partition_lines(snapshot.progress)
     elif snapshot.progress:
@@ -215,10 +219,6 @@ def describe(snapshot: Snapshot) -> str:
         remembered = len(Deduplicator.from_bytes(snapshot.beside[DEDUPLICATOR]))
         lines.append(f"ids remembered for {duration_text(horizon)}: {remembered:,}")
     return lines_text(lines)
-
-
-def _clock_lines(progress: dict[str, Any]) -> list[str]:
-    return [f"clock: {clock_in_words(progress['clock'])}", *_partition_lines(progress)]
 
 
 def _partition_lines(progress: dict[str, Any]) -> list[str]:

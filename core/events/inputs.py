@@ -116,8 +116,8 @@ class GivenEvents(NamedTuple):
     predicted: TextColumn | None = None
     weights: FloatArray | None = None
 
-    def part(self, events: slice) -> GivenEvents:
-        """Return the events of a slice."""
+    def part(self, events: slice | Int64Array) -> GivenEvents:
+        """Return the events of a slice, or of some indices."""
         classes, predicted = (
             None if column is None else TextColumn(column.codes[events], column.values)
             for column in (self.label_classes, self.predicted)

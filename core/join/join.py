@@ -40,10 +40,9 @@ from ..shard.buffer import ReorderBuffer
 from ..shard.order import Ledger
 from ..shard.partitions import SourcePartitions, StreamClock
 from ..shard.time_sort import in_time_order
-from . import fates
 from .matching import NOTHING, Arrivals, Departures, LabelMatcher
 from .matching_steps import ORPHAN, REPEAT, SECOND, USED
-from .outlet import Outlet, Packet
+from .outlet import Outlet, Packet, given_up, repeated, second_label
 from .row_store import RowStore
 from .settings import JoinSettings
 from .state import JoinState
@@ -213,16 +212,16 @@ class LabelJoin:
         self._counts["labels_used"] += int(np.count_nonzero(left.fates == USED))
         if (records := self._predictions.take(left.unmatched)) is not None:
             self._counts["unmatched"] += len(records)
-            yield from fates.given_up(settings, records, left.unmatched_ages, unlabelled=True)
+            yield from given_up(settings, records, left.unmatched_ages, unlabelled=True)
         orphans = left.fates == ORPHAN
         if (labels := self._labels.take(left.gone[orphans])) is not None:
             self._counts["labels_unmatched"] += len(labels)
-            yield from fates.given_up(settings, labels, left.ages[orphans], unlabelled=False)
+            yield from given_up(settings, labels, left.ages[orphans], unlabelled=False)
         if (labels := self._labels.take(left.gone[left.fates == REPEAT])) is not None:
             self._counts["labels_duplicate"] += len(labels)
-            yield fates.repeated(labels)
+            yield repeated(labels)
         if (labels := self._labels.take(left.gone[left.fates == SECOND])) is not None:
-            second = fates.second(settings, labels)
+            second = second_label(settings, labels)
             self._counts["labels_second" if second.kind == "invalid" else "labels_duplicate"] += len(labels)
             yield second
 

@@ -3,39 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, Protocol, Self, TypeVar
+from itertools import pairwise
+from typing import Generic
 
 import numpy as np
 
 from ..arrays import Int64Array
+from ..shard.buffer import TimedBatch
 
 
-class Columns(Protocol):
-    """A batch of rows."""
-
-    def __len__(self) -> int: ...
-
-    def take(self, rows: Int64Array) -> Self:
-        """Return the chosen rows."""
-        ...
-
-    @classmethod
-    def concat(cls, batches: Sequence[Self]) -> Self:
-        """Put batches one after another."""
-        ...
-
-
-RowBatch = TypeVar("RowBatch", bound=Columns)
-
-
-class RowStore(Generic[RowBatch]):
+class RowStore(Generic[TimedBatch]):
     """Rows 0 to n - 1 in O(log n) batches: each batch is at least twice as long as the next batch.
 
     A row is copied O(log n) times, amortised.
     """
 
-    def __init__(self, rows: Sequence[RowBatch] = ()) -> None:
-        self._batches: list[RowBatch] = []
+    def __init__(self, rows: Sequence[TimedBatch] = ()) -> None:
+        self._batches: list[TimedBatch] = []
         self._starts = np.zeros(1, np.int64)
         for batch in rows:
             self.append(batch)
@@ -43,7 +27,7 @@ class RowStore(Generic[RowBatch]):
     def __len__(self) -> int:
         return int(self._starts[-1])
 
-    def append(self, batch: RowBatch) -> Int64Array:
+    def append(self, batch: TimedBatch) -> Int64Array:
         """Append the rows of a batch; return their numbers, int64[len(batch)]."""
         before = len(self)
         if len(batch):
@@ -54,19 +38,18 @@ class RowStore(Generic[RowBatch]):
             self._starts = np.cumsum([0, *map(len, self._batches)])
         return np.arange(before, len(self))
 
-    def take(self, rows: Int64Array) -> RowBatch | None:
+    def take(self, rows: Int64Array) -> TimedBatch | None:
         """Return the rows of some numbers; None if `rows` is empty. O(rows + log n)."""
         if not len(rows):
             return None
-        where = np.searchsorted(self._starts, rows, "right") - 1
-        order = np.argsort(where, kind="stable")
-        places, first = np.unique(where[order], return_index=True)
-        ends = [*first[1:].tolist(), len(rows)]
-        parts = [
-            self._batches[place].take(rows[order[start:end]] - self._starts[place])
-            for place, start, end in zip(places.tolist(), first.tolist(), ends, strict=True)
-        ]
-        taken: RowBatch = parts[0]
+        where: Int64Array = np.searchsorted(self._starts, rows, "right") - 1
+        order: Int64Array = np.argsort(where, kind="stable")
+        bounds = [*np.flatnonzero(np.diff(where[order], prepend=-1)).tolist(), len(rows)]
+        parts = []
+        for start, end in pairwise(bounds):
+            place = where[order[start]]
+            parts.append(self._batches[place].take(rows[order[start:end]] - self._starts[place]))
+        taken: TimedBatch = parts[0]
         if len(parts) > 1:
             back = np.empty(len(rows), np.int64)
             back[order] = np.arange(len(rows))
@@ -80,6 +63,6 @@ class RowStore(Generic[RowBatch]):
         if kept is not None:
             self.append(kept)
 
-    def whole(self) -> RowBatch | None:
+    def whole(self) -> TimedBatch | None:
         """Return all rows in one batch; None if the store is empty."""
         return self.take(np.arange(len(self)))

@@ -15,15 +15,13 @@ from html import escape
 from typing import Any, Protocol
 
 from ..process.console import name_text
+from .columns import COUNT_COLUMNS, TIME_COLUMNS
 from .reasons import reason_clauses, reasons_by_measure
 
-_COUNTS = frozenset(
-    ("row", "seq", "window_events", "weight", "positives", "negatives", "tp", "fp", "tn", "fn", "cmd")
-)
+_COUNTS = frozenset((*COUNT_COLUMNS, "weight", "positives", "negatives", "tp", "fp", "tn", "fn", "cmd"))
 _SCORES = frozenset(("ks_threshold", "cost_threshold", "aum", "log_loss"))
 """Fields in units of the score, or without an upper end: shown with significant digits, not decimals."""
 
-_TIMES = frozenset(("time", "due", "pane_start", "pane_end", "window_start", "window_end"))
 HEADLINES = ("auc", "h", "ks", "kappa_m", "kappa", "accuracy")
 """The measures that a preview shows."""
 
@@ -72,7 +70,7 @@ def figure(name: str, value: Any) -> str:
     >>> figure("auc", 2 / 3), figure("weight", 12_000.0), figure("ks_threshold", 1e-9)
     ('0.6667', '12,000', '1e-09')
     """
-    if name in _TIMES:
+    if name in TIME_COLUMNS:
         return _moment(value)
     if name in _COUNTS:
         return f"{value:,.0f}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
@@ -45,6 +46,7 @@ def _number(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
+@dataclass(eq=False, repr=False)
 class Rows(Sequence[MeasureRow]):
     """n rows in columns.
 
@@ -60,27 +62,15 @@ class Rows(Sequence[MeasureRow]):
               failed; or None
     """
 
-    def __init__(
-        self,
-        keys: Sequence[tuple[str, str]],
-        key_codes: Int32Array,
-        integers: Int64Array,
-        numbers: FloatArray,
-        reasons: Int8Array,
-        drift: Int8Array,
-        config: str,
-        curves: Sequence[WindowCurve] = (),
-        failures: Int64Array | None = None,
-    ) -> None:
-        self.failures = failures
-        self.keys = tuple(keys)
-        self.key_codes = key_codes
-        self.integers = integers
-        self.numbers = numbers
-        self.reasons = reasons
-        self.drift = drift
-        self.config = config
-        self.curves = tuple(curves)
+    keys: tuple[tuple[str, str], ...]
+    key_codes: Int32Array
+    integers: Int64Array
+    numbers: FloatArray
+    reasons: Int8Array
+    drift: Int8Array
+    config: str
+    curves: Sequence[WindowCurve] = ()
+    failures: Int64Array | None = None
 
     @classmethod
     def empty(cls, config: str = "") -> Rows:
@@ -91,7 +81,7 @@ class Rows(Sequence[MeasureRow]):
     def blank(cls, n: int, keys: Sequence[tuple[str, str]], config: str) -> Rows:
         """Return n rows of nulls, all with the first key, to be filled in place."""
         return cls(
-            keys,
+            tuple(keys),
             np.zeros(n, np.int32),
             np.full((n, len(INTEGER_COLUMNS)), NO_TIME, np.int64),
             np.full((n, len(NUMBER_COLUMNS)), np.nan),
@@ -122,16 +112,13 @@ class Rows(Sequence[MeasureRow]):
             np.concatenate([part.reasons for part in parts]),
             np.concatenate([part.drift for part in parts]),
             parts[0].config,
-            [curve for part in parts for curve in part.curves],
+            tuple(curve for part in parts for curve in part.curves),
             np.concatenate(failures) if len(failures) == len(parts) else None,
         )
 
     def with_curves(self, curves: Sequence[WindowCurve]) -> Rows:
         """Return the same rows, with these curves beside them."""
-        return Rows(
-            self.keys, self.key_codes, self.integers, self.numbers, self.reasons, self.drift, self.config,
-            curves, self.failures,
-        )  # fmt: skip
+        return replace(self, curves=tuple(curves))
 
     def __len__(self) -> int:
         return len(self.key_codes)
@@ -217,7 +204,7 @@ class Rows(Sequence[MeasureRow]):
         """Return some of the rows, without curves: a curve belongs to no row."""
         return Rows(
             self.keys, self.key_codes[rows], self.integers[rows], self.numbers[rows], self.reasons[rows],
-            self.drift[rows], self.config, (), None if self.failures is None else self.failures[rows],
+            self.drift[rows], self.config, failures=None if self.failures is None else self.failures[rows],
         )  # fmt: skip
 
     def __iter__(self) -> Iterator[MeasureRow]:

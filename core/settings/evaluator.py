@@ -12,11 +12,11 @@ from typing import Any, Literal, TypedDict
 
 from ..errors import ConfigError
 from .classes import class_text
-from .costs import BetaCost, Cost, SeverityCost, UniformCost, parse_cost
+from .costs import BetaCost, Cost, parse_cost
 from .declared import plain, setting, younger_defaults
 from .durations import duration_text, parse_lateness
 from .measures import named_measures
-from .windows import EMISSIONS, WINDOWS, Emission, EveryEvents, LastEvents, Window, read_number
+from .windows import Emission, EveryEvents, LastEvents, Window, read_number
 
 PRIORS_OF_WINDOW: Literal["window"] = "window"
 CURVES_AT_END: Literal["end"] = "end"
@@ -88,14 +88,14 @@ class EvaluatorSettings:
     curves: EveryEvents | Literal["end"] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.window, WINDOWS):
+        if not isinstance(self.window, Window):
             raise ConfigError(
                 f"window={self.window!r}: give LastEvents(k), LastDuration('7d'), Fading(half_life), "
                 "Adaptive(delta, signal) or AllEvents()"
             )
-        if not isinstance(self.every, EMISSIONS):
+        if not isinstance(self.every, Emission):
             raise ConfigError(f"every={self.every!r}: give EveryEvents(n) or EverySeconds('1h')")
-        if not isinstance(self.cost, BetaCost | UniformCost | SeverityCost):
+        if not isinstance(self.cost, Cost):
             raise ConfigError(f"cost={self.cost!r}: give BetaCost(a, b), UniformCost() or SeverityCost(...)")
         if self.priors != PRIORS_OF_WINDOW:
             self._check_number("priors", 0.0, 1.0, "the share of positives, or 'window'")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numbers
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from ..errors import ConfigError
 from .durations import Duration, duration_text, is_positive, microseconds
@@ -38,22 +38,24 @@ class EveryWindow:
     @property
     def by_time(self) -> bool:
         """Whether the window depends on the times of events."""
-        return False
+        return self.micros > 0
 
     @property
     def has_end(self) -> bool:
         """Whether events leave the window, or lose weight."""
-        return True
+        return self.rule[0] != NEVER_LEAVE or self.ticks > 0
 
     @property
     def size(self) -> int | None:
         """How many events a full window holds; None: the window has no such number."""
-        return None
+        kind, number = self.rule
+        return number if kind == COUNT else None
 
     @property
     def micros(self) -> int:
         """How long an event stays, in microseconds; 0: no duration limits its stay."""
-        return 0
+        kind, number = self.rule
+        return number if kind == DURATION else 0
 
     @property
     def ticks(self) -> int:
@@ -94,11 +96,6 @@ class LastEvents(EveryWindow):
         object.__setattr__(self, "k", int(self.k))
 
     @property
-    def size(self) -> int:
-        """How many events a full window holds."""
-        return self.k
-
-    @property
     def rule(self) -> tuple[int, int]:
         """See `EveryWindow`."""
         return COUNT, self.k
@@ -127,19 +124,9 @@ class LastDuration(EveryWindow):
         object.__setattr__(self, "duration", duration_text(microseconds(self.duration, "LastDuration")))
 
     @property
-    def micros(self) -> int:
-        """The duration in microseconds."""
-        return microseconds(self.duration, "LastDuration")
-
-    @property
-    def by_time(self) -> bool:
-        """True: the window depends on the times of events."""
-        return True
-
-    @property
     def rule(self) -> tuple[int, int]:
         """See `EveryWindow`."""
-        return DURATION, self.micros
+        return DURATION, microseconds(self.duration, "LastDuration")
 
     def __str__(self) -> str:
         return f"last:{self.duration}"
@@ -236,11 +223,6 @@ class AllEvents(EveryWindow):
     'all'
     """
 
-    @property
-    def has_end(self) -> bool:
-        """False: no event leaves the window."""
-        return False
-
     def __str__(self) -> str:
         return "all"
 
@@ -283,6 +265,8 @@ class EveryEvents:
     """
 
     n: int = 100
+    micros: ClassVar[int] = 0
+    """Microseconds between the points of the grid: there is no grid."""
 
     def __post_init__(self) -> None:
         if not is_count(self.n):
@@ -295,11 +279,6 @@ class EveryEvents:
     def events(self) -> int:
         """Events between rows; 0: rows are on a grid of times."""
         return self.n
-
-    @property
-    def micros(self) -> int:
-        """Microseconds between the points of the grid; 0: there is no grid."""
-        return 0
 
     def __str__(self) -> str:
         return str(self.n)
@@ -322,6 +301,8 @@ class EverySeconds:
     """
 
     duration: Duration
+    events: ClassVar[int] = 0
+    """Events between rows: rows are on a grid of times."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "duration", duration_text(microseconds(self.duration, "EverySeconds")))
@@ -331,17 +312,11 @@ class EverySeconds:
         """The duration in microseconds."""
         return microseconds(self.duration, "EverySeconds")
 
-    @property
-    def events(self) -> int:
-        """Events between rows; 0: rows are on a grid of times."""
-        return 0
-
     def __str__(self) -> str:
         return str(self.duration)
 
 
 Emission = EveryEvents | EverySeconds
-EMISSIONS = get_args(Emission)
 
 
 def parse_every(text: str) -> Emission:

@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 import heapq
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from ..arrays import Int64Array
+from ..events.batch import EventBatch
+from ..events.unjoined import LabelBatch
 
 _PER_BATCH = 200
 """About how many bytes a batch takes in memory beside its columns."""
 
 
-class Timed(Protocol):
-    """A batch of rows with times."""
-
-    @property
-    def times(self) -> Int64Array | None:
-        """Microseconds UTC, one per row."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def take(self, rows: Int64Array) -> Self:
-        """Return the chosen rows."""
-        ...
-
-    def part(self, start: int, end: int) -> Self:
-        """Return the rows [start, end)."""
-        ...
-
-    def pack(self) -> bytes:
-        """Return the wire form."""
-        ...
-
-
-TimedBatch = TypeVar("TimedBatch", bound=Timed)
+TimedBatch = TypeVar("TimedBatch", EventBatch, LabelBatch)
+"""Events (also predictions, as events without labels), or labels."""
 
 
 class ReorderBuffer(Generic[TimedBatch]):
@@ -97,9 +77,7 @@ class ReorderBuffer(Generic[TimedBatch]):
 
     def packets(self) -> list[bytes]:
         """Return the waiting rows as packed batches."""
-        return [
-            batch.part(start, len(batch)).pack() for *_, start, _, batch in sorted(self._heap, key=_place)
-        ]
+        return [batch.part(start, len(batch)).pack() for *_, start, _, batch in sorted(self._heap)]
 
     def snapshot_bytes(self) -> int:
         """Return about how many bytes `packets` has, with 16 for each packet. O(1)."""
@@ -110,11 +88,7 @@ class ReorderBuffer(Generic[TimedBatch]):
         return int(self._bytes) + _PER_BATCH * len(self._heap)
 
 
-def _place(entry: tuple[int, int, int, int, object]) -> tuple[int, int]:
-    return entry[:2]
-
-
-def _times(batch: Timed) -> Int64Array:
+def _times(batch: EventBatch | LabelBatch) -> Int64Array:
     if batch.times is None:
         raise AssertionError("a batch without times is refused before it comes here")
     return batch.times

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..errors import InputError
+from ..encoding.json import text_of, whole
 from ..events.batch import MAGIC, EventBatch
 from ..events.records import EndOfInput, EndOfPartition, Record, StateMarker
 from ..events.rejected import Rejected
 from ..events.times import NO_TIME
 from .order import Held, InputOrder, Ledger
-from .partitions import check_packet, packets_lost
+from .partitions import check_packet, contradicted, count_of, marked_count, packets_lost
 
 
 class PositionOrder(InputOrder):
@@ -50,20 +50,12 @@ class PositionOrder(InputOrder):
             elif key >= (self._turn, self._expected) and key not in self._held:
                 self._hold(key, record)
             if isinstance(content, StateMarker):
-                self._note_count(content)
+                self._partitions = marked_count(content, self._partitions)
         yield from self._follow()
 
     def _numbered(self, partition: int, sequence: int) -> int:
         """Return a packet's number, counted on from the packets that another job left."""
         return sequence + self._bases.get(partition, 0) if sequence >= 0 else sequence
-
-    def _note_count(self, marker: StateMarker) -> None:
-        if self._partitions not in (None, marker.partitions):
-            raise InputError(
-                f"the marker of an export in partition {marker.source!r} says that there are "
-                f"{marker.partitions} partitions, and there are {self._partitions}; all must say the same"
-            )
-        self._partitions = marker.partitions
 
     def _end(self, end: EndOfPartition) -> None:
         said = (self._numbered(end.partition, end.packets), end.source)
@@ -72,10 +64,7 @@ class PositionOrder(InputOrder):
             or self._partitions not in (None, end.partitions)
             or end.partition >= end.partitions
         ):
-            raise InputError(
-                f"the end of partition {end.source!r} contradicts what was said before: number "
-                f"{end.partition} of {end.partitions}, {end.packets} packets; end each once"
-            )
+            raise contradicted(end)
         if end.partition not in self._ends:
             self._note_end(end.partition, said)
         self._partitions = end.partitions
@@ -165,14 +154,12 @@ class PositionOrder(InputOrder):
 
     def go_on_from(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
         """Take over what `progress` and `held` gave."""
-        self._turn, self._expected = int(progress["turn"]), int(progress["expected"])
-        self._partitions = None if progress["partitions"] is None else int(progress["partitions"])
+        self._turn, self._expected = whole(progress["turn"], 0), whole(progress["expected"], 0)
+        self._partitions = count_of(progress["partitions"])
         for number, packets, source in progress["ends"]:
-            self._note_end(int(number), (int(packets), str(source)))
-        self.greatest = int(progress.get("clock", NO_TIME))
-        self._bases = {int(number): int(packets) for number, packets in progress.get("bases", ())}
-        if min(self._turn, self._expected) < 0 or (self._partitions or 0) < 0:
-            raise ValueError("a number below 0")
+            self._note_end(whole(number, 0), (whole(packets, 0), text_of(source)))
+        self.greatest = whole(progress.get("clock", NO_TIME))
+        self._bases = {whole(number): whole(packets, 0) for number, packets in progress.get("bases", ())}
         self.is_finished = self._turn == self._partitions
         for partition, sequence, record in held:
             self._hold((partition, sequence), record)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..encoding.json import text_of, whole
 from ..errors import InputError
 from ..events.batch import EventBatch
 from ..events.records import EndOfPartition, Record, StateMarker
@@ -14,7 +15,7 @@ from ..events.rejected import Rejected
 from ..events.times import END_OF_TIME, NO_TIME
 from .buffer import ReorderBuffer
 from .order import RUNNER, Held, InputOrder, Ledger
-from .partitions import SourcePartitions, StreamClock
+from .partitions import SourcePartitions, StreamClock, count_of
 from .time_sort import in_time_order
 
 
@@ -63,12 +64,6 @@ class TimeOrder(InputOrder):
         """How many events wait for the clock."""
         return len(self._buffer)
 
-    @property
-    def grid_clock(self) -> int:
-        """The clock, but not beyond `greatest`."""
-        greatest = self.greatest
-        return NO_TIME if greatest == NO_TIME else min(self.clock, greatest + 1)
-
     def receive(self, content: Record, record: bytes) -> Iterator[EventBatch | Rejected]:
         """Yield the events that the clock has passed."""
         if isinstance(content, EventBatch):
@@ -115,7 +110,7 @@ class TimeOrder(InputOrder):
         if "ends" in progress:
             self._go_on_from_the_total_sort(progress, held)
             return
-        self._clock.moment = int(progress["clock"])
+        self._clock.moment = whole(progress["clock"])
         if "sources" in progress:
             self._clock.partitions = SourcePartitions.of_progress(progress["sources"])
         for _, _, record in held:
@@ -123,16 +118,17 @@ class TimeOrder(InputOrder):
 
     def _go_on_from_the_total_sort(self, progress: dict[str, Any], held: Sequence[Held]) -> None:
         """Read the state of versions 1 and 2, which held every packet until all partitions had ended."""
-        count = progress["partitions"]
-        if count is not None and int(progress["turn"]) == int(count):
+        count = count_of(progress["partitions"])
+        whole(progress["expected"], 0)
+        if whole(progress["turn"], 0) == count:
             self._clock.moment = END_OF_TIME
         for _, _, record in held:
             batch = EventBatch.unpack(record)
             self._clock.is_new(batch)
             self._buffer.add(batch, len(record))
         for number, packets, source in progress["ends"]:
-            end = EndOfPartition(source, number, count, packets, int(progress.get("clock", NO_TIME)))
-            self._clock.after(end)
+            place = text_of(source), whole(number, 0), whole(count), whole(packets, 0)
+            self._clock.after(EndOfPartition(*place, whole(progress.get("clock", NO_TIME))))
         if self.is_finished:
             self._clock.partitions.note_all()
 

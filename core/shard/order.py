@@ -59,14 +59,6 @@ class InputOrder(ABC):
         return False
 
     @property
-    def grid_clock(self) -> int:
-        """The time before which grid rows can be made, also rows of silent models; NO_TIME = no time yet.
-
-        The grid clock never passes `greatest`: chance decides how far heartbeats run ahead of events.
-        """
-        return NO_TIME
-
-    @property
     def greatest(self) -> int:
         """The greatest time that any partition has told of. If all have ended: the greatest of the input."""
         return NO_TIME

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from ..events.rejected import Rejected, details_of, in_words
 from ..events.times import END_OF_TIME, IDLE, NO_TIME
 from ..events.unjoined import LabelBatch
 from ..events.wire import UNORDERED
-
-if TYPE_CHECKING:
-    from ..settings.evaluator import EvaluatorSettings
 
 
 @dataclass
@@ -105,9 +102,9 @@ class SourcePartitions:
         if isinstance(content, Heartbeat | EndOfPartition):
             self._take_word(content)
         else:
-            self._check_packet(source, number, sequence)
+            check_packet(source, number, sequence, self.count, self.packets(number), "this order")
             if isinstance(content, StateMarker):
-                self._check_count(content)
+                self.count = marked_count(content, self.count)
         partition = self._of.get(number) or self._add(number, _Partition(source))
         self._waiting_bytes -= partition.waiting_bytes
         if isinstance(content, EndOfPartition):
@@ -171,23 +168,8 @@ class SourcePartitions:
             or (ended and sent > word.packets)
             or (said is not None and known is not None and known.source != word.source)
         ):
-            what = "end" if ended else "heartbeat"
-            raise InputError(
-                f"the {what} of partition {word.source!r} contradicts what was said before: number "
-                f"{word.partition} of {word.partitions}, {word.packets} packets; end each once"
-            )
+            raise contradicted(word)
         self.count = word.partitions
-
-    def _check_count(self, marker: StateMarker) -> None:
-        if self.count not in (None, marker.partitions):
-            raise InputError(
-                f"the marker of an export in partition {marker.source!r} says that there are "
-                f"{marker.partitions} partitions, and there are {self.count}; all must say the same"
-            )
-        self.count = marker.partitions
-
-    def _check_packet(self, source: str, number: int, sequence: int) -> None:
-        check_packet(source, number, sequence, self.count, self.packets(number), "this order")
 
     def received(self, number: int) -> int:
         """How many packets of a partition are here without a gap."""
@@ -234,14 +216,14 @@ class SourcePartitions:
         """Return the partitions that `progress` gave. Raises CorruptBytesError if the values are damaged."""
         self = cls()
         with reading("what the partitions of an input have said"):
-            self.count = _count(progress["count"])
+            self.count = count_of(progress["count"])
             self.clock, self.greatest = whole(progress["clock"]), whole(progress["greatest"])
             for number, source, received, ahead, packets, words, settled, *idle in progress["parts"]:
                 part = _Partition(
                     text_of(source),
                     whole(received, 0),
                     {whole(each, 0) for each in ahead},
-                    _count(packets),
+                    count_of(packets),
                     [(whole(sent, 0), whole(moment)) for sent, moment in words],
                     whole(settled),
                     is_idle=bool(idle),
@@ -257,32 +239,28 @@ class SourcePartitions:
         return self._bytes + self._waiting_bytes
 
 
-def _count(value: object) -> int | None:
+def count_of(value: object) -> int | None:
+    """Return a stored count, None for a count that is not known; ValueError for any other value."""
     return None if value is None else whole(value, 0)
 
 
-def check_progress(progress: dict[str, Any], settings: EvaluatorSettings) -> None:
-    """Raise CorruptBytesError if no table of these settings could have written the progress of a snapshot."""
-    with reading("the progress of a snapshot"):
-        if not progress:
-            return
-        if settings.order == "arrival":
-            SourcePartitions.of_progress(progress["sources"])
-            return
-        if "clock" in progress:
-            whole(progress["clock"])
-        if settings.by_time and "ends" not in progress:
-            whole(progress["clock"])
-            if "sources" in progress:
-                SourcePartitions.of_progress(progress["sources"])
-            return
-        for name in ("turn", "expected"):
-            whole(progress[name], 0)
-        _count(progress["partitions"])
-        for number, packets, source in progress["ends"]:
-            _ = whole(number, 0), whole(packets, 0), text_of(source)
-        for number, packets in progress.get("bases", ()):
-            _ = whole(number), whole(packets, 0)
+def marked_count(marker: StateMarker, count: int | None) -> int:
+    """Return the number of partitions that a marker says. Raises InputError if `count` is another number."""
+    if count not in (None, marker.partitions):
+        raise InputError(
+            f"the marker of an export in partition {marker.source!r} says that there are "
+            f"{marker.partitions} partitions, and there are {count}; all must say the same"
+        )
+    return marker.partitions
+
+
+def contradicted(word: Heartbeat | EndOfPartition) -> InputError:
+    """Return the error for a heartbeat or an end that contradicts earlier words."""
+    what = "end" if isinstance(word, EndOfPartition) else "heartbeat"
+    return InputError(
+        f"the {what} of partition {word.source!r} contradicts what was said before: number "
+        f"{word.partition} of {word.partitions}, {word.packets} packets; end each once"
+    )
 
 
 def check_packet(

@@ -26,6 +26,7 @@ import heapq
 import json
 import struct
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Generic, Protocol, TypeVar
 
 from ..encoding.fields import packed_text
@@ -273,7 +274,7 @@ class ExportingMachine(Generic[Output]):
         waiting += [
             (partition, before, record)
             for partition, held in sorted(self._waiting.items())
-            for before, _, record in sorted(held, key=_by_arrival)
+            for before, _, record in sorted(held, key=itemgetter(1))
         ]
         if not (self._awaits or self._stopped or waiting or self._markers):
             return self._machine.to_bytes()
@@ -320,10 +321,6 @@ class ExportingMachine(Generic[Output]):
 
 
 _ALL = 2**63 - 1
-
-
-def _by_arrival(waiting: Waiting) -> int:
-    return waiting[1]
 
 
 def _place_of(content: Record) -> tuple[int, int] | None:

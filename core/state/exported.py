@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 from ..encoding.fields import Reader, packed_text
 from ..encoding.frames import framed, unframed
@@ -43,13 +42,10 @@ class ShardState:
     def pack(self) -> bytes:
         """Return the wire form."""
         head = {
-            "id": self.id,
-            "folder": self.folder,
-            "step": self.step,
-            "shard": self.shard,
-            "shards": self.shards,
+            **vars(self),
             "positions": [[number, *said] for number, said in sorted(self.positions.items())],
         }
+        del head["snapshot"]
         return framed(STATE_MAGIC, VERSION, packed_text(json.dumps(head)) + self.snapshot)
 
     @property
@@ -90,13 +86,11 @@ _PASSED_ON = "cut"
 def cut_of(positions: dict[int, tuple[str, str]]) -> str:
     """Return a cut as text (JSON): the markers' positions in the input, also if a step passed them on."""
     said = {position for _, position in positions.values()}
-    if len(said) == 1 and isinstance(passed := _position(next(iter(said))), dict) and _PASSED_ON in passed:
-        return json.dumps(passed)
+    if len(said) == 1:
+        passed = read_json(next(iter(said)), "the position of a reader")
+        if isinstance(passed, dict) and _PASSED_ON in passed:
+            return json.dumps(passed)
     return json.dumps({_PASSED_ON: [[number, *each] for number, each in sorted(positions.items())]})
-
-
-def _position(text: str) -> Any:
-    return read_json(text, "the position of a reader")
 
 
 Waiting = tuple[int, int, bytes]

@@ -12,9 +12,10 @@ that held the model before to the shard that holds it then.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -60,17 +61,21 @@ def resharded(snapshots: Sequence[Snapshot], shards: int) -> list[Snapshot]:
     if len(clocks) > 1:
         raise InputError("the shards of the state are not of one cut: their clocks differ; export again")
     settings = replace(begun[0].settings, shards=shards)
-    of_model = _Numbers(shards)
+
+    @functools.cache
+    def shard_of_model(model: str) -> int:
+        return int(shard_of((model,), shards)[0])
+
     states: list[list[EvaluatorState]] = [[] for _ in range(shards)]
     for snapshot in begun:
         for state in snapshot.evaluators:
-            states[of_model[state.model]].append(state)
+            states[shard_of_model(state.model)].append(state)
     for own in states:
         own.sort(key=_name)
     held, bases = _held(begun, shards)
     beside: list[dict[str, bytes]] = [{} for _ in range(shards)]
     if IDLE in settings.parts:
-        for shard, part in enumerate(_idle(begun, states, of_model)):
+        for shard, part in enumerate(_idle(begun, states, shard_of_model)):
             beside[shard][IDLE] = part
     if DEDUPLICATOR in settings.parts:
         kept = [snapshot.beside[DEDUPLICATOR] for snapshot in begun]
@@ -84,18 +89,6 @@ def resharded(snapshots: Sequence[Snapshot], shards: int) -> list[Snapshot]:
         Snapshot(settings, progress[shard], held[shard], states[shard], beside[shard])
         for shard in range(shards)
     ]
-
-
-class _Numbers(dict[str, int]):
-    """The shard of each model, computed once a model."""
-
-    def __init__(self, shards: int) -> None:
-        super().__init__()
-        self._shards = shards
-
-    def __missing__(self, model: str) -> int:
-        number = self[model] = int(shard_of((model,), self._shards)[0])
-        return number
 
 
 def _name(state: EvaluatorState) -> tuple[str, str]:
@@ -132,7 +125,9 @@ def _held(
 
 
 def _idle(
-    begun: Sequence[Snapshot], states: Sequence[Sequence[EvaluatorState]], of_model: _Numbers
+    begun: Sequence[Snapshot],
+    states: Sequence[Sequence[EvaluatorState]],
+    shard_of_model: Callable[[str], int],
 ) -> Iterable[bytes]:
     parts = [IdleState.unpack(snapshot.beside[IDLE]) for snapshot in begun]
     active = {
@@ -142,7 +137,7 @@ def _idle(
     }
     clock = max(part.clock for part in parts)
     for shard, own in enumerate(states):
-        left = [remains for part in parts for remains in part.left if of_model[remains.model] == shard]
+        left = [remains for part in parts for remains in part.left if shard_of_model(remains.model) == shard]
         moments = np.array([active[_name(state)] for state in own], np.int64)
         yield IdleState(clock, moments, sorted(left)).pack()
 

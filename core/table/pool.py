@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import FloatArray, Int8Array, Int64Array
+from ..arrays import Int64Array
 from ..evaluator.evaluator import ModelEvaluator
 from ..evaluator.state import EvaluatorState, Remains, evaluator_bytes
 from ..events.batch import EventBatch
-from ..events.columns import TextColumn
+from ..events.inputs import GivenEvents
 from ..events.times import END_OF_TIME, NO_TIME
 from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
@@ -161,12 +161,11 @@ class EvaluatorPool:
         self._must_apply |= batch.label_classes is not None or batch.weights is not None
         if self._must_apply:
             return self._apply_now(batch, numbers)
-        return self._take_in(numbers, batch.scores, batch.labels, batch.times)
+        return self._take_in(batch, numbers)
 
-    def _take_in(
-        self, numbers: Int64Array, scores: FloatArray, labels: Int8Array, times: Int64Array | None
-    ) -> Iterator[Rows]:
+    def _take_in(self, batch: EventBatch, numbers: Int64Array) -> Iterator[Rows]:
         """Let events wait with others of their evaluators; apply them if rows are due or many wait."""
+        scores, labels, times = batch.scores, batch.labels, batch.times
         if not self._pending.fits(times):
             yield from self.apply_pending(None)
         starts = np.flatnonzero(np.diff(numbers, prepend=-1))  # where each evaluator's events start
@@ -224,7 +223,6 @@ class EvaluatorPool:
 
         1,024 for each evaluator make the cost around the kernels small. Beyond 2^16 events the limit is 32
         for each evaluator: 32 events take less memory than the evaluator itself.
-        take less memory than the evaluator itself.
         """
         return max(32 * len(self._evaluators), min(1024 * len(self._evaluators), 1 << 16))
 
@@ -259,21 +257,15 @@ class EvaluatorPool:
         Each evaluator checks whether the events fit it.
         """
         yield from self.apply_pending(None)
-        classes, predicted = batch.label_classes, batch.predicted
+        events = GivenEvents(
+            batch.scores, batch.labels, batch.times, batch.label_classes, batch.predicted, batch.weights
+        )
         order = np.argsort(numbers, kind="stable")
         starts = np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist()
         for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
             rows = order[start:end]
             number = int(numbers[rows[0]])
-            due = self._apply_to(
-                number,
-                batch.scores[rows],
-                batch.labels[rows],
-                None if batch.times is None else batch.times[rows],
-                None if classes is None else TextColumn(classes.codes[rows], classes.values),
-                None if predicted is None else TextColumn(predicted.codes[rows], predicted.values),
-                None if batch.weights is None else batch.weights[rows],
-            )
+            due = self._apply_to(number, *events.part(rows))
             self._seqs[number] = self._evaluators[number].seq
             yield due
 

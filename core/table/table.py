@@ -122,8 +122,9 @@ class EvaluatorTable:
         if self._idle is not None and self._idle.shared:
             settled = clock if greatest == NO_TIME else min(clock, greatest)
             yield from self._leave_overdue(self._idle.clock if clock == NO_TIME else settled)
-        if self._pool.grid and (clock := self._order.grid_clock) != NO_TIME:
-            yield from self._pool.advance(clock)
+        if self._pool.grid and NO_TIME not in (clock, greatest):
+            # not beyond the greatest time: chance decides how far heartbeats run ahead of events
+            yield from self._pool.advance(min(clock, greatest + 1))
 
     def _finish(self) -> Iterator[Rows]:
         greatest = self._order.greatest

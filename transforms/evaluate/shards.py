@@ -107,7 +107,7 @@ class RowsCoder(Coder):
             )
         integers, numbers, key_codes, reasons, drift = arrays
         return Rows(
-            [(model, slice_) for model, slice_ in keys],
+            tuple((model, slice_) for model, slice_ in keys),
             key_codes,
             integers.reshape(n, -1) if n else integers.reshape(0, len(INTEGER_COLUMNS)),
             numbers.reshape(n, -1) if n else numbers.reshape(0, len(NUMBER_COLUMNS)),

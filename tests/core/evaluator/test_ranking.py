@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
-from rocsteady.core.evaluator import unit_window
 from rocsteady.core.evaluator.engine import of_settings
 from rocsteady.core.evaluator.ranking import (
     keeps_form,
@@ -19,6 +18,7 @@ from rocsteady.core.evaluator.sorted_ranking import SortedRanking
 from rocsteady.core.evaluator.steps import sliding_steps
 from rocsteady.core.evaluator.tree_ranking import TreeRanking
 from rocsteady.core.evaluator.unit_window import Ranking
+from rocsteady.core.measures import decisions
 from rocsteady.core.measures.scan import EXACT_EVENTS
 from rocsteady.core.measures.steps import ROW_DUE
 from rocsteady.core.rows.columns import NUMBER_COLUMNS
@@ -196,9 +196,7 @@ def test_an_interrupted_update_is_refused_from_then_on(monkeypatch: pytest.Monke
     ev.update(labels[:500], scores[:500])
     stored = ev.to_bytes()
     with monkeypatch.context() as interrupt:
-        interrupt.setattr(
-            unit_window, "apply_decisions", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt())
-        )
+        interrupt.setattr(decisions, "apply_decisions", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             ev.update(labels[500:557], scores[500:557])
     for attempt in (lambda: ev.update([1], [0.5]), ev.measures, ev.finish, ev.to_bytes):

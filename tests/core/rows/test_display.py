@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import rocsteady as rs
-from rocsteady.core.evaluator import unit_window
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.core.measures import decisions
 from rocsteady.core.process.console import visible
@@ -200,10 +199,10 @@ def test_an_interrupted_evaluator_says_so(kind: str, monkeypatch: pytest.MonkeyP
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(unit_window, "apply_decisions", interrupt)
+    monkeypatch.setattr(decisions, "apply_decisions", interrupt)
     with pytest.raises(KeyboardInterrupt):
         ev.update(*events(90))
-    monkeypatch.setattr(unit_window, "apply_decisions", decisions.apply_decisions)
+    monkeypatch.setattr(decisions, "apply_decisions", decisions.apply_decisions)
     text, html = seen(ev)
     assert text.endswith("; an update was interrupted: go on from a snapshot>")
     assert "interrupted" in "".join(html.texts)
