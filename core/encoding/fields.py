@@ -35,6 +35,10 @@ class Reader:
         """Return the next text, as written by `packed_text`."""
         return str(self.read(self.number("<I")), "utf-8", "surrogatepass")
 
+    def sized(self) -> bytes:
+        """Return a copy of the next bytes, as written by `packed_bytes`."""
+        return bytes(self.read(self.number("<Q")))
+
     def array(self, dtype: str, count: int) -> npt.NDArray[Any]:
         """Return a copy of the next `count` values as an array."""
         data = self.read(count * np.dtype(dtype).itemsize)
@@ -54,6 +58,11 @@ def packed_text(text: str) -> bytes:
     """Return the wire form of a text."""
     data = text.encode("utf-8", "surrogatepass")
     return struct.pack("<I", len(data)) + data
+
+
+def packed_bytes(data: bytes) -> bytes:
+    """Return the wire form of bytes: their length as u64, then the bytes."""
+    return struct.pack("<Q", len(data)) + data
 
 
 def packed_array(values: npt.NDArray[Any], dtype: str) -> bytes:

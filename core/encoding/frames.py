@@ -11,16 +11,17 @@ import zlib
 
 from ..errors import CorruptBytesError, ForeignBytesError, FutureVersionError, TruncatedBytesError
 
-_HEAD = struct.Struct("<4sHHQI")
-HEAD_BYTES = _HEAD.size
+_KIND, _SIZE = struct.Struct("<4sHH"), struct.Struct("<QI")
+HEAD_BYTES = _KIND.size + _SIZE.size
 
 
-def framed(magic: bytes, version: int, payload: bytes) -> bytes:
-    """Return a payload in its frame."""
-    return _HEAD.pack(magic, version, 0, len(payload), zlib.crc32(payload)) + payload
+def framed(magic: bytes, version: int, payload: bytes, mark: bytes = b"") -> bytes:
+    """Return a payload in its frame; a mark stands between the version and the length."""
+    size = _SIZE.pack(len(payload), zlib.crc32(payload))
+    return b"".join((_KIND.pack(magic, version, 0), mark, size, payload))
 
 
-def framed_size(data: bytes, magic: bytes, version: int, what: str) -> int:
+def framed_size(data: bytes, magic: bytes, version: int, what: str, mark_bytes: int = 0) -> int:
     """Return the length in bytes of the frame at the start of `data`; `what` names the frame in errors.
 
     Raises a `WireError` if `data` does not begin with a frame, or ends within it. The checksum is not
@@ -37,24 +38,27 @@ def framed_size(data: bytes, magic: bytes, version: int, what: str) -> int:
         raise FutureVersionError(
             f"{what} of version {found}: this rocsteady reads up to {version}; upgrade it"
         )
-    if len(data) < _HEAD.size:
+    head_bytes = HEAD_BYTES + mark_bytes
+    if len(data) < head_bytes:
         raise TruncatedBytesError(f"{what} ends after {len(data)} bytes, inside its head")
-    _, _, reserved, size, _ = _HEAD.unpack_from(data)
-    if reserved:
+    size, _ = _SIZE.unpack_from(data, _KIND.size + mark_bytes)
+    if any(data[6 : _KIND.size]):
         raise CorruptBytesError(f"{what} has a head that no rocsteady writes; it was damaged")
-    if len(data) < _HEAD.size + size:
-        raise TruncatedBytesError(f"{what} ends after {len(data)} of {_HEAD.size + size} bytes")
-    return int(_HEAD.size + size)
+    if len(data) < head_bytes + size:
+        raise TruncatedBytesError(f"{what} ends after {len(data)} of {head_bytes + size} bytes")
+    return int(head_bytes + size)
 
 
-def unframed(data: bytes, magic: bytes, version: int, what: str) -> memoryview:
+def unframed(data: bytes, magic: bytes, version: int, what: str, mark_bytes: int = 0) -> memoryview:
     """Return the payload of a frame; `what` names the frame in errors. A `WireError` for any other bytes.
+
+    mark_bytes  length of the frame's mark
 
     >>> bytes(unframed(framed(b"DEMO", 1, b"payload"), b"DEMO", 1, "a demo"))
     b'payload'
     """
-    size = framed_size(data, magic, version, what)
-    payload = memoryview(data)[_HEAD.size :]
-    if len(data) > size or zlib.crc32(payload) != _HEAD.unpack_from(data)[4]:
+    size = framed_size(data, magic, version, what, mark_bytes)
+    payload = memoryview(data)[HEAD_BYTES + mark_bytes :]
+    if len(data) > size or zlib.crc32(payload) != _SIZE.unpack_from(data, _KIND.size + mark_bytes)[1]:
         raise CorruptBytesError(f"{what} fails its checksum; it was damaged after it was written")
     return payload

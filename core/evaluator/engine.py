@@ -38,7 +38,6 @@ from .steps import (
     Course,
     Plan,
     WindowRule,
-    window_rule,
 )
 from .unit_window import UnitWindow
 from .weighted.window import WeightedWindow
@@ -73,7 +72,7 @@ def of_settings(settings: EvaluatorSettings) -> Fixed:
         Rows.empty(settings.config_hash()),
         np.array([name not in (settings.measures or ()) for name in MEASURES]),
         tree_sizes(settings),
-        window_rule(settings.window, settings.every),
+        WindowRule(*settings.window.rule, settings.every.events, settings.every.micros),
         settings.needs_times,
     )
 

@@ -20,22 +20,13 @@ from __future__ import annotations
 
 import json
 import struct
-import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..encoding.fields import Reader, packed_text
+from ..encoding.fields import Reader, packed_bytes, packed_text
+from ..encoding.frames import framed, unframed
 from ..encoding.json import read_object, reading
-from ..errors import (
-    CorruptBytesError,
-    ForeignBytesError,
-    FutureVersionError,
-    OtherConfigurationError,
-    TruncatedBytesError,
-    check_settings,
-)
+from ..errors import CorruptBytesError, ForeignBytesError, OtherConfigurationError, check_settings
 from ..events.times import END_OF_TIME, NO_TIME
 from ..ids.deduplicator import Deduplicator
 from ..process.console import lines_text, name_text
@@ -51,7 +42,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"RSST"
 VERSION = 4
-_HEAD = struct.Struct("<4sHH16sQI")
+FINGERPRINT_BYTES = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +98,9 @@ class Snapshot:
         if self.version >= 3:
             parts.append(struct.pack("<I", len(self.beside)))
             for name, content in sorted(self.beside.items()):
-                parts += [packed_text(name), struct.pack("<Q", len(content)), content]
+                parts += [packed_text(name), packed_bytes(content)]
         payload = b"".join(parts)
-        fingerprint, crc = self.settings.fingerprint(), zlib.crc32(payload)
-        return _HEAD.pack(MAGIC, self.version, 0, fingerprint, len(payload), crc) + payload
+        return framed(MAGIC, self.version, payload, self.settings.fingerprint())
 
     @property
     def version(self) -> int:
@@ -126,33 +116,15 @@ class Snapshot:
     @classmethod
     def unpack(cls, data: bytes) -> Snapshot:
         """Read a wire form. For any other bytes raises a `WireError` that says what was found instead."""
-        if data[:4] != MAGIC:
-            if len(data) < 4 and MAGIC.startswith(data) and data:
-                raise TruncatedBytesError(f"a snapshot ends after {len(data)} bytes, inside its head")
-            raise ForeignBytesError(
-                f"bytes that start with {bytes(data[:4])!r} are no rocsteady snapshot"
-                if data
-                else "there are no bytes; a snapshot has some"
-            )
-        if len(data) >= 6 and not 0 < (version := struct.unpack_from("<H", data, 4)[0]) <= VERSION:
-            raise FutureVersionError(
-                f"a snapshot of version {version}: this rocsteady reads up to {VERSION}; upgrade it"
-            )
-        if len(data) < _HEAD.size:
-            raise TruncatedBytesError(f"a snapshot ends after {len(data)} bytes, inside its head")
-        _, version, reserved, fingerprint, size, crc = _HEAD.unpack_from(data)
-        if reserved:
-            raise CorruptBytesError("a snapshot has a head that no rocsteady writes; it was damaged")
-        payload = memoryview(data)[_HEAD.size :]
-        if len(payload) < size:
-            raise TruncatedBytesError(f"a snapshot ends after {len(data)} of {_HEAD.size + size} bytes")
-        if len(payload) > size or zlib.crc32(payload) != crc:
-            raise CorruptBytesError("a snapshot fails its checksum; it was damaged after it was written")
+        if data[:4] != MAGIC[: len(data)]:
+            raise ForeignBytesError(f"bytes that start with {bytes(data[:4])!r} are no rocsteady snapshot")
+        payload = unframed(data, MAGIC, VERSION, "a snapshot", FINGERPRINT_BYTES)
+        (version,) = struct.unpack_from("<H", data, 4)
         with reading("a snapshot"):
             snapshot = cls._read(Reader(payload), version)
         if version != snapshot.version:
             raise CorruptBytesError(f"a snapshot says version {version} and is one of {snapshot.version}")
-        if snapshot.settings.fingerprint() != fingerprint:
+        if snapshot.settings.fingerprint() != data[8 : 8 + FINGERPRINT_BYTES]:
             raise CorruptBytesError("a snapshot has a fingerprint that is not its own settings'")
         return snapshot
 
@@ -168,7 +140,7 @@ class Snapshot:
         beside = {}
         for _ in range(reader.number("<I") if version >= 3 else 0):
             name = reader.text()
-            beside[name] = bytes(reader.read(reader.number("<Q")))
+            beside[name] = reader.sized()
         reader.end()
         if beside.keys() != settings.parts.keys():
             raise ValueError(f"it keeps {sorted(beside)}, and its settings say otherwise")
@@ -207,7 +179,7 @@ def describe(snapshot: Snapshot) -> str:
     lines.append(f"evaluators: {len(snapshot.evaluators):,}, events held: {held:,}")
     for state in sorted(snapshot.evaluators, key=lambda state: (state.model, state.slice)):
         name = name_text(state.model) + (f" [{name_text(state.slice)}]" if state.slice else "")
-        last = "" if state.greatest_time == NO_TIME else f", up to {_iso(state.greatest_time)}"
+        last = "" if state.greatest_time == NO_TIME else f", up to {clock_in_words(state.greatest_time)}"
         lines.append(
             f"  {name}: {len(state.scores):,} events held of {state.seq:,} applied, "
             f"{state.next_row:,} rows{last}"
@@ -225,10 +197,6 @@ def _partition_lines(progress: dict[str, Any]) -> list[str]:
     lines = []
     for number, source, received, _, packets, _, settled, *_ in progress.get("sources", {}).get("parts", ()):
         of = "" if packets is None else f" of {packets:,}"
-        up_to = "" if settled in (NO_TIME, END_OF_TIME) else f", settled up to {_iso(settled)}"
+        up_to = "" if settled in (NO_TIME, END_OF_TIME) else f", settled up to {clock_in_words(settled)}"
         lines.append(f"  partition {number}, {source}: {received:,}{of} packets{up_to}")
     return lines
-
-
-def _iso(microseconds: int) -> str:
-    return str(np.datetime64(microseconds, "us")) + "Z"

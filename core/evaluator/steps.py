@@ -26,7 +26,7 @@ from ..kernels.rings import capacity_for, move_on, unrolled, with_room
 from ..measures.decisions import COUNTERS, HELD, LAST_LABEL, MAJORITY, SEQ
 from ..measures.steps import ENTERS, EVENT, FED, ROW_DUE, Steps
 from ..rows.columns import INTEGER_COLUMNS
-from ..settings.windows import COUNT, DURATION, GIVEN, Emission, Window
+from ..settings.windows import COUNT, DURATION, GIVEN
 
 TIME_HEAD, NEXT_ROW, GREATEST, CLOCK, LAST_DUE, CHANGED, DRIFTED, AT = range(COUNTERS, COUNTERS + 8)
 """Fields of an evaluator's counters, int64, behind the fields of its decisions (measures/decisions.py): slot
@@ -54,11 +54,6 @@ class WindowRule(NamedTuple):
     size: int
     every: int
     grid: int
-
-
-def window_rule(window: Window, every: Emission) -> WindowRule:
-    """Return the rule of a window and an emission."""
-    return WindowRule(*window.rule, every.events, every.micros)
 
 
 _ONE_ENTERS = Steps(

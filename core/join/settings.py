@@ -49,7 +49,7 @@ class JoinSettings:
 
     @classmethod
     def of(cls, ttl: object, lead: object = None, **more: object) -> JoinSettings:
-        """Make settings from durations as users write them, such as "7d". A lead of 0 is allowed."""
+        """Make settings from durations in a user's spelling, such as "7d". A lead of 0 is allowed."""
         lead_micros = None
         if lead is not None:
             zero = lead in (0, "0", "0s")

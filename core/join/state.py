@@ -1,10 +1,9 @@
 """A label join as bytes, for a restart on any machine.
 
 Wire form, version 1, little-endian: a frame (encoding/frames.py) with magic "RSJN"; payload: settings (text),
-progress (text, JSON), the matcher's state, the rows of waiting predictions and of labels
-(batches without the ids and times, which the matcher holds), the deduplicator's state, predictions and labels
-that
-wait for the clock (u32 count, batches). Texts and bytes are preceded by their length, u32 or u64.
+progress (text, JSON), the matcher's state, the rows of waiting predictions and of labels (batches without
+the ids and times, which the matcher holds), the deduplicator's state, predictions and labels that wait for
+the clock (u32 count, batches). Texts and bytes are preceded by their length, u32 or u64.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..encoding.fields import Reader, packed_text
+from ..encoding.fields import Reader, packed_bytes, packed_text
 from ..encoding.frames import framed, unframed
 from ..encoding.json import read_json, read_object, reading, whole
 from ..events.batch import EventBatch
@@ -58,7 +57,7 @@ class JoinState:
             [
                 packed_text(meaning),
                 packed_text(json.dumps(progress)),
-                *(_sized(part) for part in (self.matcher, predictions, labels, self.deduplicator)),
+                *map(packed_bytes, (self.matcher, predictions, labels, self.deduplicator)),
                 *_counted(self.coming_predictions),
                 *_counted(self.coming_labels),
             ]
@@ -80,12 +79,8 @@ class JoinState:
         clock, greatest, greatest_joined, sent, sources, seen = progress
         if sources is not None:
             SourcePartitions.of_progress(sources)
-        matcher, predictions, labels, deduplicator = (
-            bytes(reader.read(reader.number("<Q"))) for _ in range(4)
-        )
-        coming = [
-            [bytes(reader.read(reader.number("<Q"))) for _ in range(reader.number("<I"))] for _ in range(2)
-        ]
+        matcher, predictions, labels, deduplicator = (reader.sized() for _ in range(4))
+        coming = [[reader.sized() for _ in range(reader.number("<I"))] for _ in range(2)]
         reader.end()
         state = cls(
             whole(clock),
@@ -122,9 +117,5 @@ def describe_join(state: JoinState, meaning: str) -> str:
     )
 
 
-def _sized(part: bytes) -> bytes:
-    return struct.pack("<Q", len(part)) + part
-
-
 def _counted(parts: Sequence[bytes]) -> Iterable[bytes]:
-    return [struct.pack("<I", len(parts)), *map(_sized, parts)]
+    return [struct.pack("<I", len(parts)), *map(packed_bytes, parts)]

@@ -18,29 +18,16 @@ from ..events.times import NO_TIME
 from .columns import COLUMNS, COUNT_COLUMNS, TIME_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pandas import DataFrame as DataFrame
 
 
 class ColumnsOfRows(Protocol):
-    """Rows in columns (`Rows`): the methods that this module needs to make tables."""
+    """Rows in columns (`Rows`): the columns and methods that this module needs to make tables."""
 
-    @property
-    def keys(self) -> Sequence[tuple[str, str]]:
-        """The (model, slice) pairs that occur."""
-
-    @property
-    def key_codes(self) -> Int32Array:
-        """For each row the place of its pair in `keys`, int32[n]."""
-
-    @property
-    def drift(self) -> Int8Array:
-        """For each row 1 = drift, 0 = none, -1 = null, int8[n]."""
-
-    @property
-    def config(self) -> str:
-        """The hash of the settings that made the rows."""
+    keys: tuple[tuple[str, str], ...]
+    key_codes: Int32Array
+    drift: Int8Array
+    config: str
 
     def __len__(self) -> int: ...
 

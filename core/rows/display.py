@@ -51,9 +51,7 @@ class Record(Protocol):
 class Records(Protocol):
     """Many rows in columns (`Rows`)."""
 
-    @property
-    def keys(self) -> Sequence[tuple[str, str]]:
-        """The (model, slice) pairs that occur."""
+    keys: tuple[tuple[str, str], ...]
 
     @property
     def curves(self) -> Sequence[object]:

@@ -11,9 +11,9 @@ from ..errors import ConfigError
 class Shards(int):
     """A number of shards, of which the last ones belong to one model each.
 
-    number  of shards over which all other models are spread by a hash of their names
-    own     models with a shard of their own, because of so many events that other models would wait for them,
-            or because of a window so large that it alone makes a shard's state large
+    number  of shards that all other models are spread over, by a hash of a model's name
+    own     models that have a shard of their own: a model with so many events that other models would wait,
+            or with a window so large that the window alone makes a shard's state large
 
     As an int the value is the whole number of shards. It is part of the meaning of a state. Raises
     ConfigError for an impossible number or impossible names.

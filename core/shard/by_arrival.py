@@ -81,7 +81,7 @@ class ArrivalOrder(InputOrder):
         the state did not note.
         """
         if held:
-            raise ValueError("packets wait where they apply as they come")
+            raise ValueError("packets wait, although the order of arrival applies each at once")
         self._sources = SourcePartitions.of_progress(progress["sources"]) if progress else None
         self._begun = bool(progress)
         self.is_finished = self._has_ended()

@@ -12,7 +12,8 @@ before its turn waits here, and a marker never arrives after a later packet was 
 A machine hands the marker on to the next step behind all its outputs (`CutMachine.pass_on`), so that the
 states of both steps agree.
 
-Import. A shard that is told to await its state holds all records back until the state comes.
+Import. A shard may begin with the state of another job, which comes in a `StateImport`. Records that come
+before wait, and are applied behind it, in the order in which they came.
 
 If two exports overlap, only the later one is done: a shard drops the earlier export when a
 partition sends the later marker in its place.
@@ -29,7 +30,7 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Generic, Protocol, TypeVar
 
-from ..encoding.fields import packed_text
+from ..encoding.fields import packed_bytes, packed_text
 from ..encoding.frames import framed
 from ..events.batch import EventBatch
 from ..events.records import (
@@ -218,16 +219,17 @@ class ExportingMachine(Generic[Output]):
         markers = self._markers
         first = next(iter(markers.values()))
         self._stopped = any(marker.stops for marker in markers.values())
-        outputs: list[Output | ShardState] = []
         positions = {number: (marker.source, marker.position) for number, marker in markers.items()}
-        shard, shards = self._shard()
-        cut = cut_of(positions)
-        outputs += self._machine.pass_on(
-            StateMarker("", 0, 1, 0, first.id, first.folder, cut, stops=self._stopped)
-        )
+        passed = StateMarker("", 0, 1, 0, first.id, first.folder, cut_of(positions), stops=self._stopped)
+        outputs: list[Output | ShardState] = [*self._machine.pass_on(passed)]
         outputs.append(
             ShardState(
-                first.id, first.folder, self._machine.kind, shard, shards, positions, self._machine.to_bytes()
+                first.id,
+                first.folder,
+                self._machine.kind,
+                *self._shard(),
+                positions,
+                self._machine.to_bytes(),
             )
         )
         self._markers, self._export = {}, ""
@@ -285,10 +287,9 @@ class ExportingMachine(Generic[Output]):
             "markers": [marker.pack().hex() for marker in self._markers.values()],
         }
         snapshot = b"" if self._awaits or self._stopped else self._machine.to_bytes()
-        parts = [packed_text(json.dumps(head)), struct.pack("<Q", len(snapshot)), snapshot]
-        parts.append(struct.pack("<I", len(waiting)))
+        parts = [packed_text(json.dumps(head)), packed_bytes(snapshot), struct.pack("<I", len(waiting))]
         for partition, before, record in waiting:
-            parts += [struct.pack("<iqQ", partition, before, len(record)), record]
+            parts += [struct.pack("<iq", partition, before), packed_bytes(record)]
         return framed(WAITING_MAGIC, VERSION, b"".join(parts))
 
     @classmethod

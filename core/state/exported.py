@@ -119,11 +119,11 @@ class WaitingState:
     def _read(cls, reader: Reader) -> WaitingState:
         head = read_object(reader.text(), "the state of a shard in an export")
         markers = [unpack_record(bytes.fromhex(marker)) for marker in head["markers"]]
-        snapshot = bytes(reader.read(reader.number("<Q")))
+        snapshot = reader.sized()
         records = []
         for _ in range(reader.number("<I")):
-            partition, before, size = reader.numbers("<iqQ")
-            records.append((partition, before, bytes(reader.read(size))))
+            partition, before = reader.numbers("<iq")
+            records.append((partition, before, reader.sized()))
         reader.end()
         cut = [marker for marker in markers if isinstance(marker, StateMarker)]
         if len(cut) < len(markers):

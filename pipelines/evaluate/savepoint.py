@@ -79,8 +79,10 @@ def _heads(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
     for found in _HEAD.finditer(data):
         with suppress(ValueError, KeyError, TypeError, struct.error):
             if found[0] == snapshot.MAGIC:
-                _, version, reserved, fingerprint, _, _ = snapshot._HEAD.unpack_from(data, found.start())
-                settings = TableSettings.from_json(_text(data, found.start() + snapshot._HEAD.size))
+                head = data[found.start() : found.start() + HEAD_BYTES + snapshot.FINGERPRINT_BYTES]
+                version, reserved = struct.unpack_from("<HH", head, 4)
+                settings = TableSettings.from_json(_text(data, found.start() + len(head)))
+                fingerprint = head[8 : 8 + snapshot.FINGERPRINT_BYTES]
                 if not reserved and version <= snapshot.VERSION and settings.fingerprint() == fingerprint:
                     yield "evaluators", settings.whole_meaning()
             else:

@@ -199,10 +199,10 @@ def test_an_interrupted_evaluator_says_so(kind: str, monkeypatch: pytest.MonkeyP
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(decisions, "apply_decisions", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        ev.update(*events(90))
-    monkeypatch.setattr(decisions, "apply_decisions", decisions.apply_decisions)
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(decisions, "apply_decisions", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            ev.update(*events(90))
     text, html = seen(ev)
     assert text.endswith("; an update was interrupted: go on from a snapshot>")
     assert "interrupted" in "".join(html.texts)
