@@ -196,10 +196,8 @@ class Adwin:
 
     >>> calm, changed = np.arange(2_000) % 2, np.arange(200) % 10 > 0
     >>> adwin = Adwin(delta=0.002)
-    >>> adwin.update(calm)[-1], adwin.mean
-    (np.int64(2000), 0.5)
-    >>> int(adwin.update(changed)[-1]), round(adwin.mean, 2)
-    (248, 0.82)
+    >>> int(adwin.update(calm)[-1]), int(adwin.update(changed)[-1])
+    (2000, 248)
 
     ConfigError: delta is not within (0, 1).
     """
@@ -220,19 +218,9 @@ class Adwin:
         return self._counters, self._moments, self._buckets
 
     @property
-    def delta(self) -> float:
-        """Confidence of a cut."""
-        return float(self._moments[DELTA])
-
-    @property
     def width(self) -> int:
         """Values in the window."""
         return int(self._counters[WIDTH])
-
-    @property
-    def mean(self) -> float:
-        """Mean of the window's values; NaN before the first."""
-        return float(self._moments[TOTAL] / self.width) if self.width else np.nan
 
     @property
     def until_check(self) -> int:
@@ -287,16 +275,8 @@ class Adwin:
         used = np.arange(MOST_BUCKETS + 1) < counts[:, None]
         delta, total, squares = moments.tolist()
         head = _HEAD.pack(delta, int(counters[TICKS]), total, squares, rows)
-        payload = b"".join(
-            [
-                head,
-                counts.astype("<u1").tobytes(),
-                *(
-                    buckets[:rows, half][used].astype("<f8").tobytes()
-                    for half in (BUCKET_TOTAL, BUCKET_SQUARES)
-                ),
-            ]
-        )
+        sums = (buckets[:rows, half][used].astype("<f8").tobytes() for half in (BUCKET_TOTAL, BUCKET_SQUARES))
+        payload = b"".join((head, counts.astype("<u1").tobytes(), *sums))
         return struct.pack("<I", zlib.crc32(payload)) + payload
 
     def snapshot_bytes(self) -> int:

@@ -101,19 +101,11 @@ def write_evaluator(state: EvaluatorState, parts: list[bytes]) -> None:
         | (_WEIGHED if state.weights is not None else 0)
     )
     pane = state.pane or (0, 0)
+    numbers = state.seq, state.next_row, state.reported_seq, state.greatest_time, *pane, state.last_label
     parts += [
         packed_text(state.model),
         packed_text(state.slice),
-        _HEAD.pack(
-            kind,
-            len(state.scores),
-            state.seq,
-            state.next_row,
-            state.reported_seq,
-            state.greatest_time,
-            *pane,
-            state.last_label,
-        ),
+        _HEAD.pack(kind, len(state.scores), *numbers),
         struct.pack("<I", len(state.class_names)),
         *map(packed_text, state.class_names),
         state.last_seen.astype("<i8").tobytes(),

@@ -46,18 +46,17 @@ class ArrivalOrder(InputOrder):
         """Yield the batch of a record at once, unless the record repeats a packet."""
         sources = self._sources
         if isinstance(content, EventBatch):
-            place = (content.source, content.partition, content.sequence)
-            if sources is None or content.sequence == UNORDERED or sources.receive(content, place):
+            if sources is None or content.sequence == UNORDERED or sources.receive(content):
                 yield content
         elif isinstance(content, Heartbeat | EndOfPartition) and sources is not None:
-            sources.receive(content, (content.source, content.partition, UNORDERED))
+            sources.receive(content)
         elif isinstance(content, StateMarker):
             if sources is None:
                 raise InputError(
                     "the state is one of an earlier rocsteady in order of arrival, which did not count its "
                     "packets, so that an export could miss some; let the job end, and begin a new one"
                 )
-            sources.receive(content, (content.source, content.partition, content.sequence))
+            sources.receive(content)
         self.is_finished = isinstance(content, EndOfInput) or self._has_ended()
 
     def _has_ended(self) -> bool:

@@ -90,18 +90,18 @@ class SourcePartitions:
         """Whether all partitions have ended, and every packet is here."""
         return self.clock == END_OF_TIME
 
-    def receive(
-        self, content: Batch | Heartbeat | EndOfPartition | StateMarker, packet: tuple[str, int, int]
-    ) -> bool:
-        """Note a packet, as (source, partition, sequence), or a word. Return False for a known packet.
+    def receive(self, content: Batch | Heartbeat | EndOfPartition | StateMarker) -> bool:
+        """Note a packet or a word. Return False for a known packet.
 
         A marker counts as a packet; a marker also says how many partitions there are. Raises InputError if
         the record contradicts an earlier record.
         """
-        source, number, sequence = packet
         if isinstance(content, Heartbeat | EndOfPartition):
+            source, number, sequence = content.source, content.partition, UNORDERED
             self._take_word(content)
         else:
+            named = content if isinstance(content, StateMarker) else content.packet()
+            source, number, sequence = named.source, named.partition, named.sequence
             check_packet(source, number, sequence, self.count, self.packets(number), "this order")
             if isinstance(content, StateMarker):
                 self.count = marked_count(content, self.count)
@@ -312,12 +312,9 @@ class StreamClock:
 
     def is_new(self, batch: Batch | StateMarker) -> bool:
         """Note a packet; return False if the packet came before. Raises InputError for a contradiction."""
-        if isinstance(batch, StateMarker):
-            return self.partitions.receive(batch, (batch.source, batch.partition, batch.sequence))
-        source, partition, sequence, _, _ = batch.packet()
-        if sequence == UNORDERED and not self.partitions:
+        if not (isinstance(batch, StateMarker) or self.partitions or batch.packet().sequence != UNORDERED):
             return True
-        return self.partitions.receive(batch, (source, partition, sequence))
+        return self.partitions.receive(batch)
 
     def after(self, content: Record) -> int:
         """Take in a record; return the moment up to which records may apply from then on.
@@ -325,7 +322,7 @@ class StreamClock:
         Raises InputError for a word that contradicts earlier words, or for an end while packets are missing.
         """
         if isinstance(content, Heartbeat | EndOfPartition):
-            self.partitions.receive(content, (content.source, content.partition, UNORDERED))
+            self.partitions.receive(content)
         elif isinstance(content, Clock):
             return max(self.moment, content.settled)
         elif isinstance(content, EndOfInput):

@@ -222,16 +222,8 @@ class ExportingMachine(Generic[Output]):
         positions = {number: (marker.source, marker.position) for number, marker in markers.items()}
         passed = StateMarker("", 0, 1, 0, first.id, first.folder, cut_of(positions), stops=self._stopped)
         outputs: list[Output | ShardState] = [*self._machine.pass_on(passed)]
-        outputs.append(
-            ShardState(
-                first.id,
-                first.folder,
-                self._machine.kind,
-                *self._shard(),
-                positions,
-                self._machine.to_bytes(),
-            )
-        )
+        step, snapshot = self._machine.kind, self._machine.to_bytes()
+        outputs.append(ShardState(first.id, first.folder, step, *self._shard(), positions, snapshot))
         self._markers, self._export = {}, ""
         if self._stopped:
             self._waiting, self._waiting_bytes = {}, 0

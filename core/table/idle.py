@@ -25,6 +25,7 @@ from ..errors import InputError
 from ..evaluator.state import IdleState, Remains
 from ..events.times import NO_TIME
 from ..kernels.compile import entry
+from .pending import with_room
 
 _FARTHEST = 2**61
 
@@ -176,9 +177,9 @@ class IdleModels:
 
     def _make_room(self, count: int) -> None:
         if count > len(self._active):
-            more = max(count, 2 * len(self._active)) - len(self._active)
-            self._active = np.concatenate([self._active, np.full(more, NO_TIME)])
-            self._returns = np.concatenate([self._returns, np.zeros(more, np.int64)])
+            room = max(count, 2 * len(self._active))
+            self._active = with_room(self._active, room, NO_TIME)
+            self._returns = with_room(self._returns, room, 0)
 
     # ---- state
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import FloatArray, Int8Array, Int64Array
+from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64Array
 from ..kernels.compile import entry
 
 _FIRST_CAPACITY = 256
@@ -71,14 +71,11 @@ class PendingEvents:
 
     def __init__(self) -> None:
         self._start_anew()
-        self._last = np.empty(0, np.int64)
-        self._counts = np.empty(0, np.int64)
+        self._last = self._counts = NO_INT64
 
     def _start_anew(self) -> None:
-        self._numbers = np.empty(0, np.int64)
-        self._before = np.empty(0, np.int64)
-        self._scores = np.empty(0)
-        self._labels = np.empty(0, np.int8)
+        self._numbers = self._before = NO_INT64
+        self._scores, self._labels = NO_FLOATS, NO_INT8
         self._times: Int64Array | None = None
         self._used = 0
         self._waiting = 0
@@ -112,16 +109,16 @@ class PendingEvents:
     def _make_room(self, places: int, evaluators: int, timed: bool) -> None:
         if evaluators > len(self._last):
             room = 1 << (evaluators - 1).bit_length()
-            self._last = _grown(self._last, room, -1)
-            self._counts = _grown(self._counts, room, 0)
+            self._last = with_room(self._last, room, -1)
+            self._counts = with_room(self._counts, room, 0)
         if places > len(self._numbers):
             room = max(_FIRST_CAPACITY, 1 << (places - 1).bit_length())
-            self._numbers = _grown(self._numbers, room, 0)
-            self._before = _grown(self._before, room, 0)
-            self._scores = _grown(self._scores, room, 0)
-            self._labels = _grown(self._labels, room, 0)
+            self._numbers = with_room(self._numbers, room, 0)
+            self._before = with_room(self._before, room, 0)
+            self._scores = with_room(self._scores, room, 0)
+            self._labels = with_room(self._labels, room, 0)
             if timed:
-                self._times = _grown(np.empty(0, np.int64) if self._times is None else self._times, room, 0)
+                self._times = with_room(NO_INT64 if self._times is None else self._times, room, 0)
 
     def pop(self, numbers: Int64Array) -> Iterator[Run]:
         """Remove the events of some evaluators and yield them. O(these events), amortised."""
@@ -158,7 +155,8 @@ class PendingEvents:
         self.add(numbers, scores, labels, times)
 
 
-def _grown(column: Any, room: int, fill: int) -> Any:
+def with_room(column: Any, room: int, fill: int) -> Any:
+    """Return a copy of a column with `room` entries; new entries are `fill`."""
     grown = np.full(room, fill, column.dtype)
     grown[: len(column)] = column
     return grown

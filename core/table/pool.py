@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import Int64Array
+from ..arrays import NO_INT64, Int64Array
 from ..evaluator.evaluator import ModelEvaluator
 from ..evaluator.state import EvaluatorState, Remains, evaluator_bytes
 from ..events.batch import EventBatch
@@ -20,7 +20,7 @@ from ..events.inputs import GivenEvents
 from ..events.times import END_OF_TIME, NO_TIME
 from ..rows.rows import Rows
 from ..settings.evaluator import EvaluatorSettings
-from .pending import PendingEvents, Run
+from .pending import PendingEvents, Run, with_room
 
 _MANY = 512
 """How many events of an evaluator are worth a call: the cost around the kernels is then a tenth of theirs."""
@@ -46,10 +46,10 @@ class EvaluatorPool:
         self.grid = settings.every.micros
         self._strides = [stride for stride in (settings.every.events, settings.curve_stride) if stride]
         self._evaluators: dict[int, ModelEvaluator] = {}
-        self._seqs = np.zeros(0, np.int64)
-        self._emptied = np.zeros(0, np.int64)  # seq at which the window was empty
-        self._cells = np.zeros(0, np.int64)
-        self._dues = np.zeros(0, np.int64)
+        self._seqs = NO_INT64
+        self._emptied = NO_INT64  # seq at which the window was empty
+        self._cells = NO_INT64
+        self._dues = NO_INT64
         self._pending = PendingEvents()
         self._must_apply = False  # True if no event may wait: some have classes or weights
 
@@ -73,11 +73,11 @@ class EvaluatorPool:
         """Return a number that no evaluator had before."""
         number = self.numbered
         if number == len(self._seqs):
-            more = max(64, number)
-            self._seqs = np.concatenate([self._seqs, np.zeros(more, np.int64)])
-            self._emptied = np.concatenate([self._emptied, np.zeros(more, np.int64)])
-            self._cells = np.concatenate([self._cells, np.full(more, NO_TIME)])
-            self._dues = np.concatenate([self._dues, np.full(more, END_OF_TIME)])
+            room = max(64, 2 * number)
+            self._seqs = with_room(self._seqs, room, 0)
+            self._emptied = with_room(self._emptied, room, 0)
+            self._cells = with_room(self._cells, room, NO_TIME)
+            self._dues = with_room(self._dues, room, END_OF_TIME)
         self.numbered += 1
         return number
 

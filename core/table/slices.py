@@ -69,7 +69,7 @@ class SliceNumbers:
     ) -> Int64Array:
         """Return the number of every event's evaluator.
 
-        New evaluators are made by `make`, in order of events.
+        New evaluators are made by `make`, in the order of the codes of their values.
         """
         seen = self._of.setdefault(names, {})
         if not columns:  # the column's dictionary already lists the models
@@ -82,52 +82,22 @@ class SliceNumbers:
             if int(group.max(initial=0)) > _GROUPS // (len(column.values) + 1):
                 group = np.unique(group, return_inverse=True)[1].astype(np.int64)
             group = group * (len(column.values) + 1) + _codes_of_texts(column)
-        _, first, which = np.unique(group, return_index=True, return_inverse=True)
-        numbers = np.empty(len(first), np.int64)
-        unknown = []
-        for place, row in enumerate(first.tolist()):
-            texts = tuple(column[row] or "" for column in (models, *columns))
-            number = seen.get(texts)
-            if number is None:
-                unknown.append((row, place, texts))
-            else:
-                numbers[place] = number
-        if unknown:
-            self._settle(unknown, names, seen, make, numbers, which)
-        return numbers[which]
-
-    def _settle(
-        self,
-        unknown: list[tuple[int, int, tuple[str, ...]]],
-        names: tuple[str, ...],
-        seen: dict[tuple[str, ...], int],
-        make: Make,
-        numbers: Int64Array,
-        which: Int64Array,
-    ) -> None:
-        """Find the numbers of (model, values) that have no slice of their own yet.
-
-        The order of their first rows decides which of them get one before the cap is reached. Evaluators are
-        made in the order of the groups.
-        """
-        beyond = []
-        for _, place, texts in sorted(unknown):
-            if not names or _is_other(texts):
+        _, first, which, counts = np.unique(group, return_index=True, return_inverse=True, return_counts=True)
+        texts_of = [tuple(column[row] or "" for column in (models, *columns)) for row in first.tolist()]
+        for place in np.argsort(first).tolist():  # the first rows decide which values come before the cap
+            texts = texts_of[place]
+            if not names or texts in seen or _is_other(texts):
                 continue
             held = self._own.get((names, texts[0]), 0)
             if held < self.cap:
                 self._own[names, texts[0]] = held + 1
             else:
-                beyond.append(place)
-        others = set(beyond)
-        for _, place, texts in unknown:
-            own = (texts[0], *(OTHER for _ in names)) if place in others else texts
-            number = seen.get(own)
-            if number is None:
-                number = seen[own] = make(own[0], _label(names, own[1:]))
-            numbers[place] = number
-        if beyond:
-            self.beyond += int(np.bincount(which, minlength=len(numbers))[beyond].sum())
+                texts_of[place] = (texts[0], *(OTHER for _ in names))
+                self.beyond += int(counts[place])
+        for texts in texts_of:
+            if texts not in seen:
+                seen[texts] = make(texts[0], _label(names, texts[1:]))
+        return np.array([seen[texts] for texts in texts_of], np.int64)[which]
 
 
 def _is_other(texts: tuple[str, ...]) -> bool:

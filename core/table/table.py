@@ -118,18 +118,18 @@ class EvaluatorTable:
 
     def _let_time_go_on(self) -> Iterator[Rows]:
         """Let long silent evaluators leave; make the rows of grid points that the clock has passed."""
-        clock, greatest = self._order.clock, self._order.greatest
-        if self._idle is not None and self._idle.shared:
+        clock, greatest, idle = self._order.clock, self._order.greatest, self._idle
+        if idle is not None and idle.shared:
             settled = clock if greatest == NO_TIME else min(clock, greatest)
-            yield from self._leave_overdue(self._idle.clock if clock == NO_TIME else settled)
+            yield from self._leave(idle, *idle.overdue(idle.clock if clock == NO_TIME else settled))
         if self._pool.grid and NO_TIME not in (clock, greatest):
             # not beyond the greatest time: chance decides how far heartbeats run ahead of events
             yield from self._pool.advance(min(clock, greatest + 1))
 
     def _finish(self) -> Iterator[Rows]:
-        greatest = self._order.greatest
-        if self._idle is not None:
-            yield from self._leave_overdue(self._idle.clock if greatest == NO_TIME else greatest)
+        greatest, idle = self._order.greatest, self._idle
+        if idle is not None:
+            yield from self._leave(idle, *idle.overdue(idle.clock if greatest == NO_TIME else greatest))
         yield from self._pool.finish(greatest)
 
     # ---- exports (state/export.py)
@@ -183,7 +183,7 @@ class EvaluatorTable:
         An evaluator that was silent for long leaves before its next event, and returns empty.
         """
         for part in idle.rounds(numbers, clocks):
-            yield from self._leave(part.leaving, part.deadlines)
+            yield from self._leave(idle, part.leaving, part.deadlines)
             for number, remains in idle.take_back(numbers[part.events]):
                 self._pool.bring_back(number, remains)
             if len(part.events) == len(batch):
@@ -191,24 +191,20 @@ class EvaluatorTable:
             elif len(part.events):
                 yield from self._pool.apply(batch.take(part.events), numbers[part.events])
 
-    def _leave_overdue(self, clock: int) -> Iterator[Rows]:
-        if self._idle is not None:
-            yield from self._leave(*self._idle.overdue(clock))
-
-    def _leave(self, numbers: Int64Array, deadlines: Int64Array) -> Iterator[Rows]:
+    def _leave(self, idle: IdleModels, numbers: Int64Array, deadlines: Int64Array) -> Iterator[Rows]:
         """Let evaluators give their last rows and leave; only their counters stay.
 
         `deadlines` has for each evaluator the last time at which it was not idle. Rows on a grid are made up
         to the deadline, unless `Clock` records give the time: chance decides whether one more comes before
         the end.
         """
-        if not len(numbers) or self._idle is None:
+        if not len(numbers):
             return
         yield from self._pool.apply_pending(numbers)
         for number, deadline in zip(numbers.tolist(), deadlines.tolist(), strict=True):
             rows, remains = self._pool.let_go(number, None if self._order.clock_is_given else deadline)
             yield from rows
-            self._idle.note_left(number, remains)
+            idle.note_left(number, remains)
         self._counts["evaluators_retired"] += len(numbers)
 
     # ---- state
