@@ -26,9 +26,9 @@ When it is known
     time(l) + lead; with "last", the newest label of an id may take until time(l) + lead + ttl. At END all
     are known.
 
-    So pairs that a call with a later clock gives have time(l) >= clock - output_delay: with "first", one of
-    time(p), time(l) is not before the clock, and time(l) >= time(p) - lead, so that the delay is lead; with
-    "last", time(p) + ttl is not before the clock, and so it is ttl + lead.
+    So pairs that a call with a later clock gives have time(l) >= clock - `JoinSettings.output_delay`. With
+    "first", one of time(p), time(l) is not before the clock, and time(l) >= time(p) - lead, so that the delay
+    is lead. With "last", time(p) + ttl is not before the clock, so that the delay is ttl + lead.
 
 State: 24 bytes for a prediction that waits, 40 for a label, and for each of their ids its bytes and 43 to 46;
 in a snapshot 20, 21 and 12. An id is known for ttl after its latest prediction, matched or not, so that
@@ -163,12 +163,6 @@ class LabelMatcher:
     def held(self) -> int:
         """How many labels are held for predictions that may come or that wait."""
         return int(self._state.course["held"][0])
-
-    @property
-    def output_delay(self) -> int:
-        """Microseconds: pairs of later calls have labels of time >= clock - output_delay."""
-        delay: int = self.lead + self.ttl if self.second == "last" else self.lead
-        return delay
 
     @property
     def nbytes(self) -> int:

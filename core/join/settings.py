@@ -63,7 +63,8 @@ class JoinSettings:
     @property
     def output_delay(self) -> int:
         """Microseconds by which a joined event may be earlier than the join's clock."""
-        return self.matcher().output_delay
+        lead = self.ttl if self.lead is None else self.lead
+        return lead + self.ttl if self.second == "last" else lead
 
     @property
     def runner_delay(self) -> int:

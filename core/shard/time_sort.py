@@ -107,16 +107,13 @@ def _sort_alike(whole: EventBatch, order: Int64Array, places: Int64Array, bounds
         alike = []
         for row, name in zip(rows[start:end], ids[start:end], strict=True):
             record = _canonical_bytes(whole, row)
-            alike.append((name, _digest(record, seen[name, record]), row))
+            numbered = seen[name, record].to_bytes(8, "little") + record
+            alike.append((name, hashlib.blake2b(numbered, digest_size=16).digest(), row))
             seen[name, record] += 1
         result += [row for *_, row in sorted(alike)]
         tied += sum(count for count in Counter(ids[start:end]).values() if count > 1)
     order[places] = result
     return tied
-
-
-def _digest(record: bytes, number: int) -> bytes:
-    return hashlib.blake2b(number.to_bytes(8, "little") + record, digest_size=16).digest()
 
 
 def _canonical_bytes(batch: EventBatch, row: int) -> bytes:

@@ -111,11 +111,6 @@ class ExportingMachine(Generic[Output]):
         self._waiting_bytes = 0
         self._counts = {f"{what}_{fate}": 0 for what in machine.waiting() for fate in ("taken_up", "kept")}
 
-    @property
-    def machine(self) -> CutMachine[Output]:
-        """The wrapped machine."""
-        return self._machine
-
     def apply(self, record: bytes) -> list[Output | ShardState]:
         """Apply one record, or let it wait. Return the machine's outputs, and the shard's state at a cut.
 

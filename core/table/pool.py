@@ -87,10 +87,6 @@ class EvaluatorPool:
         self.place(number, ModelEvaluator(self.settings, model=model, slice=label, pane=self.pane))
         return number
 
-    def bring_back(self, number: int, remains: Remains) -> None:
-        """Put an empty window in the place of an evaluator that left, with the counters that remain of it."""
-        self.place(number, ModelEvaluator.returning(self.settings, remains, self.pane))
-
     def place(self, number: int, evaluator: ModelEvaluator) -> None:
         """Put an evaluator into the pool under a number."""
         self._evaluators[number] = evaluator

@@ -185,7 +185,8 @@ class EvaluatorTable:
         for part in idle.rounds(numbers, clocks):
             yield from self._leave(idle, part.leaving, part.deadlines)
             for number, remains in idle.take_back(numbers[part.events]):
-                self._pool.bring_back(number, remains)
+                returned = ModelEvaluator.returning(self.settings.evaluator, remains, self.pane)
+                self._pool.place(number, returned)
             if len(part.events) == len(batch):
                 yield from self._pool.apply(batch, numbers)
             elif len(part.events):

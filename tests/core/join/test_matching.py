@@ -20,6 +20,7 @@ from rocsteady.core.join import matching_state as label_matching_state
 from rocsteady.core.join import matching_steps as label_matching_steps
 from rocsteady.core.join.matching import END, Arrivals, Departures, LabelMatcher
 from rocsteady.core.join.matching_steps import ORPHAN, REPEAT, SECOND, USED
+from rocsteady.core.join.settings import JoinSettings
 from thorough import examples, some
 
 TTL = 4
@@ -127,7 +128,7 @@ def test_every_prediction_gets_the_label_that_a_look_at_all_pairs_finds(
     paired: list[int] = []
     with tiny() if small else nullcontext():
         calls = steps(LabelMatcher(TTL, lead, second), predictions, labels, clocks, restart)
-    delay = LabelMatcher(TTL, lead, second).output_delay
+    delay = JoinSettings(TTL, lead, second).output_delay
     before = -10
     for clock, left, waiting, held, _ in calls:
         for prediction, label in zip(left.pair_predictions.tolist(), left.pair_labels.tolist(), strict=True):
