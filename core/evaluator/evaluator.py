@@ -32,8 +32,8 @@ from ..measures.decisions import SEQ
 from ..measures.scan import EXACT_EVENTS
 from ..process.console import name_text
 from ..rows.curves import RocCurve, WindowCurve
-from ..rows.display import HEADLINES, figures, reasons_of, record_html
-from ..rows.records import Measures
+from ..rows.display import HEADLINES, figures, reasons_of
+from ..rows.records import Measures, record_html
 from ..rows.rows import Rows
 from ..settings.evaluator import CURVES_AT_END, EvaluatorSettings
 from .engine import WindowEngine

@@ -15,7 +15,7 @@ from pyarrow import Table as Table
 from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
 from ..errors import MissingPackageError
 from ..events.times import NO_TIME
-from .columns import COLUMNS, COUNT_COLUMNS, TIME_COLUMNS
+from .columns import COLUMNS, COUNT_COLUMNS, TEXT_COLUMNS, TIME_COLUMNS
 
 if TYPE_CHECKING:
     from pandas import DataFrame as DataFrame
@@ -39,9 +39,6 @@ class ColumnsOfRows(Protocol):
 
     def reason_texts(self) -> list[str | None]:
         """Return the column of reasons."""
-
-
-TEXT_COLUMNS = ("model", "slice", "reason", "config")
 
 
 def _field(name: str) -> pa.Field:

@@ -16,6 +16,9 @@ COUNT_COLUMNS = ("row", "seq", "window_events")
 TIME_COLUMNS = ("time", "due", "pane_start", "pane_end", "window_start", "window_end")
 
 
+TEXT_COLUMNS = ("model", "slice", "reason", "config")
+
+
 INTEGER_COLUMNS = (*COUNT_COLUMNS, *TIME_COLUMNS)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import NamedTuple
 
-from . import display
+from ..process.console import name_text
+from .columns import TEXT_COLUMNS
+from .display import figure, figures, folded
 
 
 class Measures(NamedTuple):
@@ -56,10 +59,15 @@ class Measures(NamedTuple):
     reason: str | None = None
 
     def __repr__(self) -> str:
-        return display.measures_text(self)
+        names = [name for name in self._fields if name not in ("window_events", "reason")]
+        said = "   ".join(f"{name} {text}".replace(" ", "\0") for name, text in figures(self, names))
+        lines = [f"<Measures of {figure('window_events', self.window_events)} events", *folded(said)]
+        if self.reason is not None:
+            lines += folded(self.reason)
+        return "\n".join(lines) + ">"
 
     def _repr_html_(self) -> str:
-        return display.record_html(self)
+        return record_html(self)
 
 
 class MeasureRow(NamedTuple):
@@ -123,7 +131,23 @@ class MeasureRow(NamedTuple):
     config: str
 
     def __repr__(self) -> str:
-        return display.row_text(self)
+        parts = [f"model={self.model!r}", f"slice={self.slice!r}"]
+        names = [name for name in self._fields if name not in TEXT_COLUMNS]
+        parts += [f"{name}={text}" for name, text in figures(self, names)]
+        if self.reason is not None:
+            parts.append(f"reason={self.reason!r}")
+        return f"MeasureRow({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        return display.record_html(self)
+        return record_html(self)
+
+
+def record_html(record: Measures | MeasureRow) -> str:
+    """Return measures, or a row, as an HTML table of names and figures."""
+    cells = [
+        (name, name_text(getattr(record, name))) for name in ("model", "slice") if getattr(record, name, "")
+    ] + figures(record, [name for name in record._fields if name not in TEXT_COLUMNS])
+    if record.reason is not None:
+        cells.append(("reason", record.reason))
+    body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in cells)
+    return f"<table>{body}</table>"

@@ -10,20 +10,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from ..arrays import FloatArray, Int8Array, Int32Array, Int64Array
 from ..events.times import NO_TIME
+from ..process.console import name_text
 from ..settings.measures import MEASURES
-from . import display
 from .columns import INTEGER_COLUMNS, NUMBER_COLUMNS, reason_text
+from .display import HEADLINES, figures
 from .records import MeasureRow, Measures
 
 if TYPE_CHECKING:  # an evaluation needs neither pyarrow nor pandas
     from .arrow import DataFrame, Table
     from .curves import WindowCurve
+
+_PREVIEWED = ("seq", "time", "window_events", *HEADLINES)
+_NAME_WIDTH = 40
+_ENDS = 5
+"""How many rows a preview shows from either end."""
 
 
 def with_failures(reason: str | None, failures: int) -> str | None:
@@ -124,10 +131,50 @@ class Rows(Sequence[MeasureRow]):
         return len(self.key_codes)
 
     def __repr__(self) -> str:
-        return display.rows_text(self)
+        """Return the first and the last rows with their main measures, in columns of text."""
+        names, cells, between = self._preview()
+        if not cells:
+            return f"<{self._title}>"
+        texts = sum(name in ("model", "slice") for name in names)
+        widths = [max(len(line[i]) for line in [names, *cells]) for i in range(len(names))]
+        lines = [_aligned(line, widths, texts) for line in [names, *cells]]
+        if between:
+            lines.insert(1 + _ENDS, f"  ... {between:,} rows ...")
+        return "\n".join([f"<{self._title}", *lines]) + ">"
 
     def _repr_html_(self) -> str:
-        return display.rows_html(self)
+        """Return the first and the last rows with their main measures, as an HTML table."""
+        names, cells, between = self._preview()
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        lines = [f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in line)}</tr>" for line in cells]
+        if between:
+            lines.insert(_ENDS, f'<tr><td colspan="{len(names)}">... {between:,} rows ...</td></tr>')
+        table = (
+            f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>" if lines else ""
+        )
+        return f"<div><p>{escape(self._title)}</p>{table}</div>"
+
+    @property
+    def _title(self) -> str:
+        curves = f", {len(self.curves):,} curves" if self.curves else ""
+        return f"Rows: {len(self):,} of {len(self.keys):,} (model, slice){curves}"
+
+    def _preview(self) -> tuple[list[str], list[list[str]], int]:
+        """Return column names, the cells of the first and the last rows, and how many rows lie between."""
+        n = len(self)
+        shown = range(n) if n <= 2 * _ENDS else [*range(_ENDS), *range(n - _ENDS, n)]
+        records = [self[index] for index in shown]
+        found = [dict(figures(row, _PREVIEWED)) for row in records]
+        names = [name for name in _PREVIEWED if any(name in of_row for of_row in found)]
+        titles = [name for name in ("model", "slice") if any(getattr(row, name) for row in records)]
+        cells = [
+            [
+                *(name_text(getattr(row, name), _NAME_WIDTH) for name in titles),
+                *(of_row.get(name, "") for name in names),
+            ]
+            for row, of_row in zip(records, found, strict=True)
+        ]
+        return [*titles, *names], cells, n - len(records)
 
     def integer(self, name: str) -> Int64Array:
         """Return one integer column; NO_TIME stands for null."""
@@ -232,3 +279,12 @@ class Rows(Sequence[MeasureRow]):
         from .arrow import rows_to_pandas
 
         return rows_to_pandas(self)
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int], texts: int) -> str:
+    """Return one line of a preview; the first `texts` cells begin their columns, the other cells end them."""
+    cells = [
+        text.ljust(width) if i < texts else text.rjust(width)
+        for i, (text, width) in enumerate(zip(line, widths, strict=True))
+    ]
+    return ("  " + "  ".join(cells)).rstrip()
