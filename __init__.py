@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from .core.evaluator.evaluator import ModelEvaluator
     from .core.events.batch import EventBatch
     from .core.events.columns import IdColumn, TextColumn
-    from .core.learning.aum.aum import Aum, aum, aum_of_labels, sum_of_min
+    from .core.learning.aum.aum import Aum, aum, aum_of_labels
     from .core.learning.aum.classifier import AumLinearClassifier  # noqa: F401  handed on below
     from .core.learning.aum.error_functions import ErrorFunctions
-    from .core.learning.aum.error_roc import ErrorRoc, roc_of_error_functions
+    from .core.learning.aum.error_roc import ErrorRoc, roc_of_error_functions, sum_of_min
     from .core.learning.aum.learner import AumLearner
     from .core.learning.aum.line_search import LineSearch, aum_line_search
     from .core.learning.aum.penalty_learner import AumPenaltyLearner  # noqa: F401  handed on below
@@ -104,10 +104,10 @@ _HOMES = {
     "core.evaluator.evaluator": ("ModelEvaluator",),
     "core.events.batch": ("EventBatch",),
     "core.events.columns": ("IdColumn", "TextColumn"),
-    "core.learning.aum.aum": ("Aum", "aum", "aum_of_labels", "sum_of_min"),
+    "core.learning.aum.aum": ("Aum", "aum", "aum_of_labels"),
     "core.learning.aum.classifier": ("AumLinearClassifier",),
     "core.learning.aum.error_functions": ("ErrorFunctions",),
-    "core.learning.aum.error_roc": ("ErrorRoc", "roc_of_error_functions"),
+    "core.learning.aum.error_roc": ("ErrorRoc", "roc_of_error_functions", "sum_of_min"),
     "core.learning.aum.learner": ("AumLearner",),
     "core.learning.aum.line_search": ("LineSearch", "aum_line_search"),
     "core.learning.aum.penalty_learner": ("AumPenaltyLearner",),

@@ -154,7 +154,9 @@ def split(problems: Problems, left_out: np.ndarray, seed: int, only_kept: bool =
 
 
 def descent(given: Split, criterion: Criterion, steps: int, start: FloatArray | None = None) -> Descent:
-    settings = DescentSettings("exact", max_iter=steps, tol=1e-6, criterion=criterion, patience=PATIENCE)
+    settings = DescentSettings(
+        line_search="exact", max_iter=steps, tol=1e-6, early_stopping=criterion, n_iter_no_change=PATIENCE
+    )
     return descend(given.train, given.start if start is None else start, settings, given.valid)
 
 
@@ -369,7 +371,7 @@ def _test_aucs(given: Classes, share: float, seed: int, steps: int) -> dict[str,
     train, valid, test = unbalanced(given, share, seed)
     scaling = scaling_of(given.features[train])
     design, held, tested = (Design(given.features[rows], scaling) for rows in (train, valid, test))
-    settings = DescentSettings(max_iter=steps, criterion="auc", patience=PATIENCE)
+    settings = DescentSettings(max_iter=steps, n_iter_no_change=PATIENCE)
     labels = given.labels
     found = {}
     by_valid = contenders(labels[valid])

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..errors import ConfigError, InputError
-from .significance import SignTest, WilcoxonTest, friedman_nemenyi, holm, sign_test, wilcoxon
+from .significance import SignTest, WilcoxonTest, check_level, friedman_nemenyi, holm, sign_test, wilcoxon
 
 LOWER_IS_BETTER = frozenset(("aum", "brier", "calibration_error", "cost_curve_area", "fn", "fp", "log_loss"))
 """Measures whose smaller values are better."""
@@ -202,12 +202,6 @@ def last_usable(folds: Iterable[tuple[int, int]]) -> tuple[int, int] | None:
         return None
     last = max(checkpoint for checkpoint, number in most.items() if number >= enough)
     return last, most[last]
-
-
-def check_level(alpha: float) -> None:
-    """Raise ConfigError unless alpha is a level of significance."""
-    if not 0 < alpha < 1:
-        raise ConfigError(f"alpha={alpha!r}: give a level between 0 and 1, such as .05")
 
 
 def check_measure(measure: str) -> None:

@@ -25,13 +25,11 @@ from ..encoding.fields import Reader, packed_text
 from ..encoding.frames import framed, unframed
 from ..encoding.json import reading
 from ..errors import InputError
-from ..events.records import MAGIC as WORD_MAGIC
-from ..events.records import unpack_record
 from ..events.times import NO_TIME
 from ..rows.columns import NUMBER_COLUMNS, ONE_CLASS, REASONS, TOO_FEW
 from .comparisons import Checkpoint, ComparisonRow, blank_row, corrected
 from .fold_report import FoldReport
-from .gathering import Gathering
+from .gathering import GatheringMachine
 from .paired_fold import PairedFold
 from .settings import MOST_INSTANCES, ComparisonSettings, too_many_instances
 from .significance import DelongTest, McnemarEvidence, Placements, holm, mcnemar
@@ -46,40 +44,15 @@ _FEW_HUNDRED_BYTES = 500
 _ONE_LOOK = "significant for one look only: p_anytime, corrected for the pairs, is above alpha"
 
 
-class FoldPairs:
-    """Compares the learners of fold number `fold`; see `ComparisonSettings`.
-
-    It ignores the end of the input and other control records: the last report is marked as the last.
-    """
+class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
+    """Compares the learners of fold number `fold` by their `FoldReport`s; see `ComparisonSettings`."""
 
     def __init__(self, settings: ComparisonSettings, fold: int) -> None:
         self.settings = settings
         self.fold = fold
-        self._reports = Gathering(len(settings.learners))
         self._pairs = [_Pair() for _ in combinations(settings.learners, 2)]
         self._window = _ScoreWindow(settings) if settings.needs_scores else None
-        self._head_bytes = len(self.to_bytes()) - self._reports.written_bytes - self._window_bytes
-
-    def apply(self, record: bytes) -> list[bytes | ComparisonRow]:
-        """Take a packed `FoldReport`; return the results of the checkpoints that are now complete.
-
-        For each checkpoint: its tests, then a packed `PairedFold` for `LearnerComparisons`.
-
-        Raises a `WireError` for bytes that are no record, InputError for a report of another fold, or a
-        report that contradicts reports of the other learners.
-        """
-        if record[:4] == WORD_MAGIC:
-            unpack_record(record)
-            return []
-        self._reports.add(*self._place_of(record), record)
-        outputs: list[bytes | ComparisonRow] = []
-        for records in self._reports.complete():
-            reports = [FoldReport.unpack(each) for each in records]
-            self._check_all(reports)
-            paired = PairedFold.of(reports)
-            outputs += self._compared(reports, paired.at)
-            outputs.append(paired.pack())
-        return outputs
+        super().__init__(len(settings.learners))
 
     def _place_of(self, record: bytes) -> tuple[int, int]:
         """Return the learner and the checkpoint of a report. Raises as `apply` does."""
@@ -122,14 +95,18 @@ class FoldPairs:
                     "order, by time with clock='runner' where a runner delivers as it likes"
                 )
 
-    def _compared(self, reports: Sequence[FoldReport], at: Checkpoint) -> Iterator[ComparisonRow]:
-        if not self._pairs:
-            return
-        yield from self._mcnemar(reports, at)
-        if self._window is not None:
-            self._window.add(reports)
-        if self.settings.compares_aucs:
-            yield from self._delong(at)
+    def _compared(self, records: list[bytes]) -> Iterator[bytes | ComparisonRow]:
+        """Yield the tests of a checkpoint, then a packed `PairedFold` for `LearnerComparisons`."""
+        reports = [FoldReport.unpack(each) for each in records]
+        self._check_all(reports)
+        paired = PairedFold.of(reports)
+        if self._pairs:
+            yield from self._mcnemar(reports, paired.at)
+            if self._window is not None:
+                self._window.add(reports)
+            if self.settings.compares_aucs:
+                yield from self._delong(paired.at)
+        yield paired.pack()
 
     def _mcnemar(self, reports: Sequence[FoldReport], at: Checkpoint) -> Iterator[ComparisonRow]:
         answered = np.array([report.answered for report in reports])
@@ -200,10 +177,6 @@ class FoldPairs:
 
     # ---- state
 
-    def wakes_at(self) -> int | None:
-        """Return None: this state machine needs no clock."""
-        return None
-
     def to_bytes(self) -> bytes:
         """Return a snapshot: a frame with magic "RSFP".
 
@@ -211,7 +184,7 @@ class FoldPairs:
         """
         parts = [packed_text(self.settings.to_json()), _HEAD.pack(self.fold)]
         parts += [pair.write() for pair in self._pairs]
-        parts.append(self._reports.write())
+        parts.append(self._waiting.write())
         if self._window is not None:
             parts += self._window.write()
         return framed(MAGIC, VERSION, b"".join(parts))
@@ -226,38 +199,22 @@ class FoldPairs:
         self = cls(settings, fold)
         with reading("the state of a fold's comparisons"):
             settings.check(reader.text())
-            self._read(reader)
+            if (stored := reader.number(_HEAD.format)) != fold:
+                raise ValueError(f"it is of fold {stored} and not of fold {fold}")
+            self._pairs = [_Pair.read(reader) for _ in self._pairs]
+            self._waiting.read(reader, self._place_of)
+            if self._window is not None:
+                self._window.read(reader)
+            reader.end()
         return self
-
-    def _read(self, reader: Reader) -> None:
-        if (stored := reader.number(_HEAD.format)) != self.fold:
-            raise ValueError(f"it is of fold {stored} and not of fold {self.fold}")
-        self._pairs = [_Pair.read(reader) for _ in self._pairs]
-        self._reports = Gathering.read(reader, len(self.settings.learners), self._place_of)
-        if self._window is not None:
-            self._window.read(reader)
-        reader.end()
-
-    @property
-    def _window_bytes(self) -> int:
-        return 0 if self._window is None else self._window.nbytes
-
-    def snapshot_bytes(self) -> int:
-        """Return the length of `to_bytes()` in bytes. O(1)."""
-        return self._head_bytes + self._reports.written_bytes + self._window_bytes
-
-    def counts(self) -> dict[str, int]:
-        """Return no counts: its records are counted where they are made."""
-        return {}
-
-    def gauges(self) -> dict[str, int]:
-        """Return how many reports wait for reports of other learners."""
-        return {"reports_waiting": len(self._reports)}
 
     def live_bytes(self) -> int:
         """Estimate the memory in bytes. O(1)."""
-        objects = 2 + len(self._pairs) + len(self._reports)
-        return _FEW_HUNDRED_BYTES * objects + self._reports.nbytes + self._window_bytes
+        return super().live_bytes() + _FEW_HUNDRED_BYTES * len(self._pairs)
+
+    @property
+    def _held_bytes(self) -> int:
+        return 0 if self._window is None else self._window.nbytes
 
 
 class _Pair:

@@ -1,14 +1,23 @@
-"""Gathering: collects records of several senders at numbered checkpoints until all have sent theirs."""
+"""Gathering: collects records of several senders at numbered checkpoints until all have sent theirs.
+
+`GatheringMachine` is the base of the state machines that compare such records.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, TypeVar
 
 from ..encoding.fields import Reader
+from ..events.records import MAGIC as WORD_MAGIC
+from ..events.records import unpack_record
+
+Output = TypeVar("Output")
 
 _COUNTS = struct.Struct("<QQ")
 _ENTRY = struct.Struct("<QIQ")
+_FEW_HUNDRED_BYTES = 500
 
 
 class Gathering:
@@ -70,17 +79,15 @@ class Gathering:
         """Length of `write()` in bytes. O(1)."""
         return _COUNTS.size + _ENTRY.size * self._records + self._bytes
 
-    @classmethod
-    def read(cls, reader: Reader, senders: int, place_of: Callable[[bytes], tuple[int, int]]) -> Gathering:
-        """Read the wire form, as written by `write`. Raises ValueError for other bytes.
+    def read(self, reader: Reader, place_of: Callable[[bytes], tuple[int, int]]) -> None:
+        """Load the wire form, as written by `write`. Raises ValueError for other bytes.
 
         place_of  returns the sender and the checkpoint of a record; raises for a record that no sender sends
         """
-        self = cls(senders)
         self._next, records = reader.numbers(_COUNTS.format)
         for _ in range(records):
             checkpoint, sender, size = reader.numbers(_ENTRY.format)
-            if checkpoint < self._next or sender >= senders:
+            if checkpoint < self._next or sender >= self._senders:
                 raise ValueError(f"sender {sender} waits at checkpoint {checkpoint} of {self._next}")
             record = bytes(reader.read(size))
             if place_of(record) != (sender, checkpoint):
@@ -88,4 +95,65 @@ class Gathering:
             self.add(sender, checkpoint, record)
         if len(self) != records:
             raise ValueError("a record waits twice")
-        return self
+
+
+class GatheringMachine(Generic[Output]):
+    """A state machine that compares the records of some senders when all have reached a checkpoint.
+
+    It ignores the end of the input and other control records: the last record of a sender is marked as such.
+    """
+
+    def __init__(self, senders: int) -> None:
+        self._waiting = Gathering(senders)
+        self._head_bytes = len(self.to_bytes()) - self._waiting.written_bytes - self._held_bytes
+
+    def apply(self, record: bytes) -> list[Output]:
+        """Take a packed record; return the results of the checkpoints that are now complete.
+
+        Raises a `WireError` for bytes that are no record, InputError for a record that belongs elsewhere, or
+        contradicts records of the other senders.
+        """
+        if record[:4] == WORD_MAGIC:
+            unpack_record(record)
+            return []
+        self._waiting.add(*self._place_of(record), record)
+        return [output for records in self._waiting.complete() for output in self._compared(records)]
+
+    def _place_of(self, record: bytes) -> tuple[int, int]:
+        """Return the sender and the checkpoint of a record. Raises as `apply` does."""
+        raise NotImplementedError
+
+    def _compared(self, records: list[bytes]) -> Iterable[Output]:
+        """Return the results of a checkpoint from the records of all senders, in order of senders."""
+        raise NotImplementedError
+
+    # ---- state
+
+    def to_bytes(self) -> bytes:
+        """Return a snapshot."""
+        raise NotImplementedError
+
+    def wakes_at(self) -> int | None:
+        """Return None: this state machine needs no clock."""
+        return None
+
+    def snapshot_bytes(self) -> int:
+        """Return the length of `to_bytes()` in bytes. O(1)."""
+        return self._head_bytes + self._waiting.written_bytes + self._held_bytes
+
+    def counts(self) -> dict[str, int]:
+        """Return no counts: records are counted where they are made."""
+        return {}
+
+    def gauges(self) -> dict[str, int]:
+        """Return how many records wait for records of other senders."""
+        return {"reports_waiting": len(self._waiting)}
+
+    def live_bytes(self) -> int:
+        """Estimate the memory in bytes. O(1)."""
+        return _FEW_HUNDRED_BYTES * (2 + len(self._waiting)) + self._waiting.nbytes + self._held_bytes
+
+    @property
+    def _held_bytes(self) -> int:
+        """Bytes that the machine holds and writes beside the records that wait."""
+        return 0

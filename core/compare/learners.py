@@ -18,41 +18,23 @@ from ..encoding.fields import Reader, packed_text
 from ..encoding.frames import framed, unframed
 from ..encoding.json import reading
 from ..errors import InputError
-from ..events.records import MAGIC as WORD_MAGIC
-from ..events.records import unpack_record
 from ..rows.columns import MASS_COLUMNS, NUMBER_COLUMNS
 from ..settings.measures import MEASURES
 from .comparisons import Checkpoint, ComparisonRow, FoldMean, compare_learners
-from .gathering import Gathering
+from .gathering import GatheringMachine
 from .paired_fold import PairedFold
 from .settings import ComparisonSettings
 
 MAGIC = b"RSLC"
 VERSION = 1
-_FEW_HUNDRED_BYTES = 500
 
 
-class LearnerComparisons:
-    """Compares all learners over all folds; see `ComparisonSettings`.
-
-    It ignores the end of the input and other control records: the last checkpoint is marked as the last.
-    """
+class LearnerComparisons(GatheringMachine[ComparisonRow | FoldMean]):
+    """Compares all learners over all folds by their `PairedFold`s; see `ComparisonSettings`."""
 
     def __init__(self, settings: ComparisonSettings) -> None:
         self.settings = settings
-        self._folds = Gathering(settings.folds)
-        self._head_bytes = len(self.to_bytes()) - self._folds.written_bytes
-
-    def apply(self, record: bytes) -> list[ComparisonRow | FoldMean]:
-        """Take a packed `PairedFold`; return the rows of the checkpoints that are now complete.
-
-        Raises a `WireError` for bytes that are no record, InputError for a fold of another evaluation.
-        """
-        if record[:4] == WORD_MAGIC:
-            unpack_record(record)
-            return []
-        self._folds.add(*self._place_of(record), record)
-        return [row for records in self._folds.complete() for row in self._compared(records)]
+        super().__init__(settings.folds)
 
     def _place_of(self, record: bytes) -> tuple[int, int]:
         """Return the fold and the checkpoint of a record. Raises as `apply` does."""
@@ -91,13 +73,9 @@ class LearnerComparisons:
 
     # ---- state
 
-    def wakes_at(self) -> int | None:
-        """Return None: this state machine needs no clock."""
-        return None
-
     def to_bytes(self) -> bytes:
         """Return a snapshot: a frame with magic "RSLC" around the settings and the records that wait."""
-        return framed(MAGIC, VERSION, packed_text(self.settings.to_json()) + self._folds.write())
+        return framed(MAGIC, VERSION, packed_text(self.settings.to_json()) + self._waiting.write())
 
     @classmethod
     def from_bytes(cls, data: bytes, settings: ComparisonSettings) -> LearnerComparisons:
@@ -109,25 +87,9 @@ class LearnerComparisons:
         self = cls(settings)
         with reading("the state of a comparison over folds"):
             settings.check(reader.text())
-            self._folds = Gathering.read(reader, settings.folds, self._place_of)
+            self._waiting.read(reader, self._place_of)
             reader.end()
         return self
-
-    def snapshot_bytes(self) -> int:
-        """Return the length of `to_bytes()` in bytes. O(1)."""
-        return self._head_bytes + self._folds.written_bytes
-
-    def counts(self) -> dict[str, int]:
-        """Return no counts: its records are counted where they are made."""
-        return {}
-
-    def gauges(self) -> dict[str, int]:
-        """Return how many records wait for records of other folds."""
-        return {"reports_waiting": len(self._folds)}
-
-    def live_bytes(self) -> int:
-        """Estimate the memory in bytes. O(1)."""
-        return _FEW_HUNDRED_BYTES * (2 + len(self._folds)) + self._folds.nbytes
 
 
 def _means(learners: tuple[str, ...], values: FloatArray, at: Checkpoint) -> Iterator[FoldMean]:

@@ -9,7 +9,8 @@ from typing import Any
 from ..encoding.json import read_object
 from ..errors import ConfigError, check_settings
 from ..settings.windows import WINDOWS, LastEvents, Window
-from .comparisons import check_level, check_measure
+from .comparisons import check_measure
+from .significance import check_level
 
 MOST_INSTANCES = 1_000_000
 """Most instances of a fold's window if AUCs are compared: the window holds scores of every learner, which are

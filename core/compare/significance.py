@@ -34,6 +34,12 @@ _EXACT_PAIRS = 100
 """Most pairs whose signed ranks are enumerated, in 20 ms; for more pairs a normal is right to 4 digits."""
 
 
+def check_level(alpha: float) -> None:
+    """Raise ConfigError unless alpha is a level of significance."""
+    if not 0 < alpha < 1:
+        raise ConfigError(f"alpha={alpha!r}: give a level between 0 and 1, such as .05")
+
+
 @dataclass(frozen=True)
 class McnemarTest:
     """Counts of instances that only one of two classifiers got wrong, and their test.
@@ -244,8 +250,7 @@ def friedman_nemenyi(table: Sequence[Values] | FloatArray, alpha: float = 0.05) 
     >>> test.ranks, test.statistic, round(test.critical_difference, 3), test.groups
     ((1.0, 2.25, 2.75), 6.5, 1.657, ((0, 1), (1, 2)))
     """
-    if not 0 < alpha < 1:
-        raise ConfigError(f"alpha={alpha!r}: give a level between 0 and 1, such as .05")
+    check_level(alpha)
     values = np.asarray(table, np.float64)
     if values.ndim != 2 or min(values.shape) < 2:
         raise InputError(

@@ -151,14 +151,22 @@ def refuse_binary(reasons: Int8Array) -> None:
 
 
 @scanning
-def _write_agreement(
-    counters: Int64Array, classes: Int64Array, positive: int, numbers: FloatArray, reasons: Int8Array
+def decision_measures(
+    counters: Int64Array,
+    classes: Int64Array,
+    positive: int,
+    numbers: FloatArray,
+    reasons: Int8Array,
 ) -> None:
-    """Write the measures that need no positive class, such as accuracy and the kappa family.
+    """Write accuracy, the kappa family and the rest of the measures of docs/math.md, "Decisions".
 
-    Without a positive class, write the reason why the other measures are null.
+    positive  code of the positive class, or -1: measures that need a positive class are then null, with a
+              reason
+    numbers, reasons  one row of `Rows`
     """
     events = float(counters[HELD])
+    if events == 0.0:
+        return
     measures = numbers[slots.MEASURES :]
     count = int(counters[CLASSES])
     correct, chance, label_squares, prediction_squares = 0.0, 0.0, 0.0, 0.0
@@ -187,32 +195,11 @@ def _write_agreement(
     write_recall_means(classes, count, measures, reasons)
     if positive < 0:
         refuse_binary(reasons)
-
-
-@scanning
-def decision_measures(
-    counters: Int64Array,
-    classes: Int64Array,
-    positive: int,
-    numbers: FloatArray,
-    reasons: Int8Array,
-) -> None:
-    """Write accuracy, the kappa family and the rest of the measures of docs/math.md, "Decisions".
-
-    positive  code of the positive class, or -1: measures that need a positive class are then null, with a
-              reason
-    numbers, reasons  one row of `Rows`
-    """
-    events = float(counters[HELD])
-    if events == 0.0:
-        return
-    _write_agreement(counters, classes, positive, numbers, reasons)
-    if positive < 0:
         return
     tp = float(classes[CORRECT, positive])
     fp = classes[PREDICTIONS, positive] - tp
     fn = classes[LABELS, positive] - tp
-    write_binary(tp, fp, fn, events - tp - fp - fn, numbers[slots.MEASURES :], reasons)
+    write_binary(tp, fp, fn, events - tp - fp - fn, measures, reasons)
 
 
 @inlined

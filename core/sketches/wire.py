@@ -1,26 +1,25 @@
 """The bytes of an AucSketch: every sketch has exactly one form, and reading other bytes raises a named error.
 
-Wire form, version 1, little-endian
-    magic "RSAS", version u16, reserved u16, payload length u64, crc32 of it u32;
-    payload: max_bytes u64, level u16, cells u32, then the cells (cells.py).
+Wire form, version 1: a frame (encoding/frames.py) with magic "RSAS"; payload, little-endian: max_bytes u64,
+level u16, cells u32, then the cells (cells.py).
 """
 
 from __future__ import annotations
 
 import struct
-import zlib
 
 import numpy as np
 
 from ..arrays import UInt64Array
+from ..encoding.frames import HEAD_BYTES, framed, framed_size, unframed
 from ..encoding.json import reading
-from ..errors import CorruptBytesError, ForeignBytesError, FutureVersionError, TruncatedBytesError
+from ..errors import CorruptBytesError, ForeignBytesError
 from ..score_tree.layout import INFINITE_KEY
 from .cells import EXACT, LEAST_CELL_BYTES, Cells, partition_at, read_cells, wire_size, write_cells
 
 MAGIC = b"RSAS"
 VERSION = 1
-_HEAD = struct.Struct("<4sHHQI")
+_NAME = "a sketch"
 _FIELDS = struct.Struct("<QHI")
 
 MOST_EVENTS = 2**62
@@ -32,18 +31,17 @@ def pack(max_bytes: int, level: int, cells: Cells) -> bytes:
     columns = wire_columns(cells)
     body = np.empty(wire_size(*columns), np.uint8)
     write_cells(*columns, body)
-    payload = _FIELDS.pack(max_bytes, level, len(cells[0])) + body.tobytes()
-    return _HEAD.pack(MAGIC, VERSION, 0, len(payload), zlib.crc32(payload)) + payload
+    return framed(MAGIC, VERSION, _FIELDS.pack(max_bytes, level, len(cells[0])) + body.tobytes())
 
 
 def packed_bytes(cells: Cells) -> int:
     """Return how many bytes a sketch with these cells takes."""
-    return _HEAD.size + _FIELDS.size + wire_size(*wire_columns(cells))
+    return HEAD_BYTES + _FIELDS.size + wire_size(*wire_columns(cells))
 
 
 def most_cells(max_bytes: int) -> int:
     """Return the greatest number of cells that fit in `max_bytes`."""
-    return (max_bytes - _HEAD.size - _FIELDS.size) // LEAST_CELL_BYTES
+    return (max_bytes - HEAD_BYTES - _FIELDS.size) // LEAST_CELL_BYTES
 
 
 def wire_columns(cells: Cells) -> tuple[UInt64Array, UInt64Array, UInt64Array]:
@@ -61,26 +59,10 @@ def packed_size(data: bytes) -> int:
 
     Raises a `WireError` for other bytes.
     """
-    if data[:4] != MAGIC:
-        if data and MAGIC.startswith(data):
-            raise TruncatedBytesError(f"a sketch ends after {len(data)} bytes, inside its head")
-        raise ForeignBytesError(
-            f"bytes that start with {bytes(data[:4])!r} are no rocsteady sketch"
-            if data
-            else "there are no bytes; a sketch has some"
-        )
-    if len(data) >= 6 and not 0 < (version := struct.unpack_from("<H", data, 4)[0]) <= VERSION:
-        raise FutureVersionError(
-            f"a sketch of version {version}: this rocsteady reads up to {VERSION}; upgrade it"
-        )
-    if len(data) < _HEAD.size:
-        raise TruncatedBytesError(f"a sketch ends after {len(data)} bytes, inside its head")
-    _, _, reserved, size, _ = _HEAD.unpack_from(data)
-    if reserved:
-        raise CorruptBytesError("a sketch has a head that no rocsteady writes; it was damaged")
-    if len(data) < _HEAD.size + size:
-        raise TruncatedBytesError(f"a sketch ends after {len(data)} of {_HEAD.size + size} bytes")
-    return int(_HEAD.size + size)
+    start = bytes(data[:4])
+    if not MAGIC.startswith(start):
+        raise ForeignBytesError(f"bytes that start with {start!r} are no rocsteady sketch")
+    return framed_size(data, MAGIC, VERSION, _NAME)
 
 
 def unpack(data: bytes) -> tuple[int, int, Cells]:
@@ -88,17 +70,15 @@ def unpack(data: bytes) -> tuple[int, int, Cells]:
     size = packed_size(data)
     if len(data) > size:
         raise CorruptBytesError(f"a sketch of {size} bytes has {len(data) - size} too many")
-    payload = memoryview(data)[_HEAD.size :]
-    if zlib.crc32(payload) != _HEAD.unpack_from(data)[4]:
-        raise CorruptBytesError("a sketch fails its checksum; it was damaged after it was written")
-    with reading("a sketch"):
+    payload = unframed(data, MAGIC, VERSION, _NAME)
+    with reading(_NAME):
         return _read(payload)
 
 
 def _read(payload: memoryview) -> tuple[int, int, Cells]:
     max_bytes, level, count = _FIELDS.unpack_from(payload)
     body = np.frombuffer(payload, np.uint8, offset=_FIELDS.size).copy()
-    if LEAST_CELL_BYTES * count > len(body) or _HEAD.size + len(payload) > max_bytes or level > EXACT:
+    if LEAST_CELL_BYTES * count > len(body) or HEAD_BYTES + len(payload) > max_bytes or level > EXACT:
         raise ValueError(f"{count} cells of level {level} in {len(body)} of {max_bytes} bytes")
     read = np.empty(3 * count, np.uint64)
     if not read_cells(body, read):

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from apache_beam.pvalue import AsSingleton
 from apache_beam.transforms.window import GlobalWindows
+from scipy import sparse
 
 from ...core.arrays import FloatArray
 from ...core.errors import ConfigError, InputError
@@ -18,7 +19,6 @@ from ...core.events.inputs import as_array, as_numbers
 from ...core.learning.polynomial.fit import Direction, FitSettings, FitState, PolynomialAucModel, begin
 from ...core.learning.polynomial.objectives import Objective, PairFit
 from ...core.learning.polynomial.passes import Sums, checked_rows
-from ...core.learning.polynomial.standardised_rows import is_sparse
 from .events import shown
 
 DEFAULT_MAX_ITER = 15
@@ -122,9 +122,9 @@ class _ScanDoFn(beam.DoFn):
                 "weight); map rows to such before"
             )
         features, labels, weights = (*element, None)[:3]
-        if not is_sparse(features):
+        if not sparse.issparse(features):
             features = as_array("features", features)
-        if is_sparse(features) or features.ndim == 2:
+        if sparse.issparse(features) or features.ndim == 2:
             self._add(features, labels, weights)
             return
         self._held.append((features, labels, 1.0 if weights is None else weights))

@@ -19,6 +19,7 @@ not be the derivatives.
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,9 +30,6 @@ from ...errors import InputError
 from ...events.inputs import OTHER_LABELS, as_array, as_binary, as_numbers, as_weights
 from .kernels import (
     FINE,
-    FN,
-    FN_NEGATIVE,
-    FP,
     FP_NEGATIVE,
     NO_SUCH_EXAMPLE,
     THRESHOLD,
@@ -62,18 +60,6 @@ class Aum(NamedTuple):
     def gradient(self) -> FloatArray:
         """The mean of both derivatives: the gradient wherever there is one."""
         return (self.left + self.right) / 2.0
-
-
-class Totals(NamedTuple):
-    """The errors of all examples as functions of the constant t that is added to their predictions.
-
-    thresholds  float64[q], ascending and distinct: where they change
-    fp, fn      float64[q + 1]: below the first threshold, between them, above the last
-    """
-
-    thresholds: FloatArray
-    fp: FloatArray
-    fn: FloatArray
 
 
 class Breakpoints(NamedTuple):
@@ -123,15 +109,8 @@ class Breakpoints(NamedTuple):
     def refusal(self, code: int, at: float) -> InputError:
         """Return the error for a total that is negative at a threshold, with the example that makes it so."""
         name = "FP" if code == FP_NEGATIVE else "FN"
-        example, value = _negative_example(self, name)
-        if example is None:
-            return InputError(
-                f"the total {name} is negative at threshold {at:g}; every example's {name} must be at least 0"
-            )
-        side = "-inf" if name == "FP" else "+inf"
-        return InputError(
-            f"example {example}: {name} falls to {value:g} by its breakpoints, since it is 0 at {side}; "
-            "errors are counts, never negative: check the signs of its differences"
+        return negative_errors(*self[1:], (name,)) or InputError(
+            f"the total {name} is negative at threshold {at:g}; every example's {name} must be at least 0"
         )
 
 
@@ -240,42 +219,6 @@ def aum_of_classes(
     return Aum(_finite(value), left, right)
 
 
-def sum_of_min(
-    predictions: npt.ArrayLike,
-    example: npt.ArrayLike,
-    breakpoint: npt.ArrayLike,  # noqa: A002
-    fp_diff: npt.ArrayLike,
-    fn_diff: npt.ArrayLike,
-    *,
-    rate: bool = False,
-) -> float:
-    """Return SM, the sum of min(FP, FN) over the intervals between distinct thresholds. O(B log B).
-
-    SM counts each interval once, while AUM weighs it by its length: AUM is the continuous L1 relaxation of SM
-    (slides, "L1 relaxation interpretation"). Arguments and errors are those of `aum`.
-
-    >>> sum_of_min([1.0, -1.0], example=[0, 1], breakpoint=[0, 0], fp_diff=[1, 0], fn_diff=[0, -1])
-    1.0
-    """
-    totals = totals_of(as_breakpoints(predictions, example, breakpoint, fp_diff, fn_diff, rate))
-    return float(np.minimum(totals.fp, totals.fn)[1:-1].sum())
-
-
-def totals_of(given: Breakpoints) -> Totals:
-    """Return FP and FN of all examples by threshold. Raises InputError if either is negative. O(B log B)."""
-    rows = given.rows()
-    ordered = rows[:, THRESHOLD]
-    first = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > 0)
-    sums = [np.add.reduceat(rows[:, column], first) if len(first) else np.empty(0) for column in (FP, FN)]
-    fp = np.concatenate([[0.0], np.cumsum(sums[0])])
-    fn = np.concatenate([np.cumsum(-sums[1][::-1])[::-1], [0.0]])
-    for code, total, slack in ((FP_NEGATIVE, fp, given.slack[0]), (FN_NEGATIVE, fn, given.slack[1])):
-        negative = np.flatnonzero(total < -slack)
-        if len(negative):
-            raise given.refusal(code, float(ordered[first[min(int(negative[0]), len(first) - 1)]]))
-    return Totals(ordered[first], np.maximum(fp, 0.0), np.maximum(fn, 0.0))
-
-
 def class_masses(labels: Int8Array, weights: FloatArray) -> tuple[float, float]:
     """Return the masses of positives and of negatives; weights as in `aum_of_classes`. O(n)."""
     if not len(weights):
@@ -356,12 +299,29 @@ def _finite(value: float) -> float:
     return float(value)
 
 
-def _negative_example(given: Breakpoints, name: str) -> tuple[int | None, float]:
-    """Return the first example with an error function that is negative somewhere, and its least value."""
-    order = np.lexsort((given.breakpoint, given.example))
-    starts = np.flatnonzero(np.diff(given.example[order])) + 1
-    for mine in np.split(order, starts):
-        own = np.cumsum(given.fp_diff[mine]) if name == "FP" else np.cumsum(-given.fn_diff[mine][::-1])
-        if own.min(initial=0.0) < -1e-9 * np.abs(own).max(initial=0.0):
-            return int(given.example[mine[0]]), float(own.min())
-    return None, 0.0
+def negative_errors(
+    example: Int64Array,
+    breakpoint: FloatArray,  # noqa: A002
+    fp_diff: FloatArray,
+    fn_diff: FloatArray,
+    which: Sequence[str] = ("FP", "FN"),
+    names: Sequence[Hashable] | None = None,
+) -> InputError | None:
+    """Return the error for the first example with an error function that is negative somewhere; else None.
+
+    which  the error functions that are looked at
+    names  of the examples; their indices without
+    """
+    order = np.lexsort((breakpoint, example))
+    for mine in np.split(order, np.flatnonzero(np.diff(example[order])) + 1):
+        for name in which:
+            own = np.cumsum(fp_diff[mine]) if name == "FP" else np.cumsum(-fn_diff[mine][::-1])
+            if own.min(initial=0.0) < -1e-9 * np.abs(own).max(initial=0.0):
+                at = int(example[mine[0]])
+                named = at if names is None else repr(names[at])
+                side = "-inf" if name == "FP" else "+inf"
+                return InputError(
+                    f"example {named}: {name} falls to {own.min():g} by its breakpoints, since it is 0 at "
+                    f"{side}; errors are counts, never negative: check the signs of its differences"
+                )
+    return None

@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import FloatArray
-from ...errors import ConfigError, InputError, MissingPackageError
-from ..settings import check_choice, check_number
-from .descent import (
-    Criterion,
-    DescentSettings,
-    Design,
-    Examples,
-    LabelLoss,
-    Line,
-    checked_settings,
-    descend,
-    scaling_of,
-)
+from ...errors import ConfigError, InputError
+from ..settings import check_choice, check_number, missing_sklearn
+from .descent import Criterion, DescentSettings, Design, Examples, LabelLoss, descend, scaling_of
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.utils import check_random_state
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+    from sklearn.utils.validation import _check_sample_weight, validate_data
+
+    from ..linear_classifier import LinearClassifier
 except ImportError:
-    raise MissingPackageError(
-        "AumLinearClassifier needs the package scikit-learn, which is not installed here; run: "
-        "pip install 'rocsteady[learn]'"
-    ) from None
+    raise missing_sklearn("AumLinearClassifier") from None
 
 _NO_SLOPE = 1e-13
 """Standard deviations between the means of both classes in a feature: less is rounding, which depends on the
 order in which a processor adds."""
 
 
-class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(kw_only=True, eq=False, repr=False)
+class AumLinearClassifier(DescentSettings, LinearClassifier):
     """A linear model of two classes, trained to have a small AUM, and so a large AUC.
 
     rate                AUM of rates (AUM.rate) or of counts (AUM.count)
@@ -71,30 +60,10 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Raises InputError: one class, classes of more than two, what scikit-learn's checks refuse as ValueError.
     """
 
-    def __init__(
-        self,
-        *,
-        rate: bool = True,
-        margin: float = 1.0,
-        line_search: Line = "backtracking",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        early_stopping: Criterion | None = None,
-        validation_fraction: float = 0.2,
-        n_iter_no_change: int = 10,
-        init: Literal["means", "random"] = "means",
-        random_state: Any = None,
-    ) -> None:
-        self.rate = rate
-        self.margin = margin
-        self.line_search = line_search
-        self.max_iter = max_iter
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.init = init
-        self.random_state = random_state
+    early_stopping: Criterion | None = None
+    validation_fraction: float = 0.2
+    init: Literal["means", "random"] = "means"
+    random_state: Any = None
 
     def fit(
         self,
@@ -103,7 +72,7 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: npt.ArrayLike | None = None,
     ) -> AumLinearClassifier:
         """Train on examples, (n, d) dense or sparse, of two classes. O((n log n + values) steps)."""
-        settings = self._checked()
+        self._check()
         features, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(labels)
         weights = None
@@ -140,7 +109,7 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             start = random.normal(size=len(start))
         _, spread = trained.loss.spread(trained.design.predictions(start))
         start = start / (spread or 1.0)
-        self.descent_ = descend(trained, start, settings, None if valid is None else examples(valid))
+        self.descent_ = descend(trained, start, self, None if valid is None else examples(valid))
         self.n_iter_ = max(self.descent_.n_iter, 1)
         self.converged_reason_ = self.descent_.reason
         errors = loss_of(train, 0.0)  # of classes as they are predicted, which knows no margin
@@ -150,29 +119,12 @@ class AumLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.intercept_ = np.array([constant - float(scaling.mean @ coef)])
         return self
 
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return scores, float64[n]: above 0 for the positive class."""
-        check_is_fitted(self)
-        features = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        return np.asarray(features @ self.coef_[0] + self.intercept_[0])
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each example."""
-        positive = self.decision_function(X) > 0
-        return np.asarray(self.classes_[positive.astype(int)])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = True
-        return tags
-
-    def _checked(self) -> DescentSettings:
+    def _check(self) -> None:
         check_choice("init", self.init, ("means", "random"))
         check_number("validation_fraction", self.validation_fraction, 0.0, 1.0)
         if not self.validation_fraction:
             raise ConfigError("validation_fraction=0 holds nothing out; give more, or early_stopping=None")
-        return checked_settings(self)
+        super()._check()
 
 
 def _split(

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy import sparse
@@ -134,12 +134,12 @@ class LabelLoss(ErrorLoss):
 
     def __init__(self, labels: Int8Array, weights: FloatArray, rate: bool, margin: float = 0.0) -> None:
         errors = ErrorFunctions.of_labels(labels, weights if len(weights) else None)
-        super().__init__(replace(errors, breakpoint=np.asarray(margin * labels, np.float64)), rate)
+        self._shift = np.asarray(margin * labels, np.float64)
+        super().__init__(replace(errors, breakpoint=self._shift), rate)
         self._plain = errors
         self.is_homogeneous = not margin
         self._labels = labels
         self._weights = weights
-        self._shift = np.asarray(margin * labels, np.float64)
 
     def aum(self, predictions: FloatArray) -> Aum:
         """Return AUM and its derivatives, tied examples of one class moving as one. O(n)."""
@@ -167,42 +167,36 @@ class Examples(NamedTuple):
     loss: ErrorLoss
 
 
-@dataclass(frozen=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class DescentSettings:
-    """Settings of a descent.
+    """Settings of AUM and of its descent, which both estimators have.
 
-    line          choice of the length of a step: "exact" takes the best of the first B crossings of
-                  thresholds, "backtracking" tries twice the step before, and halves the step until AUM is
-                  lower
-    max_iter      greatest number of steps
-    tol           stop when a step lowers AUM by less than this share of AUM
-    criterion     criterion of the validation examples by which weights are kept
-    patience      stop after this many steps without a better criterion
+    rate, margin      see `AumLinearClassifier`; `Examples` already have them in their loss
+    line_search       choice of the length of a step: "exact" takes the best of the first B crossings of
+                      thresholds, "backtracking" tries twice the step before, and halves it until AUM is lower
+    max_iter          greatest number of steps
+    tol               stop when a step lowers AUM by less than this share of AUM
+    early_stopping    criterion of the validation examples by which weights are kept
+    n_iter_no_change  stop after this many steps without a better criterion
     """
 
-    line: Line = "backtracking"
+    rate: bool = True
+    margin: float = 1.0
+    line_search: Line = "backtracking"
     max_iter: int = 100
     tol: float = 1e-4
-    criterion: Criterion = "auc"
-    patience: int = 10
+    early_stopping: Criterion | None = "auc"
+    n_iter_no_change: int = 10
 
-
-def checked_settings(estimator: Any) -> DescentSettings:
-    """Return how an estimator is to descend. Raises ConfigError for a parameter that both estimators have."""
-    check_choice("rate", estimator.rate, (True, False))
-    check_choice("line_search", estimator.line_search, ("backtracking", "exact"))
-    check_choice("early_stopping", estimator.early_stopping, (None, "aum", "auc"))
-    check_whole("max_iter", estimator.max_iter, 0)
-    check_whole("n_iter_no_change", estimator.n_iter_no_change, 1)
-    check_number("tol", estimator.tol, 0.0, 1.0)
-    check_number("margin", estimator.margin, 0.0, 1e100)
-    return DescentSettings(
-        estimator.line_search,
-        estimator.max_iter,
-        estimator.tol,
-        estimator.early_stopping or "auc",
-        estimator.n_iter_no_change,
-    )
+    def _check(self) -> None:
+        """Raise ConfigError for a setting that cannot be used."""
+        check_choice("rate", self.rate, (True, False))
+        check_choice("line_search", self.line_search, get_args(Line))
+        check_choice("early_stopping", self.early_stopping, (None, *get_args(Criterion)))
+        check_whole("max_iter", self.max_iter, 0)
+        check_whole("n_iter_no_change", self.n_iter_no_change, 1)
+        check_number("tol", self.tol, 0.0, 1.0)
+        check_number("margin", self.margin, 0.0, 1e100)
 
 
 @dataclass
@@ -266,7 +260,7 @@ def descend(
             value = loss.aum(moved).value
             return value / (loss.spread(moved)[1] or np.inf) if loss.is_homogeneous else value
 
-        if settings.line == "exact":
+        if settings.line_search == "exact":
             step = _best_crossing(loss, predictions, change)
             value = objective(step)
         else:
@@ -298,10 +292,10 @@ def _reason_to_stop(
         )
     if found.n_iter == settings.max_iter:
         return f"max_iter: {settings.max_iter} steps were made"
-    if has_valid and found.n_iter - found.best >= settings.patience:
+    if has_valid and found.n_iter - found.best >= settings.n_iter_no_change:
         return (
-            f"early stopping: the validation {settings.criterion.upper()} has not improved for "
-            f"{settings.patience} steps"
+            f"early stopping: the validation {str(settings.early_stopping).upper()} has not improved for "
+            f"{settings.n_iter_no_change} steps"
         )
     return ""
 
@@ -342,6 +336,6 @@ def _validate(valid: Examples, weights: FloatArray, settings: DescentSettings, f
     aum, auc = valid.loss.aum(predictions).value, valid.loss.roc(predictions).auc
     found.valid_aum.append(aum)
     found.valid_auc.append(np.nan if auc is None else auc)
-    if settings.criterion == "aum":
+    if settings.early_stopping == "aum":
         return -aum
     return -1.0 if auc is None else auc

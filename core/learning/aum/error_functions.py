@@ -24,10 +24,10 @@ from .aum import (
     aum_of_breakpoints,
     check_finite,
     check_lengths,
+    negative_errors,
     numbers_of,
-    totals_of,
 )
-from .error_roc import ErrorRoc
+from .error_roc import ErrorRoc, roc_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,9 +89,9 @@ class ErrorFunctions:
                     "example out, or mend it"
                 )
         merged = _merged(e.astype(np.int64), v, dfp, dfn)
-        found = cls(*merged, names)
-        found._check_not_negative()
-        return found
+        if (problem := negative_errors(*merged, names=names)) is not None:
+            raise problem
+        return cls(*merged, names)
 
     @classmethod
     def of_penalties(
@@ -207,7 +207,7 @@ class ErrorFunctions:
 
     def roc(self, predictions: npt.ArrayLike) -> ErrorRoc:
         """Return the ROC curve of predictions. O(B log B)."""
-        return ErrorRoc(*totals_of(self.breakpoints(predictions)))
+        return roc_of(self.breakpoints(predictions))
 
     def errors(self, predictions: npt.ArrayLike) -> FloatArray:
         """Return FP + FN of every example at its prediction, float64[n]. O(B).
@@ -238,20 +238,6 @@ class ErrorFunctions:
             e = self.example[rows[0]]
             low[e], high[e] = begin[widest], end[widest]
         return low, high
-
-    def _check_not_negative(self) -> None:
-        if not len(self.example):
-            return
-        starts = np.flatnonzero(np.diff(self.example, prepend=-1) > 0)
-        for rows in np.split(np.arange(len(self.example)), starts[1:]):
-            fp, fn = np.cumsum(self.fp_diff[rows]), np.cumsum(-self.fn_diff[rows][::-1])
-            for name, own, side in (("FP", fp, "-inf"), ("FN", fn, "+inf")):
-                if own.min() < -1e-9 * np.abs(own).max():
-                    named = self.names[self.example[rows[0]]]
-                    raise InputError(
-                        f"example {named!r}: {name} falls to {own.min():g} by its breakpoints, since it is 0 "
-                        f"at {side}; errors are counts, never negative: check the signs of its differences"
-                    )
 
 
 def as_indices(name: str, values: npt.ArrayLike, length: int) -> Int64Array:

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...arrays import FloatArray, Int64Array
-from .aum import as_breakpoints, totals_of
+from .aum import Breakpoints, as_breakpoints
+from .kernels import FN, FN_NEGATIVE, FP, FP_NEGATIVE, THRESHOLD
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,6 +106,21 @@ class ErrorRoc:
         return low + 1.0 if np.isfinite(low) else high - 1.0 if np.isfinite(high) else 0.0
 
 
+def roc_of(given: Breakpoints) -> ErrorRoc:
+    """Return the ROC curve of breakpoints. Raises InputError if FP or FN is negative. O(B log B)."""
+    rows = given.rows()
+    ordered = rows[:, THRESHOLD]
+    first = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > 0)
+    sums = [np.add.reduceat(rows[:, column], first) if len(first) else np.empty(0) for column in (FP, FN)]
+    fp = np.concatenate([[0.0], np.cumsum(sums[0])])
+    fn = np.concatenate([np.cumsum(-sums[1][::-1])[::-1], [0.0]])
+    for code, total, slack in ((FP_NEGATIVE, fp, given.slack[0]), (FN_NEGATIVE, fn, given.slack[1])):
+        negative = np.flatnonzero(total < -slack)
+        if len(negative):
+            raise given.refusal(code, float(ordered[first[min(int(negative[0]), len(first) - 1)]]))
+    return ErrorRoc(ordered[first], np.maximum(fp, 0.0), np.maximum(fn, 0.0))
+
+
 def roc_of_error_functions(
     predictions: npt.ArrayLike,
     example: npt.ArrayLike,
@@ -120,5 +136,25 @@ def roc_of_error_functions(
     >>> roc.fpr.tolist(), roc.tpr.tolist(), roc.auc, roc.aum
     ([0.0, 1.0, 1.0], [0.0, 0.0, 1.0], 0.0, 2.0)
     """
-    totals = totals_of(as_breakpoints(predictions, example, breakpoint, fp_diff, fn_diff))
-    return ErrorRoc(*totals)
+    return roc_of(as_breakpoints(predictions, example, breakpoint, fp_diff, fn_diff))
+
+
+def sum_of_min(
+    predictions: npt.ArrayLike,
+    example: npt.ArrayLike,
+    breakpoint: npt.ArrayLike,  # noqa: A002
+    fp_diff: npt.ArrayLike,
+    fn_diff: npt.ArrayLike,
+    *,
+    rate: bool = False,
+) -> float:
+    """Return SM, the sum of min(FP, FN) over the intervals between distinct thresholds. O(B log B).
+
+    SM counts each interval once, while AUM weighs it by its length: AUM is the continuous L1 relaxation of SM
+    (slides, "L1 relaxation interpretation"). Arguments and errors are those of `aum`.
+
+    >>> sum_of_min([1.0, -1.0], example=[0, 1], breakpoint=[0, 0], fp_diff=[1, 0], fn_diff=[0, -1])
+    1.0
+    """
+    roc = roc_of(as_breakpoints(predictions, example, breakpoint, fp_diff, fn_diff, rate))
+    return float(np.minimum(roc.fp, roc.fn)[1:-1].sum())

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ...arrays import FloatArray
-from ...errors import InputError, MissingPackageError
-from ..settings import check_choice, check_whole
+from ...errors import InputError
+from ..settings import check_choice, check_whole, missing_sklearn
 from .descent import (
     Criterion,
     DescentSettings,
@@ -18,7 +19,6 @@ from .descent import (
     Examples,
     Line,
     Scaling,
-    checked_settings,
     descend,
     scaling_of,
 )
@@ -30,13 +30,11 @@ try:
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError:
-    raise MissingPackageError(
-        "AumPenaltyLearner needs the package scikit-learn, which is not installed here; run: "
-        "pip install 'rocsteady[learn]'"
-    ) from None
+    raise missing_sklearn("AumPenaltyLearner") from None
 
 
-class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
+@dataclass(kw_only=True, eq=False, repr=False)
+class AumPenaltyLearner(DescentSettings, BaseEstimator):  # type: ignore[misc]
     """A linear model of f = -log(lambda) with a small AUM of the examples' error functions.
 
     It starts from an L1-regularised max-margin interval regression on the intervals with the fewest errors,
@@ -66,32 +64,16 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
     AUM of changepoint problems is not homogeneous (breakpoints are not all at 0), so weights are free.
     """
 
-    def __init__(
-        self,
-        *,
-        rate: bool = False,
-        line_search: Line = "exact",
-        max_iter: int = 300,
-        tol: float = 1e-6,
-        early_stopping: Criterion | None = "aum",
-        n_splits: int = 3,
-        n_iter_no_change: int = 50,
-        init: Literal["intervals", "random"] = "intervals",
-        margin: float = 1.0,
-        cv: int = 4,
-        random_state: Any = None,
-    ) -> None:
-        self.rate = rate
-        self.line_search = line_search
-        self.max_iter = max_iter
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.n_splits = n_splits
-        self.n_iter_no_change = n_iter_no_change
-        self.init = init
-        self.margin = margin
-        self.cv = cv
-        self.random_state = random_state
+    rate: bool = False
+    line_search: Line = "exact"
+    max_iter: int = 300
+    tol: float = 1e-6
+    early_stopping: Criterion | None = "aum"
+    n_splits: int = 3
+    n_iter_no_change: int = 50
+    init: Literal["intervals", "random"] = "intervals"
+    cv: int = 4
+    random_state: Any = None
 
     def fit(
         self,
@@ -105,7 +87,7 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
 
         Raises InputError, ConfigError.
         """
-        settings = self._checked()
+        self._check()
         if not isinstance(errors, ErrorFunctions):
             raise InputError(
                 f"errors is of type {type(errors).__name__}; make ErrorFunctions.of_penalties(...) of them"
@@ -125,7 +107,7 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
                 Examples(Design(features[rows][:, kept], own), ErrorLoss(errors.take(rows), self.rate))
                 for rows in (train, held)
             )
-            found = descend(trained, start[kept], settings, valid if len(held) else None)
+            found = descend(trained, start[kept], self, valid if len(held) else None)
             self.descents_.append(found)
             starts.append(start / scaling.scale)
             ends.append(np.zeros(len(start)))
@@ -182,8 +164,8 @@ class AumPenaltyLearner(BaseEstimator):  # type: ignore[misc]
         folds = random.permutation(np.arange(n) % self.n_splits)
         return [np.flatnonzero(folds == fold) for fold in range(self.n_splits)]
 
-    def _checked(self) -> DescentSettings:
+    def _check(self) -> None:
         check_choice("init", self.init, ("intervals", "random"))
         check_whole("cv", self.cv, 2)
         check_whole("n_splits", self.n_splits, 2)
-        return checked_settings(self)
+        super()._check()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -10,20 +11,19 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from ...arrays import FloatArray
-from ...errors import InputError, MissingPackageError
+from ...errors import InputError
+from ..settings import missing_sklearn
 from .fit import Direction, FitSettings, FitState, PolynomialAucModel, begin
 from .objectives import Objective, PairFit
 from .passes import checked_rows
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
-    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+    from sklearn.utils.validation import _check_sample_weight, validate_data
+
+    from ..linear_classifier import LinearClassifier
 except ImportError:
-    raise MissingPackageError(
-        "PolynomialAucClassifier needs the package scikit-learn, which is not installed here; run: "
-        "pip install 'rocsteady[learn]'"
-    ) from None
+    raise missing_sklearn("PolynomialAucClassifier") from None
 
 Batch = tuple[Any, Any] | tuple[Any, Any, Any]
 """Features (n, m), n labels, and optionally n weights."""
@@ -50,7 +50,8 @@ def fit_scans(state: FitState, batches: Callable[[], Iterable[Batch]]) -> FitSta
     return state
 
 
-class PolynomialAucClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class PolynomialAucClassifier(LinearClassifier):
     """Maximises AUC of a linear score, by a polynomial in place of its step (Calders & Jaroszewicz 2007).
 
     Two scans an iteration and two before: one gathers the gradient, O(m + d) a row, one the sums that a line
@@ -94,28 +95,16 @@ class PolynomialAucClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     (1.0, True)
     """
 
-    def __init__(
-        self,
-        degree: int = 30,
-        *,
-        objective: Objective = "polynomial",
-        step_fit: PairFit = "damped",
-        steepness: float | None = None,
-        max_iter: int = 30,
-        tol: float = 1e-6,
-        direction: Direction = "conjugate",
-        reach: float | None = 1.0,
-        warm_start: bool = False,
-    ) -> None:
-        self.degree = degree
-        self.objective = objective
-        self.step_fit = step_fit
-        self.steepness = steepness
-        self.max_iter = max_iter
-        self.tol = tol
-        self.direction = direction
-        self.reach = reach
-        self.warm_start = warm_start
+    degree: int = 30
+    _: KW_ONLY
+    objective: Objective = "polynomial"
+    step_fit: PairFit = "damped"
+    steepness: float | None = None
+    max_iter: int = 30
+    tol: float = 1e-6
+    direction: Direction = "conjugate"
+    reach: float | None = 1.0
+    warm_start: bool = False
 
     def fit(
         self,
@@ -124,7 +113,7 @@ class PolynomialAucClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         sample_weight: npt.ArrayLike | None = None,
     ) -> PolynomialAucClassifier:
         """Fit to X (n, m), dense or sparse, and n labels of two classes; rows of weight 0 are ignored."""
-        settings = self._settings()
+        state = self._begin()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -135,7 +124,7 @@ class PolynomialAucClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             )
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        return self._fitted(fit_scans(begin(settings, self._start()), lambda: [(X, y, sample_weight)]))
+        return self._take(fit_scans(state, lambda: [(X, y, sample_weight)]).model())
 
     def fit_batches(self, batches: Callable[[], Iterable[Batch]]) -> PolynomialAucClassifier:
         """Fit to rows that need not fit into memory.
@@ -150,7 +139,7 @@ class PolynomialAucClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
                 f"batches is a {type(batches).__name__}: give a function that returns the batches anew for "
                 "every scan"
             )
-        return self._fitted(fit_scans(begin(self._settings(), self._start()), batches))
+        return self._take(fit_scans(self._begin(), batches).model())
 
     @classmethod
     def of(cls, model: PolynomialAucModel) -> PolynomialAucClassifier:
@@ -159,44 +148,17 @@ class PolynomialAucClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             raise InputError(f"model is a {type(model).__name__}: give a PolynomialAucModel")
         return cls()._take(model)
 
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return the score of each row: log odds of classes_[1]."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        scores: FloatArray = X @ self.coef_[0] + self.intercept_[0]
-        return scores
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Return the class of each row: classes_[1] if the score is above 0."""
-        is_positive = self.decision_function(X) > 0
-        chosen: npt.NDArray[Any] = self.classes_[is_positive.astype(np.int8)]
-        return chosen
-
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probabilities of both classes, (n, 2)."""
         positive = expit(self.decision_function(X))
         return np.column_stack([1 - positive, positive])
 
-    def _settings(self) -> FitSettings:
-        return FitSettings(
-            degree=self.degree,
-            objective=self.objective,
-            fit=self.step_fit,
-            steepness=self.steepness,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            direction=self.direction,
-            reach=self.reach,
-        )
-
-    def _start(self) -> FloatArray | None:
-        if not self.warm_start or not hasattr(self, "coef_"):
-            return None
-        start: FloatArray = self.coef_[0]
-        return start
-
-    def _fitted(self, state: FitState) -> PolynomialAucClassifier:
-        return self._take(state.model())
+    def _begin(self) -> FitState:
+        """Return the state before the first scan. Raises ConfigError."""
+        settings = self.get_params()
+        goes_on = settings.pop("warm_start") and hasattr(self, "coef_")
+        start = self.coef_[0] if goes_on else None
+        return begin(FitSettings(fit=settings.pop("step_fit"), **settings), start)
 
     def _take(self, model: PolynomialAucModel) -> PolynomialAucClassifier:
         self.classes_ = np.array(model.classes)
@@ -209,9 +171,3 @@ class PolynomialAucClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.history_ = model.history
         self.stop_reason_ = model.stop_reason
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = True
-        return tags

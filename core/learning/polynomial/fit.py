@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
@@ -34,7 +35,7 @@ from ..settings import is_number
 from .line import Iteration, Line
 from .objectives import Objective, PairFit, PairObjective
 from .passes import NOT_FINITE, FeatureSums, GradientSums, GradientTask, Label, LineSums, LineTask, Span, Sums
-from .standardised_rows import Slopes, Standardiser, is_sparse
+from .standardised_rows import Slopes, Standardiser
 
 Direction = Literal["conjugate", "gradient"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
@@ -113,7 +114,7 @@ class PolynomialAucModel:
 
         Raises InputError for rows of another number of features.
         """
-        if not is_sparse(features):
+        if not sparse.issparse(features):
             features = as_numbers("features", features)
         if features.shape[-1] != len(self.coef):
             raise InputError(

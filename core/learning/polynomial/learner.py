@@ -34,6 +34,9 @@ _SPAN = 4.0
 
 _LEAST_SINE = 1e-3
 
+_FROM_ZERO = ("_mean", "_variance", "_weights", "_squares")
+"""Attributes that have a value for each column, 0 at first."""
+
 
 class PolynomialAucLearner:
     """Learns to rank: after each instance a step up the gradient of a polynomial in place of AUC.
@@ -226,18 +229,9 @@ class PolynomialAucLearner:
             self.ignored += 1
             return None
         self._columns[name] = len(self._columns)
-        is_text = not isinstance(name, str)
-        for field, first in (
-            ("_absent", 0.0 if is_text else math.nan),
-            (
-                "_seen",
-                self._instances if is_text else 0.0,
-            ),  # a text value not seen before was 0 in all instances
-            ("_mean", 0.0),
-            ("_variance", 0.0),
-            ("_weights", 0.0),
-            ("_squares", 0.0),
-        ):
+        # a text value not seen before was 0 in all instances
+        absent, seen = (math.nan, 0.0) if isinstance(name, str) else (0.0, self._instances)
+        for field, first in (("_absent", absent), ("_seen", seen), *((field, 0.0) for field in _FROM_ZERO)):
             setattr(self, field, np.append(getattr(self, field), first))
         return len(self._columns) - 1
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from ...arrays import FloatArray
 from ...errors import InputError
@@ -18,7 +19,7 @@ from ...events.inputs import as_array, as_numbers
 from ...measures.step_polynomials import nodes_and_transform
 from ..features import check_size, ranges_of, sparse_squares
 from .chebyshev import chebyshev_values, widen_ranges
-from .standardised_rows import Block, Slopes, Standardiser, blocks_of, is_sparse
+from .standardised_rows import Block, Slopes, Standardiser, blocks_of
 
 Label = Any
 
@@ -68,7 +69,7 @@ class FeatureSums:
         if not chosen.any():
             return
         part, weights = block.features[chosen], block.weights[chosen]
-        if not is_sparse(part):
+        if not sparse.issparse(part):
             part = np.asarray(part, np.float64)
         self._include(*ranges_of(part))
         self._merge_class(label, _moments(part, weights))
@@ -113,7 +114,7 @@ def _moments(part: Any, weights: FloatArray) -> ClassMoments:
     """Return the moments of rows, dense or CSR. O(values)."""
     total = float(weights.sum())
     mean = weights @ part / total
-    if is_sparse(part):
+    if sparse.issparse(part):
         return ClassMoments(total, mean, sparse_squares(part, weights, mean, total))
     apart = part - mean
     return ClassMoments(total, mean, weights @ (apart * apart))
@@ -313,7 +314,7 @@ def checked_rows(features: Any, labels: npt.ArrayLike, weights: npt.ArrayLike | 
 
     Whether features are finite is for FeatureSums to see.
     """
-    if is_sparse(features):
+    if sparse.issparse(features):
         features = features.tocsr()
     else:
         try:

@@ -21,8 +21,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import InputError
 from rocsteady.core.learning.aum import kernels as aum_kernels
-from rocsteady.core.learning.aum.aum import Aum, aum, aum_of_labels, sum_of_min, totals_of
+from rocsteady.core.learning.aum.aum import Aum, aum, aum_of_labels
 from rocsteady.core.learning.aum.aum import as_breakpoints as breakpoints_of
+from rocsteady.core.learning.aum.error_roc import roc_of, sum_of_min
 
 DATA = os.environ.get("ROCSTEADY_DATA")
 
@@ -89,8 +90,8 @@ def test_labels_and_sweep_agree_on_many(kind: str, rate: bool) -> None:
     assert quick.value == pytest.approx(swept.value, rel=1e-9)
     np.testing.assert_allclose(quick.left, swept.left, atol=1e-12)
     np.testing.assert_allclose(quick.right, swept.right, atol=1e-12)
-    totals = totals_of(breakpoints_of(scores, np.arange(n), np.zeros(n), ~labels, -labels.astype(int), rate))
-    area = np.diff(totals.thresholds) @ np.minimum(totals.fp, totals.fn)[1:-1]
+    roc = roc_of(breakpoints_of(scores, np.arange(n), np.zeros(n), ~labels, -labels.astype(int), rate))
+    area = np.diff(roc.thresholds) @ np.minimum(roc.fp, roc.fn)[1:-1]
     assert swept.value == pytest.approx(area, rel=1e-12)
 
 
