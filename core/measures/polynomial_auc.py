@@ -29,14 +29,15 @@ from ..errors import ConfigError, InputError
 from ..events.inputs import as_array, as_weights, checked_events
 from .polynomial_estimate import (
     DEFAULT_DEGREE,
+    FRACTION_BITS,
     NEAR_FITS,
     NO_ESTIMATE,
     NearFit,
     PolynomialEstimate,
     Sums,
+    add_chebyshev,
     estimated,
 )
-from .polynomial_sums import FRACTION_BITS, add_chebyshev
 from .step_polynomials import checked_degree
 
 MAGIC = b"RSPA"

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import FloatArray, Int8Array, Int64Array
+from ..arrays import FloatArray, Int8Array
 from ..errors import ConfigError, CorruptBytesError, InputError
 from ..events.inputs import checked_events
 from ..measures.at_row import h_measure
@@ -118,7 +118,8 @@ class AucSketch:
 
         The merged sketch has the smaller of the two max_bytes.
         """
-        _refuse_others(other)
+        if not isinstance(other, AucSketch):
+            raise InputError(f"merge: a {type(other).__name__} is no AucSketch; read bytes with from_bytes()")
         other._settle()
         self._settle()
         if self.events + other.events >= MOST_EVENTS:
@@ -269,7 +270,7 @@ class AucSketch:
             cells_of(cells.copy(), partition_at(self._level), cells)
         of_class = []
         for label in (0, 1):
-            values, counts = _runs(np.sort(cells[labels == label]))
+            values, counts = np.unique(cells[labels == label], return_counts=True)
             of_class.append((values, counts * (1 - label), counts * label))
         added = _united(of_class[0], of_class[1])
         self._fit(self._level, _united(self._at(self._level), added))
@@ -309,19 +310,6 @@ def _checked_max_bytes(value: Any) -> int:
             f"AucSketch(max_bytes={value!r}): give a whole number of bytes, {LEAST_MAX_BYTES} or more"
         )
     return int(value)
-
-
-def _refuse_others(other: Any) -> None:
-    if not isinstance(other, AucSketch):
-        raise InputError(f"merge: a {type(other).__name__} is no AucSketch; read bytes with from_bytes()")
-
-
-def _runs(values: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Return the distinct values of sorted values, and how often each occurs."""
-    if not len(values):
-        return _NO_CELLS, _NO_CELLS
-    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
-    return values[starts], np.diff(starts, append=len(values))
 
 
 def _united(some: Cells, others: Cells) -> Cells:

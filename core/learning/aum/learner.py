@@ -154,27 +154,13 @@ class AumLearner:
                     known[type(label), label] = len(known)
             return np.array([known[type(label), label] for label in labels], np.int64)
 
-        waiting = _chunk_of(self._rows, self._labels)
-        windows = [
-            part
-            for chunk in (*self._chunks, waiting)
-            for part in (
-                packed_array(chunk.columns, "<i8"),
-                packed_array(chunk.values, "<f8"),
-                packed_array(chunk.sizes, "<i8"),
-                packed_array(places(chunk.labels), "<i8"),
-            )
-        ]
-        moments = (self._count, self._mean, self._square, np.array(self._means))
-        of_models = [
-            part
-            for model in self._models.values()
-            for part in (
-                packed_array(model.weights, "<f8"),
-                packed_array(np.array(model.coefficients), "<f8"),
-                packed_array(np.array([model.slope, model.offset]), "<f8"),
-            )
-        ]
+        windows = []
+        for chunk in (*self._chunks, _chunk_of(self._rows, self._labels)):
+            windows += [packed_array(chunk.columns, "<i8"), packed_array(chunk.values, "<f8")]
+            windows += [packed_array(each, "<i8") for each in (chunk.sizes, places(chunk.labels))]
+        floats = [self._count, self._mean, self._square, np.array(self._means)]
+        for model in self._models.values():
+            floats += [model.weights, np.array(model.coefficients), np.array([model.slope, model.offset])]
         head = {
             "window": self.window,
             "every": self.every,
@@ -185,8 +171,8 @@ class AumLearner:
             "chunks": len(self._chunks),
             "models": [_stored_label(label) for label in self._models],
         }
-        parts = [packed_text(json.dumps(head)), *windows, *(packed_array(each, "<f8") for each in moments)]
-        return framed(MAGIC, VERSION, b"".join([*parts, *of_models]))
+        parts = [packed_text(json.dumps(head)), *windows, *(packed_array(each, "<f8") for each in floats)]
+        return framed(MAGIC, VERSION, b"".join(parts))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> AumLearner:

@@ -315,7 +315,7 @@ def checked_rows(features: Any, labels: npt.ArrayLike, weights: npt.ArrayLike | 
     Whether features are finite is for FeatureSums to see.
     """
     if sparse.issparse(features):
-        features = features.tocsr()
+        features = features.tocsr()  # type: ignore[attr-defined]
     else:
         try:
             features = as_array("features", features)

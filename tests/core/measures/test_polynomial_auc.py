@@ -18,7 +18,7 @@ from batches import flips, truncations, with_right_checksum
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial.chebyshev import chebval
-from rocsteady.core.measures import polynomial_estimate, polynomial_sums
+from rocsteady.core.measures import polynomial_estimate
 from rocsteady.core.measures.polynomial_auc import PolynomialAuc
 from rocsteady.core.measures.polynomial_estimate import PolynomialEstimate, polynomial_auc_of
 from rocsteady.core.measures.step_polynomials import step_polynomial
@@ -236,7 +236,7 @@ def test_means_are_off_by_no_more_than_is_said(degree: int) -> None:
         auc.add(0, 0.0)
         mass = sum(map(Fraction, weights.tolist()))
         terms = [exact_chebyshev(u, degree) for u in scores.tolist()]
-        allowed = 2.0**-polynomial_sums.FRACTION_BITS + 2.0 * degree**2 * 2.0**-53
+        allowed = 2.0**-polynomial_estimate.FRACTION_BITS + 2.0 * degree**2 * 2.0**-53
         for r, found in enumerate(auc._sums.means()[1].tolist()):
             exact = sum(Fraction(w) * values[r] for w, values in zip(weights.tolist(), terms, strict=True))
             assert abs(Fraction(found) - exact / mass) < allowed
@@ -581,7 +581,7 @@ def test_numbers_that_no_events_have_are_told(data: bytes, words: str) -> None:
 
 
 def test_every_kernel_is_compiled_once() -> None:
-    if not hasattr(polynomial_sums.add_chebyshev, "signatures"):
+    if not hasattr(polynomial_estimate.add_chebyshev, "signatures"):
         pytest.skip("numba is switched off by NUMBA_DISABLE_JIT")
     labels, scores = finite_streams(300)["random"]
     frozen = scores.copy()
@@ -593,7 +593,7 @@ def test_every_kernel_is_compiled_once() -> None:
                 of(classes, np.asarray(values), given_weights).estimate()
     one = np.ones(3)
     polynomial_auc_of(np.arange(3.0), one, one)
-    for kernel in (polynomial_sums.add_chebyshev, polynomial_sums.mean_over_pairs):
+    for kernel in (polynomial_estimate.add_chebyshev, polynomial_estimate.mean_over_pairs):
         assert len(kernel.signatures) == 1, (kernel.__name__, kernel.signatures)  # type: ignore[attr-defined]
 
 
