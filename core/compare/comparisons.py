@@ -263,14 +263,17 @@ def corrected(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
 
     `better` must name the leading learner; it is kept if its lead is significant, else "".
     """
-    tested = [place for place, row in enumerate(rows) if row.p_value is not None]
-    adjusted = dict(zip(tested, holm([rows[place].p_value or 0.0 for place in tested]).tolist(), strict=True))
+    adjusted = adjusted_of([row.p_value for row in rows])
     return [
-        row._replace(
-            p_holm=adjusted.get(place), better=row.better if adjusted.get(place, 1.0) <= row.alpha else ""
-        )
-        for place, row in enumerate(rows)
+        row._replace(p_holm=p, better=row.better if p is not None and p <= row.alpha else "")
+        for row, p in zip(rows, adjusted, strict=True)
     ]
+
+
+def adjusted_of(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return p-values corrected for all of them (Holm); None, a test without a result, stays None."""
+    adjusted = iter(holm([p for p in p_values if p is not None]).tolist())
+    return [None if p is None else next(adjusted) for p in p_values]
 
 
 def _of_all(

@@ -27,12 +27,12 @@ from ..encoding.json import reading
 from ..errors import InputError
 from ..events.times import NO_TIME
 from ..rows.columns import NUMBER_COLUMNS, ONE_CLASS, REASONS, TOO_FEW
-from .comparisons import Checkpoint, ComparisonRow, blank_row, corrected
+from .comparisons import Checkpoint, ComparisonRow, adjusted_of, blank_row, corrected
 from .fold_report import FoldReport
 from .gathering import GatheringMachine
 from .paired_fold import PairedFold
 from .settings import MOST_INSTANCES, ComparisonSettings, too_many_instances
-from .significance import DelongTest, McnemarEvidence, Placements, holm, mcnemar
+from .significance import DelongTest, McnemarEvidence, Placements, mcnemar
 
 MAGIC = b"RSFP"
 VERSION = 1
@@ -118,12 +118,9 @@ class FoldPairs(GatheringMachine[bytes | ComparisonRow]):
             rows.append(self._mcnemar_row(pair, self._blank(at, "accuracy", "mcnemar", a, b)))
         rows = corrected(rows)
         # The test is repeated at every checkpoint: significance at one of them does not hold for all.
-        tested = [place for place, row in enumerate(rows) if row.p_anytime is not None]
-        anytime = holm([rows[place].p_anytime or 0.0 for place in tested])
-        for place, p in zip(tested, anytime.tolist(), strict=True):
-            if rows[place].better and p > self.settings.alpha:
-                rows[place] = _noted(rows[place], _ONE_LOOK)
-        yield from rows
+        for row, p in zip(rows, adjusted_of([row.p_anytime for row in rows]), strict=True):
+            is_of_one_look = row.better and p is not None and p > self.settings.alpha
+            yield _noted(row, _ONE_LOOK) if is_of_one_look else row
 
     def _mcnemar_row(self, pair: _Pair, blank: ComparisonRow) -> ComparisonRow:
         """Return the row of a pair; `better` is the leading learner."""

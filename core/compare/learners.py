@@ -10,6 +10,7 @@ Learners are tested over folds by `compare_learners`; a measure's mean is over t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -94,14 +95,9 @@ class LearnerComparisons(GatheringMachine[ComparisonRow | FoldMean]):
 
 def _means(learners: tuple[str, ...], values: FloatArray, at: Checkpoint) -> Iterator[FoldMean]:
     """Yield the means of values [fold, learner, measure], learner by learner."""
-    known = np.isfinite(values)
-    counts = known.sum(axis=0)
-    divisors = np.maximum(counts, 1)
-    means = np.where(known, values, 0.0).sum(axis=0) / divisors
-    squares = np.where(known, (values - means) ** 2, 0.0).sum(axis=0)
-    spreads = np.sqrt(squares / np.maximum(counts - 1, 1))
-    least = np.where(known, values, np.inf).min(axis=0)
-    greatest = np.where(known, values, -np.inf).max(axis=0)
+    known: Any = np.ma.masked_invalid(values)
+    counts, means, spreads = known.count(axis=0), known.mean(axis=0), known.std(axis=0, ddof=1)
+    least, greatest = known.min(axis=0), known.max(axis=0)
     for row, name in enumerate(learners):
         for place in np.flatnonzero(counts[row]).tolist():
             folds = int(counts[row, place])

@@ -5,15 +5,19 @@ Invariants
     at every level below it. The partitions are fixed: no data decide where a border lies. They are mirrored
     at 0.
 
-How fine can a cell be? The counted data cannot decide. If the cells depend on the multiset alone, and not on
-how it was split and merged, a region must be as coarse in all data as in the part of the data that is least
-favourable to it. So the mass of a region can never make it finer. Instead the shares of regions are a guess,
-made once for all scores, and regions without scores cost nothing. The guess: a share falls by sqrt(1/2) a
-binade, down to 1/16, towards 0 from 1/8. It falls in the same way towards 1 and -1 from inside, where
-probabilities crowd; all binades from 1 on have the same share. Half the width of the certified AUC in 64 KB,
-1M events: N(0, 1) against N(1, 1) 4.4e-5, overconfident probabilities (logits N(-3.5, 7) against N(3.5, 7))
-4.0e-5. Prefixes of the float's bits, all of one length: 1.1e-4 and 1.1e-2; with eighths of a level 6.1e-5 and
-1.1e-2. The shares without those at 1: 4.4e-5 and 6.0e-3. Cells of equal mass, which do not merge: 1.9e-5.
+How fine are the cells of a region of scores? The counted data cannot decide. Cells must depend on the
+multiset of scores alone, and not on how the multiset was split and merged. A part of the data may have few
+scores in a region, and its sketch coarse cells there. A merge cannot divide coarse cells again. So if the
+data decided, a region would be as coarse in all data as in the least favourable part, and no mass could make
+it finer. Instead, each region has a share of the cells that was guessed once for all scores. Regions without
+scores take no bytes.
+
+The guess: a share falls by sqrt(1/2) a binade, down to 1/16, from 1/8 towards 0. From 1/2 towards 1, and from
+-1/2 towards -1, where probabilities crowd, the share falls in the same way. All binades from 1 on have the
+same share. Half the width of the certified AUC in 64 KB, 1M events: N(0, 1) against N(1, 1) 4.4e-5,
+overconfident probabilities (logits N(-3.5, 7) against N(3.5, 7)) 4.0e-5. Prefixes of the float's bits, all of
+one length, have 1.1e-4 and 1.1e-2; with eighths of a level, 6.1e-5 and 1.1e-2. The guess without the shares
+near 1 has 4.4e-5 and 6.0e-3. Cells of equal mass, which do not merge, have 1.9e-5.
 
 A level is a number of eighths of bits: with l bits and j eighths, of every 8 neighbours among the cells of l
 bits the first j are halved. Up to level 88 the magnitude's 11 bits of exponent are divided. Above, each BLOCK

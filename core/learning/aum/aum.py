@@ -1,19 +1,22 @@
 """The area under min(FP, FN), a loss that is small where the ROC curve is good (Hocking & Hillman 2021).
 
-An example i has a prediction f_i and two error functions of it, FP_i and FN_i, piecewise constant, given by
-their breakpoints: (v, change of FP, change of FN, i), with FP_i(-inf) = 0 and FN_i(+inf) = 0. A binary label
-is one breakpoint at 0: a positive is missed below it, a negative is a false alarm from it on. Adding a
-constant to all predictions moves them all to the right; breakpoint b is reached when the constant is
-t_b = v_b - f_i, so the totals FP(t), FN(t) over all examples are step functions of t, and
+An example i has a prediction f_i, and two error functions FP_i and FN_i of the prediction. Both are piecewise
+constant, with FP_i(-inf) = 0 and FN_i(+inf) = 0. They are given by their breakpoints: (v, change of FP,
+change of FN, i). A binary label is one breakpoint at 0: a positive is missed below 0, a negative is a false
+alarm from 0 on. A constant that is added to all predictions moves them all to the right. The prediction of an
+example reaches its breakpoint b when the constant is t_b = v_b - f_i. So the totals FP(t) and FN(t) over all
+examples are step functions of the constant t, and
 
     AUM = integral of min(FP(t), FN(t)) dt,      O(B log B) by one sort of the t_b.
 
-The slides' line 7 prints min{FP before, FN after} of a breakpoint; FN before is what is meant (with FN
-after, two examples in the wrong order would cost nothing). Derivatives are one-sided: moving f_i up moves
-its breakpoints down. The slides' first column is the left derivative, the second the right derivative. If
-both are equal, AUM is differentiable in f_i; else learners use the mean of both as the "gradient".
-Two breakpoints of one example at one threshold count as one, of the sum of both: else the slides' sums would
-not be the derivatives.
+Line 7 of the slides prints min{FP before, FN after} of a breakpoint, but means FN before. With FN after, two
+examples in the wrong order would cost nothing.
+
+Derivatives are one-sided: if f_i grows, the thresholds of its breakpoints fall. The slides' first column is
+the left derivative, the second column the right derivative. If both are equal, AUM is differentiable in f_i.
+If they differ, learners use the mean of both as the "gradient". Two breakpoints of one example at one
+threshold count as one breakpoint with the sum of both changes. Otherwise the slides' sums would not be the
+derivatives.
 """
 
 from __future__ import annotations

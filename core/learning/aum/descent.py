@@ -1,20 +1,21 @@
 """A linear model that descends AUM: features, steps, and when to stop (Hocking & Hillman 2021).
 
-Predictions are f = X w on features that are centred and scaled; AUM does not see a constant, so that w has no
-intercept, and centring matters for nothing but rounding. The gradient is X' times the mean of AUM's two
-derivatives by f.
+Predictions are f = X w, of features that are centred and scaled. AUM does not change if a constant is added
+to all predictions, so w has no intercept. Centring changes the results by rounding alone. The gradient is X'
+times the mean of AUM's two derivatives by f.
 
-Binary labels. FN(t) grows and FP(t) falls, so that min(FP, FN) is integrated by its two tails, and
+Binary labels. FN(t) grows and FP(t) falls with t, so the integral of min(FP, FN) is the sum of two tails:
 
     AUM(f) = min over t of  sum over positives of (t - f)+  +  sum over negatives of (f - t)+
 
-(the derivative by t is FN(t) - FP(t), 0 where they cross): the perceptron's loss with a free threshold,
-convex in f. With positives' breakpoints at a margin it is the hinge loss of a linear SVM; AUM of rates
-balances the classes. Error functions that are not monotone lose this: a minimum is local.
+(The derivative by t is FN(t) - FP(t), and is 0 where both curves cross.) This is the perceptron's loss with a
+free threshold, and is convex in f. If the positives' breakpoints are at a margin, AUM is the hinge loss of a
+linear SVM. AUM of rates gives both classes the same weight. For error functions that are not monotone AUM is
+not convex: a minimum may be local.
 
-Without a margin AUM(c f) = c AUM(f), and f = 0 is a minimum, which says nothing. There predictions have
-standard deviation 1 after every step, and what is minimised is AUM(f) / sd(f). (Weights of length 1 are not
-enough: where features depend on each other nearly, AUM is small along what they have not, and so is sd(f).)
+Without a margin AUM(c f) = c AUM(f), so f = 0 is a minimum that says nothing. Then predictions have standard
+deviation 1 after every step, and the descent minimises AUM(f) / sd(f). Weights of length 1 would not be
+enough: if features nearly depend on each other, AUM and sd(f) are both small in some directions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Error functions of examples, as breakpoints: from tables by penalty, from breakpoints, from labels.
 
-The prediction of a changepoint problem is f = -log(lambda): a smaller penalty finds more changes, so that
-false positives come as f goes up and false negatives go. FP is 0 at f = -inf (lambda = inf: no change is
-found), FN is 0 at f = +inf (lambda = 0). Neither need be monotone (Hocking & Hillman 2021).
+The prediction of a changepoint problem is f = -log(lambda). A smaller penalty lambda finds more changes. So
+as f grows, false positives come and false negatives go. FP is 0 at f = -inf, where lambda is infinite and no
+change is found. FN is 0 at f = +inf, where lambda is 0. Neither function need be monotone (Hocking & Hillman
+2021).
 """
 
 from __future__ import annotations

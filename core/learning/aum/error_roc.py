@@ -1,12 +1,14 @@
-"""The ROC curve of error functions, which may loop (Hocking & Hillman 2021).
+"""The ROC curve of error functions, which may have loops (Hocking & Hillman 2021).
 
-A point is what all examples together have when a constant t is added to their predictions: FP(t) and FN(t),
-constant between thresholds. Where error functions are not monotone, the curve goes back and forth: its area
-counts what is encircled twice, and what is encircled the other way negatively, so it can be above 1.
+A point of the curve is FP(t) and FN(t): the errors of all examples together after a constant t was added to
+their predictions. Both totals are constant between two thresholds. If error functions are not monotone, the
+curve goes back and forth. The area under the curve then counts some regions twice, and regions that the curve
+encircles in the other direction negatively. So the area can be above 1.
 
-AUM = 0 says that at every t there is no FP or no FN, so that the curve runs along the axes through (0, 1):
-its AUC is 1. One exception: where at one threshold FP begins and FN ends, the curve cuts the corner in a
-slope. Two equal predictions of both classes have AUM 0 and AUC 1/2.
+If AUM is 0, then at every t FP(t) or FN(t) is 0. The curve then runs along two sides of the unit square,
+through the point FPR 0, TPR 1, and its AUC is 1. There is one exception. If FP begins to rise at the
+threshold at which FN falls to 0, both rates change at once, and the curve cuts the corner. For example, two
+equal predictions of both classes have AUM 0 and AUC 1/2.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """Max-margin interval regression with an L1 penalty (Hocking, Rigaill, Bach & Vert, ICML 2013).
 
-Every example has an interval of predictions with the fewest errors. A prediction costs nothing inside it, a
-margin away from its ends, and the square of how far it is from there elsewhere:
+Every example has an interval of predictions with the fewest errors. A prediction costs nothing if it lies in
+the interval, at least a margin away from both ends. Any other prediction costs the square of its distance
+from there:
 
     mean over examples of [(low + margin - f)+]^2 + [(f - high + margin)+]^2  +  penalty * |w|_1,  f = X w + b
 
-It is convex and smooth but for the L1 term; solved by accelerated proximal gradients that start anew where
-the objective rises (FISTA; O'Donoghue & Candes). A path of penalties, each started from the one before, is
-cut by cross-validation.
+This objective is convex, and smooth apart from the L1 term. Accelerated proximal gradients minimise the
+objective, and begin anew where it rises (FISTA; O'Donoghue & Candes). A path of penalties is fitted, each
+starting from the fit before, and cross-validation chooses a penalty of the path.
 """
 
 from __future__ import annotations

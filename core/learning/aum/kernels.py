@@ -1,11 +1,14 @@
-"""The loops of AUM: thresholds, one sweep over them in order, and the selection that labels alone need.
+"""The loops of AUM: thresholds, one sweep over them in order, and the selection that serves labels alone.
 
-Sorting is numpy's sort of integers: the leading bits of a threshold, and its position in the low ones. What
-the leading bits do not tell is put right by insertion as rows are gathered, and where that is much (clusters
-of thresholds far apart) argsort does it. Of 10^6 breakpoints, as shares of numpy's argsort of the same
-thresholds (AVX2, interleaved): keys and rows .1, their sort .35, gathering .3, the sweep .4. Tried and left:
-argsort itself, with a sweep that reads five arrays through its order, 3.8; a radix sort of keys and
-positions of our own, .9; the same by one array for each column, .2 more than by rows.
+Thresholds are sorted by numpy's sort of integers. The high bits of an integer are the leading bits of a
+threshold, and its low bits the position. Thresholds with equal leading bits may be out of order afterwards:
+an insertion sort mends the order while rows are gathered. If too many rows would move (clusters of thresholds
+far apart), argsort is used instead.
+
+The following times are for 10^6 breakpoints, as shares of the time of numpy's argsort of the same thresholds
+(AVX2, interleaved). Keys and rows take .1, the sort of the keys .35, gathering .3, the sweep .4. Three other
+forms were slower: argsort, with a sweep that reads five arrays through its order, 3.8; a radix sort of our
+own for keys and positions, .9; one array for each column in place of rows, .2 more.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""`AumLearner`: AUM learnt online, in river's way.
+"""`AumLearner`: AUM learnt online, with the methods of river's learners.
 
-What the mathematics allows. AUM is no sum over events: what an event adds depends on the order of all the
-others, so there is no loss of one event to descend. It is a loss of a window. The learner keeps the last
-`window` instances and after every `every` of them makes one step along the gradient of their AUM, O(k log k)
-time at most and O(k) by selection, spread over those instances. It is AUM of rates with a margin, which is
-convex and not least at constant scores (`descent`). An instance that comes twice counts twice.
+AUM is no sum over events: what an event adds depends on the order of all other events. So one event has no
+loss of its own to descend; only a window of events has. The learner keeps the last `window` instances. After
+every `every` instances it makes one step along the gradient of the window's AUM. A step takes O(k log k) time
+at most, and O(k) by selection; the `every` instances share this cost. The loss is AUM of rates with a margin,
+which is convex, and has no minimum at constant scores (`descent`). An instance that comes twice counts twice.
 
-A probability is needed beside a score: that of two normal distributions of one variance, as the scores of
-both classes have them in the window (linear discriminant analysis on one number).
+Probabilities follow from scores: the scores of both classes in the window are taken as two normal
+distributions of one variance (linear discriminant analysis of a single number).
 
-Several classes: one model for each against the others, and their probabilities divided by their sum.
+With several classes there is one model for each class against the others, and the probabilities are divided
+by their sum.
 """
 
 from __future__ import annotations

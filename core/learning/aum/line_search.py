@@ -1,17 +1,17 @@
 """AUM along a line of predictions, exactly (the line search of Fowler & Hocking, in the R package aum).
 
 As predictions move by s times a direction, each threshold t_b - s d_b is a line in s. Between two crossings
-of lines the order of thresholds stays, and AUM is linear in s: it is the sum over neighbours r, r + 1 in that
-order of (t_{r+1} - t_r) m_{r+1}, m = min(FP, FN) between them, so its slope is a sum over lines of
--d_r (m_r - m_{r+1}). Where neighbours cross, one m changes.
+of lines the order of thresholds stays, and AUM is linear in s. AUM is the sum over neighbours r, r + 1 in
+that order of (t_{r+1} - t_r) m_{r+1}, where m is min(FP, FN) between both. So the slope of AUM is a sum over
+lines of -d_r (m_r - m_{r+1}). Where neighbours cross, one m changes.
 
 Invariant
     Lines are in the order of their thresholds right after the step reached. A tournament over neighbours
-    holds the next crossing of each pair (inf if they never cross), so the least is found in O(1) and replaced
-    in O(log B). A pair that has crossed never does again. Lines that meet in one point are turned round at
-    once. Lines that are the same are one.
+    holds the next crossing of each pair (inf if the pair never crosses). So the least crossing is found in
+    O(1) and replaced in O(log B). A pair that has crossed never crosses again. If several lines meet in one
+    point, their order is reversed at once. Equal lines are merged into one line.
 
-AUC is kept beside, since a crossing changes one point of the ROC curve: it is constant between crossings.
+AUC is computed, too. It is constant between crossings, since a crossing changes one point of the ROC curve.
 """
 
 from __future__ import annotations

@@ -53,13 +53,16 @@ class Mixtures(NamedTuple):
 
 
 class Line:
-    """The way from the scores a of a model to those b of a direction, as a scan for LineSums has seen it.
+    """The line from the scores a of a model to the scores b of a direction, known by the sums of a scan.
 
-    A point of it is alpha from 0 to 1: the scores are (1 - alpha) a + alpha b, which stay in [-1, 1], widened
-    to come nearer to filling it: what they span is known between the shares at which it was looked at, since
-    the greatest of linear functions is convex. Without that the least step would cost some of the range, and
-    the search would end where a gradient still leads upwards. Widening by e raises
-    rounding by up to T_d(2 e - 1): e is held so small that this does not matter.
+    A point of the line is alpha, from 0 to 1, and has the scores (1 - alpha) a + alpha b. Since a and b fill
+    [-1, 1], these scores stay in [-1, 1], but need not fill it. So the scores at each point are moved and
+    widened until they nearly fill [-1, 1]. Without widening, even the smallest step would lose a part of the
+    range, and the search would end where a gradient still leads upwards.
+
+    The scan measured the range of scores at some shares of the direction. Between two of these shares the
+    range is bounded by interpolation, since the maximum of linear functions is convex. Widening by a factor e
+    multiplies rounding errors by up to T_d(2 e - 1), so e is limited to where this does not matter.
     """
 
     def __init__(self, sums: LineSums) -> None:
