@@ -7,7 +7,7 @@ import numpy as np
 from ..arrays import NO_FLOATS, NO_INT8, FloatArray, Int8Array, Int64Array
 from ..errors import InputError
 from ..kernels.rings import FIRST_CAPACITY, capacity_for, unrolled, with_room, write_ring
-from ..measures.at_row import made_at_row, points_of, write_at_row
+from ..measures.at_row import made_at_row, write_at_row
 from ..measures.loss import LEAST_CAPACITY, fixed_point_scale
 from ..measures.scan import EXACT_EVENTS, probability_losses, scan_window
 from ..measures.sorted import group_ties, insert_shifted, merge_sorted
@@ -26,7 +26,6 @@ class SortedRanking:
     def __init__(self, settings: EvaluatorSettings, labels: Int8Array, scores: FloatArray) -> None:
         self._settings = settings
         self._at_row = made_at_row(settings)
-        self._points = points_of(settings)
         self._limit = settings.window.size
         self._asked, self._z, self._curvature = asked_of_rows(settings)
         self._head, self._held = 0, len(scores)
@@ -181,7 +180,7 @@ class SortedRanking:
         edge_negatives = np.empty(len(scores) + 1, np.int64)
         edge_positives = np.empty(len(scores) + 1, np.int64)
         edges = scan_window(
-            scores, labels, self._z, *self._points,
+            scores, labels, self._z, settings.at_fpr, settings.false_positive_cost,
             self._curvature or 0.0, self._fixed_point(), numbers, reasons, edge_negatives, edge_positives,
         )  # fmt: skip
         if settings.probabilities and len(scores):

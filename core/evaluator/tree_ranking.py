@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import NO_INT64, FloatArray, Int8Array, Int64Array
 from ..errors import InputError
-from ..measures.at_row import made_at_row, points_of, write_at_row
+from ..measures.at_row import made_at_row, write_at_row
 from ..measures.scan import write_tree_rows
 from ..measures.steps import ROW_DUE, Steps
 from ..score_tree.rows import Ask
@@ -36,7 +36,8 @@ class TreeRanking:
             cost_threshold=int("cost_threshold" in asked),
             aum=int("aum" in asked),
             losses=int("brier" in asked or "log_loss" in asked),
-            **points_of(settings)._asdict(),
+            fpr=settings.at_fpr,
+            cost=settings.false_positive_cost,
         )
         size = settings.window.size
         self._needs_hull = bool(self._ask.h or self._ask.ks or self._ask.cost_threshold or self._at_row.hull)

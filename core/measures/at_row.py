@@ -78,18 +78,6 @@ def made_at_row(settings: EvaluatorSettings) -> AtRow:
     )
 
 
-class Points(NamedTuple):
-    """The points of the ROC curve that a row reports: a false positive rate, a cost of a false positive."""
-
-    fpr: float
-    cost: float
-
-
-def points_of(settings: EvaluatorSettings) -> Points:
-    """Return the points of the ROC curve that a row with these settings reports."""
-    return Points(settings.at_fpr, settings.false_positive_cost)
-
-
 def curvature_of(settings: EvaluatorSettings) -> float | None:
     """Return the curvature of a cost density whose loss is kept in fixed point; None for other densities.
 

@@ -167,25 +167,19 @@ class PolynomialAuc:
         """Read the wire form. For any other bytes raises a `WireError` that says what was found instead."""
         payload = unframed(data, MAGIC, VERSION, _NAME)
         with reading(_NAME):
-            read = cls._read(payload)
+            degree, fit, low, high, shift = _FIELDS.unpack_from(payload)
+            if fit >= len(NEAR_FITS):
+                raise ValueError(f"its fit has the number {fit}")
+            read = cls(degree, (low, high), NEAR_FITS[fit])
+            negatives, positives, *sums = _read_whole(payload[_FIELDS.size :])
+            if len(sums) != 2 * (degree + 1):
+                raise ValueError(f"{len(sums)} sums of degree {degree}")
+            if shift + max(value.bit_length() for value in (negatives, positives, *sums)) > _MOST_BITS:
+                raise ValueError("a sum is greater than events can make it")
+            whole = np.array([value << shift for value in sums], object).reshape(2, -1)
+            read._sums = Sums((negatives, positives), whole)
             if (wrong := read._sums.contradiction()) or read.to_bytes() != data:
                 raise ValueError(wrong or "its numbers are not as they are written")
-        return read
-
-    @classmethod
-    def _read(cls, payload: memoryview) -> PolynomialAuc:
-        """Read the payload of a frame. Raises ValueError and struct.error."""
-        degree, fit, low, high, shift = _FIELDS.unpack_from(payload)
-        if fit >= len(NEAR_FITS):
-            raise ValueError(f"its fit has the number {fit}")
-        read = cls(degree, (low, high), NEAR_FITS[fit])
-        negatives, positives, *sums = _read_whole(payload[_FIELDS.size :])
-        if len(sums) != 2 * (degree + 1):
-            raise ValueError(f"{len(sums)} sums of degree {degree}")
-        if shift + max(value.bit_length() for value in (negatives, positives, *sums)) > _MOST_BITS:
-            raise ValueError("a sum is greater than events can make it")
-        whole = np.array([value << shift for value in sums], object).reshape(2, -1)
-        read._sums = Sums((negatives, positives), whole)
         return read
 
     def __reduce__(self) -> tuple[Any, ...]:

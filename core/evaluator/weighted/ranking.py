@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ...arrays import FloatArray, Int8Array, Int64Array
 from ...errors import InputError, MissingEventError
-from ...measures.at_row import h_measure, points_of, write_polynomial_auc
+from ...measures.at_row import h_measure, write_polynomial_auc
 from ...rows.columns import NUMBER_COLUMNS, OUT_OF_RANGE
 from ...settings.costs import SeverityCost
 from ...settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
@@ -95,7 +95,8 @@ class WeightedRanking:
             curvature=curvature,
             prior=-1.0 if settings.priors == PRIORS_OF_WINDOW else float(settings.priors),
             area=int("cost_curve_area" in self._asked),
-            **points_of(settings)._asdict(),
+            fpr=settings.at_fpr,
+            cost=settings.false_positive_cost,
         )
         self._python = bool(self._asked & _OF_ENTRIES) or (
             "h" in self._asked and (settings.flip_if_below_half or not self._compiled_h)

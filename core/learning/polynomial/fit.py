@@ -34,7 +34,17 @@ from ...measures.step_polynomials import nodes_and_transform
 from ..settings import is_number
 from .line import Iteration, Line
 from .objectives import Objective, PairFit, PairObjective
-from .passes import NOT_FINITE, FeatureSums, GradientSums, GradientTask, Label, LineSums, LineTask, Span, Sums
+from .passes import (
+    NO_SCORES,
+    NOT_FINITE,
+    FeatureSums,
+    GradientSums,
+    GradientTask,
+    Label,
+    LineSums,
+    LineTask,
+    Sums,
+)
 from .standardised_rows import Slopes, Standardiser
 
 Direction = Literal["conjugate", "gradient"]
@@ -246,7 +256,12 @@ class FitState:
         if not first.half and not second.half:
             raise InputError("every row has the same score: no linear score tells the rows apart")
         line = Line(sums)
-        are_apart = _are_apart(sums.ranges)
+        if NO_SCORES in sums.ranges:
+            raise InputError(
+                "a class has no row in a later scan: every scan must give the same rows"
+            )
+        of_negatives, of_positives = sums.ranges
+        are_apart = of_negatives.high < of_positives.low
         search = line.search(self.settings.pairs, stays=are_apart)
         alpha = np.array([search.alpha])
         of_first, of_second, constants = line.mixtures(alpha)
@@ -324,13 +339,6 @@ def _line_task(
 def begin(settings: FitSettings, start: FloatArray | None = None) -> FitState:
     """Return the state before the first scan. start: coefficients of an earlier model to start from."""
     return FitState(settings, start)
-
-
-def _are_apart(ranges: list[Span | None]) -> bool:
-    negatives, positives = ranges
-    assert negatives is not None
-    assert positives is not None
-    return negatives.high < positives.low
 
 
 def _log_odds(negatives: FloatArray, positives: FloatArray) -> tuple[float, float]:

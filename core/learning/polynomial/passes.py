@@ -171,6 +171,10 @@ class Span(NamedTuple):
         return Span(min(self.low, other.low), max(self.high, other.high))
 
 
+NO_SCORES = Span(np.inf, -np.inf)
+"""The span of no scores: united with another span, it gives the other one."""
+
+
 @dataclass(frozen=True, eq=False)
 class LineTask:
     """The two score functions of LineSums: scores by some weights, and scores by a direction.
@@ -205,7 +209,7 @@ class LineSums:
         self.rows = 0
         self.sums = np.zeros((2, task.degree + 1, task.degree + 1))
         self.spans: tuple[Span, Span] | None = None
-        self.ranges: list[Span | None] = [None, None]
+        self.ranges = [NO_SCORES, NO_SCORES]
         self.lows = np.full(len(task.shares), np.inf)
         self.highs = np.full(len(task.shares), -np.inf)
 
@@ -220,7 +224,7 @@ class LineSums:
             for positive in (0, 1):
                 chosen = np.flatnonzero(block.is_positive == positive)
                 if len(chosen):
-                    self._widen(positive, _span(first[chosen]))
+                    self.ranges[positive] = self.ranges[positive].united(_span(first[chosen]))
                 for begin in range(0, len(chosen), _PIECE):
                     part = chosen[begin : begin + _PIECE]
                     self._add_class(positive, first[part], second[part], block.weights[part])
@@ -232,10 +236,6 @@ class LineSums:
         chebyshev_values(first, self.spans[0].middle, self.spans[0].half, weights, by_first)
         chebyshev_values(second, self.spans[1].middle, self.spans[1].half, np.ones(len(first)), by_second)
         self.sums[positive] += by_first @ by_second.T
-
-    def _widen(self, positive: int, span: Span) -> None:
-        held = self.ranges[positive]
-        self.ranges[positive] = span if held is None else held.united(span)
 
     def _include(self, first: Span, second: Span) -> tuple[Span, Span]:
         """Widen the spans; turn what is summed into sums of the new scale."""
@@ -262,9 +262,7 @@ class LineSums:
         if other.spans is not None:
             spans = self._include(*other.spans)
             self.sums += other._sums_in(spans)
-        for positive, span in enumerate(other.ranges):
-            if span is not None:
-                self._widen(positive, span)
+        self.ranges = [held.united(span) for held, span in zip(self.ranges, other.ranges, strict=True)]
         self.lows, self.highs = np.minimum(self.lows, other.lows), np.maximum(self.highs, other.highs)
         self.rows += other.rows
 
