@@ -65,17 +65,17 @@ class FitPolynomialAuc(beam.PTransform[beam.PCollection[Any], beam.PCollection[P
         start: FloatArray | None = None,
     ) -> None:
         super().__init__()
-        self._settings = FitSettings(
+        settings = FitSettings(
             degree=degree,
             objective=objective,
-            fit=step_fit,
+            step_fit=step_fit,
             steepness=steepness,
             max_iter=max_iter,
             tol=tol,
             direction=direction,
             reach=reach,
         )
-        self._start = None if start is None else _checked_start(start)
+        self._begun = begin(settings, None if start is None else _checked_start(start))
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[PolynomialAucModel]:
         """Unroll the scans."""
@@ -89,8 +89,8 @@ class FitPolynomialAuc(beam.PTransform[beam.PCollection[Any], beam.PCollection[P
                 f"{self.label}: its input never ends, and a fit reads all of it many times; fit to what a "
                 "bounded source has, or learn online with PolynomialAucLearner"
             )
-        state: Any = rows.pipeline | "Begin" >> beam.Create([begin(self._settings, self._start)])
-        for scan in range(1, 3 + 2 * self._settings.max_iter):
+        state: Any = rows.pipeline | "Begin" >> beam.Create([self._begun])
+        for scan in range(1, 3 + 2 * self._begun.settings.max_iter):
             sums = (
                 rows
                 | f"Scan {scan}" >> beam.ParDo(_ScanDoFn(), state=AsSingleton(state))

@@ -13,8 +13,7 @@ from scipy.special import expit
 from ...arrays import FloatArray
 from ...errors import InputError
 from ..settings import missing_sklearn
-from .fit import Direction, FitSettings, FitState, PolynomialAucModel, begin
-from .objectives import Objective, PairFit
+from .fit import FitSettings, FitState, PolynomialAucModel, begin
 from .passes import checked_rows
 
 try:
@@ -51,7 +50,7 @@ def fit_scans(state: FitState, batches: Callable[[], Iterable[Batch]]) -> FitSta
 
 
 @dataclass(eq=False, repr=False)
-class PolynomialAucClassifier(LinearClassifier):
+class PolynomialAucClassifier(FitSettings, LinearClassifier):
     """Maximises AUC of a linear score, by a polynomial in place of its step (Calders & Jaroszewicz 2007).
 
     Two scans an iteration and two before: one gathers the gradient, O(m + d) a row, one the sums that a line
@@ -95,15 +94,7 @@ class PolynomialAucClassifier(LinearClassifier):
     (1.0, True)
     """
 
-    degree: int = 30
     _: KW_ONLY
-    objective: Objective = "polynomial"
-    step_fit: PairFit = "damped"
-    steepness: float | None = None
-    max_iter: int = 30
-    tol: float = 1e-6
-    direction: Direction = "conjugate"
-    reach: float | None = 1.0
     warm_start: bool = False
 
     def fit(
@@ -155,10 +146,7 @@ class PolynomialAucClassifier(LinearClassifier):
 
     def _begin(self) -> FitState:
         """Return the state before the first scan. Raises ConfigError."""
-        settings = self.get_params()
-        goes_on = settings.pop("warm_start") and hasattr(self, "coef_")
-        start = self.coef_[0] if goes_on else None
-        return begin(FitSettings(fit=settings.pop("step_fit"), **settings), start)
+        return begin(self, self.coef_[0] if self.warm_start and hasattr(self, "coef_") else None)
 
     def _take(self, model: PolynomialAucModel) -> PolynomialAucClassifier:
         self.classes_ = np.array(model.classes)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -55,11 +55,11 @@ _SHARES = 2.0 ** np.array([-9, -7, -5, -3, -1])
 """Shares of the direction, scaled to the length of the weights, at which ranges of scores are measured."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class FitSettings:
-    """How a model is fitted. Raises ConfigError.
+    """How a model is fitted.
 
-    degree, objective, fit, steepness  see `PairObjective`
+    degree, objective, step_fit, steepness  see `PairObjective`
     max_iter    greatest number of iterations, each of two scans
     tol         the fit ends after two consecutive iterations that raise the objective by less than this
     direction   "conjugate" (Polak & Ribiere, restarted) or "gradient", as in the paper
@@ -67,15 +67,17 @@ class FitSettings:
     """
 
     degree: int = 30
+    _: KW_ONLY
     objective: Objective = "polynomial"
-    fit: PairFit = "damped"
+    step_fit: PairFit = "damped"
     steepness: float | None = None
     max_iter: int = 30
     tol: float = 1e-6
     direction: Direction = "conjugate"
     reach: float | None = 1.0
 
-    def __post_init__(self) -> None:
+    def _check(self) -> None:
+        """Raise ConfigError for a setting that cannot be used."""
         _ = self.pairs
         if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, int) or self.max_iter < 0:
             raise ConfigError(f"max_iter={self.max_iter!r}: give a whole number, 0 or above")
@@ -89,7 +91,7 @@ class FitSettings:
     @property
     def pairs(self) -> PairObjective:
         """The objective."""
-        return PairObjective(self.degree, self.objective, self.fit, self.steepness)
+        return PairObjective(self.degree, self.objective, self.step_fit, self.steepness)
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,9 +259,7 @@ class FitState:
             raise InputError("every row has the same score: no linear score tells the rows apart")
         line = Line(sums)
         if NO_SCORES in sums.ranges:
-            raise InputError(
-                "a class has no row in a later scan: every scan must give the same rows"
-            )
+            raise InputError("a class has no row in a later scan: every scan must give the same rows")
         of_negatives, of_positives = sums.ranges
         are_apart = of_negatives.high < of_positives.low
         search = line.search(self.settings.pairs, stays=are_apart)
@@ -337,7 +337,11 @@ def _line_task(
 
 
 def begin(settings: FitSettings, start: FloatArray | None = None) -> FitState:
-    """Return the state before the first scan. start: coefficients of an earlier model to start from."""
+    """Return the state before the first scan. Raises ConfigError for a setting that cannot be used.
+
+    start  coefficients of an earlier model to start from
+    """
+    settings._check()
     return FitState(settings, start)
 
 

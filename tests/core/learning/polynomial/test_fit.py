@@ -242,7 +242,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"direction": "gradient"},
     {"reach": None},
     {"objective": "sigmoid"},
-    {"degree": 12, "fit": "least_squares"},
+    {"degree": 12, "step_fit": "least_squares"},
 ]
 
 
@@ -422,7 +422,7 @@ def test_scans_of_other_rows_are_told() -> None:
 )
 def test_a_setting_that_cannot_be_is_named(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
-        FitSettings(**given)
+        begin(FitSettings(**given))
 
 
 def test_the_series_of_each_class_are_evaluated_at_its_scores() -> None:
