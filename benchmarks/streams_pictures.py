@@ -26,9 +26,11 @@ from rocsteady.core.settings.table import TableSettings
 from rocsteady.core.settings.windows import EveryEvents, LastEvents
 from rocsteady.core.shard.by_time import TimeOrder
 from rocsteady.core.table.table import EvaluatorTable
+from rocsteady.transforms.events.chunk import Chunk
+from rocsteady.transforms.events.dead_letters import NO_LETTERS
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.timing import Timing
-from rocsteady.transforms.events.validate import validate
+from rocsteady.transforms.events.validate import validate_as
 
 MINUTE, HOUR = 60_000_000, 3_600_000_000
 BLUE, ORANGE, RED, GREEN, GREY, DARK = "#06c", "#c60", "#c22", "#282", "#777", "#222"
@@ -180,9 +182,9 @@ def lateness() -> Picture:
                 "t": pa.array([minute * MINUTE for minute in minutes], pa.timestamp("us", "UTC")),
             }
         )
-        _, letters = validate(
-            batch, EventFields(time="t"), source=name, partition=panel, first_position=0,
-            timing=Timing(lateness=LATENESS * MINUTE),
+        _, letters = validate_as(
+            "event", Chunk(0, batch, None, NO_LETTERS), EventFields(time="t"), name, panel,
+            Timing(lateness=LATENESS * MINUTE),
         )  # fmt: skip
         late = dict(
             zip(

@@ -2,6 +2,6 @@
 
 `fields` names the roles of columns. `chunk` is a piece of records; `validate` turns a chunk into a batch of
 events: `check` judges its records, with `columns`, `time_formats`, `timing` and `faults`. `dead_letters`
-and `rejected` describe unusable records, `time_doubts` warns of a wrong unit. `batches` and `text` turn
-records into columns and back.
+and `rejected` describe unusable records, `time_doubts` warns of a wrong unit. `batches`, `records` and `text`
+turn records into columns and back.
 """

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from ...core.arrays import FloatArray, Int8Array, Int64Array
+from ...core.arrays import BoolArray, FloatArray, Int8Array, Int64Array
 from ...core.errors import InputError
 from ...core.events.batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch
 from ...core.events.columns import IdColumn, TextColumn
@@ -19,13 +18,13 @@ from ...core.events.rejected import details_of, in_words
 from ...core.events.times import NO_TIME
 from ...core.events.unjoined import LabelBatch
 from ...core.settings.durations import duration_text
-from .columns import ids, instants, number, numbers, texts
-from .dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetters, RawRecords, seconds
+from .chunk import Chunk
+from .columns import ids, instants, number, numbers, text_of, texts
+from .dead_letters import NO_LETTERS, DeadLetters, known_of, seconds, texts_of
 from .faults import (
     Fault,
     Faults,
     ahead_verdict,
-    class_verdict,
     feature_verdict,
     label_verdict,
     score_verdict,
@@ -70,42 +69,42 @@ def binary_labels(classes: TextColumn, fields: EventFields) -> Int8Array:
 
 
 class Check:
-    """The records of one batch, and their faults."""
+    """The records of one chunk, and their faults."""
 
     def __init__(
         self,
-        batch: pa.RecordBatch,
+        chunk: Chunk,
         fields: EventFields,
         source: str,
         partition: int,
-        first_position: int,
-        positions: Sequence[int] | Int64Array | None,
-        raw: RawRecords | None,
         timing: Timing,
         located: bool,
     ) -> None:
-        self._batch = batch
+        self._chunk = chunk
+        self._batch = chunk.batch
         self._nobody_named = fields.model is None
-        self.fields = fields.resolved(batch.schema.names)
+        self.fields = fields.resolved(chunk.batch.schema.names)
         self.source = source
         self.partition = partition
-        self._first_position = first_position
-        self._places = None if positions is None else np.asarray(positions, np.int64)
-        self._raw = raw
         self._timing = timing
         self._located = located
         self._faults = Faults()
+
+    def _texts(
+        self, role: str, name: str, read: Callable[[object], str | None] = text_of, remedy: str = ""
+    ) -> TextColumn:
+        """Read a column of text, of which no value may be missing."""
+        column = column_named(self._batch, name)
+        found = texts(column, read)
+        self._faults.add(found.codes < 0, role, name, column, missing=remedy)
+        return found
 
     def models(self) -> TextColumn:
         """Read the models' names."""
         name = self.fields.model
         if name is None:
             return TextColumn.repeated(str(self.fields.model_name), self._batch.num_rows)
-        column = column_named(self._batch, name)
-        models = texts(column)
-        remedy = MODEL_REMEDY if self._nobody_named else ""
-        self._faults.add(models.codes < 0, "model", name, column, class_verdict, remedy)
-        return models
+        return self._texts("model", name, remedy=MODEL_REMEDY if self._nobody_named else "")
 
     def scores(self) -> FloatArray:
         """Read the scores."""
@@ -120,24 +119,19 @@ class Check:
     def labels(self) -> tuple[TextColumn, Int8Array]:
         """Read the labels, as classes and as 1 and 0."""
         fields = self.fields
+        if fields.positive is not None or fields.predicted is not None or fields.classes:
+            classes = self._texts("label", fields.label, fields.class_of)
+            return classes, binary_labels(classes, fields)
         column = column_named(self._batch, fields.label)
         classes = texts(column, fields.class_of)
         labels = binary_labels(classes, fields)
-        if fields.positive is None and fields.predicted is None and not fields.classes:
-            self._faults.add(labels == NO_CLASS, "label", fields.label, column, label_verdict)
-        else:
-            self._faults.add(classes.codes < 0, "label", fields.label, column, class_verdict)
+        self._faults.add(labels == NO_CLASS, "label", fields.label, column, label_verdict)
         return classes, labels
 
     def predicted(self) -> TextColumn | None:
         """Read the predicted classes, if there are any."""
         name = self.fields.predicted
-        if name is None:
-            return None
-        column = column_named(self._batch, name)
-        predicted = texts(column, self.fields.class_of)
-        self._faults.add(predicted.codes < 0, "predicted", name, column, class_verdict)
-        return predicted
+        return None if name is None else self._texts("predicted", name, self.fields.class_of)
 
     def times(self) -> Int64Array | None:
         """Read the times, if there are any."""
@@ -174,7 +168,7 @@ class Check:
         column = column_named(self._batch, name)
         found = ids(column)
         if needed:
-            self._faults.add(found.lengths < 0, "id", name, column, class_verdict)
+            self._faults.add(found.lengths < 0, "id", name, column)
         return found
 
     def slices(self) -> tuple[tuple[str, TextColumn], ...]:
@@ -198,35 +192,29 @@ class Check:
 
     def split(self, read: _Batch) -> tuple[_Batch, DeadLetters]:
         """Return the valid records that are in time, and dead letters of the others."""
-        n, faults = self._batch.num_rows, self._faults
+        n, places = self._batch.num_rows, self._chunk.places()
         keep = np.ones(n, np.bool_)
-        keep[list(faults.by_row)] = False
+        keep[list(self._faults.by_row)] = False
         late, behind = self._late(read.times, keep)
         keep[late] = False
         kept = np.flatnonzero(keep)
         letters = NO_LETTERS
-        first_position, places = self._first_position, self._places
         if len(kept) < n:
-            letters = self._dead_letters(read, late, behind)
-            if first_position >= 0 and len(kept):
-                first_position += int(kept[0])
-            if places is not None:
-                places = places[kept]
+            letters = self._dead_letters(read, places, late, behind)
             read = read.take(kept)
-        if places is not None and len(places):
-            first_position = int(places[0])
-        high_water = NO_TIME
-        if read.times is not None and len(read):
-            high_water = int(read.times.max())
-        positions = None
-        if self._located:
-            known = self._first_position >= 0
-            positions = places if places is not None else kept + self._first_position if known else None
+        first_position, high_water, positions = self._chunk.first_position, NO_TIME, None
+        if len(kept):
+            if places is not None:
+                first_position = int(places[kept[0]])
+            if read.times is not None:
+                high_water = int(read.times.max())
+        if self._located and places is not None:
+            positions = places[kept]
         return replace(
             read, first_position=first_position, high_water=high_water, positions=positions
         ), letters
 
-    def _late(self, times: Int64Array | None, sound: npt.NDArray[np.bool_]) -> tuple[Int64Array, Int64Array]:
+    def _late(self, times: Int64Array | None, sound: BoolArray) -> tuple[Int64Array, Int64Array]:
         """Return the rows of valid records that are late, and how late each record is, microseconds."""
         lateness = self._timing.lateness
         if lateness is None or times is None:
@@ -239,10 +227,10 @@ class Check:
         return rows[late], behind[late]
 
     def _dead_letters(
-        self, read: EventBatch | LabelBatch, late: Int64Array, behind: Int64Array
+        self, read: EventBatch | LabelBatch, places: Int64Array | None, late: Int64Array, behind: Int64Array
     ) -> DeadLetters:
         """Return a letter of every row that has a fault or is late, in order."""
-        batch, faults = self._batch, self._faults.by_row
+        batch, raw = self._batch, self._chunk.raw
         allowed = self._timing.lateness or 0
         sentences = details_of(
             behind,
@@ -250,46 +238,26 @@ class Check:
                 f"{in_words(gap)} behind the greatest time before it; {duration_text(allowed)} is allowed"
             ),
         ).to_list()
-        whys = faults | {
+        whys = self._faults.by_row | {
             row: Fault(Reason.LATE, None, None, str(sentence))
             for row, sentence in zip(late.tolist(), sentences, strict=True)
         }
         rows = np.fromiter(sorted(whys), np.int64, len(whys))
         reasons, columns, values, details = zip(*(whys[row] for row in rows.tolist()), strict=True)
-        if self._places is not None:
-            positions = pa.array(self._places[rows])
-        elif self._first_position >= 0:
-            positions = pa.array(rows + self._first_position)
-        else:
-            positions = pa.nulls(len(rows), pa.int64())
-        times = pa.nulls(len(rows), pa.timestamp("us", "UTC"))
-        if read.times is not None:
-            known = read.times[rows]
-            times = pa.array(known, mask=known == NO_TIME).cast(times.type)
-        models = pa.nulls(len(rows), pa.string())
-        if isinstance(read, EventBatch):
-            models = pa.array(read.models.take(rows).to_list(), pa.string())
-        id_column: IdColumn | None = None if read.ids is None else read.ids.take(rows)
         is_late = np.isin(rows, late)
         gaps = np.full(len(rows), -1)
         gaps[is_late] = behind
-        return DeadLetters(
-            pa.RecordBatch.from_arrays(
-                [
-                    pa.array(["invalid", "late"]).take(pa.array(is_late.astype(np.int8))),
-                    pa.array([reason.value for reason in reasons], pa.string()),
-                    pa.array([self.source]).take(pa.array(np.zeros(len(rows), np.int8))),
-                    positions,
-                    times,
-                    models,
-                    pa.array([None] * len(rows) if id_column is None else id_column.to_list(), pa.string()),
-                    json_objects(batch.take(pa.array(rows))) if self._raw is None else self._raw(rows),
-                    pa.array(columns, pa.string()),
-                    pa.array(values, pa.string()),
-                    pa.array(details, pa.string()),
-                    seconds(gaps, len(rows)),
-                    seconds(np.where(is_late, allowed, -1), len(rows)),
-                ],
-                schema=DEAD_LETTER_SCHEMA,
-            )
-        )
+        found = {
+            **known_of(read.take(rows)),
+            "kind": pa.array(["invalid", "late"]).take(pa.array(is_late.astype(np.int8))),
+            "reason": pa.array([reason.value for reason in reasons], pa.string()),
+            "source": texts_of(TextColumn.repeated(self.source, len(rows))),
+            "position": None if places is None else pa.array(places[rows]),
+            "raw": json_objects(batch.take(pa.array(rows))) if raw is None else raw(rows),
+            "field": pa.array(columns, pa.string()),
+            "value": pa.array(values, pa.string()),
+            "detail": pa.array(details, pa.string()),
+            "gap_seconds": seconds(gaps),
+            "limit_seconds": seconds(np.where(is_late, allowed, -1)),
+        }
+        return DeadLetters.of_columns(found, len(rows))

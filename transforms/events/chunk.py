@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from ...core.arrays import Int64Array
@@ -27,6 +28,12 @@ class Chunk(NamedTuple):
     dead: DeadLetters
     bytes_read: int = 0
     raw: RawRecords | None = None
+
+    def places(self) -> Int64Array | None:
+        """Return the position of every row of the batch; None where the first position is unknown."""
+        if self.positions is not None or self.first_position < 0:
+            return self.positions
+        return np.arange(self.first_position, self.first_position + self.batch.num_rows)
 
     @property
     def records(self) -> int:

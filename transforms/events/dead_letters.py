@@ -6,35 +6,19 @@ single wrong column can make every event a dead letter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, get_args
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from ...core.arrays import Int64Array
+from ...core.events.batch import EventBatch
+from ...core.events.columns import TextColumn
 from ...core.events.reasons import Reason, RejectedKind
-
-DEAD_LETTER_SCHEMA = pa.schema(
-    [
-        pa.field("kind", pa.string(), nullable=False),
-        pa.field("reason", pa.string(), nullable=False),
-        pa.field("source", pa.string(), nullable=False),
-        pa.field("position", pa.int64()),
-        pa.field("time", pa.timestamp("us", "UTC")),
-        pa.field("model", pa.string()),
-        pa.field("id", pa.string()),
-        pa.field("raw", pa.string()),
-        pa.field("field", pa.string()),
-        pa.field("value", pa.string()),
-        pa.field("detail", pa.string()),
-        pa.field("gap_seconds", pa.float64()),
-        pa.field("limit_seconds", pa.float64()),
-    ]
-)
-"""The columns of a dead letter, in every sink. Those after `raw` came later: older letters lack them."""
+from ...core.events.times import NO_TIME
+from ...core.events.unjoined import LabelBatch
+from .records import TIME, in_columns, schema_of
 
 KINDS: tuple[RejectedKind, ...] = get_args(RejectedKind)
 """What a dead letter can be."""
@@ -89,6 +73,10 @@ class DeadLetter(NamedTuple):
         return cls("invalid", reason.value, source, position, raw=raw, field=field, detail=detail)
 
 
+DEAD_LETTER_SCHEMA = schema_of(DeadLetter)
+"""The columns of a dead letter, in every sink. Those after `raw` came later: older letters lack them."""
+
+
 @dataclass(frozen=True, eq=False)
 class DeadLetters(Sequence[DeadLetter]):
     """n dead letters in columns; `batch` has DEAD_LETTER_SCHEMA."""
@@ -98,9 +86,14 @@ class DeadLetters(Sequence[DeadLetter]):
     @classmethod
     def of(cls, letters: Iterable[DeadLetter]) -> DeadLetters:
         """Put single letters into columns."""
-        columns = list(zip(*letters, strict=True)) or [()] * len(DEAD_LETTER_SCHEMA)
+        return cls(in_columns(letters, DEAD_LETTER_SCHEMA))
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, pa.Array | None], n: int) -> DeadLetters:
+        """Put the columns of n letters together; a column that is absent, or None, is null."""
         arrays = [
-            pa.array(values, field.type) for field, values in zip(DEAD_LETTER_SCHEMA, columns, strict=True)
+            pa.nulls(n, field.type) if (column := columns.get(field.name)) is None else column
+            for field in DEAD_LETTER_SCHEMA
         ]
         return cls(pa.RecordBatch.from_arrays(arrays, schema=DEAD_LETTER_SCHEMA))
 
@@ -153,9 +146,23 @@ NO_LETTERS = DeadLetters.of(())
 """An empty batch of dead letters, made once: making it costs as much as a small batch."""
 
 
-def seconds(micros: Int64Array | None, n: int) -> pa.Array:
-    """Return microseconds as seconds, float64[n], null where negative; None: all are null."""
-    if micros is None:
-        return pa.nulls(n, pa.float64())
-    known: npt.NDArray[np.bool_] = micros >= 0
-    return pa.array(micros / 1e6, mask=~known)
+def seconds(micros: Int64Array) -> pa.Array:
+    """Return microseconds as seconds, float64[n], null where negative."""
+    return pa.array(micros / 1e6, mask=micros < 0)
+
+
+def known_of(records: EventBatch | LabelBatch) -> dict[str, pa.Array | None]:
+    """Return the columns of dead letters that refused records fill: time, model and id."""
+    times, ids = records.times, records.ids
+    return {
+        "time": None if times is None else pa.array(times, mask=times == NO_TIME).cast(TIME),
+        "model": texts_of(records.models) if isinstance(records, EventBatch) else None,
+        "id": None if ids is None else pa.array(ids.to_list(), pa.string()),
+    }
+
+
+def texts_of(column: TextColumn) -> pa.Array:
+    """Return a column of text in Arrow's form."""
+    return pa.DictionaryArray.from_arrays(
+        pa.array(column.codes, mask=column.codes < 0), pa.array(column.values, pa.string())
+    ).cast(pa.string())

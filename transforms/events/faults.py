@@ -33,19 +33,6 @@ class Fault(NamedTuple):
     detail: str
 
 
-MISSING = {
-    "model": Reason.MODEL_MISSING,
-    "score": Reason.SCORE_MISSING,
-    "label": Reason.LABEL_MISSING,
-    "predicted": Reason.PREDICTED_MISSING,
-    "time": Reason.TIME_MISSING,
-    "id": Reason.ID_MISSING,
-    "weight": Reason.WEIGHT_MISSING,
-    "feature": Reason.FEATURE_MISSING,
-}
-"""The reason of a missing value, by the role of its column."""
-
-
 class Faults:
     """The faults of a batch by row. A row with several faults has the reason of the first fault."""
 
@@ -53,12 +40,19 @@ class Faults:
         self.by_row: dict[int, Fault] = {}
 
     def add(
-        self, bad: BoolArray, role: str, field: str, column: pa.Array, verdict: Verdict, missing: str = ""
+        self,
+        bad: BoolArray,
+        role: str,
+        field: str,
+        column: pa.Array,
+        verdict: Verdict | None = None,
+        missing: str = "",
     ) -> None:
         """Note the rows where `bad` holds.
 
-        role     the role of the column: a key of MISSING
+        role     the role of the column: a missing value has the reason ROLE_MISSING
         field    the user's name of the column
+        verdict  describes a value; None: the only fault is a missing value
         missing  a remedy for a missing value
         """
         rows = np.flatnonzero(bad)
@@ -70,9 +64,10 @@ class Faults:
             known = value if isinstance(value, str) else ""
             said = words.get(known)
             if said is None:
-                wrong = None if value is None or value == "" else verdict(value)
+                wrong = None if verdict is None or value is None or value == "" else verdict(value)
                 if wrong is None:
-                    said = Fault(MISSING[role], field, None, f"{subject}: missing{missing}")
+                    reason = Reason[f"{role.upper()}_MISSING"]
+                    said = Fault(reason, field, None, f"{subject}: missing{missing}")
                 else:
                     reason, sentence = wrong
                     said = Fault(reason, field, _text(value), f"{subject}: {_shown(value)} {sentence}")
@@ -112,31 +107,29 @@ def _cut(text: str, written: Callable[[str], str] = str) -> str:
     return written(text) if len(text) <= 80 else f"{written(text[:60])}... ({len(text)} characters)"
 
 
-def _number_verdict(value: object, no_number: Reason, not_finite: Reason) -> tuple[Reason, str]:
-    if number(value) is None:
-        return no_number, "is not a number"
-    return not_finite, "is not finite"
+def _number_verdict(
+    no_number: Reason, not_finite: Reason, unfit: tuple[Reason, str] | None = None
+) -> Verdict:
+    """Return the function that describes invalid numbers; `unfit` is the fault of a finite one."""
+
+    def verdict(value: object) -> tuple[Reason, str]:
+        found = number(value)
+        if found is None:
+            return no_number, "is not a number"
+        return unfit if unfit is not None and math.isfinite(found) else (not_finite, "is not finite")
+
+    return verdict
 
 
-def feature_verdict(value: object) -> tuple[Reason, str]:
-    """Return the fault of a value that is no valid numeric feature."""
-    return _number_verdict(value, Reason.FEATURE_NOT_A_NUMBER, Reason.FEATURE_NOT_FINITE)
-
-
-def score_verdict(value: object) -> tuple[Reason, str]:
-    """Return the fault of a value that is no valid score."""
-    found = number(value)
-    if found is not None and math.isfinite(found):
-        return Reason.SCORE_NOT_A_PROBABILITY, "is no probability, which lies between 0 and 1"
-    return _number_verdict(value, Reason.SCORE_NOT_A_NUMBER, Reason.SCORE_NOT_FINITE)
-
-
-def weight_verdict(value: object) -> tuple[Reason, str]:
-    """Return the fault of a value that is no valid weight."""
-    found = number(value)
-    if found is not None and math.isfinite(found):
-        return Reason.WEIGHT_NOT_POSITIVE, "is not above 0"
-    return _number_verdict(value, Reason.WEIGHT_NOT_A_NUMBER, Reason.WEIGHT_NOT_FINITE)
+feature_verdict = _number_verdict(Reason.FEATURE_NOT_A_NUMBER, Reason.FEATURE_NOT_FINITE)
+score_verdict = _number_verdict(
+    Reason.SCORE_NOT_A_NUMBER,
+    Reason.SCORE_NOT_FINITE,
+    (Reason.SCORE_NOT_A_PROBABILITY, "is no probability, which lies between 0 and 1"),
+)
+weight_verdict = _number_verdict(
+    Reason.WEIGHT_NOT_A_NUMBER, Reason.WEIGHT_NOT_FINITE, (Reason.WEIGHT_NOT_POSITIVE, "is not above 0")
+)
 
 
 def label_verdict(value: object) -> tuple[Reason, str] | None:
@@ -147,10 +140,6 @@ def label_verdict(value: object) -> tuple[Reason, str] | None:
         Reason.LABEL_UNKNOWN,
         "is none of 1, 0, -1, true, false; name the positive class with positive= (--positive)",
     )
-
-
-def class_verdict(_: object) -> None:
-    """Return None: the only fault of a class or name is a missing value."""
 
 
 def time_verdict(unit: str, form: str | None = None) -> Verdict:

@@ -11,13 +11,13 @@ from ...core.arrays import Int8Array
 from ...core.events.batch import NO_CLASS, EventBatch
 from ...core.events.columns import TextColumn
 from ...core.events.rejected import Rejected
-from ...core.events.times import NO_TIME
 from ...core.events.unjoined import LabelBatch
-from .dead_letters import DEAD_LETTER_SCHEMA, DeadLetters, seconds
+from .dead_letters import DeadLetters, known_of, seconds, texts_of
 from .fields import EventFields
 from .text import json_objects
 
-_TIME = pa.timestamp("us", "UTC")
+_Columns = dict[str, pa.Array | None]
+"""Columns by name; None = absent."""
 
 
 @dataclass(frozen=True)
@@ -37,77 +37,58 @@ class RejectedLetters:
         """Return a dead letter of every record."""
         records = rejected.records
         n = len(records)
-        ids = (
-            pa.nulls(n, pa.string()) if records.ids is None else pa.array(records.ids.to_list(), pa.string())
-        )
-        times = pa.nulls(n, _TIME)
-        if records.times is not None:
-            times = pa.array(records.times, mask=records.times == NO_TIME).cast(_TIME)
-        positions = pa.nulls(n, pa.int64())
-        if records.positions is not None:
-            positions = pa.array(records.positions, mask=records.positions < 0)
+        known = known_of(records)
         if isinstance(records, LabelBatch):
-            models, own = pa.nulls(n, pa.string()), self._label(records, ids, times)
+            own = self._label(records, known)
         else:
-            models = _text(records.models)
-            own = self._event(records, ids, times, labelled=not rejected.unlabelled)
-        columns = [
-            _text(TextColumn.repeated(rejected.kind, n)),
-            _text(TextColumn.repeated(rejected.reason.value, n)),
-            _text(records.event_sources()),
-            positions,
-            times,
-            models,
-            ids,
-            json_objects(pa.RecordBatch.from_pydict(own)),
-            pa.nulls(n, pa.string()),
-            pa.nulls(n, pa.string()),
-            _text(rejected.details),
-            seconds(rejected.gaps, n),
-            seconds(None if rejected.limit is None else np.full(n, rejected.limit), n),
-        ]
-        return DeadLetters(pa.RecordBatch.from_arrays(columns, schema=DEAD_LETTER_SCHEMA))
+            own = self._event(records, known, labelled=not rejected.unlabelled)
+        positions, limit = records.positions, rejected.limit
+        columns = {
+            **known,
+            "kind": texts_of(TextColumn.repeated(rejected.kind, n)),
+            "reason": texts_of(TextColumn.repeated(rejected.reason.value, n)),
+            "source": texts_of(records.event_sources()),
+            "position": None if positions is None else pa.array(positions, mask=positions < 0),
+            "raw": json_objects(
+                pa.RecordBatch.from_pydict({name: each for name, each in own.items() if each is not None})
+            ),
+            "detail": texts_of(rejected.details),
+            "gap_seconds": None if rejected.gaps is None else seconds(rejected.gaps),
+            "limit_seconds": None if limit is None else seconds(np.full(n, limit)),
+        }
+        return DeadLetters.of_columns(columns, n)
 
-    def _label(self, labels: LabelBatch, ids: pa.Array, times: pa.Array) -> dict[str, pa.Array]:
+    def _label(self, labels: LabelBatch, known: _Columns) -> _Columns:
         fields = self.fields
-        own = {
-            fields.id or "id": ids,
-            self.label_time or "time": times,
+        return {
+            fields.id or "id": known["id"],
+            self.label_time or "time": known["time"],
             fields.label: self._labels(labels.labels, labels.label_classes),
         }
-        return {name: column for name, column in own.items() if column is not None}
 
-    def _event(
-        self, events: EventBatch, ids: pa.Array, times: pa.Array, *, labelled: bool
-    ) -> dict[str, pa.Array]:
+    def _event(self, events: EventBatch, known: _Columns, *, labelled: bool) -> _Columns:
         fields = self.fields
         own = {
-            fields.model or "model": _text(events.models),
+            fields.model or "model": known["model"],
             fields.score: pa.array(events.scores),
             fields.label: self._labels(events.labels, events.label_classes) if labelled else None,
-            fields.time or "time": None if events.times is None else times,
-            fields.id or "id": None if events.ids is None else ids,
+            fields.time or "time": known["time"],
+            fields.id or "id": known["id"],
             fields.weight or "weight": None if events.weights is None else pa.array(events.weights),
-            fields.predicted or "predicted": None if events.predicted is None else _text(events.predicted),
-            **{name: _text(column) for name, column in events.slices},
+            fields.predicted or "predicted": None if events.predicted is None else texts_of(events.predicted),
+            **{name: texts_of(column) for name, column in events.slices},
         }
         if self.instances:
             for name in (fields.model or "model", fields.score, fields.predicted or "predicted"):
                 del own[name]
             own |= {name: pa.array(column, from_pandas=True) for name, column in events.features}
-        return {name: column for name, column in own.items() if column is not None}
+        return own
 
     def _labels(self, labels: Int8Array, classes: TextColumn | None) -> pa.Array:
         """Return labels as they may be read again: of words only the positive one is known."""
         if classes is not None:
-            return _text(classes)
+            return texts_of(classes)
         if self.fields.positive is not None:
             words = (f"not {self.fields.positive}", self.fields.positive)
-            return _text(TextColumn(labels.astype(np.int32), words))
+            return texts_of(TextColumn(labels.astype(np.int32), words))
         return pa.array(labels, mask=labels == NO_CLASS)
-
-
-def _text(column: TextColumn) -> pa.Array:
-    return pa.DictionaryArray.from_arrays(
-        pa.array(column.codes, mask=column.codes < 0), pa.array(column.values, pa.string())
-    ).cast(pa.string())

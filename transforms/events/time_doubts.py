@@ -109,5 +109,4 @@ def _position_of(chunk: Chunk, fields: EventFields, time: int) -> str:
     """Return the position of the first record of that time."""
     column = chunk.batch.column(chunk.batch.schema.get_field_index(fields.time))
     rows = np.flatnonzero(instants(column, fields.time_unit, fields.time_format) == time)
-    row = int(rows[0])
-    return f"{chunk.first_position + row if chunk.positions is None else int(chunk.positions[row]):,}"
+    return f"{int(np.asarray(chunk.places())[rows[0]]):,}"

@@ -10,51 +10,19 @@ Positions are 0-based ordinals of the records of a source; a header is no record
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 
-from ...core.arrays import Int64Array
 from ...core.errors import InputError
 from ...core.events.batch import EventBatch
 from ...core.events.columns import IdColumn, TextColumn
 from ...core.events.unjoined import LabelBatch, PredictionBatch
 from .check import Check
 from .chunk import Chunk
-from .dead_letters import DeadLetters, RawRecords
+from .dead_letters import DeadLetters
 from .fields import EventFields, Role
-from .timing import ANY_TIME, Timing
-
-
-def validate(
-    batch: pa.RecordBatch,
-    fields: EventFields,
-    *,
-    source: str,
-    partition: int,
-    first_position: int,
-    positions: Sequence[int] | Int64Array | None = None,
-    raw: RawRecords | None = None,
-    timing: Timing = ANY_TIME,
-    located: bool = False,
-) -> tuple[EventBatch, DeadLetters]:
-    """Split records into events and dead letters. O(n), by columns; only faults cost Python per row.
-
-    batch           columns of any types. Columns that `fields` does not name are used only for raw records.
-                    A column that `fields` names and the batch lacks is missing in every record
-    source          name of the partition that the records come from, `partition` its place among all
-    first_position  ordinal of the first record in its source, or -1: unknown
-    positions       ordinal of every record, where they are not consecutive
-    raw             returns the whole records of rows, where the batch lacks some of their fields
-    timing          the limits for times; late records are dead letters of their own kind
-    located         events keep their positions, so that an event refused later can be identified
-
-    The events' `high_water` is the greatest time in this batch. Raises InputError where a needed column
-    is there twice.
-    """
-    return _events(Check(batch, fields, source, partition, first_position, positions, raw, timing, located))
+from .timing import Timing
 
 
 def validate_as(
@@ -66,15 +34,23 @@ def validate_as(
     timing: Timing,
     located: bool = False,
 ) -> tuple[EventBatch | PredictionBatch | LabelBatch, DeadLetters]:
-    """Split the records of a chunk into a batch of their role and dead letters. See `validate`.
+    """Split the records of a chunk into a batch of their role and dead letters.
+
+    O(n), by columns; only faults cost Python per row.
+
+    chunk      columns of any types. Columns that `fields` does not name are used only for raw records. A
+               column that `fields` names and the chunk lacks is missing in every record
+    source     name of the partition that the records come from, `partition` its place among all
+    timing     the limits for times; late records are dead letters of their own kind
+    located    events keep their positions, so that an event refused later can be identified
 
     A prediction needs an id and a time and no label; a label is an id, a time and a label; an instance has
     features and no score, and is known by its place where it has no id. All three are located.
+
+    The batch's `high_water` is the greatest time in it. Raises InputError where a needed column is there
+    twice.
     """
-    check = Check(
-        chunk.batch, fields, source, partition, chunk.first_position, chunk.positions, chunk.raw, timing,
-        located or role != "event",
-    )  # fmt: skip
+    check = Check(chunk, fields, source, partition, timing, located or role != "event")
     if role == "prediction":
         return _predictions(check)
     if role == "instance":

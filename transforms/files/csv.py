@@ -186,9 +186,7 @@ def _without_bad_text(source: SourceFile, chunk: Chunk) -> Chunk:
     if not columns:
         return chunk
     rows = sorted(columns)
-    positions = chunk.positions
-    if positions is None:
-        positions = np.arange(chunk.first_position, chunk.first_position + batch.num_rows)
+    positions = np.asarray(chunk.places())
     raw = json_objects(batch.take(pa.array(rows))).to_pylist()
     letters = (
         DeadLetter.invalid(

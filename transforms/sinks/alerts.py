@@ -11,27 +11,9 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.alerts.rows import AlertRow
+from ..events.records import in_columns, schema_of
 
-ALERT_SCHEMA = pa.schema(
-    [
-        pa.field("rule", pa.string(), nullable=False),
-        pa.field("state", pa.string(), nullable=False),
-        pa.field("model", pa.string(), nullable=False),
-        pa.field("slice", pa.string(), nullable=False),
-        pa.field("pane_start", pa.timestamp("us", "UTC")),
-        pa.field("pane_end", pa.timestamp("us", "UTC")),
-        pa.field("row", pa.int64(), nullable=False),
-        pa.field("time", pa.timestamp("us", "UTC")),
-        pa.field("since_row", pa.int64(), nullable=False),
-        pa.field("since_time", pa.timestamp("us", "UTC")),
-        pa.field("column", pa.string(), nullable=False),
-        pa.field("value", pa.float64(), nullable=False),
-        pa.field("limit", pa.float64(), nullable=False),
-        pa.field("reference_row", pa.int64()),
-        pa.field("reference_value", pa.float64()),
-        pa.field("message", pa.string(), nullable=False),
-    ]
-)
+ALERT_SCHEMA = schema_of(AlertRow)
 """The columns of an alert, in every sink: the fields of `AlertRow`."""
 
 ALERT_ORDER = ("model", "slice", "pane_start", "row", "rule")
@@ -41,9 +23,7 @@ _GATHERED = 10_000
 
 def alerts_to_arrow(alerts: Sequence[AlertRow]) -> pa.RecordBatch:
     """Return alerts as a record batch with ALERT_SCHEMA. O(cells), in Python."""
-    columns = list(zip(*alerts, strict=True)) or [()] * len(ALERT_SCHEMA)
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, ALERT_SCHEMA, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=ALERT_SCHEMA)
+    return in_columns(alerts, ALERT_SCHEMA)
 
 
 class AlertBatches(beam.PTransform[PCollection[AlertRow], PCollection[pa.RecordBatch]]):

@@ -32,9 +32,11 @@ from rocsteady.core.table.table import EvaluatorTable
 from rocsteady.transforms.evaluate.models import EvaluateModels
 from rocsteady.transforms.evaluate.shards import RowsCoder
 from rocsteady.transforms.events.batches import records_to_batch
-from rocsteady.transforms.events.dead_letters import DeadLetter
+from rocsteady.transforms.events.chunk import Chunk
+from rocsteady.transforms.events.dead_letters import NO_LETTERS, DeadLetter
 from rocsteady.transforms.events.fields import EventColumns, EventFields
-from rocsteady.transforms.events.validate import validate
+from rocsteady.transforms.events.timing import ANY_TIME
+from rocsteady.transforms.events.validate import validate_as
 from rocsteady.transforms.sinks.curves import CURVE_ORDER, CURVE_SCHEMA, curves_to_arrow
 from rocsteady.transforms.sinks.sorted import sorted_table
 from rocsteady.transforms.sources import pack_records
@@ -78,12 +80,18 @@ def transform(**changes: Any) -> EvaluateModels:
 FIELDS = EventFields(model="model", time="when", slices=SLICES)
 
 
+def validated(events: Sequence[dict[str, Any]]) -> Any:
+    """Return events as a batch, and their dead letters."""
+    chunk = Chunk(-1, records_to_batch(events), None, NO_LETTERS)
+    return validate_as("event", chunk, FIELDS, "", 0, ANY_TIME)
+
+
 def expected(events: Sequence[dict[str, Any]], pane: tuple[int, int] | None = None) -> list[tuple[Any, ...]]:
     """Return the rows of one table that is given everything at once."""
     if not events:
         return []
     table = EvaluatorTable(TableSettings(SETTINGS, SLICES, 4), pane)
-    batch, _ = validate(records_to_batch(events), FIELDS, source="", partition=0, first_position=-1)
+    batch, _ = validated(events)
     parts = [*table.apply(batch.pack()), *table.apply(EndOfInput().pack())]
     return ordered(row for part in parts for row in part)
 
@@ -93,7 +101,7 @@ def expected_curves(
 ) -> list[dict[str, Any]]:
     """Return the points of one table that is given everything at once."""
     table = EvaluatorTable(TableSettings(replace(SETTINGS, curves=curves), SLICES, 4), pane)
-    batch, _ = validate(records_to_batch(events), FIELDS, source="", partition=0, first_position=-1)
+    batch, _ = validated(events)
     parts = [*table.apply(batch.pack()), *table.apply(EndOfInput().pack())] if events else []
     return in_order([curves_to_arrow(part.curves) for part in parts])
 
@@ -179,7 +187,7 @@ class Event(NamedTuple):
 def test_dicts_named_tuples_beam_rows_and_packed_batches_are_the_same_events(
     tmp_path: Path,
 ) -> None:
-    batch, _ = validate(records_to_batch(EVENTS[200:]), FIELDS, source="", partition=0, first_position=-1)
+    batch, _ = validated(EVENTS[200:])
     mixed = [
         *EVENTS[:100],
         *(Event(**event) for event in EVENTS[100:150]),
@@ -493,7 +501,7 @@ def test_columns_have_the_names_that_the_user_gives(tmp_path: Path) -> None:
 
 def test_rows_between_stages_are_what_they_were() -> None:
     table = EvaluatorTable(TableSettings(SETTINGS, SLICES, 4))
-    batch, _ = validate(records_to_batch(EVENTS), FIELDS, source="", partition=0, first_position=-1)
+    batch, _ = validated(EVENTS)
     assert isinstance(EventBatch.unpack(batch.pack()), EventBatch)
     (rows,) = table.apply(batch.pack())
     coder = RowsCoder()

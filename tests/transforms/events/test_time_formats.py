@@ -11,10 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.transforms.events import time_doubts
+from rocsteady.transforms.events.chunk import Chunk
 from rocsteady.transforms.events.columns import instants
+from rocsteady.transforms.events.dead_letters import NO_LETTERS
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.time_formats import checked_format, parse_moment, parse_moments
-from rocsteady.transforms.events.validate import validate
+from rocsteady.transforms.events.timing import ANY_TIME
+from rocsteady.transforms.events.validate import validate_as
 from thorough import examples
 
 FORMATS = (
@@ -67,7 +70,7 @@ def test_a_format_that_cannot_be_is_refused_at_once(form, words):
 def check(times, **fields):
     batch = pa.record_batch({"score": [0.5] * len(times), "label": [1] * len(times), "t": times})
     named = EventFields(model_name="m", time="t", **fields)
-    return validate(batch, named, source="s", partition=0, first_position=0)
+    return validate_as("event", Chunk(0, batch, None, NO_LETTERS), named, "s", 0, ANY_TIME)
 
 
 def test_a_text_that_does_not_fit_is_a_dead_letter_that_names_the_format():

@@ -17,6 +17,7 @@ from rocsteady.core.errors import ConfigError, InputError
 from rocsteady.core.events.batch import NEGATIVE, NO_CLASS, POSITIVE, EventBatch
 from rocsteady.core.events.times import NO_TIME
 from rocsteady.transforms.events.batches import RecordBatchCoder, from_ipc, records_to_batch, to_ipc
+from rocsteady.transforms.events.chunk import Chunk
 from rocsteady.transforms.events.columns import (
     class_text,
     ids,
@@ -27,17 +28,20 @@ from rocsteady.transforms.events.columns import (
     numbers,
     texts,
 )
-from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA, DeadLetter, DeadLetters
+from rocsteady.transforms.events.dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters
 from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.events.timing import Timing
-from rocsteady.transforms.events.validate import validate
+from rocsteady.transforms.events.timing import ANY_TIME, Timing
+from rocsteady.transforms.events.validate import validate_as
 from thorough import examples
 
 PLAIN = EventFields(model_name="m")
 
 
 def check(batch, fields=PLAIN, first_position=0, **more):
-    return validate(batch, fields, source="src", partition=3, first_position=first_position, **more)
+    positions, raw = more.pop("positions", None), more.pop("raw", None)
+    places = None if positions is None else np.asarray(positions, np.int64)
+    chunk = Chunk(first_position, batch, places, NO_LETTERS, raw=raw)
+    return validate_as("event", chunk, fields, "src", 3, more.pop("timing", ANY_TIME), **more)
 
 
 def columns(**named):

@@ -29,7 +29,8 @@ from rocsteady.transforms.beam import progress
 from rocsteady.transforms.beam.metrics import letter_metrics
 from rocsteady.transforms.events.dead_letters import DeadLetters
 from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.events.validate import validate
+from rocsteady.transforms.events.timing import ANY_TIME
+from rocsteady.transforms.events.validate import validate_as
 from rocsteady.transforms.files.csv import csv_chunks
 from rocsteady.transforms.files.formats import Utf8Stream
 from rocsteady.transforms.sources.files.json_lines import json_line_chunks
@@ -57,10 +58,8 @@ def read(path, fields=FIELDS, chunks=None):
     for chunk in chunks or read_batches(source, fields):
         assert chunk.first_position == position
         position += chunk.records
-        events, letters = validate(
-            chunk.batch, fields.resolved((), "m"), source=source.path, partition=0,
-            first_position=chunk.first_position, positions=chunk.positions,
-        )  # fmt: skip
+        fields_of_m = fields.resolved((), "m")
+        events, letters = validate_as("event", chunk, fields_of_m, source.path, 0, ANY_TIME)
         scores += events.scores.tolist()
         dead += [(letter.position, letter.detail) for letter in DeadLetters.concat([chunk.dead, letters])]
     return scores, sorted(dead)
@@ -443,15 +442,7 @@ def test_only_the_columns_that_are_asked_for_are_built_and_a_dead_line_is_its_ow
     assert chunk.batch["day"][:2].to_pylist() == ["2013-01-02"] * 2
     assert chunk.raw(np.array([7, 9])).to_pylist() == [lines[7].strip(), f'{{"score": {odd[1]}, "day": "x"}}']
     fields = EventFields(label="day", positive="x", model_name="m")
-    events, letters = validate(
-        chunk.batch,
-        fields,
-        source="s",
-        partition=0,
-        first_position=0,
-        positions=chunk.positions,
-        raw=chunk.raw,
-    )
+    events, letters = validate_as("event", chunk, fields, "s", 0, ANY_TIME)
     assert [letter.position for letter in letters] == [7, 9, *([4_000] if last else [])]
     assert letters[0].raw == lines[7].strip()
     assert events.scores[:4].tolist() == [0.0, 0.125, 0.0, 0.375]
@@ -488,14 +479,7 @@ def test_every_json_line_is_a_row_or_a_dead_letter_at_its_position(documents, bl
         dead += len(chunk.dead)
         for letter in chunk.dead:
             assert not isinstance(documents[letter.position], dict)
-        events, letters = validate(
-            chunk.batch,
-            FIELDS,
-            source="s",
-            partition=0,
-            first_position=chunk.first_position,
-            positions=chunk.positions,
-        )
+        events, letters = validate_as("event", chunk, FIELDS, "s", 0, ANY_TIME)
         assert len(events) + len(letters) == chunk.batch.num_rows
     assert rows == sum(isinstance(document, dict) for document in documents)
     assert rows + dead == len(documents)

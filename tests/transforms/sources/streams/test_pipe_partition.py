@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from rocsteady.core.errors import RocsteadyError
 from rocsteady.core.events.records import StateMarker, unpack_record
 from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.events.validate import validate
+from rocsteady.transforms.events.timing import ANY_TIME
+from rocsteady.transforms.events.validate import validate_as
 from rocsteady.transforms.sources.files.json_lines import json_line_chunks
 from rocsteady.transforms.sources.files.packets import Cut
 from rocsteady.transforms.sources.streams.pipe_partition import PipePartition
@@ -45,16 +46,7 @@ AWKWARD = [
 
 def judged(chunk):
     """(position, what became of it) of every record of a chunk."""
-    events, letters = validate(
-        chunk.batch,
-        FIELDS,
-        source="stdin",
-        partition=0,
-        first_position=chunk.first_position,
-        positions=chunk.positions,
-        raw=chunk.raw,
-        located=True,
-    )
+    events, letters = validate_as("event", chunk, FIELDS, "stdin", 0, ANY_TIME, located=True)
     sound = zip(
         events.positions.tolist(), map(str, zip(events.scores, events.labels, strict=True)), strict=True
     )
