@@ -169,7 +169,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     awaits = job.begins_with is not None
     if job.join is not None:
         shards = JoinShards(
-            job.join.settings, job.fields, job.join.label_time, job.cache_bytes, awaits=awaits,
+            job.join.settings, job.fields, job.cache_bytes, label_time=job.join.label_time, awaits=awaits,
             brings=_brings(job, job.join.settings),
         )  # fmt: skip
         packets, unmatched, join_states = _with_states(packets, job, job.join.settings) | "Join" >> shards

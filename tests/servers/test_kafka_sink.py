@@ -26,7 +26,7 @@ from rocsteady.transforms.kafka.topic import KafkaTopic
 from rocsteady.transforms.sinks.alerts import alerts_to_arrow
 from rocsteady.transforms.sinks.kafka import KafkaWriter, WriteKafka
 from rocsteady.transforms.sinks.kinds import ALERTS, DEAD_LETTERS, ROWS
-from rocsteady.transforms.sinks.table import json_lines
+from rocsteady.transforms.sinks.table import text_lines
 from rocsteady.transforms.tables.rows import distinct_rows, read_rows
 
 HOUR = 3_600_000_000
@@ -83,7 +83,7 @@ def consumed(url, count):
 def send(url, kind, batch, *options):
     writer = KafkaWriter(KafkaTopic.parse(url, options), kind)
     writer.write(batch)
-    writer.settle()
+    writer.finish()
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -91,7 +91,7 @@ def test_a_message_is_a_line_of_jsonl_with_its_identity(url, name):
     kind, batch = KIND_OF[name], TABLES[name]
     send(url, kind, batch)
     messages = consumed(url, batch.num_rows)
-    lines = b"".join(json_lines(pa.Table.from_batches([batch]))).splitlines()
+    lines = b"".join(text_lines(pa.Table.from_batches([batch]), as_csv=False)).splitlines()
     assert sorted(message.value() for message in messages) == sorted(lines)
     valid = fastjsonschema.compile(json.loads((FOLDER / f"{name}.json").read_text()))
     for message in messages:
@@ -197,7 +197,7 @@ def test_a_writer_goes_on_after_a_failure(url):
     with pytest.raises(RocsteadyError, match="was not delivered"):
         writer.write(DeadLetters.of([DeadLetter("invalid", "x", "f.csv", 3, raw="y" * 3_000_000)]).batch)
     writer.write(TABLES[DEAD_LETTERS.name])
-    writer.settle()
+    writer.finish()
     assert len(consumed(url, 2)) == 2
 
 
@@ -209,7 +209,7 @@ def test_a_broker_that_goes_and_comes_back_gets_every_row_once(broker, url):
     back = threading.Timer(3.0, broker.start)
     back.start()
     writer.write(batch.slice(1_000))
-    writer.settle()
+    writer.finish()
     back.join()
     table, repeats = distinct_rows([url])
     assert (table.num_rows, repeats) == (3_000, 0)

@@ -111,8 +111,6 @@ class ReadOnce:
 SNAPSHOT = ReadModifyWriteStateSpec("snapshot", BytesCoder())
 LOG = BagStateSpec("log", BytesCoder())
 TOKEN = ReadModifyWriteStateSpec("token", BytesCoder())
-END = TimerSpec("end", TimeDomain.WATERMARK)
-CLOCK = TimerSpec("clock", TimeDomain.WATERMARK)
 
 LETTERS, STATES = "letters", "states"
 
@@ -128,7 +126,6 @@ Brings = Callable[[str], bytes]
 """A function, sent to the workers, that returns the packed `StateImport` of a key, with its snapshot."""
 
 _SNAPSHOT, _LOG, _TOKEN = map(beam.DoFn.StateParam, (SNAPSHOT, LOG, TOKEN))
-_END, _CLOCK = map(beam.DoFn.TimerParam, (END, CLOCK))
 
 
 def _cells(snapshot: Any, log: Any, token: Any) -> ShardCells:
@@ -136,7 +133,10 @@ def _cells(snapshot: Any, log: Any, token: Any) -> ShardCells:
 
 
 class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
-    """Hosts the machines of one step. `step` identifies the step's machines in the process's cache."""
+    """Hosts the machines of one step. `step` identifies the step's machines in the process's cache.
+
+    The cells and timers of its methods are declared to Beam by `dofn_of_step`.
+    """
 
     def __init__(
         self,
@@ -169,12 +169,12 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
     def process(
         self,
         element: tuple[str, bytes],
-        window: Any = beam.DoFn.WindowParam,
-        snapshot: Any = _SNAPSHOT,
-        log: Any = _LOG,
-        token: Any = _TOKEN,
-        end: Any = _END,
-        clock: Any = _CLOCK,
+        window: Any,
+        snapshot: Any,
+        log: Any,
+        token: Any,
+        end: Any,
+        clock: Any,
     ) -> Iterator[Any]:
         """Apply one record, with a timer set for the end of its window.
 
@@ -210,16 +210,8 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
             else:
                 yield output
 
-    @on_timer(CLOCK)
     def at_clock(
-        self,
-        key: Any = beam.DoFn.KeyParam,
-        window: Any = beam.DoFn.WindowParam,
-        time: Any = beam.DoFn.TimestampParam,
-        snapshot: Any = _SNAPSHOT,
-        log: Any = _LOG,
-        token: Any = _TOKEN,
-        clock: Any = _CLOCK,
+        self, key: Any, window: Any, time: Any, snapshot: Any, log: Any, token: Any, clock: Any
     ) -> Iterator[Any]:
         """Tell the machine the moment that the watermark has passed."""
         cells = _cells(snapshot, log, token)
@@ -228,15 +220,7 @@ class StateMachineDoFn(NumberedCellsDeclared, beam.DoFn):
         self._wake(clock, window)
         yield from self._tagged(outputs)
 
-    @on_timer(END)
-    def at_end(
-        self,
-        key: Any = beam.DoFn.KeyParam,
-        window: Any = beam.DoFn.WindowParam,
-        snapshot: Any = _SNAPSHOT,
-        log: Any = _LOG,
-        token: Any = _TOKEN,
-    ) -> Iterator[Any]:
+    def at_end(self, key: Any, window: Any, snapshot: Any, log: Any, token: Any) -> Iterator[Any]:
         """Tell the machine that its input has ended."""
         cells = _cells(snapshot, log, token)
         pane = pane_of(window)
@@ -337,10 +321,7 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machi
             )
         self._factory = factory
         self._output_type = output_type
-        self._cache_bytes = cache_bytes
-        self._letters = letters
-        self._lateness = lateness
-        self._brings = brings
+        self._settings = cache_bytes, letters, lateness, brings
 
     def expand(self, records: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
         """Host the machines; raises ConfigError for windows that merge."""
@@ -349,16 +330,17 @@ class RunStateMachine(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machi
         step = secrets.token_hex(8)
         # On some runners, an untyped keyed PCollection gets different key coders for timers and for state.
         # The timer then silently sees empty state.
-        typed = records | "Type" >> beam.Map(_unchanged).with_output_types(tuple[str, bytes])
+        typed = records | "Type" >> beam.Map(unchanged).with_output_types(tuple[str, bytes])
         of_step = dofn_of_step(records.pipeline._current_transform().full_label)
-        dofn = of_step(self._factory, step, self._cache_bytes, self._letters, self._lateness, self._brings)
+        dofn = of_step(self._factory, step, *self._settings)
         outputs = typed | "Apply" >> beam.ParDo(dofn).with_outputs(LETTERS, STATES, main="outputs")
         return MachineOutputs(
-            outputs["outputs"] | "Outputs" >> beam.Map(_unchanged).with_output_types(self._output_type),
-            outputs[LETTERS] | "Letters" >> beam.Map(_unchanged).with_output_types(pa.RecordBatch),
-            outputs[STATES] | "States" >> beam.Map(_unchanged).with_output_types(bytes),
+            outputs["outputs"] | "Outputs" >> beam.Map(unchanged).with_output_types(self._output_type),
+            outputs[LETTERS] | "Letters" >> beam.Map(unchanged).with_output_types(pa.RecordBatch),
+            outputs[STATES] | "States" >> beam.Map(unchanged).with_output_types(bytes),
         )
 
 
-def _unchanged(element: Any) -> Any:
+def unchanged(element: Any) -> Any:
+    """Return an element; for a step that only says of what type its elements are."""
     return element

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import apache_beam as beam
@@ -26,17 +25,16 @@ from ...core.join.settings import JoinSettings
 from ...core.settings.durations import Duration, duration_text, microseconds, parse_lateness
 from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
-from ...core.state.export import ExportingMachine
-from ..beam.machine import Brings, MachineOutputs, RunStateMachine
+from ..beam.machine import unchanged
 from ..events.dead_letters import DeadLetter
 from ..events.fields import EventFields
-from ..events.rejected import RejectedLetters
 from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
+from .shards import EvaluateShards, ExportingFactory
 
 
 @dataclass(frozen=True)
-class JoinFactory:
-    """Makes the label joins of a job; with `awaits`, each join waits for the state of another job."""
+class JoinFactory(ExportingFactory[Packet | Rejected]):
+    """Makes the label joins of a job."""
 
     settings: JoinSettings
     awaits: bool = False
@@ -45,67 +43,24 @@ class JoinFactory:
         """Compile the kernels, or load them from their folder."""
         join_warm_up(self.settings)
 
-    def new(self, pane: Pane | None, key: str) -> ExportingMachine[Packet | Rejected]:  # noqa: ARG002
+    def made(self, pane: Pane | None, key: str) -> LabelJoin:  # noqa: ARG002
         """Return a join without any records."""
-        number = number_of(key)
-        return ExportingMachine(
-            LabelJoin(self.settings, number),
-            partial(self._loaded, number),
-            partial(self._shard, number),
-            awaits=self.awaits,
-        )
+        return LabelJoin(self.settings, number_of(key))
 
-    def load(
-        self,
-        snapshot: bytes,
-        pane: Pane | None,  # noqa: ARG002
-        key: str,
-    ) -> ExportingMachine[Packet | Rejected]:
-        """Return the join of a snapshot; raises OtherConfigurationError, or a `WireError`."""
-        number = number_of(key)
-        return ExportingMachine.from_bytes(
-            snapshot,
-            partial(LabelJoin, self.settings, number),
-            partial(self._loaded, number),
-            partial(self._shard, number),
-        )
+    def loaded(self, pane: Pane | None, key: str, snapshot: bytes) -> LabelJoin:  # noqa: ARG002
+        """Return the join of a snapshot."""
+        return LabelJoin.from_bytes(snapshot, self.settings, number_of(key))
 
-    def _loaded(self, number: int, snapshot: bytes) -> LabelJoin:
-        return LabelJoin.from_bytes(snapshot, self.settings, number)
-
-    def _shard(self, number: int) -> tuple[int, int]:
-        return number, self.settings.shards
+    def shard(self, key: str) -> tuple[int, int]:
+        """Return the number of a join's shard."""
+        return number_of(key), self.settings.shards
 
 
-class JoinShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], MachineOutputs]):
-    """Joins packets (shard of the join, record): outputs are packets (shard of the evaluators, record).
+class JoinShards(EvaluateShards):
+    """Joins packets (shard of the join, record): outputs are packets (shard of the evaluators, record)."""
 
-    fields, label_time  the user's names of a prediction's columns, and of a label's time
-    lateness            see `RunStateMachine`
-    awaits              every shard begins with the state that a `StateImport` brings
-    brings              see `RunStateMachine`
-    """
-
-    def __init__(
-        self,
-        settings: JoinSettings,
-        fields: EventFields,
-        label_time: str | None,
-        cache_bytes: int = DEFAULT_CACHE_BYTES,
-        lateness: int | None = None,
-        *,
-        awaits: bool = False,
-        brings: Brings | None = None,
-    ) -> None:
-        super().__init__()
-        letters = RejectedLetters(fields, label_time)
-        factory = JoinFactory(settings, awaits)
-        self._machines = RunStateMachine(factory, tuple[str, bytes], cache_bytes, letters, lateness, brings)
-
-    def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
-        """Join; raises ConfigError for windows that merge."""
-        outputs: MachineOutputs = packets | "Machines" >> self._machines
-        return outputs
+    factory = JoinFactory
+    output_type = tuple[str, bytes]
 
 
 class JoinedLabels(NamedTuple):
@@ -251,7 +206,7 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
         ]
         packets = [part.packets for part in packed] | "Both" >> beam.Flatten()
         joined, refused, _ = packets | "Join" >> JoinShards(
-            self._settings, self._fields, self._label_time, self._cache_bytes, self._lateness
+            self._settings, self._fields, self._cache_bytes, self._lateness, label_time=self._label_time
         )
         kinds = {
             kind: refused
@@ -264,12 +219,8 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
             unmatched=kinds["unmatched"],
             duplicates=kinds["duplicate"],
             late=kinds["late"],
-            dead_letters=invalid | "Dead letters" >> beam.Map(_unchanged).with_output_types(DeadLetter),
+            dead_letters=invalid | "Dead letters" >> beam.Map(unchanged).with_output_types(DeadLetter),
         )
-
-
-def _unchanged(element: Any) -> Any:
-    return element
 
 
 def _events(packet: tuple[str, bytes]) -> Iterator[bytes]:

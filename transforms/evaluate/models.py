@@ -24,7 +24,7 @@ from ...core.rows.rows import Rows
 from ...core.settings.evaluator import EvaluatorChoices, EvaluatorSettings, check_signal, checked_order
 from ...core.settings.table import TableChoices, TableSettings, checked_spans
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
-from ..beam.machine import refuse_merging_windows, timestamp
+from ..beam.machine import refuse_merging_windows, timestamp, unchanged
 from ..events.dead_letters import DeadLetter
 from ..events.fields import EventColumns, EventFields
 from ..sinks.curves import curve_batches
@@ -162,7 +162,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
             rows=rows | "Rows" >> beam.FlatMap(single_rows).with_output_types(MeasureRow),
             batches=rows | "Batches" >> beam.FlatMap(row_batches).with_output_types(pa.RecordBatch),
             dead_letters=packed[DEAD_LETTERS]
-            | "Dead letters" >> beam.Map(_unchanged).with_output_types(DeadLetter),
+            | "Dead letters" >> beam.Map(unchanged).with_output_types(DeadLetter),
             late=refused | "Late" >> beam.FlatMap(single_letters, "late").with_output_types(DeadLetter),
             curves=rows | "Curves" >> beam.FlatMap(curve_batches).with_output_types(pa.RecordBatch),
             duplicates=refused
@@ -173,10 +173,6 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
 def _of(made: type, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keywords that are fields of a dataclass."""
     return {field.name: chosen[field.name] for field in fields(made) if field.name in chosen}
-
-
-def _unchanged(element: Any) -> Any:
-    return element
 
 
 def row_batches(rows: Rows) -> Iterator[pa.RecordBatch]:

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import json
 import struct
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 import apache_beam as beam
 import numpy as np
@@ -23,15 +25,16 @@ from ...core.encoding.json import read_json, reading
 from ...core.errors import ConfigError, CorruptBytesError
 from ...core.events.rejected import Rejected
 from ...core.ids.sharding import number_of
+from ...core.join.settings import JoinSettings
 from ...core.rows.columns import INTEGER_COLUMNS, NUMBER_COLUMNS
 from ...core.rows.curves import RocCurve, WindowCurve
 from ...core.rows.records import MeasureRow
 from ...core.rows.rows import Rows
 from ...core.settings.measures import MEASURES
 from ...core.settings.table import TableSettings
-from ...core.shard.machine import Pane
+from ...core.shard.machine import MachineFactory, Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
-from ...core.state.export import ExportingMachine
+from ...core.state.export import CutMachine, ExportingMachine
 from ...core.table.table import EvaluatorTable, warm_up
 from ..beam.machine import Brings, MachineOutputs, RunStateMachine
 from ..events.fields import EventFields
@@ -131,9 +134,41 @@ registry.register_coder(Rows, RowsCoder)
 registry.register_coder(MeasureRow, RowCoder)
 
 
+Output = TypeVar("Output")
+
+
+class ExportingFactory(Generic[Output]):
+    """Makes machines that export their states; with `awaits`, each waits for the state of another job."""
+
+    awaits: bool
+
+    @abstractmethod
+    def made(self, pane: Pane | None, key: str) -> CutMachine[Output]:
+        """Return a machine without any records."""
+
+    @abstractmethod
+    def loaded(self, pane: Pane | None, key: str, snapshot: bytes) -> CutMachine[Output]:
+        """Return the machine of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+
+    @abstractmethod
+    def shard(self, key: str) -> tuple[int, int]:
+        """Return a shard's number, and how many shards there are."""
+
+    def _parts(self, pane: Pane | None, key: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        return partial(self.loaded, pane, key), partial(self.shard, key)
+
+    def new(self, pane: Pane | None, key: str) -> ExportingMachine[Output]:
+        """Return an empty machine."""
+        return ExportingMachine(self.made(pane, key), *self._parts(pane, key), awaits=self.awaits)
+
+    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> ExportingMachine[Output]:
+        """Return the machine of a snapshot; raises OtherConfigurationError, or a `WireError`."""
+        return ExportingMachine.from_bytes(snapshot, partial(self.made, pane, key), *self._parts(pane, key))
+
+
 @dataclass(frozen=True)
-class TableFactory:
-    """Makes the evaluator tables of a job; with `awaits`, each table waits for the state of another job."""
+class TableFactory(ExportingFactory[Rows | Rejected]):
+    """Makes the evaluator tables of a job."""
 
     settings: TableSettings
     awaits: bool = False
@@ -142,28 +177,16 @@ class TableFactory:
         """Compile the kernels that these settings lead to, or load them from their folder."""
         warm_up(self.settings)
 
-    def new(self, pane: Pane | None, key: str) -> ExportingMachine[Rows | Rejected]:
+    def made(self, pane: Pane | None, key: str) -> EvaluatorTable:  # noqa: ARG002
         """Return an empty table."""
-        return ExportingMachine(
-            EvaluatorTable(self.settings, pane),
-            partial(self._loaded, pane),
-            partial(self._shard, key),
-            awaits=self.awaits,
-        )
+        return EvaluatorTable(self.settings, pane)
 
-    def load(self, snapshot: bytes, pane: Pane | None, key: str) -> ExportingMachine[Rows | Rejected]:
-        """Return the table of a snapshot; raises OtherConfigurationError, or a `WireError`."""
-        return ExportingMachine.from_bytes(
-            snapshot,
-            partial(EvaluatorTable, self.settings, pane),
-            partial(self._loaded, pane),
-            partial(self._shard, key),
-        )
-
-    def _loaded(self, pane: Pane | None, snapshot: bytes) -> EvaluatorTable:
+    def loaded(self, pane: Pane | None, key: str, snapshot: bytes) -> EvaluatorTable:  # noqa: ARG002
+        """Return the table of a snapshot."""
         return EvaluatorTable.from_bytes(snapshot, self.settings, pane)
 
-    def _shard(self, key: str) -> tuple[int, int]:
+    def shard(self, key: str) -> tuple[int, int]:
+        """Return the number of a table's shard; raises ConfigError where models are no shards."""
         if self.settings.shards is None:
             raise ConfigError(
                 "the state of models that are each their own shard cannot be exported; give a number of "
@@ -181,26 +204,31 @@ class EvaluateShards(beam.PTransform[beam.PCollection[tuple[str, bytes]], Machin
     fields       the user's names of an event's columns
     cache_bytes  live tables that a process keeps between bundles
     lateness     see `RunStateMachine`
+    label_time   the user's name of a label's time, where labels came by themselves
     awaits       every shard begins with the state that a `StateImport` brings
     brings       see `RunStateMachine`
     """
 
+    factory: ClassVar[Callable[..., MachineFactory[Any]]] = TableFactory
+    output_type: ClassVar[Any] = Rows
+
     def __init__(
         self,
-        settings: TableSettings,
+        settings: TableSettings | JoinSettings,
         fields: EventFields,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         lateness: int | None = None,
         *,
+        label_time: str | None = None,
         awaits: bool = False,
         brings: Brings | None = None,
     ) -> None:
         super().__init__()
-        letters = RejectedLetters(fields)
-        factory = TableFactory(settings, awaits)
-        self._machines = RunStateMachine(factory, Rows, cache_bytes, letters, lateness, brings)
+        letters = RejectedLetters(fields, label_time)
+        factory = type(self).factory(settings, awaits)
+        self._machines = RunStateMachine(factory, self.output_type, cache_bytes, letters, lateness, brings)
 
     def expand(self, packets: beam.PCollection[tuple[str, bytes]]) -> MachineOutputs:
-        """Evaluate; raises ConfigError for windows that merge."""
+        """Apply to packets; raises ConfigError for windows that merge."""
         outputs: MachineOutputs = packets | "Machines" >> self._machines
         return outputs

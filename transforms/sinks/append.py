@@ -8,37 +8,17 @@ system.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 
 from ...core.errors import RocsteadyError
 from ...core.process.standard_streams import write_out
+from .kinds import TableKind, TableSink
 from .sorted import sorted_table
-from .table import csv_head, csv_lines, is_csv, json_lines, without_formulas, without_nan, write_table
+from .table import cleaned, csv_head, is_csv, text_lines, write_table
 
 STDOUT = "-"
-
-
-class TableSink(Protocol):
-    """Takes record batches of one schema, in the order in which they were made."""
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Take the rows of a batch."""
-        ...
-
-    def tend(self) -> None:
-        """Do due work, such as finishing a file. Called from time to time, also while no rows come."""
-        ...
-
-    def finish(self) -> None:
-        """Write or deliver all remaining rows: no more rows will come."""
-        ...
-
-    def close(self) -> None:
-        """Release open files and clients, whether finished or not."""
-        ...
 
 
 def is_appendable(path: str) -> bool:
@@ -50,14 +30,14 @@ def is_appendable(path: str) -> bool:
     return path == STDOUT or path.lower().endswith((".csv", ".jsonl"))
 
 
-class AppendedTable:
+class AppendedTable(TableSink):
     """A file of lines, or stdout, that has every row when `write` returns.
 
     The constructor makes the file without rows; earlier content is lost. Raises RocsteadyError where the
     file cannot be written, BrokenPipeError where stdout has no reader any more.
     """
 
-    def __init__(self, path: str, schema: pa.Schema, *, csv_safe: bool = False) -> None:
+    def __init__(self, path: str, kind: TableKind, *, csv_safe: bool = False) -> None:
         self._path = path
         self._csv = is_csv(path)
         self._csv_safe = csv_safe and self._csv
@@ -68,21 +48,13 @@ class AppendedTable:
             except OSError as error:
                 raise self._told(error) from None
             if self._csv:
-                self._put(csv_head(schema.names))
+                self._put(csv_head(kind.schema.names))
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append the rows, whole lines at once. O(cells)."""
-        table = without_nan(pa.Table.from_batches([batch]))
-        if self._csv_safe:
-            table = without_formulas(table)
+        table = cleaned(pa.Table.from_batches([batch]), csv_safe=self._csv_safe)
         if table.num_rows:
-            self._put(csv_lines(table) if self._csv else b"".join(json_lines(table)))
-
-    def tend(self) -> None:
-        """Do nothing: no work is due."""
-
-    def finish(self) -> None:
-        """Do nothing: `write` has written every row."""
+            self._put(b"".join(text_lines(table, as_csv=self._csv)))
 
     def close(self) -> None:
         """Close the file."""
@@ -109,18 +81,17 @@ _GATHERED = 10_000
 """Rows that are kept in memory: a batch in Arrow's form takes some 10 KB however few rows it has."""
 
 
-class TableAtEnd:
-    """A file that `finish` writes, complete and sorted by `order`; see `table`."""
+class TableAtEnd(TableSink):
+    """A file that `finish` writes, complete and sorted; see `table`."""
 
-    def __init__(self, path: str, schema: pa.Schema, order: Sequence[str], *, csv_safe: bool = False) -> None:
+    def __init__(self, path: str, kind: TableKind, *, csv_safe: bool = False) -> None:
         self._path = path
         self._csv_safe = csv_safe
-        self._schema = schema
-        self._order = order
+        self._kind = kind
         self._gathered: list[pa.RecordBatch] = []
         self._count = 0
         self._spill = cast(BinaryIO, tempfile.TemporaryFile(prefix="rocsteady-"))  # noqa: SIM115
-        self._stream = pa.ipc.new_stream(self._spill, schema)
+        self._stream = pa.ipc.new_stream(self._spill, kind.schema)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Keep the rows."""
@@ -129,11 +100,8 @@ class TableAtEnd:
         if self._count >= _GATHERED:
             self._spill_over()
 
-    def tend(self) -> None:
-        """Do nothing: no work is due before the end."""
-
     def _spill_over(self) -> None:
-        table = pa.Table.from_batches(self._gathered, self._schema).combine_chunks()
+        table = pa.Table.from_batches(self._gathered, self._kind.schema).combine_chunks()
         self._gathered, self._count = [], 0
         self._stream.write_table(table)
 
@@ -144,7 +112,7 @@ class TableAtEnd:
         self._spill.flush()
         self._spill.seek(0)
         with pa.ipc.open_stream(self._spill) as stream:
-            table = sorted_table(stream, self._schema, self._order)
+            table = sorted_table(stream, self._kind.schema, self._kind.order)
         write_table(table, self._path, csv_safe=self._csv_safe)
 
     def close(self) -> None:
@@ -152,8 +120,7 @@ class TableAtEnd:
         self._spill.close()
 
 
-def open_table(path: str, schema: pa.Schema, order: Sequence[str], *, csv_safe: bool = False) -> TableSink:
+def open_table(path: str, kind: TableKind, *, csv_safe: bool = False) -> TableSink:
     """Return the sink for a file by its ending, or for stdout."""
-    if is_appendable(path):
-        return AppendedTable(path, schema, csv_safe=csv_safe)
-    return TableAtEnd(path, schema, order, csv_safe=csv_safe)
+    sink = AppendedTable if is_appendable(path) else TableAtEnd
+    return sink(path, kind, csv_safe=csv_safe)

@@ -6,7 +6,7 @@ messages of a model are in one partition, in the order in which they were writte
 repeats repeats its messages, which a reader knows by their identity (`tables.rows`).
 
 Invariant
-    `settle` returns only when the brokers have every message that was sent before (acks=all), and raises
+    `finish` returns only when the brokers have every message that was sent before (acks=all), and raises
     when one could not be delivered. The producer is idempotent: its own retries neither repeat a message
     nor change the order. One producer serves all writers of a process to the same brokers.
 """
@@ -30,7 +30,7 @@ from ..beam.metrics import count
 from ..events.text import json_objects, rfc3339
 from ..kafka.client import client_settings, make_client, reason_of
 from ..kafka.topic import KafkaTopic, confluent_kafka
-from .kinds import TableKind, kind_of
+from .kinds import TableKind, TableSink, kind_of
 
 Headers = list[tuple[str, bytes]]
 
@@ -112,8 +112,8 @@ def _forget(producer: Any) -> None:
             del _producers[place]
 
 
-class KafkaWriter:
-    """Sends record batches of a kind to a topic; for one thread. A `TableSink`.
+class KafkaWriter(TableSink):
+    """Sends record batches of a kind to a topic; for one thread.
 
     Raises RocsteadyError, once, for undelivered messages, with their number and the first message's reason.
     """
@@ -137,7 +137,7 @@ class KafkaWriter:
         self._producer.poll(0)
         self._raise_failures()
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Wait until every message is delivered or has failed."""
         given = dict(self._topic.options)
         limit = given.get("delivery.timeout.ms") or given.get("message.timeout.ms")
@@ -151,13 +151,6 @@ class KafkaWriter:
                 f"{self._topic.url}: {waiting:,} messages were not delivered within {patience:.0f} s, and "
                 "nothing says why; see whether its brokers answer"
             )
-
-    def finish(self) -> None:
-        """Wait until every message is delivered."""
-        self.settle()
-
-    def close(self) -> None:
-        """Do nothing: the producer belongs to the process."""
 
     def _send(self, key: bytes | None, value: bytes, headers: Headers) -> None:
         heard = partial(self._heard, headers)
@@ -273,4 +266,4 @@ class _Send(beam.DoFn):
     def finish_bundle(self) -> None:
         """Wait until every message of the bundle is delivered."""
         for writer in self._writers.values():
-            writer.settle()
+            writer.finish()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -13,7 +14,9 @@ from ..events.dead_letters import DEAD_LETTER_SCHEMA
 from .alerts import ALERT_ORDER, ALERT_SCHEMA
 from .comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
 from .curves import CURVE_ORDER, CURVE_SCHEMA
-from .sorted import DEAD_LETTER_ORDER, ROW_ORDER
+
+ROW_ORDER = ("model", "slice", "pane_start", "row")
+DEAD_LETTER_ORDER = ("source", "position", "kind", "reason", "raw", "detail")
 
 
 class TableKind(NamedTuple):
@@ -33,6 +36,23 @@ class TableKind(NamedTuple):
     identity: tuple[str, ...]
     counter: str | None = None
     number: Callable[[pa.RecordBatch | pa.Table], int] = lambda table: int(table.num_rows)
+
+
+class TableSink(ABC):
+    """Takes record batches of one kind, in the order in which they were made."""
+
+    @abstractmethod
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take the rows of a batch."""
+
+    def tend(self) -> None:  # noqa: B027 - most sinks have no such work
+        """Do due work, such as finishing a file. Called from time to time, also while no rows come."""
+
+    def finish(self) -> None:  # noqa: B027
+        """Write or deliver all remaining rows: no more rows will come."""
+
+    def close(self) -> None:  # noqa: B027
+        """Release open files and clients, whether finished or not."""
 
 
 def _number_of_curves(table: pa.RecordBatch | pa.Table) -> int:

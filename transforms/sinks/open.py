@@ -16,9 +16,9 @@ from apache_beam.pvalue import PCollection
 from ...core.errors import ConfigError
 from ..kafka.client import check_topic
 from ..kafka.topic import KafkaTopic, is_kafka
-from .append import TableSink, open_table
+from .append import open_table
 from .kafka import KafkaWriter, WriteKafka, checked_topic
-from .kinds import TableKind
+from .kinds import TableKind, TableSink
 from .parts import PART_FORMATS, PartFiles, WriteParts, check_folder, is_folder
 from .sorted import WriteSortedTable
 from .table import check_output
@@ -75,7 +75,7 @@ def open_sink(path: str, kind: TableKind, options: SinkOptions) -> TableSink:
         return KafkaWriter(KafkaTopic.parse(path, options.kafka), kind)
     if is_folder(path):
         return PartFiles(path, kind, options.part_format)
-    return open_table(path, kind.schema, kind.order, csv_safe=options.csv_safe)
+    return open_table(path, kind, csv_safe=options.csv_safe)
 
 
 def write_batches(
@@ -86,5 +86,4 @@ def write_batches(
         return WriteKafka(path, options.kafka)
     if is_folder(path):
         return WriteParts(path, kind, options.part_format)
-    counted = None if kind.counter is None else (kind.counter, kind.number)
-    return WriteSortedTable(path, kind.schema, kind.order, counted, csv_safe=options.csv_safe)
+    return WriteSortedTable(path, kind, csv_safe=options.csv_safe)

@@ -28,7 +28,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from ...core.errors import InputError, RocsteadyError
 from ..beam.metrics import count
 from ..files.formats import everywhere, has_scheme
-from .kinds import TableKind
+from .kinds import TableKind, TableSink
 from .table import check_url, try_folder, write_table
 
 PART_FORMATS = ("jsonl", "parquet")
@@ -71,8 +71,8 @@ def check_folder(path: str) -> None:
         ) from None
 
 
-class PartFiles:
-    """Gathers record batches of a kind and writes them as files of a folder. A `TableSink`.
+class PartFiles(TableSink):
+    """Gathers record batches of a kind and writes them as files of a folder.
 
     Raises RocsteadyError where a file cannot be written: its final name then does not exist.
     """

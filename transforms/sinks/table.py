@@ -19,10 +19,10 @@ import os
 import secrets
 import stat
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,13 +54,10 @@ def without_nan(table: pa.Table) -> pa.Table:
     return table
 
 
-def _write_parquet(table: pa.Table, file: BinaryIO) -> None:
-    pa.parquet.write_table(table, file, compression="zstd")
-
-
-def _write_csv(table: pa.Table, file: BinaryIO) -> None:
-    file.write(csv_head(table.column_names))
-    _write_csv_rows(table, file)
+def cleaned(table: pa.Table, *, csv_safe: bool) -> pa.Table:
+    """Return the table as sinks write it; csv_safe: see `without_formulas`."""
+    table = without_nan(table)
+    return without_formulas(table) if csv_safe else table
 
 
 def is_csv(path: str) -> bool:
@@ -106,45 +103,32 @@ def csv_lines(table: pa.Table) -> bytes:
     >>> csv_lines(pa.table({"model": ["a,b", ""], "auc": [0.5, None]}))
     b'"a,b",0.5\n"",\n'
     """
-    lines = io.BytesIO()
-    _write_csv_rows(table, lines)
-    return lines.getvalue()
-
-
-def _write_csv_rows(table: pa.Table, file: BinaryIO) -> None:
     for place, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             text = [rfc3339(chunk) for chunk in table.column(place).chunks]
             table = table.set_column(place, field.name, pa.chunked_array(text, pa.string()))
-    pa.csv.write_csv(table, file, _CSV)
+    lines = io.BytesIO()
+    pa.csv.write_csv(table, lines, _CSV)
+    return lines.getvalue()
 
 
-def _write_json(table: pa.Table, file: BinaryIO) -> None:
-    file.writelines(json_lines(table))
+def text_lines(table: pa.Table, *, as_csv: bool) -> Iterator[bytes]:
+    r"""Yield the rows as lines of CSV or of JSON, many lines to a piece; for a file or for stdout.
 
-
-def json_lines(table: pa.Table) -> Iterator[bytes]:
-    r"""Yield the rows as lines of JSON, many lines to a piece; for a file or for stdout.
-
-    >>> list(json_lines(pa.table({"auc": [0.5, None]})))
+    >>> list(text_lines(pa.table({"auc": [0.5, None]}), as_csv=False))
     [b'{"auc": 0.5}\n{"auc": null}\n']
     """
     for batch in table.to_batches(_ROWS_AT_ONCE):
-        if batch.num_rows:
+        if as_csv:
+            yield csv_lines(pa.Table.from_batches([batch]))
+        elif batch.num_rows:
             yield "\n".join([*json_objects(batch, "number").to_pylist(), ""]).encode()
-
-
-_WRITERS: dict[str, Callable[[pa.Table, BinaryIO], None]] = {
-    ".parquet": _write_parquet,
-    ".csv": _write_csv,
-    ".jsonl": _write_json,
-}
 
 
 def _ending(path: str) -> tuple[str, bool]:
     bare = path.lower().removesuffix(".gz")
     ending = Path(bare).suffix
-    if ending not in _WRITERS or (ending == ".parquet" and bare != path.lower()):
+    if ending not in (".parquet", ".csv", ".jsonl") or (ending == ".parquet" and bare != path.lower()):
         raise InputError(
             f"output {path!r} has an ending that is not known; use .parquet, .csv, .csv.gz, .jsonl "
             "or .jsonl.gz"
@@ -210,15 +194,17 @@ def write_table(table: pa.Table, path: str | os.PathLike[str], *, csv_safe: bool
     """
     text = os.fspath(path)
     ending, gzipped = _ending(text)
-    table = without_nan(table)
-    if csv_safe and ending == ".csv":
-        table = without_formulas(table)
+    as_csv = ending == ".csv"
+    table = cleaned(table, csv_safe=csv_safe and as_csv)
     with replaced(text) as file:
-        if gzipped:
-            with gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0) as packed:
-                _WRITERS[ending](table, cast(BinaryIO, packed))
-        else:
-            _WRITERS[ending](table, file)
+        if ending == ".parquet":
+            pa.parquet.write_table(table, file, compression="zstd")
+            return
+        packed = gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0)
+        with packed if gzipped else nullcontext(file) as lines:
+            if as_csv:
+                lines.write(csv_head(table.column_names))
+            lines.writelines(text_lines(table, as_csv=as_csv))
 
 
 @contextmanager

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from ....core.process.temporary_folders import temporary_folder
 from ....transforms.events import time_doubts
-from ....transforms.sinks.append import TableSink, is_appendable
-from ....transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS
+from ....transforms.sinks.append import is_appendable
+from ....transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, ROWS, TableSink
 from ....transforms.sinks.open import is_streamed, open_sink
 from ....transforms.sinks.sorted import row_schema
 from ...outputs import staged

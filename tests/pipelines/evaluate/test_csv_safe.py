@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from command import call
 from rocsteady.transforms.sinks.append import open_table
+from rocsteady.transforms.sinks.kinds import TableKind
 
 FORMULAS = ['=cmd|" /C calc"!A0', "+1", "-1", "@SUM(A1)", "\tx", "\rx"]
 PLAIN = ["a=b", "m-1", "'=x"]
@@ -78,7 +79,7 @@ def test_every_csv_output_of_a_job_and_of_what_reads_its_rows(capsys):
 
 def test_a_file_that_grows_is_guarded_too(tmp_path):
     schema = pa.schema({"model": pa.string(), "auc": pa.float64()})
-    sink = open_table(str(tmp_path / "r.csv"), schema, ("model",), csv_safe=True)
+    sink = open_table(str(tmp_path / "r.csv"), TableKind("n", schema, ("model",), ("model",)), csv_safe=True)
     sink.write(pa.record_batch({"model": ["=x", None], "auc": [-0.5, None]}, schema))
     sink.close()
     assert (tmp_path / "r.csv").read_text() == 'model,auc\n"\'=x",-0.5\n,\n'

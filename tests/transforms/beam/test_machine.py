@@ -13,6 +13,8 @@ import apache_beam as beam
 import pytest
 from apache_beam.metrics import MetricsFilter
 from apache_beam.testing import test_stream
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.userstate import TimerSpec, on_timer
 from apache_beam.transforms.window import FixedWindows, Sessions, SlidingWindows, TimestampedValue
 from beam_runs import RUNNERS_AND_CACHES, InOrder, Keep, kept, pipeline
 from hash_chain import END as END_OF_INPUT
@@ -21,7 +23,6 @@ from rocsteady.core.errors import ConfigError
 from rocsteady.core.shard.machine import Pane
 from rocsteady.core.shard.protocol import LiveMachine, Place, ShardCells, ShardProtocol
 from rocsteady.transforms.beam.machine import (
-    END,
     LOG,
     SNAPSHOT,
     TOKEN,
@@ -201,6 +202,7 @@ class IgnoresTokens(ShardProtocol[ChainRow]):
 
 
 SNAPSHOT_PARAM, LOG_PARAM, TOKEN_PARAM = map(beam.DoFn.StateParam, (SNAPSHOT, LOG, TOKEN))
+END = TimerSpec("failing end", TimeDomain.WATERMARK)
 END_PARAM = beam.DoFn.TimerParam(END)
 
 
@@ -236,9 +238,20 @@ class FailingDoFn(StateMachineDoFn):
         end: Any = END_PARAM,
     ) -> list[Any]:
         self._step_towards_failure()
-        rows = super().process(element, window, snapshot, log, token, end)
+        rows = super().process(element, window, snapshot, log, token, end, clock=None)
         self._step_towards_failure()
         return rows
+
+    @on_timer(END)
+    def at_end(
+        self,
+        key: Any = beam.DoFn.KeyParam,
+        window: Any = beam.DoFn.WindowParam,
+        snapshot: Any = SNAPSHOT_PARAM,
+        log: Any = LOG_PARAM,
+        token: Any = TOKEN_PARAM,
+    ) -> Any:
+        return super().at_end(key, window, snapshot, log, token)
 
     def finish_bundle(self) -> None:
         if self._left < 1 << 50:

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from awkward_rows import some_rows
 from rocsteady.core.errors import RocsteadyError
-from rocsteady.core.rows.arrow import ROW_SCHEMA, rows_to_arrow
+from rocsteady.core.rows.arrow import rows_to_arrow
 from rocsteady.transforms.sinks import append as append_table
 from rocsteady.transforms.sinks import table as write_table
 from rocsteady.transforms.sinks.append import TableAtEnd, open_table
-from rocsteady.transforms.sinks.sorted import ROW_ORDER
+from rocsteady.transforms.sinks.kinds import ROWS, TableKind
 from rocsteady.transforms.sources.files import json_lines
 
 
@@ -35,7 +35,7 @@ def test_lines_are_there_as_soon_as_they_are_written(tmp_path, name):
     whole = (tmp_path / f"whole_{name}").read_bytes()
     path = tmp_path / name
     path.write_text("of another day")
-    sink = open_table(str(path), ROW_SCHEMA, ROW_ORDER)
+    sink = open_table(str(path), ROWS)
     for piece in pieces(batch):
         sink.write(piece)
         assert whole.startswith(path.read_bytes())
@@ -50,7 +50,7 @@ def test_other_files_are_there_at_the_end_whole_and_sorted(tmp_path, name):
     schema = pa.schema([("model", pa.string()), ("n", pa.int64())], metadata={b"a": b"b"})
     rng = np.random.default_rng(0)
     numbers = rng.permutation(25_000)
-    sink = open_table(str(tmp_path / name), schema, ("n",))
+    sink = open_table(str(tmp_path / name), TableKind("n", schema, ("n",), ("n",)))
     for part in np.array_split(numbers, 60):
         sink.write(pa.record_batch({"model": ["m"] * len(part), "n": part}))
         assert not (tmp_path / name).exists()
@@ -64,7 +64,7 @@ def test_other_files_are_there_at_the_end_whole_and_sorted(tmp_path, name):
 
 
 def test_a_table_that_is_given_up_leaves_nothing(tmp_path):
-    sink = TableAtEnd(str(tmp_path / "r.parquet"), ROW_SCHEMA, ROW_ORDER)
+    sink = TableAtEnd(str(tmp_path / "r.parquet"), ROWS)
     sink.write(rows_to_arrow(some_rows()))
     sink.close()
     assert list(tmp_path.iterdir()) == []
@@ -72,4 +72,4 @@ def test_a_table_that_is_given_up_leaves_nothing(tmp_path):
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(RocsteadyError, match=r"output .*none.*r\.csv cannot be written: No such file"):
-        open_table(str(tmp_path / "none" / "r.csv"), ROW_SCHEMA, ROW_ORDER)
+        open_table(str(tmp_path / "none" / "r.csv"), ROWS)

@@ -28,6 +28,7 @@ from apache_beam.pvalue import PBegin, PCollection, TaggedOutput
 from ....core.events.times import END_OF_TIME, NO_TIME
 from ....core.ids.sharding import shard_of
 from ...beam import progress
+from ...beam.machine import unchanged
 from ...beam.metrics import count_records
 from ...events.fields import EventFields
 from ...events.timing import ANY_TIME, Timing, time_span
@@ -222,9 +223,7 @@ class ReadFiles(beam.PTransform[PBegin, EventFiles]):
             .with_output_types(tuple[str, bytes])
             .with_outputs(DEAD_LETTERS, main="packets")
         )
-        letters = outputs[DEAD_LETTERS] | beam.Map(_same).with_output_types(pa.RecordBatch)
+        letters = outputs[DEAD_LETTERS] | "Map(_same)" >> beam.Map(unchanged).with_output_types(
+            pa.RecordBatch
+        )
         return EventFiles(outputs["packets"], letters)
-
-
-def _same(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return batch

@@ -33,6 +33,7 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 from ....core.ids.sharding import shard_of
 from ...beam import progress
+from ...beam.machine import unchanged
 from ...beam.metrics import METRICS_NAMESPACE, count, count_records
 from ...beam.state_sizes import measure_bytes
 from ...events.batches import from_ipc, to_ipc
@@ -297,7 +298,9 @@ class ReadStream(beam.PTransform[PBegin, EventFiles]):
     def expand(self, begin: PBegin) -> EventFiles:
         """Apply to the beginning of a pipeline."""
         outputs = getattr(self, f"_{self._way}")(begin)
-        letters = outputs[DEAD_LETTERS] | beam.Map(_same).with_output_types(pa.RecordBatch)
+        letters = outputs[DEAD_LETTERS] | "Map(_same)" >> beam.Map(unchanged).with_output_types(
+            pa.RecordBatch
+        )
         return EventFiles(outputs["packets"], letters)
 
     def _bounded(self, begin: PBegin) -> Any:
@@ -339,7 +342,3 @@ def _packets(transform: Any) -> Any:
 
 def _each_of(tick: bytes, keys: Sequence[tuple[str, bytes]]) -> Sequence[tuple[str, bytes]]:  # noqa: ARG001
     return keys
-
-
-def _same(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return batch
