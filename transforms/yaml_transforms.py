@@ -27,7 +27,7 @@ from ..core.settings.evaluator import EvaluatorSettings
 from ..core.settings.measures import MEASURES
 from ..core.settings.windows import parse_every, parse_window
 from .evaluate.alert import Alert
-from .evaluate.join_labels import JoinLabels
+from .evaluate.join_labels import JoinedLabels, JoinLabels
 from .evaluate.models import EvaluateModels
 
 Outputs = dict[str, beam.PCollection[Any]]
@@ -50,12 +50,7 @@ class EvaluateModelsYaml(beam.PTransform[beam.PCollection[Any], Outputs]):
     def expand(self, events: Any) -> Outputs:
         """Evaluate."""
         result = _one(events, "EvaluateModels") | "Evaluate" >> self._models
-        return {
-            "rows": result.rows,
-            "dead_letters": result.dead_letters,
-            "late": result.late,
-            "duplicates": result.duplicates,
-        }
+        return {name: getattr(result, name) for name in ("rows", "dead_letters", "late", "duplicates")}
 
 
 class JoinLabelsYaml(beam.PTransform[Any, Outputs]):
@@ -79,14 +74,8 @@ class JoinLabelsYaml(beam.PTransform[Any, Outputs]):
                 )
             both = len(inputs) == 2
             inputs = (inputs["predictions"], inputs["labels"]) if both else next(iter(inputs.values()))
-        joined = inputs | "Join" >> self._join
-        return {
-            "events": joined.events,
-            "unmatched": joined.unmatched,
-            "duplicates": joined.duplicates,
-            "late": joined.late,
-            "dead_letters": joined.dead_letters,
-        }
+        joined: JoinedLabels = inputs | "Join" >> self._join
+        return joined._asdict()
 
 
 class AlertYaml(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]):

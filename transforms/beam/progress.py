@@ -6,6 +6,7 @@ are for display only: a retried bundle counts twice. Beam's metrics have the cou
 
 from __future__ import annotations
 
+import operator
 import threading
 from typing import NamedTuple
 
@@ -27,24 +28,11 @@ _lock = threading.Lock()
 _now = Progress()
 
 
-def add(
-    *,
-    records: int = 0,
-    dead_letters: int = 0,
-    bytes: int = 0,  # noqa: A002
-    files: int = 0,
-    reports: int = 0,
-) -> None:
-    """Add to the counters."""
+def add(**more: int) -> None:
+    """Add to the counters, by their names in `Progress`."""
     global _now
     with _lock:
-        _now = Progress(
-            _now.records + records,
-            _now.dead_letters + dead_letters,
-            _now.bytes + bytes,
-            _now.files + files,
-            _now.reports + reports,
-        )
+        _now = Progress._make(map(operator.add, _now, Progress(**more)))
 
 
 def read() -> Progress:

@@ -21,6 +21,7 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.coders import Coder, RowCoder, registry
 
+from ...core.encoding.fields import Reader
 from ...core.encoding.json import read_json, reading
 from ...core.errors import ConfigError, CorruptBytesError
 from ...core.events.rejected import Rejected
@@ -45,6 +46,10 @@ class RowsCoder(Coder):
     """`Rows` between the stages of a pipeline: a JSON head, then the arrays as they are, curve by curve."""
 
     _HEAD = struct.Struct("<II")
+    _COLUMNS = (
+        ("integers", "<i8", len(INTEGER_COLUMNS)), ("numbers", "<f8", len(NUMBER_COLUMNS)),
+        ("key_codes", "<i4", None), ("reasons", "i1", len(MEASURES)), ("drift", "i1", None),
+    )  # fmt: skip
     _CURVE = (
         ("threshold", "<f8"), ("tp", "<f8"), ("fp", "<f8"), ("on_hull", "?"), ("block_score", "<f8"),
     )  # fmt: skip
@@ -61,11 +66,10 @@ class RowsCoder(Coder):
             (
                 self._HEAD.pack(len(head), len(rows)),
                 head,
-                np.ascontiguousarray(rows.integers, "<i8").tobytes(),
-                np.ascontiguousarray(rows.numbers, "<f8").tobytes(),
-                np.ascontiguousarray(rows.key_codes, "<i4").tobytes(),
-                np.ascontiguousarray(rows.reasons, "i1").tobytes(),
-                np.ascontiguousarray(rows.drift, "i1").tobytes(),
+                *(
+                    np.ascontiguousarray(getattr(rows, name), dtype).tobytes()
+                    for name, dtype, _ in self._COLUMNS
+                ),
                 *(
                     np.ascontiguousarray(getattr(curve.curve, name), dtype).tobytes()
                     for curve in rows.curves
@@ -80,45 +84,32 @@ class RowsCoder(Coder):
             return self._decoded(encoded)
 
     def _decoded(self, encoded: bytes) -> Rows:
-        length, n = self._HEAD.unpack_from(encoded)
-        at = self._HEAD.size + length
-        keys, config, heads, failures = read_json(encoded[self._HEAD.size : at], "rows between two stages")
-        arrays = []
-        for dtype, width in (
-            ("<i8", len(INTEGER_COLUMNS)),
-            ("<f8", len(NUMBER_COLUMNS)),
-            ("<i4", 1),
-            ("i1", len(MEASURES)),
-            ("i1", 1),
-        ):
-            arrays.append(np.frombuffer(encoded, dtype, n * width, at).copy())
-            at += arrays[-1].nbytes
+        reader = Reader(memoryview(encoded))
+        length, n = reader.numbers(self._HEAD.format)
+        keys, config, heads, failures = read_json(bytes(reader.read(length)), "rows between two stages")
+        arrays = {
+            name: reader.array(dtype, n)
+            if width is None
+            else reader.array(dtype, n * width).reshape(n, width)
+            for name, dtype, width in self._COLUMNS
+        }
         curves = []
         for *key, events, positives, negatives, points in heads:
-            columns: list[Any] = []
-            for _, dtype in self._CURVE:
-                columns.append(np.frombuffer(encoded, dtype, points, at).copy())
-                at += columns[-1].nbytes
+            columns: list[Any] = [reader.array(dtype, points) for _, dtype in self._CURVE]
             model, slice_, pane, seq, time, config_ = key
-            threshold, tp, fp, on_hull, block_score = columns
-            curve = RocCurve(threshold, tp, fp, on_hull, block_score, events, positives, negatives)
+            curve = RocCurve(*columns, events, positives, negatives)
             curves.append(WindowCurve(model, slice_, pane and tuple(pane), seq, time, config_, curve))
-        if at != len(encoded):
+        if reader.at != len(encoded):
             raise CorruptBytesError(
                 f"{len(encoded)} bytes between two stages are not {n} rows; the workers of a job must "
                 "all run one version of rocsteady"
             )
-        integers, numbers, key_codes, reasons, drift = arrays
         return Rows(
-            tuple((model, slice_) for model, slice_ in keys),
-            key_codes,
-            integers.reshape(n, -1) if n else integers.reshape(0, len(INTEGER_COLUMNS)),
-            numbers.reshape(n, -1) if n else numbers.reshape(0, len(NUMBER_COLUMNS)),
-            reasons.reshape(n, -1) if n else reasons.reshape(0, len(MEASURES)),
-            drift,
-            config,
-            curves,
-            None if failures is None else np.array(failures, np.int64),
+            keys=tuple((model, slice_) for model, slice_ in keys),
+            config=config,
+            curves=curves,
+            failures=None if failures is None else np.array(failures, np.int64),
+            **arrays,
         )
 
     def is_deterministic(self) -> bool:

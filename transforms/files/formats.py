@@ -10,6 +10,7 @@ Positions are 0-based ordinals of records; headers and blank lines are no record
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import os
@@ -128,7 +129,7 @@ class Utf8Stream(io.RawIOBase):
 
     def __init__(self, raw: BinaryIO) -> None:
         self._raw = raw
-        self._tail = b""  # a character that the last read cut in two
+        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         self._ready = b""
         self.replaced = False
 
@@ -155,36 +156,16 @@ class Utf8Stream(io.RawIOBase):
         return block
 
     def _more(self, size: int) -> bool:
-        while not self._ready:
+        data = b"more"
+        while data and not self._ready:
             data = self._raw.read(size)
-            if not data and not self._tail:
-                return False
-            self._ready = self._checked(self._tail + data, final=not data)
-        return True
-
-    def _checked(self, block: bytes, *, final: bool) -> bytes:
-        self._tail = b""
-        if not final:
-            block, self._tail = _whole_characters(block)
-        try:
-            block.decode()
-        except UnicodeDecodeError:
-            self.replaced = True
-            text = block.decode("utf-8", "surrogateescape")
-            return re.sub("[\udc80-\udcff]", NO_TEXT, text).encode()
-        return block
-
-
-def _whole_characters(block: bytes) -> tuple[bytes, bytes]:
-    """Cut a block before a character that may go on in the next one."""
-    for back in range(1, min(3, len(block)) + 1):
-        byte = block[-back]
-        if byte & 0xC0 != 0x80:  # the first byte of a character; these say how long it is
-            length = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
-            if length > back:
-                return block[:-back], block[-back:]
-            break
-    return block, b""
+            text = self._decoder.decode(data, final=not data)
+            try:
+                self._ready = text.encode()
+            except UnicodeEncodeError:
+                self.replaced = True
+                self._ready = re.sub("[\udc80-\udcff]", NO_TEXT, text).encode()
+        return bool(self._ready)
 
 
 def arrow_buffer(data: bytes) -> pa.Buffer:

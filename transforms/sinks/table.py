@@ -20,7 +20,7 @@ import secrets
 import stat
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -200,8 +200,10 @@ def write_table(table: pa.Table, path: str | os.PathLike[str], *, csv_safe: bool
         if ending == ".parquet":
             pa.parquet.write_table(table, file, compression="zstd")
             return
-        packed = gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0)
-        with packed if gzipped else nullcontext(file) as lines:
+        packing: AbstractContextManager[BinaryIO | gzip.GzipFile] = nullcontext(file)
+        if gzipped:
+            packing = gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0)
+        with packing as lines:
             if as_csv:
                 lines.write(csv_head(table.column_names))
             lines.writelines(text_lines(table, as_csv=as_csv))

@@ -20,22 +20,16 @@ def fitting(batch: EventBatch, fields: EventFields, *, needs_ids: bool = False) 
 
     With needs_ids, a batch without ids does not fit. Relies on the checks of `EventBatch.unpack`. O(n).
     """
-    if (batch.weights is None) != (fields.weight is None):
-        raise _unfit(
-            "it has no weights, and weight= is given; pack them with it, or leave weight= out"
-            if batch.weights is None
-            else "it has weights; say so with weight=, or pack it without"
-        )
-    if (batch.predicted is None) != (fields.predicted is None):
-        raise _unfit(
-            "it has no predicted classes, and predicted= is given; pack them with it, or leave predicted= out"
-            if batch.predicted is None
-            else "it has predicted classes; say so with predicted=, or pack it without"
-        )
-    if fields.time is not None and batch.times is None:
-        raise _unfit("it has no times, and time= is given; pack them with it, or leave time= out")
-    if needs_ids and batch.ids is None:
-        raise _unfit("it has no ids, and deduplicate= is given; pack them with it, or leave deduplicate= out")
+    for what, option, column, is_asked in (
+        ("weights", "weight=", batch.weights, fields.weight is not None),
+        ("predicted classes", "predicted=", batch.predicted, fields.predicted is not None),
+        ("times", "time=", batch.times, fields.time is not None),
+        ("ids", "deduplicate=", batch.ids, needs_ids),
+    ):
+        if column is None and is_asked:
+            raise _unfit(f"it has no {what}, and {option} is given; pack them with it, or leave {option} out")
+        if column is not None and not is_asked and what in ("weights", "predicted classes"):
+            raise _unfit(f"it has {what}; say so with {option}, or pack it without")
     if batch.times is not None and not ((batch.times >= FIRST_TIME) & (batch.times < AFTER_LAST_TIME)).all():
         raise _unfit("it has a time that is missing or not within the years 1 to 9999")
     if fields.probabilities and not ((batch.scores >= 0.0) & (batch.scores <= 1.0)).all():

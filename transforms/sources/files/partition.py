@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -54,17 +54,32 @@ def read_batches(
     show only those; of other formats they show whole records). Raises RocsteadyError, which names the file
     and about where, for a damaged file.
     """
-    columns = None if fields is None else fields.columns_of(role)
+    columns, numbers = (None, ()) if fields is None else (fields.columns_of(role), fields.number_columns)
+    text_columns = [column for column in columns or () if column not in numbers]
+    return chunks_of(source, columns, columns, None, text_columns, parquet_rows)
+
+
+def chunks_of(
+    source: SourceFile,
+    parquet: Sequence[str] | None,
+    lines: Sequence[str] | None,
+    csv: Sequence[str] | None,
+    text_columns: Sequence[str],
+    parquet_rows: int = CHUNK_ROWS,
+) -> Iterator[Chunk]:
+    """Read a file in chunks; see `read_batches`.
+
+    parquet, lines, csv  the columns that are built of a file of that format; None: all columns
+    text_columns         see `json_lines.json_line_chunks`
+    """
     if source.format == GENERATED:
         chunks = generated_chunks(source.path)
     elif source.format == "parquet":
-        chunks = parquet_chunks(source, columns, parquet_rows)
+        chunks = parquet_chunks(source, parquet, parquet_rows)
     elif source.format == "jsonl":
-        numbers = () if fields is None else fields.number_columns
-        text_columns = [column for column in columns or () if column not in numbers]
-        chunks = json_chunks(source, text_columns, columns)
+        chunks = json_chunks(source, text_columns, lines)
     else:
-        chunks = csv_chunks(source)
+        chunks = csv_chunks(source, only=csv)
     return _undamaged(source, chunks)
 
 
@@ -119,7 +134,7 @@ class FilePartition:
         """Read the times alone; return the least time from each record on."""
         column = self.fields.time or ""
         ends, least = [0], []
-        for chunk in _time_chunks(self.source, column):
+        for chunk in chunks_of(self.source, *[(column,)] * 4):
             place = chunk.batch.schema.get_field_index(column)
             times = _NONE
             if place >= 0:
@@ -143,18 +158,6 @@ class LeastTimes(NamedTuple):
     def settled(self, position: int) -> int:
         """Return a time that no record from this ordinal on is earlier than."""
         return int(self.least[np.searchsorted(self.starts, position, "right") - 1])
-
-
-def _time_chunks(source: SourceFile, column: str) -> Iterator[Chunk]:
-    if source.format == GENERATED:
-        chunks = generated_chunks(source.path)
-    elif source.format == "parquet":
-        chunks = parquet_chunks(source, (column,))
-    elif source.format == "jsonl":
-        chunks = json_chunks(source, (column,), (column,))
-    else:
-        chunks = csv_chunks(source, only=(column,))
-    return _undamaged(source, chunks)
 
 
 def with_packet(

@@ -28,10 +28,9 @@ from ...events.chunk import Chunk
 from ...events.columns import EXACT, instants, plain, texts
 from ...events.text import json_objects, rfc3339
 from ...events.time_doubts import tell_doubt
-from ...files.csv import csv_chunks
-from ...files.formats import DAMAGE, SourceFile, parquet_chunks
-from .json_lines import json_chunks
+from ...files.formats import SourceFile
 from .listing import column_names
+from .partition import chunks_of
 
 _BLOCK_ROWS = 8_192
 """Records that are formatted together: few enough that formatting the last does not delay the first."""
@@ -82,7 +81,7 @@ def survey(source: SourceFile, time: str, unit: str, form: str | None = None) ->
         )
     records = untimed = no_rows = 0
     first, last, before, rises = -NO_TIME, NO_TIME, NO_TIME, True
-    for chunk in _chunks(source, time, [time]):
+    for chunk in chunks_of(source, *[[time]] * 4):
         times = _times(chunk.batch, time, unit, form)
         if form is None and time in chunk.batch.schema.names:
             tell_doubt(time, chunk.batch.column(time), times, unit)
@@ -100,23 +99,6 @@ def survey(source: SourceFile, time: str, unit: str, form: str | None = None) ->
             "the unit of its numbers with --time-unit, or the format of its texts with --time-format"
         )
     return TimedFile(source, records, untimed, no_rows, NO_TIME if last == NO_TIME else first, last, rises)
-
-
-def _chunks(source: SourceFile, time: str, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
-    """Read a file: of Parquet these columns; of JSON lines the times, beside the lines themselves."""
-    position = 0
-    try:
-        if source.format == "parquet":
-            chunks = parquet_chunks(source, columns)
-        elif source.format == "jsonl":
-            chunks = json_chunks(source, [time], [time])
-        else:
-            chunks = csv_chunks(source, only=columns)
-        for chunk in chunks:
-            yield chunk
-            position = chunk.first_position + chunk.records
-    except DAMAGE as error:
-        raise source.damaged(position, error) from None
 
 
 def _times(batch: pa.RecordBatch, time: str, unit: str, form: str | None) -> Int64Array:
@@ -198,7 +180,7 @@ def _blocks(
     before = file.first
     all_times: list[Int64Array] = []
     all_lines: list[str] = []
-    for chunk in _chunks(file.source, time):
+    for chunk in chunks_of(file.source, None, [time], None, [time]):
         times = _filled(_times(chunk.batch, time, unit, form), before)
         if not len(times):
             continue

@@ -31,7 +31,7 @@ from ..files.listing import list_sources
 from .folder_files import FilePlace, FileRead, LinesFile, WholeFile, folder_file
 from .folder_listing import FolderListing, lines_may_grow
 from .folder_place import FolderPlace
-from .partition import Fetched
+from .partition import Fetched, StreamPartition
 from .parts import Part, unread_part
 
 _logger = logger("rocsteady.folders")
@@ -40,7 +40,7 @@ _POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
-class FolderPartition:
+class FolderPartition(StreamPartition):
     """The files of a folder on this machine, or on one that all workers see, as events.
 
     fields  which columns are what. Where nobody said which model an event is of, the column "model" of its
@@ -56,16 +56,6 @@ class FolderPartition:
     def name(self) -> str:
         """The whole path of the folder."""
         return everywhere(self.folder)
-
-    @property
-    def origin(self) -> str:
-        """Empty: the folder's path is a unique name."""
-        return ""
-
-    @property
-    def resumes(self) -> bool:
-        """True: another job can continue from an offset of this partition."""
-        return True
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:
         """Return up to `limit` records from a place on, the first of which is number `offset` of the folder.
@@ -88,14 +78,6 @@ class FolderPartition:
     def stop(self) -> None:
         """Let the next fetches read the begun file to its end, and no other file."""
         _reader_of(self).stop()
-
-    def end(self) -> int:
-        """Return -1: the number of records is unknown before they are read."""
-        return -1
-
-    def unread_partitions(self) -> int:
-        """Return 0: a folder is one partition."""
-        return 0
 
     def close(self) -> None:
         """Forget what this process knows of the folder."""

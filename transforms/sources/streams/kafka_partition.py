@@ -21,7 +21,7 @@ from ....core.process.rare_log import RareLog
 from ...kafka.client import no_answer, reason_of
 from ...kafka.topic import KafkaTopic, confluent_kafka
 from .kafka_offsets import consumer_of
-from .partition import Fetched
+from .partition import Fetched, StreamPartition
 
 _logger = logger("rocsteady.kafka.partitions")
 _logger.addFilter(RareLog())
@@ -45,7 +45,7 @@ _GONE = ("UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_PARTITION", "_UNKNOWN_TOPIC")
 
 
 @dataclass(frozen=True)
-class KafkaPartition:
+class KafkaPartition(StreamPartition):
     """Partition `number` of a topic that had `partitions` of them when the job began.
 
     cluster  the id of the brokers' cluster, "" = not known
@@ -65,11 +65,6 @@ class KafkaPartition:
     def origin(self) -> str:
         """The cluster's id: a topic of the same name on another cluster has other offsets."""
         return f"Kafka cluster {self.cluster}" if self.cluster else ""
-
-    @property
-    def resumes(self) -> bool:
-        """True: another job can continue from an offset of this partition."""
-        return True
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
         """Return up to `limit` messages from an offset on; wait up to `wait` seconds for the first.

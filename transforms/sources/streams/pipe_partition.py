@@ -17,7 +17,7 @@ from ....core.errors import RocsteadyError
 from ...events.fields import EventFields
 from ...files.lines import WholeLines, without_blank_lines
 from ..files.json_lines import keys_of_first
-from .partition import Fetched
+from .partition import Fetched, StreamPartition
 from .parts import line_parts
 
 _BLOCK_BYTES = 1 << 20
@@ -26,18 +26,17 @@ _BLOCK_BYTES = 1 << 20
 _GATHER_SECONDS = 0.05
 
 
-class PipePartition:
+class PipePartition(StreamPartition):
     """JSON lines from a pipe, a terminal or a file that is open.
 
     Where nobody said which model an event is of, the first line that is an object decides: by its key
     "model", or else all events are of the model `name`.
     """
 
-    origin = ""
     resumes = False
 
     def __init__(self, handle: int, fields: EventFields, name: str = "stdin") -> None:
-        self.name = name
+        self._name = name
         self._handle = handle
         self._fields = fields
         self._settled = fields.model is not None or fields.model_name is not None
@@ -45,6 +44,11 @@ class PipePartition:
         self._stopped = False
         self._ended = False
         _widen(handle)
+
+    @property
+    def name(self) -> str:
+        """The name that dead letters give."""
+        return self._name
 
     def fetch(self, offset: int, limit: int, wait: float, place: str = "") -> Fetched:  # noqa: ARG002
         """Return the lines of up to 1 MiB that are whole by now, however many; wait for the first bytes.
@@ -67,17 +71,6 @@ class PipePartition:
     def stop(self) -> None:
         """Let the next fetch read the bytes that are in the pipe now, and end the partition."""
         self._stopped = True
-
-    def end(self) -> int:
-        """Return -1: the number of lines to come is unknown."""
-        return -1
-
-    def unread_partitions(self) -> int:
-        """Return 0: a pipe is one partition."""
-        return 0
-
-    def close(self) -> None:
-        """Do nothing: whoever opened the pipe closes it."""
 
     def _gather(self, wait: float) -> bytes:
         """Read what is there. A pipe gives some 64 KiB at once, and a block costs 2 ms however short."""
