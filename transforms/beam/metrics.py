@@ -19,6 +19,7 @@ from apache_beam.metrics import Metrics
 from ...core.rows.rows import Rows
 from ..events.dead_letters import DeadLetters
 from ..events.fields import Role
+from . import progress
 
 METRICS_NAMESPACE = "rocsteady"
 
@@ -219,8 +220,11 @@ NEWEST_COLUMNS = {
 """Columns of a model's newest row, with their descriptions."""
 
 
-def count_records(role: Role, records: int, letters: DeadLetters, times: tuple[int, int] | None) -> None:
-    """Count the records that were read and their dead letters; note the least and greatest event time."""
+def count_records(
+    role: Role, records: int, letters: DeadLetters, times: tuple[int, int] | None, size: int
+) -> None:
+    """Count the records that were read, their dead letters and bytes; note the least and greatest time."""
+    progress.add(records=records, dead_letters=len(letters), bytes=size)
     names = RECORD_COUNTERS[role]
     count(names["read"], records)
     if len(letters):

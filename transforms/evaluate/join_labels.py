@@ -8,9 +8,9 @@ silently.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Unpack
 
 import apache_beam as beam
 
@@ -27,7 +27,7 @@ from ...core.shard.machine import Pane
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import unchanged
 from ..events.dead_letters import DeadLetter
-from ..events.fields import EventFields
+from ..events.fields import EventFields, RecordColumns, check_keywords
 from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
 from .shards import EvaluateShards, ExportingFactory
 
@@ -81,6 +81,12 @@ class JoinedLabels(NamedTuple):
     dead_letters: beam.PCollection[DeadLetter]
 
 
+class JoinColumns(RecordColumns, total=False):
+    """The keywords of `JoinLabels` that name columns, but for id and time."""
+
+    probabilities: bool
+
+
 class JoinLabels(beam.PTransform[Any, JoinedLabels]):
     """Joins predictions with their labels by id.
 
@@ -122,42 +128,21 @@ class JoinLabels(beam.PTransform[Any, JoinedLabels]):
         label_lead: Duration | None = None,
         second_label: Literal["first", "last", "dead-letter"] = "first",
         lateness: Duration = "0s",
-        score: str = "score",
-        label: str = "label",
-        positive: object = None,
-        model: str | None = None,
-        model_name: str | None = None,
-        time_unit: Literal["s", "ms", "us", "ns"] = "s",
-        time_format: str | None = None,
-        weight: str | None = None,
-        predicted: str | None = None,
-        slices: Iterable[str | tuple[str, ...]] = (),
-        probabilities: bool = False,
         shards: int = 16,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
+        **columns: Unpack[JoinColumns],
     ) -> None:
         super().__init__()
+        check_keywords("JoinLabels", columns, JoinColumns)
         for name, value in (("id", id), ("time", time)):
             if value is None:
                 raise ConfigError(f"{name}=None: labels are joined by id, in event time; name the field")
         if label_time is not None and (not isinstance(label_time, str) or not label_time):
             raise ConfigError(f"label_time={label_time!r}: give the name of a column, as text")
-        crosses = (slices,) if isinstance(slices, str) else slices
-        self._fields = EventFields(
-            score=score,
-            label=label,
-            positive=positive,  # type: ignore[arg-type]  # any value that a label can have
-            model=model,
-            model_name=model_name,
-            time=time,
-            time_unit=time_unit,
-            time_format=time_format,
-            id=id,
-            weight=weight,
-            predicted=predicted,
-            slices=crosses,  # type: ignore[arg-type]  # one column may stand without a tuple
-            probabilities=probabilities,
-        )
+        named: dict[str, Any] = {**columns}
+        if isinstance(slices := named.get("slices"), str):
+            named["slices"] = (slices,)
+        self._fields = EventFields(time=time, id=id, **named)
         self._label_time = time if label_time is None else label_time
         self._settings = JoinSettings.of(
             ttl, label_lead, second=second_label, shards=shards, evaluator_shards=1

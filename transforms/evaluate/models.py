@@ -26,7 +26,7 @@ from ...core.settings.table import TableChoices, TableSettings, checked_spans
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ..beam.machine import refuse_merging_windows, timestamp, unchanged
 from ..events.dead_letters import DeadLetter
-from ..events.fields import EventColumns, EventFields
+from ..events.fields import EventColumns, EventFields, check_keywords
 from ..sinks.curves import curve_batches
 from ..sources.pack_records import DEAD_LETTERS, PackRecords, single_letters
 from .shards import EvaluateShards
@@ -114,8 +114,7 @@ class EvaluateModels(beam.PTransform[beam.PCollection[Any], Evaluation]):
         **choices: Unpack[ModelsChoices],
     ) -> None:
         super().__init__()
-        if unknown := sorted(choices.keys() - ModelsChoices.__annotations__.keys()):
-            raise TypeError(f"EvaluateModels.__init__() got an unexpected keyword argument {unknown[0]!r}")
+        check_keywords("EvaluateModels", choices, ModelsChoices)
         chosen: dict[str, Any] = {**({} if settings is None else vars(settings)), **choices}
         for name in ("window", "every", "cost"):
             if chosen.get(name, self) is None:

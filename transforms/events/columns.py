@@ -225,6 +225,7 @@ def plain(array: pa.Array, *, dictionary: bool = False) -> pa.Array:
         or pa.types.is_large_binary(kind)
         or pa.types.is_fixed_size_binary(kind)
         or pa.types.is_binary_view(kind)
+        or pa.types.is_interval(kind)
     ):
         return pa.array([text_of(value) for value in array.to_pylist()], pa.string())
     if pa.types.is_timestamp(kind) and kind.tz is not None:
@@ -234,8 +235,6 @@ def plain(array: pa.Array, *, dictionary: bool = False) -> pa.Array:
         return pa.array(values, mask=~np.asarray(array.is_valid()))
     if pa.types.is_duration(kind):
         return pc.binary_join_element_wise(array.cast(pa.int64()).cast(pa.string()), kind.unit, " ")
-    if pa.types.is_interval(kind):
-        return pa.array([text_of(value) for value in array.to_pylist()], pa.string())
     return array
 
 

@@ -137,9 +137,8 @@ def with_all_columns(batch: pa.RecordBatch) -> pa.RecordBatch:
     old = DEAD_LETTER_SCHEMA.names.index("raw") + 1
     if batch.schema.names != DEAD_LETTER_SCHEMA.names[:old]:
         return batch
-    later = [pa.nulls(batch.num_rows, field.type) for field in list(DEAD_LETTER_SCHEMA)[old:]]
-    columns = [*batch.columns, *later]
-    return pa.RecordBatch.from_arrays(columns, schema=DEAD_LETTER_SCHEMA)
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    return DeadLetters.of_columns(columns, batch.num_rows).batch
 
 
 NO_LETTERS = DeadLetters.of(())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from ...core.errors import ConfigError
 from ...core.events.times import checked_unit
@@ -38,8 +38,8 @@ def _valid(field: str, name: str) -> str:
     return name
 
 
-class EventColumns(TypedDict, total=False):
-    """The fields of `EventFields` as the keywords of those who make them for events.
+class RecordColumns(TypedDict, total=False):
+    """The fields of `EventFields` as the keywords of those who make them, without id and time.
 
     `probabilities` is left out: the settings of an evaluator have it too.
     """
@@ -49,13 +49,24 @@ class EventColumns(TypedDict, total=False):
     positive: object
     model: str | None
     model_name: str | None
-    time: str | None
     time_unit: Literal["s", "ms", "us", "ns"]
     time_format: str | None
-    id: str | None
     weight: str | None
     predicted: str | None
     slices: Iterable[str | tuple[str, ...]]
+
+
+class EventColumns(RecordColumns, total=False):
+    """The same keywords, with those of id and time, which events may lack."""
+
+    time: str | None
+    id: str | None
+
+
+def check_keywords(whose: str, given: Mapping[str, Any], known: type) -> None:
+    """Raise a TypeError, as Python does, for a keyword that a TypedDict does not have."""
+    if unknown := sorted(given.keys() - known.__annotations__.keys()):
+        raise TypeError(f"{whose}.__init__() got an unexpected keyword argument {unknown[0]!r}")
 
 
 @dataclass(frozen=True)
@@ -190,6 +201,10 @@ class EventFields:
         """Return every column that a record of a role needs, once; "model" too, where it is not settled."""
         is_open = self.model is None and self.model_name is None and role not in ("label", "instance")
         return tuple(dict.fromkeys((*(column for _, column in self.needed(role)), *("model",) * is_open)))
+
+    def text_columns_of(self, role: Role = "event") -> list[str]:
+        """Return the columns of a role that are read as text, a class or a time."""
+        return [column for column in self.columns_of(role) if column not in self.number_columns]
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from ...core.settings.durations import duration_text
 from .chunk import Chunk
 from .columns import holds_numbers, instants
 from .fields import EventFields
+from .timing import Timing
 
 _logger = logger("rocsteady.times")
 
@@ -72,24 +73,20 @@ def tell_ahead(
     chunk: Chunk,
     batch: EventBatch | PredictionBatch | LabelBatch,
     fields: EventFields,
-    high_water: int,
-    lateness: int | None,
-    now: int,
+    timing: Timing,
 ) -> None:
     """Warn of the record with the greatest time in a batch if the time is far ahead of the wall clock.
 
     Each partition warns once, and again when a record is twice as far ahead as the record warned of before.
 
-    chunk       the records that became the batch
-    high_water  the greatest time in the partition before them, NO_TIME = none
-    lateness    how far behind the greatest time a record may be; None: however far
-    now         the wall clock, microseconds
+    chunk   the records that became the batch
+    timing  the limits by which they were judged
     """
-    times = batch.times
+    times, lateness = batch.times, timing.lateness
     if times is None or not len(times):
         return
     greatest = int(times.max())
-    ahead, before = greatest - now, high_water - now
+    ahead, before = greatest - timing.now, timing.high_water - timing.now
     limit = max(FAR_AHEAD, lateness or 0)
     if ahead <= limit or (before > limit and ahead < 2 * before):
         return

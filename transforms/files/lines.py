@@ -13,8 +13,6 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-import numpy as np
-
 MOST_LINE_BYTES = 8 << 20
 """The most bytes of a JSON line: a longer line is a dead letter. CSV's limit: Arrow's block, 4 to 32 MiB."""
 
@@ -135,35 +133,16 @@ def line_blocks(
 
 # ---- blank lines
 
-_BLANK_LINE = re.compile(rb"\n[ \t\r\v\f]*\n")
-_SOLID = np.ones(256, np.bool_)
-_SOLID[list(b" \t\n\r\v\f")] = False
-_PIECE_BYTES = 1 << 19
+_BLANK_LINES = re.compile(rb"\n[ \t\r\v\f\n]++(?:(?<=\n)|\Z)")
 
 
 def without_blank_lines(block: bytes) -> bytes:
     r"""Return whole lines without those that are blank, most of them at least.
 
-    A block of 8 MiB of newlines takes 4 ms, like reading the block; line by line, it took a second. A block
-    with every second line blank takes 170 ms, a block without blank lines some 25 ms.
+    A block of 8 MiB of newlines takes some 5 ms, like reading the block; line by line, it took a second. A
+    block with every second line blank takes 170 ms, a block without blank lines some 25 ms.
 
     >>> without_blank_lines(b"{}\n\n \r\n{}\n\n")
     b'{}\n{}\n'
     """
-    if block.isspace():
-        return b""
-    if not (b"\n\n" in block or block.startswith(b"\n") or _BLANK_LINE.search(block)):
-        return block
-    kept: list[bytes] = []
-    at = 0
-    while at < len(block):
-        end = block.find(b"\n", at + _PIECE_BYTES) + 1 or len(block)
-        piece = np.frombuffer(block, np.uint8, end - at, at)
-        ends = np.flatnonzero(piece == ord("\n"))
-        if not len(ends) or ends[-1] != len(piece) - 1:
-            ends = np.append(ends, len(piece) - 1)
-        solid = np.cumsum(_SOLID[piece], dtype=np.int32)[ends]
-        is_kept = np.diff(solid, prepend=0) > 0
-        kept.append(piece[np.repeat(is_kept, np.diff(ends, prepend=-1))].tobytes())
-        at = end
-    return b"".join(kept)
+    return b"" if block.isspace() else _BLANK_LINES.sub(b"\n", b"\n" + block)[1:]

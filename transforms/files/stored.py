@@ -25,6 +25,14 @@ def joined(folder: str, name: str) -> str:
     return f"{folder.rstrip('/')}/{name}" if has_scheme(folder) else str(Path(folder) / name)
 
 
+def names_in(folder: str) -> list[str]:
+    """Return the names of the files in a folder. Raises the errors of its file system."""
+    if not has_scheme(folder):
+        return [file.name for file in Path(folder).iterdir()]
+    found = FileSystems.match([joined(folder, "*")])[0].metadata_list
+    return [each.path.rpartition("/")[2] for each in found]
+
+
 def is_bare(name: str) -> bool:
     r"""Return whether a name is a bare file name, without a path.
 

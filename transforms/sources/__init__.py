@@ -1,5 +1,4 @@
 """The sources of events.
 
-`files` (bounded) and `streams` (live). `pack_records` packs any PCollection's records, in the batches of
-`packed_events`.
+`files` (bounded) and `streams` (live). `pack_records` packs any PCollection's records.
 """

@@ -1,5 +1,7 @@
 """Single records of a PCollection as packets: buffered per Beam window, validated in columns, split by shard.
 
+Packed batches of events from the user are checked, too: they must fit the settings of an evaluation.
+
 So windows are assigned to single records, and state is accessed once per shard and bundle.
 """
 
@@ -19,17 +21,20 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.errors import InputError, WireError
 from ...core.events.batch import EventBatch
+from ...core.events.columns import TextColumn
 from ...core.events.reasons import Reason
 from ...core.events.records import Batch
+from ...core.events.times import AFTER_LAST_TIME, FIRST_TIME
+from ...core.events.wire import UNORDERED
 from ...core.ids.sharding import shard_key, split_by_shard, split_records
 from ..events.batches import records_to_batch
+from ..events.check import binary_labels
 from ..events.chunk import Chunk
 from ..events.columns import json_record
 from ..events.dead_letters import NO_LETTERS, DeadLetter, DeadLetters
 from ..events.fields import EventFields, Role
 from ..events.timing import ANY_TIME
 from ..events.validate import validate_as
-from .packed_events import fitting
 
 PACKET_EVENTS = 10_000
 """Single records of one window that are buffered into one packet, at the most."""
@@ -71,13 +76,8 @@ class PackRecords(beam.DoFn):
         *,
         waited_for: bool = False,
     ) -> None:
-        self._fields_of: dict[Role, EventFields] = {
-            "event": fields,
-            "prediction": fields,
-            "instance": fields,
-            "label": replace(fields, time=label_time or fields.time),
-        }
         self._fields = fields
+        self._label_fields = replace(fields, time=label_time or fields.time)
         self._shards = shards
         self._source = source
         self._role: Role | None = role
@@ -136,7 +136,7 @@ class PackRecords(beam.DoFn):
         self._buffered -= len(buffer.records)
         time = Timestamp(micros=min(buffer.times) if self._waited_for else max(buffer.times))
         records = buffer.records
-        fields = self._fields_of[role]
+        fields = self._label_fields if role == "label" else self._fields
         chunk = Chunk(
             -1,
             records_to_batch(records, fields.columns_of(role), fields.number_columns),
@@ -203,6 +203,76 @@ def _shown(element: Any) -> str:
     text = element if isinstance(element, str) else repr(element)
     text = text if len(text) <= 2_000 else f"{text[:2_000]}... ({len(text)} characters)"
     return text.encode("utf-8", "backslashreplace").decode()
+
+
+def fitting(batch: EventBatch, fields: EventFields, *, needs_ids: bool = False) -> EventBatch:
+    """Return the columns of a batch that the fields ask for. Raises InputError for a batch that does not fit.
+
+    With needs_ids, a batch without ids does not fit. Relies on the checks of `EventBatch.unpack`. O(n).
+    """
+    for what, option, column, is_asked in (
+        ("weights", "weight=", batch.weights, fields.weight is not None),
+        ("predicted classes", "predicted=", batch.predicted, fields.predicted is not None),
+        ("times", "time=", batch.times, fields.time is not None),
+        ("ids", "deduplicate=", batch.ids, needs_ids),
+    ):
+        if column is None and is_asked:
+            raise _unfit(f"it has no {what}, and {option} is given; pack them with it, or leave {option} out")
+        if column is not None and not is_asked and what in ("weights", "predicted classes"):
+            raise _unfit(f"it has {what}; say so with {option}, or pack it without")
+    if batch.times is not None and not ((batch.times >= FIRST_TIME) & (batch.times < AFTER_LAST_TIME)).all():
+        raise _unfit("it has a time that is missing or not within the years 1 to 9999")
+    if fields.probabilities and not ((batch.scores >= 0.0) & (batch.scores <= 1.0)).all():
+        raise _unfit("it has a score that is no probability, which lies between 0 and 1")
+    names = [name for name, _ in batch.slices]
+    for name in fields.slice_columns:
+        if names.count(name) != 1:
+            many = "no" if name not in names else f"{names.count(name)} times the"
+            raise _unfit(f"it has {many} slice column {name!r}; pack it with each column of slices= once")
+    texts = {"models": batch.models, "label_classes": batch.label_classes, "predicted": batch.predicted}
+    for name, column in (*texts.items(), *batch.slices):
+        if column is not None:
+            _check_text(name, column, missing=name not in texts)
+    _check_classes(batch, fields)
+    slices = dict(batch.slices)
+    return replace(
+        batch,
+        times=None if fields.time is None else batch.times,
+        ids=None if fields.id is None else batch.ids,
+        positions=None,
+        sources=None,
+        slices=tuple((name, slices[name]) for name in fields.slice_columns),
+        source="",
+        sequence=UNORDERED,
+    )
+
+
+def _check_text(name: str, column: TextColumn, *, missing: bool) -> None:
+    for value in column.values:
+        if not value and not missing:
+            raise _unfit(f"a value of {name} is the empty text, which is a missing one")
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise _unfit(f"{value[:60]!r} in {name} is not UTF-8") from None
+
+
+def _check_classes(batch: EventBatch, fields: EventFields) -> None:
+    if batch.label_classes is None or batch.predicted is None:
+        return
+    for column in (batch.label_classes, batch.predicted):
+        for value in column.values:
+            if (spelled := fields.class_of(value)) != value:
+                raise _unfit(f"the class {value[:60]!r} is spelled {spelled!r} here; pack it so")
+    if not np.array_equal(batch.labels, binary_labels(batch.label_classes, fields)):
+        said = (
+            "no class is said to be positive" if fields.positive is None else f"positive={fields.positive!r}"
+        )
+        raise _unfit(f"its labels are not what its classes say where {said}; pack it with that setting")
+
+
+def _unfit(why: str) -> InputError:
+    return InputError(f"a packed batch of events does not fit the settings: {why}")
 
 
 def single_letters(letters: pa.RecordBatch, kind: str) -> Iterator[DeadLetter]:

@@ -31,7 +31,7 @@ from ...core.settings.shards import Shards
 from ...core.state.exported import ShardState
 from ...core.version import __version__
 from ..files.formats import has_scheme
-from ..files.stored import joined, read_in
+from ..files.stored import joined, names_in, read_in
 from ..sinks.table import replaced
 
 MANIFEST = "manifest.json"
@@ -138,7 +138,7 @@ def check_new_folder(option: str, folder: str) -> None:
     """Raise InputError unless an export can be written to a folder: the folder must be empty or missing."""
     if has_scheme(folder):
         try:
-            found = FileSystems.match([joined(folder, "*")])[0].metadata_list
+            found = names_in(folder)
         except Exception as error:
             raise InputError(f"{option} {folder} cannot be listed: {error}") from None
         if found:
@@ -171,7 +171,7 @@ def write_state(data: bytes, folder: str, steps: Sequence[Step]) -> None:
             return
         with replaced(joined(folder, _name(state.step, state.shard, state.shards, state.id))) as file:
             file.write(data)
-        here = set(_names(folder))
+        here = set(names_in(folder))
         wanted = [
             _name(step.name, shard, step.shards, state.id) for step in steps for shard in range(step.shards)
         ]
@@ -273,15 +273,9 @@ class _Packs:
 
 def _remove(folder: str, names: Sequence[str]) -> None:
     """Remove files, also where another writer removes them at the same time."""
-    paths = [joined(folder, name) for name in names]
-    if has_scheme(folder):
-        for path in paths:
-            with suppress(Exception):
-                FileSystems.delete([path])
-    else:
-        for path in paths:
-            with suppress(OSError):
-                Path(path).unlink()
+    for path in (joined(folder, name) for name in names):
+        with suppress(Exception):  # each file system has its own errors
+            FileSystems.delete([path]) if has_scheme(path) else Path(path).unlink()
 
 
 def is_whole(folder: str) -> bool:
@@ -293,7 +287,7 @@ def is_whole(folder: str) -> bool:
 def count_states(folder: str) -> int:
     """Return how many shards of an incomplete export are written; 0 for a missing folder."""
     with suppress(Exception):  # each file system has its own errors
-        return sum(name.endswith(_ENDING) for name in _names(folder))
+        return sum(name.endswith(_ENDING) for name in names_in(folder))
     return 0
 
 
@@ -357,10 +351,3 @@ def _name(step: str, shard: int, shards: int, name: str) -> str:
 def _make(folder: str) -> None:
     if not has_scheme(folder):
         Path(folder).mkdir(parents=True, exist_ok=True)
-
-
-def _names(folder: str) -> list[str]:
-    if not has_scheme(folder):
-        return [file.name for file in Path(folder).iterdir()]
-    found = FileSystems.match([joined(folder, "*")])[0].metadata_list
-    return [each.path.rpartition("/")[2] for each in found]

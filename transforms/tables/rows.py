@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from apache_beam.io.filesystems import FileSystems
 
 from ...core.errors import ConfigError, InputError
 from ...core.rows.arrow import ROW_SCHEMA
 from ...core.rows.records import MeasureRow
 from ..files.formats import FORMATS, SourceFile, has_scheme
+from ..files.stored import joined, names_in
 from ..kafka.topic import KafkaTopic, is_kafka
 from ..sinks.parts import is_folder
 from ..sinks.sorted import CONFIDENCE_KEY, SETTINGS_KEY
@@ -178,18 +178,11 @@ def row_files(sources: Iterable[str]) -> list[SourceFile]:
 
 def parts_of(folder: str) -> list[str]:
     """Return the finished files of a folder in the order of their names. Raises InputError."""
-    if has_scheme(folder):
-        try:
-            found = FileSystems.match([f"{folder.rstrip('/')}/*"])[0].metadata_list
-        except Exception as error:
-            raise InputError(f"{folder} cannot be listed: {error}") from None
-        paths = [each.path for each in found]
-    else:
-        try:
-            paths = [str(path) for path in Path(folder).iterdir()]
-        except OSError as error:
-            raise InputError(f"{folder} cannot be listed: {error.strerror or error}") from None
-    return sorted(path for path in paths if _is_part(path.rpartition("/")[2]))
+    try:
+        names = names_in(folder)
+    except Exception as error:
+        raise InputError(f"{folder} cannot be listed: {getattr(error, 'strerror', None) or error}") from None
+    return sorted(joined(folder, name) for name in names if _is_part(name))
 
 
 def _is_part(name: str) -> bool:

@@ -12,7 +12,7 @@ from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.time_doubts import tell_ahead
 from rocsteady.transforms.events.timing import Timing
 from rocsteady.transforms.events.validate import validate_as
-from rocsteady.transforms.sources.files.json_lines import json_chunk
+from rocsteady.transforms.sources.files.json_lines import JsonLines
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
 
 FIELDS = EventFields(time="t", model_name="m")
@@ -49,11 +49,11 @@ def told(caplog):
     ],
 )
 def test_what_is_told_of_a_record_that_is_dated_ahead(times, before, lateness, said, caplog):
-    chunk = json_chunk(b"\n".join(map(line, times)), "s", 1_000, ["t"], ["score", "label", "t"])
+    chunk = JsonLines("s", ["t"], ["score", "label", "t"]).chunk(b"\n".join(map(line, times)), 1_000)
     batch, _ = validate_as("event", chunk, FIELDS, "s", 0, Timing())
     high_water = NO_TIME if before is None else NOW + microseconds(before, "before")
     late = None if lateness is None else 0 if lateness == "0s" else microseconds(lateness, "lateness")
-    tell_ahead("topic [3]", chunk, batch, FIELDS, high_water, late, NOW)
+    tell_ahead("topic [3]", chunk, batch, FIELDS, Timing(high_water, late, NOW))
     found = told(caplog)
     assert len(found) == (said is not None)
     if said is not None:

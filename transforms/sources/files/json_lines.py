@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -57,86 +58,142 @@ def _is_flat(block: bytes, lines: int) -> bool:
     return b"null" not in block or not _LONE_NULL.search(block)
 
 
-def json_line_chunks(
-    stream: BinaryIO,
-    name: str,
-    text_columns: Sequence[str] = (),
-    block_bytes: int = _BLOCK_BYTES,
-    columns: Sequence[str] | None = None,
-) -> Iterator[Chunk]:
-    """Read JSON lines from any stream of bytes (a file, stdin); `name` is the source in dead letters.
+@dataclass(frozen=True)
+class JsonLines:
+    """Reads JSON lines of one source.
 
-    text_columns are columns that may hold whole numbers of any length (ids, classes, times): where
-    pyarrow would round them, the block is read line by line. So is a block with nested values, and one
-    with any line that pyarrow does not understand: three times slower. Records may differ in their keys
-    and in the types of their values.
-
-    columns are those of the batches; None: every key that occurs in a block. A chunk's `raw` gives the
-    lines themselves.
+    name          of the source, in dead letters
+    text_columns  columns that may hold whole numbers of any length (ids, classes, times): where pyarrow would
+                  round them, the block is read line by line. So is a block with nested values, and one with
+                  any line that pyarrow does not understand: three times slower. Records may differ in their
+                  keys and in the types of their values
+    columns       those of the batches; None: every key that occurs in a block. A chunk's `raw` gives the
+                  lines themselves
     """
-    position = 0
-    for long, block in line_blocks(stream, block_bytes):
-        for chunk in line_chunks(long, block, name, position, text_columns, columns):
-            yield chunk
-            position += chunk.records
 
+    name: str
+    text_columns: Sequence[str] = ()
+    columns: Sequence[str] | None = None
 
-def line_chunks(
-    long: LongLine | None,
-    block: bytes,
-    name: str,
-    position: int,
-    text_columns: Sequence[str] = (),
-    columns: Sequence[str] | None = None,
-) -> Iterator[Chunk]:
-    """Read a result of `WholeLines.take`; every chunk has at least one record. See `json_line_chunks`."""
-    if long is not None:
-        dead = DeadLetters.of([long_line_letter(long, name, position)])
-        yield Chunk(position, records_to_batch([], columns), None, dead)
-        position += 1
-    if block:
-        chunk = json_chunk(block, name, position, text_columns, columns)
-        if chunk.records:
-            yield chunk
+    def of_stream(self, stream: BinaryIO, block_bytes: int = _BLOCK_BYTES) -> Iterator[Chunk]:
+        """Read any stream of bytes (a file, stdin) to its end."""
+        position = 0
+        for long, block in line_blocks(stream, block_bytes):
+            for chunk in self.of_lines(long, block, position):
+                yield chunk
+                position += chunk.records
 
+    def of_lines(self, long: LongLine | None, block: bytes, position: int) -> Iterator[Chunk]:
+        """Read a result of `WholeLines.feed`; every chunk has at least one record."""
+        if long is not None:
+            raw = json.dumps(long.text(), ensure_ascii=False)
+            detail = f"a line that is too long: {long}; {MOST_LINE_BYTES:,} are the most"
+            letter = DeadLetter.invalid(Reason.LINE_TOO_LONG, self.name, detail, position, raw)
+            yield Chunk(position, records_to_batch([], self.columns), None, DeadLetters.of([letter]))
+            position += 1
+        if block:
+            chunk = self.chunk(block, position)
+            if chunk.records:
+                yield chunk
 
-def long_line_letter(long: LongLine, name: str, position: int) -> DeadLetter:
-    """Return the dead letter of a line that is too long, as record number `position` of a source."""
-    raw = json.dumps(long.text(), ensure_ascii=False)
-    detail = f"a line that is too long: {long}; {MOST_LINE_BYTES:,} are the most"
-    return DeadLetter.invalid(Reason.LINE_TOO_LONG, name, detail, position, raw)
+    def chunk(self, block: bytes, position: int = 0, lines: int | None = None) -> Chunk:
+        """Read whole lines, the first record at `position`.
 
+        lines  the result of `begun_lines` for the block, if the caller has it
+        """
+        if lines is None and (lines := begun_lines(block)) is None:
+            block = without_blank_lines(block)
+            lines = begun_lines(block)
+        batch = None
+        if lines is not None and _is_flat(block, lines):
+            batch = self._fast(block, lines)
+        if batch is not None:
+            return Chunk(position, batch, None, NO_LETTERS, raw=_Lines(block))
+        return self._slow(block, position)
 
-def json_chunk(
-    block: bytes,
-    name: str,
-    position: int,
-    text_columns: Sequence[str] = (),
-    columns: Sequence[str] | None = None,
-    lines: int | None = None,
-) -> Chunk:
-    """Read whole lines, the first record at `position`; see `json_line_chunks`.
+    def _fast(self, block: bytes, lines: int) -> pa.RecordBatch | None:
+        """Read a block by pyarrow; None where pyarrow fails, or might read other values than Python."""
+        try:
+            if not block.isascii():
+                block.decode()
+            if self.columns is None:
+                table = _read_flat(block, pa.schema([]))
+                dates = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
+                if dates:
+                    table = _read_flat(block, pa.schema([(name, pa.string()) for name in dates]))
+            else:
+                # All keys of its head say of what types a block is; then only what is asked for is read.
+                head = block[: block.find(b"\n", _HEAD_BYTES) + 1] or block
+                found = _read_flat(head, pa.schema([]))
+                schema = self._schema_of(found.schema, self.columns)
+                if schema is None:
+                    return None
+                if len(head) == len(block) and not any(map(pa.types.is_temporal, found.schema.types)):
+                    table = found.select(schema.names).cast(schema, safe=False)  # as it would be read: .3 ms
+                else:
+                    table = _read_flat(block, schema, only=True)
+        except (pa.ArrowException, ValueError):
+            return None
+        if table.num_rows != lines:
+            return None
+        for column in self.text_columns:
+            if column in table.column_names and pa.types.is_floating(table[column].type):
+                largest = pc.max(pc.abs(table[column])).as_py()
+                if largest is not None and largest >= EXACT:
+                    return None
+        batches = table.combine_chunks().to_batches()
+        return batches[0] if batches else None
 
-    lines  the result of `begun_lines` for the block, if the caller has it
-    """
-    if lines is None and (lines := begun_lines(block)) is None:
-        block = without_blank_lines(block)
-        lines = begun_lines(block)
-    batch = None
-    if lines is not None and _is_flat(block, lines):
-        batch = _fast_json(block, lines, columns, text_columns)
-    if batch is not None:
-        return Chunk(position, batch, None, NO_LETTERS, raw=_Lines(block))
-    numbers = () if columns is None else set(columns) - set(text_columns)
-    return _slow_json(block, name, position, columns, numbers)
+    def _schema_of(self, found: pa.Schema, columns: Sequence[str]) -> pa.Schema | None:
+        """Return the types of columns for a whole block; None where the block's head leaves a type open.
+
+        Text that looks like a date stays text. A whole number in the head may be followed by fractions.
+        """
+        typed: list[tuple[str, pa.DataType]] = []
+        for name in dict.fromkeys(columns):
+            place = found.get_field_index(name)
+            if place < 0 or pa.types.is_null(kind := found.field(place).type):
+                return None
+            if pa.types.is_temporal(kind):
+                kind = pa.string()
+            elif pa.types.is_integer(kind) and name not in self.text_columns:
+                kind = pa.float64()
+            typed.append((name, kind))
+        return pa.schema(typed)
+
+    def _slow(self, block: bytes, position: int) -> Chunk:
+        records: list[dict[str, object]] = []
+        positions: list[int] = []
+        sound: list[bytes] = []
+        dead: list[DeadLetter] = []
+        lines = (line for line in block.split(b"\n") if line.strip())
+        for ordinal, line in enumerate(lines, position):
+            try:
+                record, reason, why = json.loads(line.decode()), Reason.NOT_A_JSON_OBJECT, ""
+            except UnicodeDecodeError:
+                record, reason, why = None, Reason.NOT_UTF8, ""
+            except (ValueError, RecursionError) as error:
+                record, reason, why = None, Reason.NOT_A_JSON_OBJECT, f": {error}"
+            if isinstance(record, dict):
+                records.append(record)
+                positions.append(ordinal)
+                sound.append(line)
+            else:
+                text = line.decode("utf-8", "replace").rstrip("\r")
+                raw = json.dumps(text, ensure_ascii=False)
+                dead.append(DeadLetter.invalid(reason, self.name, f"{reason}{why}", ordinal, raw))
+        numbered = np.array(positions, np.int64) if dead else None
+        numbers = () if self.columns is None else set(self.columns) - set(self.text_columns)
+        batch = records_to_batch(records, self.columns, numbers)
+        return Chunk(position, batch, numbered, DeadLetters.of(dead), raw=_Lines(sound))
 
 
 def json_chunks(
     source: SourceFile, text_columns: Sequence[str] = (), columns: Sequence[str] | None = None
 ) -> Iterator[Chunk]:
-    """Read a file of JSON lines; see `json_line_chunks`."""
+    """Read a file of JSON lines; see `JsonLines`."""
     with unpacked(source) as (stream, raw):
-        for chunk in json_line_chunks(stream, source.name, text_columns, columns=columns):
+        for chunk in JsonLines(source.name, text_columns, columns).of_stream(stream):
             yield chunk._replace(bytes_read=raw.tell())
 
 
@@ -159,94 +216,12 @@ def _own_text(line: bytes) -> str:
     return text
 
 
-def _fast_json(
-    block: bytes, lines: int, columns: Sequence[str] | None, text_columns: Sequence[str]
-) -> pa.RecordBatch | None:
-    """Read a block by pyarrow; None where pyarrow fails, or might read other values than Python."""
-    try:
-        if not block.isascii():
-            block.decode()
-        if columns is None:
-            table = _read_flat(block, pa.schema([]))
-            dates = [field.name for field in table.schema if pa.types.is_temporal(field.type)]
-            if dates:
-                table = _read_flat(block, pa.schema([(name, pa.string()) for name in dates]))
-        else:
-            # All keys of its head say of what types a block is; then only what is asked for is read.
-            head = block[: block.find(b"\n", _HEAD_BYTES) + 1] or block
-            found = _read_flat(head, pa.schema([]))
-            schema = _schema_of(found.schema, columns, text_columns)
-            if schema is None:
-                return None
-            if len(head) == len(block) and not any(map(pa.types.is_temporal, found.schema.types)):
-                table = found.select(schema.names).cast(schema, safe=False)  # as it would be read: .3 ms
-            else:
-                table = _read_flat(block, schema, only=True)
-    except (pa.ArrowException, ValueError):
-        return None
-    if table.num_rows != lines:
-        return None
-    for column in text_columns:
-        if column in table.column_names and pa.types.is_floating(table[column].type):
-            largest = pc.max(pc.abs(table[column])).as_py()
-            if largest is not None and largest >= EXACT:
-                return None
-    batches = table.combine_chunks().to_batches()
-    return batches[0] if batches else None
-
-
-def _schema_of(found: pa.Schema, columns: Sequence[str], text_columns: Sequence[str]) -> pa.Schema | None:
-    """Return the types of columns for a whole block; None where the block's head leaves a type open.
-
-    Text that looks like a date stays text. A whole number in the head may be followed by fractions.
-    """
-    typed: list[tuple[str, pa.DataType]] = []
-    for name in dict.fromkeys(columns):
-        place = found.get_field_index(name)
-        if place < 0 or pa.types.is_null(kind := found.field(place).type):
-            return None
-        if pa.types.is_temporal(kind):
-            kind = pa.string()
-        elif pa.types.is_integer(kind) and name not in text_columns:
-            kind = pa.float64()
-        typed.append((name, kind))
-    return pa.schema(typed)
-
-
 def _read_flat(block: bytes, schema: pa.Schema, *, only: bool = False) -> pa.Table:
     return pa.json.read_json(
         pa.BufferReader(arrow_buffer(block)),
         pa.json.ReadOptions(use_threads=False, block_size=len(block) + 1),
         pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore" if only else "infer"),
     )
-
-
-def _slow_json(
-    block: bytes, name: str, position: int, columns: Sequence[str] | None, numbers: Collection[str]
-) -> Chunk:
-    records: list[dict[str, object]] = []
-    positions: list[int] = []
-    sound: list[bytes] = []
-    dead: list[DeadLetter] = []
-    lines = (line for line in block.split(b"\n") if line.strip())
-    for ordinal, line in enumerate(lines, position):
-        try:
-            record, reason, why = json.loads(line.decode()), Reason.NOT_A_JSON_OBJECT, ""
-        except UnicodeDecodeError:
-            record, reason, why = None, Reason.NOT_UTF8, ""
-        except (ValueError, RecursionError) as error:
-            record, reason, why = None, Reason.NOT_A_JSON_OBJECT, f": {error}"
-        if isinstance(record, dict):
-            records.append(record)
-            positions.append(ordinal)
-            sound.append(line)
-        else:
-            text = line.decode("utf-8", "replace").rstrip("\r")
-            raw = json.dumps(text, ensure_ascii=False)
-            dead.append(DeadLetter.invalid(reason, name, f"{reason}{why}", ordinal, raw))
-    numbered = np.array(positions, np.int64) if dead else None
-    batch = records_to_batch(records, columns, numbers)
-    return Chunk(position, batch, numbered, DeadLetters.of(dead), raw=_Lines(sound))
 
 
 def json_columns(source: SourceFile, most: int = MOST_LINE_BYTES) -> list[str] | None:

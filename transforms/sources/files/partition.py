@@ -54,9 +54,10 @@ def read_batches(
     show only those; of other formats they show whole records). Raises RocsteadyError, which names the file
     and about where, for a damaged file.
     """
-    columns, numbers = (None, ()) if fields is None else (fields.columns_of(role), fields.number_columns)
-    text_columns = [column for column in columns or () if column not in numbers]
-    return chunks_of(source, columns, columns, None, text_columns, parquet_rows)
+    if fields is None:
+        return chunks_of(source, None, None, None, (), parquet_rows)
+    columns = fields.columns_of(role)
+    return chunks_of(source, columns, columns, None, fields.text_columns_of(role), parquet_rows)
 
 
 def chunks_of(
@@ -70,7 +71,7 @@ def chunks_of(
     """Read a file in chunks; see `read_batches`.
 
     parquet, lines, csv  the columns that are built of a file of that format; None: all columns
-    text_columns         see `json_lines.json_line_chunks`
+    text_columns         see `json_lines.JsonLines`
     """
     if source.format == GENERATED:
         chunks = generated_chunks(source.path)
@@ -134,13 +135,14 @@ class FilePartition:
         """Read the times alone; return the least time from each record on."""
         column = self.fields.time or ""
         ends, least = [0], []
-        for chunk in chunks_of(self.source, *[(column,)] * 4):
+        times = (column,)
+        for chunk in chunks_of(self.source, times, times, times, times):
             place = chunk.batch.schema.get_field_index(column)
-            times = _NONE
+            found = _NONE
             if place >= 0:
-                times = instants(chunk.batch.column(place), self.fields.time_unit, self.fields.time_format)
-            times = times[times != NO_TIME]
-            least.append(int(times.min()) if len(times) else END_OF_TIME)
+                found = instants(chunk.batch.column(place), self.fields.time_unit, self.fields.time_format)
+            found = found[found != NO_TIME]
+            least.append(int(found.min()) if len(found) else END_OF_TIME)
             ends.append(chunk.first_position + chunk.records)
         until_end = np.minimum.accumulate(np.array([*least, END_OF_TIME])[::-1])[::-1]
         return LeastTimes(np.array(ends), until_end)

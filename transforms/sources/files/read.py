@@ -50,10 +50,10 @@ class _Reader(beam.DoFn):
 
     def _letters(self, piece: Piece, file: FilePartition, seen: int) -> Iterator[Any]:
         """Count a piece; yield its dead letters."""
-        count_records(file.role, piece.records, piece.letters, time_span(piece.batch))
+        size = piece.bytes_read - seen
+        count_records(file.role, piece.records, piece.letters, time_span(piece.batch), size)
         if len(piece.letters):
             yield TaggedOutput(DEAD_LETTERS, piece.letters.batch)
-        progress.add(records=piece.records, dead_letters=len(piece.letters), bytes=piece.bytes_read - seen)
 
 
 class _ReadFile(_Reader):

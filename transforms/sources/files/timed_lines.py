@@ -11,9 +11,11 @@ sorted in memory as a whole.
 
 from __future__ import annotations
 
-from collections import deque
+import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -81,7 +83,7 @@ def survey(source: SourceFile, time: str, unit: str, form: str | None = None) ->
         )
     records = untimed = no_rows = 0
     first, last, before, rises = -NO_TIME, NO_TIME, NO_TIME, True
-    for chunk in chunks_of(source, *[[time]] * 4):
+    for chunk in chunks_of(source, [time], [time], [time], [time]):
         times = _times(chunk.batch, time, unit, form)
         if form is None and time in chunk.batch.schema.names:
             tell_doubt(time, chunk.batch.column(time), times, unit)
@@ -123,54 +125,19 @@ def timed_lines(
     Memory: some 8,192 records of each file whose times are about to come, and what arrow reads at once; all
     records of a file whose times do not rise.
     """
-    waiting = deque(sorted((file for file in files if file.last >= start), key=lambda file: file.first))
-    open_files: list[_Cursor] = []
-    while waiting or open_files:
-        horizon = min((cursor.last for cursor in open_files), default=NO_TIME)
-        while waiting and (not open_files or waiting[0].first <= horizon):
-            cursor = _Cursor(_blocks(waiting.popleft(), time, unit, text, start, form))
-            if cursor.times is not None:
-                open_files.append(cursor)
-                horizon = min(cursor.last for cursor in open_files)
-        parts = [cursor.pop_until(horizon) for cursor in open_files]
-        open_files = [cursor for cursor in open_files if cursor.times is not None]
-        if len(parts) == 1:
-            yield parts[0]
-        elif parts:
-            times = np.concatenate([part.times for part in parts])
-            lines = [line for part in parts for line in part.lines]
-            order = np.argsort(times, kind="stable")
-            yield TimedLines(times[order], [lines[row] for row in order.tolist()])
+    due = sorted((file for file in files if file.last >= start), key=lambda file: file.first)
+    records = (_records(file, _blocks(file, time, unit, text, start, form)) for file in due)
+    merged = (record for record in heapq.merge(*records, key=itemgetter(0)) if record[1])
+    while rows := list(islice(merged, _BLOCK_ROWS)):
+        times, lines = zip(*rows, strict=True)
+        yield TimedLines(np.array(times, np.int64), [*lines])
 
 
-class _Cursor:
-    """A place in a file's blocks; `times` is None after the last block."""
-
-    def __init__(self, blocks: Iterator[TimedLines]) -> None:
-        self._blocks = blocks
-        self.times: Int64Array | None = None
-        self._lines: list[str] = []
-        self._advance()
-
-    @property
-    def last(self) -> int:
-        """The greatest time of the current block: later records are not earlier."""
-        return NO_TIME if self.times is None else int(self.times[-1])
-
-    def pop_until(self, horizon: int) -> TimedLines:
-        """Return the current block's records up to the time `horizon`, and move behind them."""
-        if self.times is None:
-            return TimedLines(np.zeros(0, np.int64), [])
-        end = int(np.searchsorted(self.times, horizon, "right"))
-        taken = TimedLines(self.times[:end], self._lines[:end])
-        self.times, self._lines = self.times[end:], self._lines[end:]
-        if not len(self.times):
-            self._advance()
-        return taken
-
-    def _advance(self) -> None:
-        block = next(self._blocks, None)
-        self.times, self._lines = (None, []) if block is None else block
+def _records(file: TimedFile, blocks: Iterator[TimedLines]) -> Iterator[tuple[int, str]]:
+    """Yield (time, line) of each record; before them an empty line, so that the file is opened when due."""
+    yield file.first, ""
+    for block in blocks:
+        yield from zip(block.times.tolist(), block.lines, strict=True)
 
 
 def _blocks(

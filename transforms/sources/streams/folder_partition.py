@@ -20,7 +20,6 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
 
 from ....core.errors import InputError, RocsteadyError
 from ....core.events.reasons import Reason
@@ -65,15 +64,11 @@ class FolderPartition(StreamPartition):
         """
         until = time.monotonic() + wait
         reader = _reader_of(self)
-        found = reader.read(place, limit)
-        while not (found.parts or found.has_more or found.ended) and time.monotonic() < until:
+        found = reader.read(offset, place, limit)
+        while found.at_end and not (found.parts or found.ended) and time.monotonic() < until:
             time.sleep(min(_POLL_SECONDS, wait))
-            found = reader.read(place, limit)
-        records = sum(part.chunk.records for part in found.parts)
-        return Fetched(
-            (), (), offset + records, not found.has_more, parts=found.parts, place=found.place,
-            ended=found.ended,
-        )  # fmt: skip
+            found = reader.read(offset, place, limit)
+        return found
 
     def stop(self) -> None:
         """Let the next fetches read the begun file to its end, and no other file."""
@@ -85,15 +80,6 @@ class FolderPartition(StreamPartition):
             reader = _readers.pop(self, None)
         if reader is not None:
             reader.close()
-
-
-class _Found(NamedTuple):
-    """The result of one read of a folder: parts, the place after them, and whether more records may come."""
-
-    parts: Sequence[Part]
-    place: str
-    has_more: bool
-    ended: bool
 
 
 @dataclass
@@ -126,15 +112,15 @@ class _Reader:
         self._is_idle = False
         self._heard = time.monotonic()
 
-    def read(self, place: str, limit: int) -> _Found:
+    def read(self, offset: int, place: str, limit: int) -> Fetched:
         """Return up to `limit` records from a place on, and dead letters of what cannot be read."""
         with self._lock:
-            found = self._read(place, limit)
+            found = self._read(offset, place, limit)
             if found.parts:
                 self._heard = time.monotonic()
             elif self._idle is not None and time.monotonic() - self._heard >= self._idle:
                 self._is_idle = True
-                found = self._read(found.place, limit)
+                found = self._read(offset, found.place, limit)
             return found
 
     def stop(self) -> None:
@@ -147,7 +133,7 @@ class _Reader:
         with self._lock:
             self._let_go()
 
-    def _read(self, text: str, limit: int) -> _Found:
+    def _read(self, offset: int, text: str, limit: int) -> Fetched:
         place = self._said[1] if text == self._said[0] else FolderPlace.of(text)
         now = _Pass(place.name, place.file, limit)
         for name in self._listing.look({place.name, *(place.read or ())}):
@@ -183,7 +169,8 @@ class _Reader:
             self._tell_left_out(left_out)
         place = FolderPlace(now.name, now.file, before)
         self._said = place.said(), place
-        return _Found(now.parts, self._said[0], has_more, ended)
+        end = offset + sum(part.chunk.records for part in now.parts)
+        return Fetched((), (), end, not has_more, parts=now.parts, place=self._said[0], ended=ended)
 
     def _read_file(self, name: str, now: _Pass, *, is_done: bool) -> bool:
         """Read on in a file; return whether it has more now. `is_done`: it does not grow any more."""

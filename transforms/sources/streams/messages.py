@@ -20,20 +20,19 @@ from ....core.events.reasons import Reason
 from ...events.chunk import Chunk
 from ...events.dead_letters import DEAD_LETTER_SCHEMA, NO_LETTERS, DeadLetter, DeadLetters
 from ...files.lines import SHOWN_BYTES
-from ..files.json_lines import begun_lines, json_chunk
+from ..files.json_lines import JsonLines, begun_lines
 from .partition import Fetched
 
 
-def message_chunk(
-    fetched: Fetched, name: str, text_columns: Sequence[str] = (), columns: Sequence[str] | None = None
-) -> Chunk:
-    """Read messages; see `json_lines.json_line_chunks`. O(bytes).
+def message_chunk(fetched: Fetched, reader: JsonLines) -> Chunk:
+    """Read messages. O(bytes).
 
     `positions` are the offsets, so several records of one message share one.
     """
+    name = reader.name
     plain = _plain_lines(fetched.values)
     if plain is not None:
-        chunk = json_chunk(plain, name, 0, text_columns, columns, len(fetched.values))
+        chunk = reader.chunk(plain, lines=len(fetched.values))
         size = len(plain) - len(fetched.values) + 1
         return _at_offsets(chunk, _places(fetched.offsets), fetched, name, size)
     lines: list[bytes] = []
@@ -53,7 +52,7 @@ def message_chunk(
         else:
             lines += items
             offsets += [offset] * len(items)
-    chunk = json_chunk(b"\n".join(lines), name, 0, text_columns, columns) if lines else _NOTHING
+    chunk = reader.chunk(b"\n".join(lines)) if lines else _NOTHING
     size = sum(map(len, filter(None, fetched.values)))
     chunk = _at_offsets(chunk, np.array(offsets, np.int64), fetched, name, size)
     return chunk._replace(dead=DeadLetters.concat([DeadLetters.of(dead), chunk.dead]))

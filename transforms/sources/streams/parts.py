@@ -17,7 +17,7 @@ from ...events.chunk import Chunk
 from ...events.dead_letters import DeadLetter, DeadLetters
 from ...events.fields import EventFields
 from ...files.lines import LongLine
-from ..files.json_lines import line_chunks
+from ..files.json_lines import JsonLines
 
 
 class Part(NamedTuple):
@@ -38,12 +38,11 @@ def line_parts(
 ) -> Iterator[Part]:
     """Yield the events of JSON lines, the first of which is record number `position` of its source.
 
-    blocks  what `WholeLines.take` gives: a line that is too long or None, and the whole lines behind it
+    blocks  what `WholeLines.feed` gives: a line that is too long or None, and the whole lines behind it
     """
-    columns, numbers = fields.columns_of("event"), fields.number_columns
-    text_columns = [column for column in columns if column not in numbers]
+    lines = JsonLines(source, fields.text_columns_of(), fields.columns)
     for long, block in blocks:
-        for chunk in line_chunks(long, block, source, position, text_columns, columns):
+        for chunk in lines.of_lines(long, block, position):
             position += chunk.records
             yield Part(source, fields, chunk._replace(bytes_read=len(block)))
 
@@ -60,15 +59,10 @@ def unread_part(reason: Reason, path: str, position: int | None, why: str, field
 
 def cut_chunk(chunk: Chunk, start: int, end: int) -> Chunk:
     """Return the records at positions `start` to `end`, without `end`, of a chunk that has no `raw`."""
-    positions = chunk.positions
-    if positions is None:
-        first = max(start - chunk.first_position, 0)
-        batch = chunk.batch.slice(first, max(end - chunk.first_position - first, 0))
-    else:
-        low, high = np.searchsorted(positions, (start, end)).tolist()
-        batch, positions = chunk.batch.slice(low, high - low), positions[low:high]
+    low, high = np.searchsorted(np.asarray(chunk.places()), (start, end)).tolist()
+    positions = None if chunk.positions is None else chunk.positions[low:high]
     dead = chunk.dead
     if len(dead):
         places = dead.batch.column("position").to_numpy()
         dead = DeadLetters(dead.batch.filter(pa.array((places >= start) & (places < end))))
-    return Chunk(start, batch, positions, dead)
+    return Chunk(start, chunk.batch.slice(low, high - low), positions, dead)

@@ -32,7 +32,6 @@ from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 
 from ....core.ids.sharding import shard_of
-from ...beam import progress
 from ...beam.machine import unchanged
 from ...beam.metrics import METRICS_NAMESPACE, count, count_records
 from ...beam.state_sizes import measure_bytes
@@ -71,8 +70,7 @@ class _Counts:
     def count(self, reader: StreamReader, step: Step) -> None:
         """Count what was read, and now and then where the reader is."""
         if step.records:
-            count_records(reader.source.role, step.records, step.letters, step.times)
-            progress.add(records=step.records, dead_letters=len(step.letters), bytes=step.bytes_read)
+            count_records(reader.source.role, step.records, step.letters, step.times, step.bytes_read)
         name, now = reader.source.partition.name, time.monotonic()
         if now - self._told.get(name, -_GAUGE_SECONDS) < _GAUGE_SECONDS:
             return

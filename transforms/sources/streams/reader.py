@@ -28,6 +28,7 @@ from ...events.time_doubts import tell_ahead
 from ...events.timing import ANY_TIME, Timing, time_span
 from ...events.validate import validate_as
 from ...state.control import ControlFile
+from ..files.json_lines import JsonLines
 from ..files.packets import Cut, Packets
 from .messages import message_chunk
 from .partition import Fetched, StreamPartition
@@ -165,9 +166,8 @@ class StreamReader:
         self._state = found
         self._packets = Packets(source.partition.name, source.number, source.partitions, shards, found.sent)
         self._timing = replace(source.timing, high_water=found.high_water)
-        numbers = source.fields.number_columns
-        self._columns = source.fields.columns_of(source.role)
-        self._text_columns = [column for column in self._columns if column not in numbers]
+        fields, role = source.fields, source.role
+        self._lines = JsonLines(source.partition.name, fields.text_columns_of(role), fields.columns_of(role))
         self._heard = time.monotonic()
         self._control = None if source.control is None else ControlFile(source.control)
 
@@ -231,7 +231,7 @@ class StreamReader:
         source, name = self.source, self.source.partition.name
         parts = fetched.parts
         if not parts:
-            chunk = message_chunk(fetched, name, self._text_columns, self._columns)
+            chunk = message_chunk(fetched, self._lines)
             parts = [Part(name, source.fields, chunk)]
         batches, letters = zip(*map(self._validated, parts), strict=True)
         batch = self._whole(batches)
@@ -248,7 +248,7 @@ class StreamReader:
         self._timing = timing = replace(self._timing, now=time.time_ns() // 1_000)
         batch, late = validate_as(source.role, chunk, fields, name, source.number, timing, source.located)
         if timing.ahead is None:
-            tell_ahead(name, chunk, batch, fields, timing.high_water, timing.lateness, timing.now)
+            tell_ahead(name, chunk, batch, fields, timing)
         self._timing = timing.after(batch)
         dead = DeadLetters.concat([chunk.dead, late])
         return batch, DeadLetters(dead.batch.sort_by("position")) if len(dead) else dead

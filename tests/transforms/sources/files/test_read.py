@@ -33,7 +33,7 @@ from rocsteady.transforms.events.timing import ANY_TIME
 from rocsteady.transforms.events.validate import validate_as
 from rocsteady.transforms.files.csv import csv_chunks
 from rocsteady.transforms.files.formats import Utf8Stream
-from rocsteady.transforms.sources.files.json_lines import json_line_chunks
+from rocsteady.transforms.sources.files.json_lines import JsonLines
 from rocsteady.transforms.sources.files.listing import check_columns, list_sources
 from rocsteady.transforms.sources.files.partition import read_batches
 from rocsteady.transforms.sources.files.read import ReadEventFiles
@@ -412,7 +412,7 @@ HOSTILE_LINES = (
 def test_lines_that_end_other_parsers_are_dead_letters(line):
     good = '{"score": 0.5, "label": 1}\n'
     stream = io.BytesIO(f"{good}{line}\n{good}".encode())
-    (chunk,) = json_line_chunks(stream, "stdin")
+    (chunk,) = JsonLines("stdin").of_stream(stream)
     assert chunk.batch.num_rows == 2
     assert len(chunk.dead) == 1 + line.count("\n")
     assert {letter.source for letter in chunk.dead} == {"stdin"}
@@ -421,7 +421,7 @@ def test_lines_that_end_other_parsers_are_dead_letters(line):
 def test_text_that_looks_like_a_date_stays_text_in_every_block():
     lines = [f'{{"score": {i}, "day": "2013-01-{i % 28 + 1:02d}"}}\n' for i in range(200)]
     lines[150] = '{"score": 150, "day": "n/a"}\n'
-    batches = [chunk.batch for chunk in json_line_chunks(io.BytesIO("".join(lines).encode()), "s", (), 1_000)]
+    batches = [chunk.batch for chunk in JsonLines("s").of_stream(io.BytesIO("".join(lines).encode()), 1_000)]
     assert len(batches) > 5
     days = [day for batch in batches for day in batch["day"].to_pylist()]
     assert days == [json.loads(line)["day"] for line in lines]
@@ -436,7 +436,7 @@ def test_only_the_columns_that_are_asked_for_are_built_and_a_dead_line_is_its_ow
     odd = ("NaN", '"nan"') if last else ("null", "null")  # NaN is nothing that arrow reads
     lines[9] = f'{{"score": {odd[0]}, "day": "x"}}\n'
     data = "".join([*lines, last]).encode()
-    (chunk,) = json_line_chunks(io.BytesIO(data), "s", ("day",), columns=("score", "day"))
+    (chunk,) = JsonLines("s", ("day",), ("score", "day")).of_stream(io.BytesIO(data))
     assert chunk.batch.schema.names == ["score", "day"]
     assert str(chunk.batch["score"].type) == ("string" if last else "double")
     assert chunk.batch["day"][:2].to_pylist() == ["2013-01-02"] * 2
@@ -450,7 +450,7 @@ def test_only_the_columns_that_are_asked_for_are_built_and_a_dead_line_is_its_ow
 
 def test_a_column_that_begins_far_down_is_there():
     lines = [f'{{"score": {i}}}\n' for i in range(20_000)] + ['{"score": 1, "label": 7}\n']
-    chunks = list(json_line_chunks(io.BytesIO("".join(lines).encode()), "s", (), columns=("score", "label")))
+    chunks = list(JsonLines("s", (), ("score", "label")).of_stream(io.BytesIO("".join(lines).encode())))
     assert [chunk.batch["label"][-1].as_py() for chunk in chunks] == [7]
 
 
@@ -473,7 +473,7 @@ JSON = st.recursive(
 def test_every_json_line_is_a_row_or_a_dead_letter_at_its_position(documents, block):
     data = "".join(json.dumps(document) + "\n" for document in documents).encode()
     rows = dead = 0
-    for chunk in json_line_chunks(io.BytesIO(data), "s", ("model",), block):
+    for chunk in JsonLines("s", ("model",)).of_stream(io.BytesIO(data), block):
         assert chunk.first_position == rows + dead
         rows += chunk.batch.num_rows
         dead += len(chunk.dead)
@@ -487,7 +487,7 @@ def test_every_json_line_is_a_row_or_a_dead_letter_at_its_position(documents, bl
 
 def test_long_lines_and_blocks_without_a_newline():
     data = b'{"score": 1, "x": "' + b"y" * 5_000 + b'"}\n{"score": 2}'
-    chunks = list(json_line_chunks(io.BytesIO(data), "s", (), 100))
+    chunks = list(JsonLines("s").of_stream(io.BytesIO(data), 100))
     assert [row["score"] for chunk in chunks for row in chunk.batch.to_pylist()] == [1, 2]
 
 

@@ -17,7 +17,7 @@ from rocsteady.core.events.records import StateMarker, unpack_record
 from rocsteady.transforms.events.fields import EventFields
 from rocsteady.transforms.events.timing import ANY_TIME
 from rocsteady.transforms.events.validate import validate_as
-from rocsteady.transforms.sources.files.json_lines import json_line_chunks
+from rocsteady.transforms.sources.files.json_lines import JsonLines
 from rocsteady.transforms.sources.files.packets import Cut
 from rocsteady.transforms.sources.streams.pipe_partition import PipePartition
 from rocsteady.transforms.sources.streams.reader import StreamInput, StreamReader
@@ -105,7 +105,7 @@ def test_lines_cut_anywhere_are_the_lines_of_a_file(lines, mark, ended, cuts):
     data = b"\xef\xbb\xbf" * mark + b"\n".join(lines) + b"\n" * (ended and bool(lines))
     bounds = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
     found = read_in_pieces([data[a:b] for a, b in pairwise(bounds)])
-    whole = json_line_chunks(io.BytesIO(data), "stdin", ["label"], columns=FIELDS.columns)
+    whole = JsonLines("stdin", ["label"], FIELDS.columns).of_stream(io.BytesIO(data))
     places = sorted(place for part in found for place in judged(part.chunk))
     assert places == sorted(place for chunk in whole for place in judged(chunk))
     assert [place for place, _ in places] == list(range(len(places)))
