@@ -1,8 +1,8 @@
 """Single records of a PCollection as packets: buffered per Beam window, validated in columns, split by shard.
 
-Packed batches of events from the user are checked, too: they must fit the settings of an evaluation.
-
 So windows are assigned to single records, and state is accessed once per shard and bundle.
+
+Packed batches of events from the user are checked, too: they must fit the settings of an evaluation.
 """
 
 from __future__ import annotations
