@@ -22,7 +22,7 @@ def size_of(*values: Any) -> int:
     if len(values) == 1 and type(values[0]) is list and all(type(each) is bytes for each in values[0]):
         return getsizeof(values[0]) + sum(map(getsizeof, {id(each): each for each in values[0]}.values()))
     if _of_any is None:
-        raise AssertionError("Beam has no such function, so nothing calls this one in its place")
+        raise AssertionError(f"apache_beam has no {_NAME} here, so Beam never calls size_of")
     return int(_of_any(*values))
 
 

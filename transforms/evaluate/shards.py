@@ -95,9 +95,9 @@ class RowsCoder(Coder):
         }
         curves = []
         for *key, events, positives, negatives, points in heads:
-            columns: list[Any] = [reader.array(dtype, points) for _, dtype in self._CURVE]
+            columns: dict[str, Any] = {name: reader.array(dtype, points) for name, dtype in self._CURVE}
             model, slice_, pane, seq, time, config_ = key
-            curve = RocCurve(*columns, events, positives, negatives)
+            curve = RocCurve(**columns, events=events, positives=positives, negatives=negatives)
             curves.append(WindowCurve(model, slice_, pane and tuple(pane), seq, time, config_, curve))
         if reader.at != len(encoded):
             raise CorruptBytesError(

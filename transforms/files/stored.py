@@ -1,7 +1,7 @@
 """Reads files of a stored state by bare names in one folder, with known sizes, without trust in the writer.
 
-A manifest is as untrusted as its folder. Without these checks, a name in a manifest could be a path out of
-the folder, a FIFO that is never written to, or a device that never ends.
+Whoever can write to the folder can write the manifest. Without these checks, a name in a manifest could be a
+path out of the folder, a FIFO that is never written to, or a device that never ends.
 """
 
 from __future__ import annotations

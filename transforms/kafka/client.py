@@ -71,7 +71,7 @@ def make_client(kind: Any, settings: dict[str, Any]) -> Any:
 
 
 class TopicFound(NamedTuple):
-    """A topic as its brokers describe it: the number of partitions, and the cluster's id, "" = none."""
+    """What the brokers report of a topic: its number of partitions, and their cluster's id ("" = none)."""
 
     partitions: int
     cluster: str

@@ -37,8 +37,8 @@ Headers = list[tuple[str, bytes]]
 DELIVERY_SECONDS = 120
 """Seconds for the delivery of a message. In this time, an unreachable broker may come back."""
 
-_WORDS_SECONDS = 5
-"""Extra seconds after a message's delivery time: librdkafka gives up messages in periodic rounds."""
+_GRACE_SECONDS = 5
+"""Seconds to wait beyond the delivery time: librdkafka looks for expired messages from time to time."""
 
 _SETTINGS = {
     "acks": "all",
@@ -141,7 +141,7 @@ class KafkaWriter(TableSink):
         """Wait until every message is delivered or has failed."""
         given = dict(self._topic.options)
         limit = given.get("delivery.timeout.ms") or given.get("message.timeout.ms")
-        patience = (float(limit) / 1_000 if limit else DELIVERY_SECONDS) + _WORDS_SECONDS
+        patience = (float(limit) / 1_000 if limit else DELIVERY_SECONDS) + _GRACE_SECONDS
         end = time.monotonic() + patience
         while self._delivered + self._failed < self._sent and time.monotonic() < end:
             self._producer.poll(_POLL_SECONDS)

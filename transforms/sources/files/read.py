@@ -60,7 +60,8 @@ class _ReadFile(_Reader):
     """File -> (shard key, record of the shard), and dead letters as record batches.
 
     Where the input is cut off, an extra partition, the last one, carries the marker. The other partitions
-    have ended, so that all their events apply. The extra partition never ends, so that no last rows are made.
+    have ended, so that machines apply all events of them. The extra partition never ends, so that no
+    last rows are made.
     """
 
     def __init__(self, shards: int, files: int, cut: Cut | None) -> None:

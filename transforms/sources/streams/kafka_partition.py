@@ -131,7 +131,7 @@ class _Client:
         self._position, self._seen_end, self._too_large = offset, -1, None
 
     def _is_too_large(self, error: Any) -> bool:
-        """Tell whether an error says that the next message is too large for the client; note the sizes."""
+        """Return whether an error reports a message larger than the client takes; keep both sizes."""
         found = _TOO_LARGE.search(error.str())
         if found is not None:
             self._too_large = int(found[1]), int(found[2])
