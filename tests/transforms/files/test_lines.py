@@ -86,8 +86,7 @@ def test_only_blank_lines_are_dropped(lines, ended):
     assert len(kept) <= len(block)
 
 
-def test_blank_lines_are_dropped_across_pieces(monkeypatch):
-    monkeypatch.setattr(whole_lines, "_PIECE_BYTES", 7)
+def test_blank_lines_are_dropped_everywhere():
     block = b"\n\n".join(b"%d" % n for n in range(1_000))
     assert without_blank_lines(block).split(b"\n") == [b"%d" % n for n in range(1_000)]
 
