@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocsteady.core.errors import InputError
 from rocsteady.transforms.events.fields import EventFields
-from rocsteady.transforms.files import lines as whole_lines
 from rocsteady.transforms.files.lines import (
     MOST_LINE_BYTES,
     SHOWN_BYTES,
