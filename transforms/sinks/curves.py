@@ -53,12 +53,9 @@ def curves_to_arrow(curves: Sequence[WindowCurve]) -> pa.RecordBatch:
         return np.concatenate([np.empty(0, dtype), *(getattr(record, name) for record in records)])
 
     columns = {
-        "model": [curve.model for curve in curves],
-        "slice": [curve.slice for curve in curves],
+        **{name: [getattr(curve, name) for curve in curves] for name in ("model", "slice", "seq", "time")},
         "pane_start": [curve.pane and curve.pane[0] for curve in curves],
         "pane_end": [curve.pane and curve.pane[1] for curve in curves],
-        "seq": [curve.seq for curve in curves],
-        "time": [curve.time for curve in curves],
         "window_events": [record.events for record in records],
         "positives": [record.positives for record in records],
         "negatives": [record.negatives for record in records],

@@ -19,7 +19,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 from apache_beam.io.filesystem import CompressionTypes
@@ -27,7 +26,6 @@ from apache_beam.io.filesystems import FileSystems
 
 from ...core.encoding.json import read_json
 from ...core.process.console import logger
-from ..files.formats import has_scheme
 from ..sinks.table import replaced
 
 _logger = logger(__name__)
@@ -91,11 +89,6 @@ class ControlFile:
 
 def _bytes_of(path: str) -> bytes:
     """Return the content of a file; empty for a missing file."""
-    if not has_scheme(path):
-        try:
-            return Path(path).read_bytes()
-        except FileNotFoundError:
-            return b""
     if not FileSystems.exists(path):
         return b""
     with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:

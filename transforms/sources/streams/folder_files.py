@@ -158,7 +158,7 @@ class LinesFile:
     def __init__(self, source: SourceFile, fields: EventFields) -> None:
         self._source = source
         self._fields = fields
-        self._open: tuple[int, BinaryIO] | None = None
+        self._open: BinaryIO | None = None
         self._seen: tuple[int, int, int, bool] | None = None
 
     def read(self, place: FilePlace, limit: int, *, is_done: bool) -> FileRead:
@@ -170,7 +170,6 @@ class LinesFile:
         if not is_done and self._seen is not None and self._seen[:3] == seen:
             return FileRead([], place._replace(whole=self._seen[3]))
         lines = _Lines(place.byte)
-        stream: BinaryIO | None = None
         fault: RocsteadyError | None = None
         try:
             stream = self._stream(place.byte)
@@ -184,9 +183,7 @@ class LinesFile:
             self.close()
             if is_done or not isinstance(error, EOFError):  # else the packed file is being written
                 fault = self._damage(max(place.records, 0) + lines.count, error)
-        if lines.has_more and stream is not None:
-            self._open = lines.byte, stream
-        else:
+        if not lines.has_more:
             self.close()
             self._seen = lines.byte, *seen[1:], lines.whole
         return self._told(place, lines, fault)
@@ -194,7 +191,7 @@ class LinesFile:
     def close(self) -> None:
         """Let go of the open file."""
         if self._open is not None:
-            self._open[1].close()
+            self._open.close()
             self._open = None
 
     def _told(self, place: FilePlace, lines: _Lines, fault: RocsteadyError | None) -> FileRead:
@@ -213,17 +210,12 @@ class LinesFile:
 
     def _stream(self, byte: int) -> BinaryIO | None:
         """Open the file at a byte, or go on with the stream that stands there; None: the file is shorter."""
-        if self._open is not None and self._open[0] == byte:
-            stream = self._open[1]
-        else:
+        if self._open is None or self._open.tell() != byte:
             self.close()
-            stream = self._opened()
-            self._open = byte, stream
-            if stream.seek(byte) < byte:  # of a packed file, where its end is known only now
+            self._open = self._opened()
+            if self._open.seek(byte) < byte:  # of a packed file, where its end is known only now
                 self.close()
-                return None
-        self._open = -1, stream  # while it moves it stands nowhere
-        return stream
+        return self._open
 
     def _opened(self) -> BinaryIO:
         path = self._source.path

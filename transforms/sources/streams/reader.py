@@ -297,9 +297,9 @@ class StreamReader:
 
     def _markers(self, cut: Cut) -> list[tuple[str, bytes]]:
         state = self._state
-        if not self.source.partition.resumes:
-            return [*self._packets.markers(cut, {"records": state.next}, state.settled, state.high_water)]
-        position = {"offset": state.next, "place": state.place, "high_water": state.high_water}
+        position: dict[str, int | str] = {"records": state.next}
+        if self.source.partition.resumes:
+            position = {"offset": state.next, "place": state.place, "high_water": state.high_water}
         if origin := self.source.partition.origin:
             position["origin"] = origin
         return [*self._packets.markers(cut, position, state.settled, state.high_water)]
