@@ -107,7 +107,7 @@ class RowsCoder(Coder):
         return Rows(
             keys=tuple((model, slice_) for model, slice_ in keys),
             config=config,
-            curves=curves,
+            curves=tuple(curves),
             failures=None if failures is None else np.array(failures, np.int64),
             **arrays,
         )
