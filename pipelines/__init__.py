@@ -2,6 +2,6 @@
 
 `cli` runs one command of the table in `commands`; `arguments` is what their options are declared with.
 `evaluate`, `prequential`, `demo` and `report` have rooms; `compare`, `inspect`, `replay`, `rows`, `doctor`
-and `state` are commands of one module. `outputs` checks paths before anything runs, `unfinished` tidies up
-after a kill, `stopping` handles signals, `words` writes numbers and moments as text.
+and `state` are commands of one module. `outputs` checks paths before anything runs and
+tidies up after a kill, `stopping` handles signals, `words` writes numbers and moments as text.
 """

@@ -8,6 +8,7 @@ functions at the end read the text of an option; an invalid text raises an error
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -122,7 +123,7 @@ TIME_FORMAT = Argument("--time-format", "FORMAT",
     "of times that are texts, or numbers such as 20240102, as Python's strptime reads it, such as "
     "'%%d/%%m/%%Y %%H:%%M' [RFC 3339, dates, or numbers]")  # fmt: skip
 
-ALPHA = Argument("--alpha", "P", "the level at which one is said to be better [0.05]")
+ALPHA = Argument("--alpha", "P", "the level at which one is said to be better", "0.05")
 
 TITLE = Argument("--title", "TEXT", "stands above the page")
 
@@ -147,6 +148,21 @@ def number(option: str, text: str) -> float:
         return float(text)
     except ValueError:
         raise ConfigError(f"{option} {text!r}: give a number") from None
+
+
+def level(what: str, text: str, such: str) -> float:
+    """Read an option's text as a level between 0 and 1. Raises ConfigError.
+
+    what  the option and its text, for the error
+    such  an example of a level
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < 1:
+        raise ConfigError(f"{what}: give a level between 0 and 1, such as {such}")
+    return value
 
 
 def whole_number(option: str, text: str, least: int) -> int:

@@ -20,14 +20,14 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from ..core.errors import ConfigError, InputError, RocsteadyError
 from ..core.process.console import ConsoleFormatter, say, show_error, show_warning
 from ..core.process.near_names import near_names
 from ..core.process.standard_streams import flush_out, open_closed_streams
 from .commands import COMMANDS, command_parser
-from .stopping import MainThreadOnly, end_at_once
+from .stopping import MainThreadOnly, OnSignal, end_at_once
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl", ".gz", ".state")
 
@@ -81,7 +81,7 @@ if sys.platform != "win32":
     _ENDING[signal.SIGHUP] = "the terminal hung up"
 
 
-class _Interruptible:
+class _Interruptible(OnSignal):
     """A context in which SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt in the main thread.
 
     The context records the signal, because an engine may turn the exception into another error: after a
@@ -91,22 +91,10 @@ class _Interruptible:
     """
 
     def __init__(self, *, ends_process: bool) -> None:
-        self.signal: signal.Signals | None = None
+        super().__init__(_ENDING)
         self._ends_process = ends_process
-        self._before: dict[signal.Signals, Any] = {}
 
-    def __enter__(self) -> _Interruptible:
-        if threading.current_thread() is threading.main_thread():
-            for number in _ENDING:
-                if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup: it stays ignored
-                    self._before[number] = signal.signal(number, self._interrupt)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _interrupt(self, number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG002
+    def _take(self, number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG002
         if self.signal is not None and self._ends_process:
             end_at_once(number)
         self.signal = signal.Signals(number)

@@ -27,6 +27,7 @@ from ..core.settings.slices import parse_slice
 from ..transforms.sinks.comparisons import comparisons_to_arrow
 from ..transforms.sinks.table import check_output, write_table
 from ..transforms.tables.rows import distinct_rows, row_files, row_values
+from .arguments import level
 from .outputs import check_csv_safe, check_outputs
 from .words import counted
 
@@ -52,7 +53,7 @@ def compare_command(options: argparse.Namespace) -> int:
     started = time.monotonic()
     check_csv_safe(options.csv_safe, [options.output])
     check_outputs((("--output", options.output, "comparisons", check_output),), row_files(options.sources))
-    alpha = level(options.alpha)
+    alpha = level(f"--alpha {options.alpha}", options.alpha, ".05")
     measures = tuple(dict.fromkeys(options.measure or ["auc"]))
     if unknown := [name for name in measures if name not in COMPARED]:
         raise ConfigError(
@@ -130,17 +131,6 @@ def summary(rows: Sequence[ComparisonRow]) -> Iterator[str]:
 
 def _identity(row: ComparisonRow) -> tuple[str, ...]:
     return row.slice, row.measure, row.test, row.learner_a, row.learner_b
-
-
-def level(text: str | None) -> float:
-    """Read --alpha. Raises ConfigError."""
-    try:
-        alpha = 0.05 if text is None else float(text)
-    except ValueError:
-        alpha = -1.0
-    if not 0 < alpha < 1:
-        raise ConfigError(f"--alpha {text}: give a level between 0 and 1, such as .05")
-    return alpha
 
 
 def _arranged(table: pa.Table, over: str, measures: Sequence[str]) -> _Table:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -50,37 +50,24 @@ _NAP_SECONDS = 0.001
 _TELL_SECONDS = 10.0
 
 
-class Sink(Protocol):
-    """A destination of lines."""
+class Sink:
+    """Lines on stdout, flushed; the base class of other destinations of lines."""
 
     def put(self, lines: Sequence[str]) -> None:
-        """Write lines; readers see the lines soon after."""
-        ...
+        """Write lines; readers see the lines soon after.
 
-    def tick(self) -> None:
-        """Do the work that is due by the clock."""
-        ...
-
-    def close(self, complete: bool) -> None:
-        """Make the last lines visible; `complete` means that no more lines follow."""
-        ...
-
-
-class StdoutSink:
-    """Lines on stdout, flushed."""
-
-    def put(self, lines: Sequence[str]) -> None:
-        """Write lines. Raises BrokenPipeError where stdout has no reader any more."""
+        Raises BrokenPipeError where stdout has no reader any more.
+        """
         write_out("\n".join([*lines, ""]).encode())
 
     def tick(self) -> None:
-        """Do nothing: no work is due by the clock."""
+        """Do the work that is due by the clock; stdout has no such work."""
 
     def close(self, complete: bool) -> None:
-        """Do nothing: `put` writes everything."""
+        """Make the last lines visible; `complete` means that no more lines follow."""
 
 
-class FolderSink:
+class FolderSink(Sink):
     """Lines as files part-000001.jsonl, ... in a folder; each file gets its name when it is complete.
 
     A file is complete after `seconds`, or with 100,000 records. After the last file, the file `_END` is made.
@@ -127,7 +114,7 @@ class FolderSink:
             self._hidden.rename(self._folder / f"part-{self._number:06d}.jsonl")
 
 
-class TopicSink:
+class TopicSink(Sink):
     """Lines as messages of a Kafka topic; the client spreads the messages over the partitions."""
 
     def __init__(self, topic: KafkaTopic) -> None:
@@ -345,7 +332,7 @@ def _sink(output: str, every: str | None, kafka: Sequence[str]) -> Sink:
     if output == STDOUT or is_kafka(output):
         if every is not None:
             raise ConfigError(f"--file-every {every}: name the folder of the files with --output DIR")
-        return TopicSink(KafkaTopic.parse(output, kafka)) if is_kafka(output) else StdoutSink()
+        return TopicSink(KafkaTopic.parse(output, kafka)) if is_kafka(output) else Sink()
     seconds = _FILE_SECONDS if every is None else microseconds(every, "--file-every") / 1e6
     folder = Path(output)
     if folder.exists() and not folder.is_dir():

@@ -7,41 +7,50 @@ import io
 import os
 import signal
 import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any, NoReturn, TextIO
+from types import FrameType
+from typing import Any, NoReturn, Self, TextIO
 
 from ..core.process.console import say
 
 
-class StopOnSignal:
+class OnSignal(ABC):
+    """A context in which the main thread takes signals; `signal` is the signal that came, if any."""
+
+    def __init__(self, numbers: Iterable[signal.Signals]) -> None:
+        self.signal: signal.Signals | None = None
+        self._numbers = numbers
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in self._numbers:
+                if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup: it stays ignored
+                    self._before[number] = signal.signal(number, self._take)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @abstractmethod
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        """Take a signal."""
+
+
+class StopOnSignal(OnSignal):
     """A context in which the first SIGINT or SIGTERM sets `signal`; a second signal interrupts.
 
     The system continues a wait after a signal. So a caller that waits must wait briefly and ask `is_asked`.
     """
 
     def __init__(self) -> None:
-        self.signal: signal.Signals | None = None
+        super().__init__((signal.SIGINT, signal.SIGTERM))
         self._said = False
-        self._before: dict[signal.Signals, Any] = {}
 
-    def __enter__(self) -> StopOnSignal:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup: it stays ignored
-                    self._before[number] = signal.signal(number, self._ask)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+    def _take(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         if self.signal is not None:
             raise KeyboardInterrupt
         self.signal = signal.Signals(number)

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from types import TracebackType
+from typing import Any
 
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, GoogleCloudOptions, PortableOptions
 
@@ -18,6 +18,9 @@ from .presets import CLUSTER_SECONDS, Runner, ask_cluster, cluster_host, cluster
 
 CANCEL_SECONDS = 30.0
 """Seconds that a job may take to be cancelled."""
+
+_NO_ANSWER = (OSError, ValueError, KeyError, TypeError)
+"""Errors where a cluster does not answer, or answers something else than Flink does."""
 
 _ENDED = ("CANCELED", "FAILED", "FINISHED")
 _POLL_SECONDS = 0.2
@@ -31,56 +34,61 @@ class JobWatch:
     """
 
     def __init__(self, runner: Runner, say: Callable[[str], None]) -> None:
-        self._master = runner.options.view_as(FlinkRunnerOptions).flink_master.strip()
-        self._name = str(runner.options.view_as(GoogleCloudOptions).job_name)
+        self._master, self._name = _place_of(runner)
         self._say = say
         self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
-        if runner.kind == "flink" and cluster_host(self._master) is not None:
-            self._thread = threading.Thread(target=self._watch, name="job watch", daemon=True)
+        self._is_watched = runner.kind == "flink" and cluster_host(self._master) is not None
 
     def __enter__(self) -> JobWatch:
-        if self._thread is not None:
-            self._thread.start()
+        if self._is_watched:
+            threading.Thread(target=self._watch, name="job watch", daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._ended.set()
 
     def _watch(self) -> None:
         identity = state = ""
         while not self._ended.wait(_WATCH_SECONDS):
             try:
-                jobs = [job for job in ask_cluster(self._master, "/jobs/overview")["jobs"]
-                        if job["name"] == self._name]  # fmt: skip
-                newest = max(jobs, key=lambda job: int(job["start-time"]), default=None)
-                now = ("", "") if newest is None else (str(newest["jid"]), str(newest["state"]))
-            except (OSError, ValueError, KeyError, TypeError):
+                newest = _newest(self._master, self._name) or {"jid": "", "state": ""}
+                now = str(newest["jid"]), str(newest["state"])
+            except _NO_ANSWER:
                 continue  # the cluster may answer again in a moment
-            if self._ended.is_set() or newest is None:
+            if self._ended.is_set() or not now[0]:
                 continue
             if now[0] != identity:
                 page = f"{cluster_url(self._master)}/#/job/running/{now[0]}/overview"
                 self._say(f"the job {self._name} is {now[0]} on the cluster; its page: {page}")
-            if now[1] != state and now[1] not in _ENDED:  # who waits for the job says how it ended
+            if now[1] not in (state, *_ENDED):  # who waits for the job says how it ended
                 self._say(f"the job {self._name}: {now[1]}")
             identity, state = now
 
 
+def _place_of(runner: Runner) -> tuple[str, str]:
+    """Return the address of a job's cluster, as the options name it, and the name of the job."""
+    master = runner.options.view_as(FlinkRunnerOptions).flink_master.strip()
+    return master, str(runner.options.view_as(GoogleCloudOptions).job_name)
+
+
+def _named(master: str, name: str) -> list[dict[str, Any]]:
+    """Return the jobs of a name that a cluster knows. Raises an error of _NO_ANSWER."""
+    return [job for job in ask_cluster(master, "/jobs/overview")["jobs"] if job["name"] == name]
+
+
+def _newest(master: str, name: str) -> dict[str, Any] | None:
+    return max(_named(master, name), key=lambda job: int(job["start-time"]), default=None)
+
+
 def restarted(runner: Runner) -> str:
     """Return when a cluster last restarted a job after a failure (RFC 3339); "" for never or unknown."""
-    master = runner.options.view_as(FlinkRunnerOptions).flink_master.strip()
-    name = runner.options.view_as(GoogleCloudOptions).job_name
+    master, name = _place_of(runner)
     if runner.kind != "flink" or cluster_host(master) is None:
         return ""
     try:
-        jobs = [job for job in ask_cluster(master, "/jobs/overview")["jobs"] if job["name"] == name]
-        newest = max(jobs, key=lambda job: int(job["start-time"]))
-        moments = ask_cluster(master, f"/jobs/{newest['jid']}")["timestamps"]
-        last = int(moments["RESTARTING"])
-    except (OSError, ValueError, KeyError, TypeError):
+        newest = _newest(master, name) or {}
+        last = int(ask_cluster(master, f"/jobs/{newest['jid']}")["timestamps"]["RESTARTING"])
+    except _NO_ANSWER:
         return ""
     return f"{datetime.fromtimestamp(last / 1_000, UTC):%Y-%m-%dT%H:%M:%SZ}" if last > 0 else ""
 
@@ -91,8 +99,7 @@ def leave(runner: Runner) -> str | None:
     A job whose Python code runs in this process (LOOPBACK) is cancelled: it would only fail without this
     process. Any other job on a cluster goes on. Returns None for a job that ends with this process anyway.
     """
-    master = runner.options.view_as(FlinkRunnerOptions).flink_master.strip()
-    name = runner.options.view_as(GoogleCloudOptions).job_name
+    master, name = _place_of(runner)
     portable = runner.options.view_as(PortableOptions)
     is_ours = portable.environment_type == "LOOPBACK"
     if cluster_host(master) is None:
@@ -107,7 +114,7 @@ def leave(runner: Runner) -> str | None:
         )
     try:
         return _left(master, name, cancels=is_ours)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except _NO_ANSWER as error:
         return f"the cluster at {cluster_url(master)} does not say what became of the job {name}: {error}"
 
 
@@ -134,7 +141,7 @@ def _jobs(master: str, name: str) -> list[str]:
     """
     until = time.monotonic() + CLUSTER_SECONDS
     while True:
-        there = [job for job in ask_cluster(master, "/jobs/overview")["jobs"] if job["name"] == name]
+        there = _named(master, name)
         if there or time.monotonic() > until:
             return [str(job["jid"]) for job in there if job["state"] not in _ENDED]
         time.sleep(_POLL_SECONDS)

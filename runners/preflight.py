@@ -76,17 +76,15 @@ class _Checks:
 
     def of(self, runner: Runner) -> Iterator[Finding]:
         """Yield a finding for each requirement of a runner, by the runner's kind."""
+        yield Finding("Python", True, f"{platform.python_version()}, apache-beam {beam_version}")
         kinds: dict[str, Callable[[], Iterator[Finding]]] = {
             "prism": self._of_prism,
             "flink": self._of_flink,
             "dataflow": self._of_dataflow,
             "PortableRunner": self._of_job_service,
         }
-        yield Finding("Python", True, f"{platform.python_version()}, apache-beam {beam_version}")
-        yield from kinds.get(runner.kind, self._of_none)()
-
-    def _of_none(self) -> Iterator[Finding]:
-        yield from ()
+        if runner.kind in kinds:
+            yield from kinds[runner.kind]()
 
     def _of_prism(self) -> Iterator[Finding]:
         if (place := self._prism.prism_location) is not None:
@@ -94,14 +92,9 @@ class _Checks:
             return
         cache = Path.home() / ".apache_beam" / "cache" / "prism" / "bin"
         kept = next(cache.glob(f"*v{beam_version}*"), None) if cache.is_dir() else None
-        yield Finding(
-            "Prism",
-            kept is not None,
-            str(kept)
-            if kept
-            else "it is not on this machine, and Beam would download it from GitHub: get it with "
-            f"`{COMMAND} get prism`, or name yours with --prism_location PATH",
-        )
+        remedy = f"get it with `{COMMAND} get prism`, or name yours with --prism_location PATH"
+        missing = f"it is not on this machine, and Beam would download it from GitHub: {remedy}"
+        yield _checked("Prism", kept is not None, str(kept), missing)
 
     def _of_flink(self) -> Iterator[Finding]:
         """Check Java, the job server, the cluster, the checkpoints' folder and the workers."""
@@ -115,16 +108,11 @@ class _Checks:
                 yield Finding("Java", False, str(missing))
             yield self._job_server()
         if master in ("[local]", "[auto]"):
-            whose = (
-                "that of the job server"
-                if self._portable.job_endpoint
-                else ("the job server runs a Flink of its own, which ends with the job")
-            )
-            yield Finding(
-                "cluster",
-                True,
-                f"none is named: {whose}; name yours with --flink_master HOST:PORT (its REST port)",
-            )
+            whose = "the job server runs a Flink of its own, which ends with the job"
+            if self._portable.job_endpoint:
+                whose = "that of the job server"
+            said = f"none is named: {whose}; name yours with --flink_master HOST:PORT (its REST port)"
+            yield Finding("cluster", True, said)
         else:
             yield from self._cluster(master)
         yield self._checkpoints()
@@ -134,35 +122,29 @@ class _Checks:
         interval = str(self._all.get("checkpointing_interval"))
         if interval.isdecimal() and int(interval) > 0:
             return Finding("checkpoints", True, f"every {int(interval):,} ms")
-        return Finding(
-            "checkpoints",
-            False,
+        missing = (
             f"--checkpointing_interval={interval} is no number of milliseconds above 0, and without "
-            "checkpoints a job that fails begins anew, without its state; leave it out for 10000",
+            "checkpoints a job that fails begins anew, without its state; leave it out for 10000"
         )
+        return Finding("checkpoints", False, missing)
 
     def _job_server(self) -> Finding:
         if (jar := self._flink.flink_job_server_jar) is not None:
             if urllib.parse.urlparse(jar).scheme in ("http", "https"):
                 return Finding("job server", True, jar)
-            return _file(
-                "job server", jar, "--flink_job_server_jar", f"get one with `{COMMAND} get flink`, "
-                "or leave it out, and Beam downloads its own",
-            )  # fmt: skip
+            remedy = f"get one with `{COMMAND} get flink`, or leave it out, and Beam downloads its own"
+            return _file("job server", jar, "--flink_job_server_jar", remedy)
         name = f"beam-runners-flink-{self._flink.flink_version}-job-server-{beam_version}.jar"
         kept = Path.home() / ".apache_beam" / "cache" / "jars" / name
         if kept.exists():
             return Finding("job server", True, str(kept))
         host = "repo.maven.apache.org"
-        there = _answers(host, 443)
-        return Finding(
-            "job server",
-            there,
-            f"{name}, which Beam will download from {host}"
-            if there
-            else f"{name} is not on this machine and {host} does not answer: get one with `{COMMAND} get "
-            f"flink` and say --flink_version={FLINK_MINOR}, or name yours with --flink_job_server_jar PATH",
+        missing = (
+            f"{name} is not on this machine and {host} does not answer: get one with `{COMMAND} get flink` "
+            f"and say --flink_version={FLINK_MINOR}, or name yours with --flink_job_server_jar PATH"
         )
+        found = f"{name}, which Beam will download from {host}"
+        return _checked("job server", _answers(host, 443), found, missing)
 
     def _cluster(self, master: str) -> Iterator[Finding]:
         url = cluster_url(master)
@@ -171,70 +153,52 @@ class _Checks:
             version, slots = str(said["flink-version"]), int(said["slots-total"])
             free = int(said["slots-available"])
         except (OSError, ValueError, KeyError, TypeError) as error:
-            yield Finding(
-                "cluster",
-                False,
+            missing = (
                 f"no Flink answers at {url} ({_why(error)}): start it, or name yours with --flink_master "
-                f"HOST:PORT (its REST port); `{COMMAND} up flink` starts one on this machine",
+                f"HOST:PORT (its REST port); `{COMMAND} up flink` starts one on this machine"
             )
+            yield Finding("cluster", False, missing)
             return
         asked = self._flink.flink_version
         # A job service knows the version of its own Flink.
         fits = version.startswith(f"{asked}.") or bool(self._portable.job_endpoint)
-        yield Finding(
-            "cluster",
-            fits,
-            f"Flink {version} at {url}"
-            if fits
-            else f"Flink {version} at {url}, and the job server is for {asked}: say "
-            f"--flink_version={version.rpartition('.')[0]}",
-        )
-        yield Finding(
-            "slots",
-            free > 0,
-            f"{free} of {slots} are free"
-            if free
-            else f"none of {slots} is free: stop a job, or start a TaskManager",
-        )
+        there = f"Flink {version} at {url}"
+        remedy = f"say --flink_version={version.rpartition('.')[0]}"
+        yield _checked("cluster", fits, there, f"{there}, and the job server is for {asked}: {remedy}")
+        full = f"none of {slots} is free: stop a job, or start a TaskManager"
+        yield _checked("slots", free > 0, f"{free} of {slots} are free", full)
 
     def _workers(self, cluster_is_here: bool) -> Iterator[Finding]:
         kind = (self._portable.environment_type or "DOCKER").upper()
         config = self._portable.environment_config or ""
         if kind == "LOOPBACK":
-            yield Finding(
+            yield _checked(
                 "workers",
                 cluster_is_here,
-                "LOOPBACK: Python runs in the launching process"
-                if cluster_is_here
-                else "--environment_type=LOOPBACK is for a cluster on this machine; give each TaskManager a "
+                "LOOPBACK: Python runs in the launching process",
+                "--environment_type=LOOPBACK is for a cluster on this machine; give each TaskManager a "
                 "worker pool and say --environment_type=EXTERNAL --environment_config=localhost:50000",
             )
         elif kind == "EXTERNAL":
             host, _, port = config.rpartition(":")
-            here = host in THIS_MACHINE and not cluster_is_here
-            if here or not port.isdigit():
-                yield Finding(
-                    "workers", here, f"a worker pool at {config} beside each TaskManager; not to be seen "
-                    "from here" if here else f"--environment_config={config!r} is no HOST:PORT of a pool",
-                )  # fmt: skip
-                return
-            there = _answers(host, int(port))
-            yield Finding(
-                "workers",
-                there,
-                f"a worker pool at {config}"
-                if there
-                else f"no worker pool answers at {config}: start "
-                f"`rocsteady-worker --pool {port}` there, in the environment that has rocsteady",
-            )
+            pool = f"a worker pool at {config}"
+            if host in THIS_MACHINE and not cluster_is_here:
+                yield Finding("workers", True, f"{pool} beside each TaskManager; not to be seen from here")
+            elif not port.isdigit():
+                missing = f"--environment_config={config!r} is no HOST:PORT of a pool"
+                yield Finding("workers", False, missing)
+            else:
+                missing = (
+                    f"no worker pool answers at {config}: start `rocsteady-worker --pool {port}` there, in "
+                    "the environment that has rocsteady"
+                )
+                yield _checked("workers", _answers(host, int(port)), pool, missing)
         elif kind == "DOCKER":
-            there = shutil.which("docker") is not None
-            yield Finding(
+            yield _checked(
                 "workers",
-                there or not cluster_is_here,
-                "containers, started by Docker"
-                if there or not cluster_is_here
-                else "containers need Docker, which is not on this machine: say --environment_type=LOOPBACK "
+                shutil.which("docker") is not None or not cluster_is_here,
+                "containers, started by Docker",
+                "containers need Docker, which is not on this machine: say --environment_type=LOOPBACK "
                 "for a cluster here, or EXTERNAL with a worker pool",
             )
         elif kind == "PROCESS":
@@ -242,14 +206,12 @@ class _Checks:
                 program = str(json.loads(config)["command"])
             except (ValueError, KeyError, TypeError):
                 program = config
-            yield Finding(
-                "workers",
-                bool(program) and (not cluster_is_here or shutil.which(program) is not None),
-                f"processes of {program}"
-                if program and (not cluster_is_here or shutil.which(program))
-                else f"--environment_config={config!r} names no program that is here; give "
-                '\'{"command": "PATH"}\'',
+            there = bool(program) and (not cluster_is_here or shutil.which(program) is not None)
+            missing = (
+                f"--environment_config={config!r} names no program that is here; give "
+                '\'{"command": "PATH"}\''
             )
+            yield _checked("workers", there, f"processes of {program}", missing)
 
     def _of_job_service(self) -> Iterator[Finding]:
         endpoint = self._portable.job_endpoint or ""
@@ -257,41 +219,28 @@ class _Checks:
             yield Finding("job service", True, "in this process")
             return
         host, _, port = endpoint.rpartition(":")
-        there = port.isdigit() and _answers(host, int(port))
-        yield Finding(
-            "job service",
-            there,
-            endpoint
-            if there
-            else f"nothing answers at --job_endpoint={endpoint}: start the job server, or leave it out for "
-            "--runner flink, which starts its own",
+        missing = (
+            f"nothing answers at --job_endpoint={endpoint}: start the job server, or leave it out for "
+            "--runner flink, which starts its own"
         )
+        yield _checked("job service", port.isdigit() and _answers(host, int(port)), endpoint, missing)
 
     def _of_dataflow(self) -> Iterator[Finding]:
-        there = importlib.util.find_spec("google.cloud") is not None and (
-            importlib.util.find_spec("google.auth") is not None
-        )
-        yield Finding(
-            "Google Cloud",
-            there,
-            "its libraries are installed"
-            if there
-            else "its libraries are not installed: pip install 'apache-beam[gcp]'",
-        )
+        found = [importlib.util.find_spec(name) for name in ("google.cloud", "google.auth")]
+        missing = "its libraries are not installed: pip install 'apache-beam[gcp]'"
+        yield _checked("Google Cloud", None not in found, "its libraries are installed", missing)
         for option, value in (
             ("project", self._cloud.project),
             ("region", self._cloud.region),
             ("temp_location", self._cloud.temp_location),
         ):
-            yield Finding(option, bool(value), value or f"not given: say --{option}")
+            yield _checked(option, bool(value), value, f"not given: say --{option}")
         image = self._worker.sdk_container_image
-        yield Finding(
-            "image",
-            bool(image),
-            image
-            or "Beam's own image has no rocsteady, nor its compiled kernels: build one (docs/dataflow.md) "
-            "and say --sdk_container_image",
+        missing = (
+            "Beam's own image has no rocsteady, nor its compiled kernels: build one (docs/dataflow.md) and "
+            "say --sdk_container_image"
         )
+        yield _checked("image", bool(image), image, missing)
         keys = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
         default = Path.home() / ".config" / "gcloud" / "application_default_credentials.json"
         if keys is not None or default.exists():
@@ -300,9 +249,13 @@ class _Checks:
             yield Finding("credentials", False, "none found: gcloud auth application-default login")
 
 
+def _checked(what: str, good: bool, said: str, missing: str) -> Finding:
+    """Return the finding that says `said` of a requirement that is met, else `missing`."""
+    return Finding(what, good, said if good else missing)
+
+
 def _file(what: str, path: str, option: str, remedy: str) -> Finding:
-    there = Path(path).is_file()
-    return Finding(what, there, path if there else f"{option} {path} is no file: {remedy}")
+    return _checked(what, Path(path).is_file(), path, f"{option} {path} is no file: {remedy}")
 
 
 def _answers(host: str, port: int) -> bool:
@@ -346,12 +299,11 @@ def probe(runner: Runner, seconds: float = _PROBE_SECONDS) -> Finding:
     if state in ("RUNNING", "STARTING", "PENDING", "UNKNOWN"):
         with suppress(Exception):
             result.cancel()
-        return Finding(
-            "a job",
-            False,
+        late = (
             f"a job of one element has not ended after {seconds:.0f} s: look whether slots are free, and "
-            "into the log of the worker pool; it needs `python` on its PATH",
+            "into the log of the worker pool; it needs `python` on its PATH"
         )
+        return Finding("a job", False, late)
     if state not in ("DONE", "None"):
         return Finding("a job", False, f"a job of one element ended as {state}: the runner's log says why")
     has = sorted(

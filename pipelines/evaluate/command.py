@@ -14,28 +14,24 @@ from apache_beam.options.pipeline_options import StandardOptions
 
 from ...core.errors import ConfigError
 from ...core.process.console import ConsoleFormatter
-from ...core.settings.table import TableSettings
 from ...core.shard.protocol import DEFAULT_CACHE_BYTES
 from ...runners.preflight import problem
 from ...runners.presets import Runner
-from ...transforms.events.fields import EventFields
 from ...transforms.sinks.open import SinkOptions, check_sink, is_streamed
 from ...transforms.sources.files.listing import check_columns
 from ..arguments import whole_number
 from ..outputs import check_csv_safe, check_outputs, is_text
 from .alerts import alerts_of
 from .exit_status import parse_fail_rule, status_of
-from .growing import GrowingSource, growing_source
 from .job import Evaluation, Output, Streams
-from .live.run import evaluate_live
+from .live import evaluate_live
 from .on_beam import evaluate_and_report
 from .options import fields_of, join_of, runner_of, sources_of, table_of, timing_of
 from .prometheus import served
-from .runner_log import RunnerLog
-from .savepoint import check_savepoint
-from .streams import Topics, refuse_outputs_to, streams_of, topics_of
+from .run import RunnerLog
+from .streams import GrowingSource, Topics, growing_source, refuse_outputs_to, topics_of
 from .summary import goes_on
-from .take_up import state_taken_up
+from .take_up import check_savepoint, state_taken_up
 
 
 def evaluate_command(options: argparse.Namespace, beam_flags: Sequence[str]) -> int:
@@ -62,22 +58,29 @@ def _planned(options: argparse.Namespace, beam_flags: Sequence[str]) -> Evaluati
         cache_bytes = whole_number("--cache-bytes", options.cache_bytes, 0)
     runner = runner_of(options, beam_flags)
     _refuse_report(options, runner)
-    topics = topics_of(options)
-    growing = growing_source(options, beam_flags) if topics is None else None
-    of_files = topics is None and growing is None
-    job = _asked(options, fields, settings, cache_bytes, runner, of_files=of_files)
-    if growing is None or options.runner != "local":
+    source = topics_of(options) or growing_source(options, beam_flags)
+    alerts = alerts_of(options, settings.evaluator, fields, runner.here)
+    files = sources_of(options.sources) if source is None else ()
+    join = join_of(options, fields, settings)
+    if join is not None:  # the join itself finds repeated predictions
+        settings = replace(settings, deduplicate=None)
+    sinks = SinkOptions(tuple(options.kafka_option), options.parts, options.csv_safe)
+    fail_if = tuple(map(parse_fail_rule, options.fail_if))
+    job = Evaluation(
+        files, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
+        options.report, options.title, join=join, alerts=alerts, sinks=sinks, fail_if=fail_if,
+    )  # fmt: skip
+    if not isinstance(source, GrowingSource) or options.runner != "local":
         _refuse_report_of_stream(job)
-    if topics is not None:
-        refuse_outputs_to(topics, job.outputs())
+    if isinstance(source, Topics):
+        refuse_outputs_to(source, job.outputs())
     _check_files(job)
-    job = replace(job, timing=timing_of(options, job.settings.evaluator))
+    job = replace(job, timing=timing_of(options, settings.evaluator))
     if options.prometheus is not None and not runner.in_process:
         raise ConfigError(
             f"--prometheus {options.prometheus} shows the counters of this process, and runner "
             f"{options.runner!r} works in others; fetch Beam's metrics from it, or leave it out"
         )
-    source = topics or growing
     return job if source is None else _on_streams(job, source, options)
 
 
@@ -92,29 +95,6 @@ def _refuse_report(options: argparse.Namespace, runner: Runner) -> None:
             f"--report {options.report}: runner {options.runner!r} writes its files elsewhere; make the page "
             "from the rows, with rocsteady report"
         )
-
-
-def _asked(
-    options: argparse.Namespace,
-    fields: EventFields,
-    settings: TableSettings,
-    cache_bytes: int,
-    runner: Runner,
-    *,
-    of_files: bool,
-) -> Evaluation:
-    """Return the job without its timing and streams. Only a job `of_files` has sources."""
-    alerts = alerts_of(options, settings.evaluator, fields, runner.here)
-    sources = sources_of(options.sources) if of_files else ()
-    join = join_of(options, fields, settings)
-    if join is not None:  # the join itself finds repeated predictions
-        settings = replace(settings, deduplicate=None)
-    sinks = SinkOptions(tuple(options.kafka_option), options.parts, options.csv_safe)
-    fail_if = tuple(map(parse_fail_rule, options.fail_if))
-    return Evaluation(
-        sources, fields, settings, options.output, options.dead_letters, cache_bytes, runner, options.curves,
-        options.report, options.title, join=join, alerts=alerts, sinks=sinks, fail_if=fail_if,
-    )  # fmt: skip
 
 
 def _refuse_report_of_stream(job: Evaluation) -> None:
@@ -149,13 +129,9 @@ def _check_of(output: Output, sinks: SinkOptions) -> Callable[[str], None]:
 
 def _on_streams(job: Evaluation, source: Topics | GrowingSource, options: argparse.Namespace) -> Evaluation:
     """Return the job with the partitions of the streams that it reads."""
-    if isinstance(source, GrowingSource):
+    if not source.is_bounded:
         job = _in_order_of_a_stream(job)
-        streams = source.streams(job)
-    else:
-        if source.until is None:
-            job = _in_order_of_a_stream(job)
-        streams = streams_of(source, job.runner, job.fields, job.settings, job.timing, job.join)
+    streams = source.streams(job)
     job = replace(job, streams=streams.asked_by(options.control))
     if streams.way == "live":  # in this process, where one shard is the fastest
         return replace(job, settings=replace(job.settings, shards=1))

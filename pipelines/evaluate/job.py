@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -133,6 +133,23 @@ class Evaluation:
         for option, path, content in places:
             if path is not None:
                 yield Output(option, path, content)
+
+    def placed(self, place_of: Mapping[str, str]) -> Evaluation:
+        """Return the job with other paths of its outputs; an output without an entry in `place_of` stays."""
+
+        def place(path: str | None) -> str | None:
+            return path and place_of.get(path, path)
+
+        return replace(
+            self,
+            output=place_of.get(self.output, self.output),
+            dead_letters=place(self.dead_letters),
+            curves=place(self.curves),
+            report=place(self.report),
+            alerts=self.alerts and replace(self.alerts, path=place(self.alerts.path)),
+            beside=[replace(other, output=place_of[other.output]) for other in self.beside],
+            export=place(self.export),
+        )
 
     def cut(self) -> Cut | None:
         """Return a new cut at the end of the input, if the state is exported there; else None."""

@@ -6,14 +6,18 @@ A job that fails leaves no output (see `outputs`).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
+import numpy as np
 import pyarrow as pa
+from apache_beam.metrics.metric import Metrics
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
 
 from ...core.errors import ConfigError
 from ...core.evaluator.ranking import stride_of
@@ -21,16 +25,21 @@ from ...core.events.reasons import Reason
 from ...core.join.settings import JoinSettings
 from ...core.process.standard_streams import write_out
 from ...core.process.temporary_folders import temporary_folder
+from ...core.rows.arrow import rows_to_arrow
+from ...core.rows.rows import Rows
+from ...core.settings.evaluator import EvaluatorSettings
 from ...core.settings.table import TableSettings
 from ...transforms.beam.machine import Brings
+from ...transforms.beam.metrics import METRICS_NAMESPACE, see
 from ...transforms.evaluate.join_labels import JoinShards
 from ...transforms.evaluate.shards import EvaluateShards
 from ...transforms.events import time_doubts
 from ...transforms.events.fields import EventFields, Role
 from ...transforms.files.formats import CHUNK_ROWS, SourceFile
 from ...transforms.sinks.curves import curve_batches
-from ...transforms.sinks.kinds import CURVES, DEAD_LETTERS
+from ...transforms.sinks.kinds import CURVES, DEAD_LETTERS, ROWS, TableKind
 from ...transforms.sinks.open import is_streamed, write_batches
+from ...transforms.sinks.sorted import row_schema
 from ...transforms.sources.files.partition import FilePartition
 from ...transforms.sources.files.read import EventFiles, ReadEventFiles, ReadFiles
 from ...transforms.sources.streams.read import ReadStream
@@ -38,7 +47,6 @@ from ...transforms.state.write import ReadStates, WriteStates, brought_state, st
 from ..outputs import STDOUT, staged
 from .alerts import read_messages, watch_rows
 from .job import Beside, Evaluation, Outcome
-from .row_columns import InColumns, rows_of
 from .run import BESIDE, run_pipeline
 from .summary import ProgressLine, sum_of_labels, summarise, warnings_of
 
@@ -80,30 +88,22 @@ def run_evaluation(job: Evaluation) -> Outcome:
     Raises RocsteadyError, with the reason in a sentence, where the job fails.
     """
     started = time.monotonic()
-    told = None if job.alerts is None else job.alerts.path
-    wanted = (job.output, job.dead_letters, job.curves, job.report, told, job.export)
-    paths = [*(path for path in wanted if path is not None), *(other.output for other in job.beside)]
+    paths = [path for _, path, _ in job.outputs()] + [other.output for other in job.beside]
+    paths += [] if job.export is None else [job.export]
     paths = [path for path in paths if not is_streamed(path)]
     with staged(paths, job.runner.here) as places, temporary_folder() as folder:
-        place_of = dict(zip(paths, places, strict=True))
-        output, dead_letters, curves, report, alerts, export = (
-            path and place_of.get(path, path) for path in wanted
-        )
-        if report and not curves and job.settings.evaluator.curves is not None:
-            curves = str(Path(folder) / "curves.parquet")
-        beside = tuple(replace(other, output=place_of[other.output]) for other in job.beside)
-        hidden = replace(
-            job, output=output or "", dead_letters=dead_letters, curves=curves, report=report, beside=beside,
-            export=export,
-        )  # fmt: skip
-        if job.alerts is not None:
-            alerts = alerts or str(Path(folder) / "alerts.parquet")
-            hidden = replace(hidden, alerts=replace(job.alerts, path=alerts))
+        hidden = job.placed(dict(zip(paths, places, strict=True)))
+        if hidden.report and not hidden.curves and job.settings.evaluator.curves is not None:
+            hidden = replace(hidden, curves=str(Path(folder) / "curves.parquet"))
+        unsaved = None
+        if hidden.alerts is not None and not hidden.alerts.path:
+            unsaved = str(Path(folder) / "alerts.parquet")
+            hidden = replace(hidden, alerts=replace(hidden.alerts, path=unsaved))
         outcome = run_pipeline(_pipeline(hidden), job.runner)
-        if alerts and not told:
-            outcome = replace(outcome, messages=read_messages(alerts))
-        if report:
-            report_on(hidden, outcome, report, [*time_doubts.told(), *warnings_of(outcome, job)])
+        if unsaved:
+            outcome = replace(outcome, messages=read_messages(unsaved))
+        if hidden.report:
+            report_on(hidden, outcome, hidden.report, [*time_doubts.told(), *warnings_of(outcome, job)])
     return replace(outcome, seconds=time.monotonic() - started)
 
 
@@ -159,7 +159,7 @@ def _pipeline(job: Evaluation) -> beam.Pipeline:
     try:
         pipeline = beam.Pipeline(runner=job.runner.engine, options=job.runner.options)
     except ValueError as error:
-        raise ConfigError(f"Beam refuses its options: {_one_line(error)}") from None
+        raise ConfigError(f"Beam refuses its options: {' '.join(str(error).split())}") from None
     evaluator = job.settings.evaluator
     stride = stride_of(evaluator)
     parquet_rows = min(_EVENTS_AT_ONCE, max(CHUNK_ROWS, _ROWS_AT_ONCE * stride))
@@ -245,12 +245,77 @@ def _read(job: Evaluation, parquet_rows: int) -> beam.PTransform[Any, EventFiles
 def _evaluate_beside(
     packets: beam.PCollection[tuple[str, bytes]], number: int, other: Beside, job: Evaluation
 ) -> None:
-    """Write rows of the same events under other settings. The job itself reports the dead letters."""
+    """Evaluate the job's packets under the settings of `other` as well, and write the rows to its output.
+
+    The dead letters of this evaluation are dropped: the job's own evaluation reports the same ones.
+    """
     step = f"{BESIDE} {number}"
     rows, *_ = packets | f"{step} evaluate" >> EvaluateShards(other.settings, job.fields, job.cache_bytes)
     write = write_batches(other.output, rows_of(other.settings.evaluator), job.sinks)
     _ = rows | f"{step} in columns" >> beam.ParDo(InColumns()) | f"{step} write rows" >> write
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+def rows_of(settings: EvaluatorSettings) -> TableKind:
+    """Return the table kind of rows, with the evaluator's settings in the schema's metadata.
+
+    Only Parquet files keep the metadata.
+    """
+    return ROWS._replace(schema=row_schema(settings))
+
+
+_GATHERED = 10_000
+
+
+_COUNTED = {
+    "rows_with_a_positive": ("positives",),
+    "rows_with_a_predicted_positive": ("tp", "fp"),
+    "rows_with_a_predicted_negative": ("tn", "fn"),
+    "rows_with_counts": ("tp", "fp", "tn", "fn"),
+}
+
+
+def held_in(rows: Rows) -> dict[str, int]:
+    """Return, by the name of each counter, the number of rows in which one of its columns is above 0."""
+    counts = {}
+    for name, columns in _COUNTED.items():
+        held = sum((rows.number(column) > 0 for column in columns), np.zeros(len(rows), np.bool_))
+        counts[name] = int(np.count_nonzero(held))  # NaN, where a measure was not asked for, is not > 0
+    return counts
+
+
+class InColumns(beam.DoFn):
+    """Rows -> record batches; counts rows by `held_in` for the summary's warnings.
+
+    The warnings only ask whether a counter is 0, so a retried bundle does no harm. Rows come a few at a
+    time, and a batch of 50 columns costs the same for one row as for thousands. So the rows of a bundle are
+    gathered into one batch.
+    """
+
+    def __init__(self) -> None:
+        self._counters = {name: Metrics.counter(METRICS_NAMESPACE, name) for name in _COUNTED}
+
+    def start_bundle(self) -> None:
+        """Hold no rows."""
+        self._held: list[Rows] = []
+        self._count = 0
+
+    def process(self, rows: Rows) -> Iterator[pa.RecordBatch]:
+        """Hold rows; yield a batch when enough rows are held."""
+        see(rows)
+        self._held.append(rows)
+        self._count += len(rows)
+        if self._count >= _GATHERED:
+            yield self._gathered()
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        """Yield a batch of the rows still held."""
+        if self._held:
+            yield GlobalWindows.windowed_value(self._gathered())
+
+    def _gathered(self) -> pa.RecordBatch:
+        rows = Rows.concat(self._held)
+        self._held, self._count = [], 0
+        for name, number in held_in(rows).items():
+            if number:
+                self._counters[name].inc(number)
+        return rows_to_arrow(rows)

@@ -1,4 +1,7 @@
-"""Runs a pipeline to its end; returns its counters, or raises an error with the reason in a sentence."""
+"""Runs a pipeline to its end; returns its counters, or raises an error with the reason in a sentence.
+
+`RunnerLog` filters the log of a remote runner: repeated lines pass rarely, rocsteady errors as one sentence.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ from apache_beam.runners.runner import PipelineResult
 
 from ...core.errors import RocsteadyError
 from ...core.process.console import say
+from ...core.process.rare_log import RareLog
 from ...runners.flink_job import JobWatch, leave, restarted
 from ...runners.listening import close_ports, on_this_machine
 from ...runners.presets import Runner
@@ -27,12 +31,14 @@ from ...transforms.beam.metrics import METRICS_NAMESPACE, letter_metrics
 from ...transforms.events.dead_letters import KINDS
 from ..stopping import MainThreadOnly
 from .job import Outcome
-from .runner_log import sentence_in
 
 _STEP = re.compile(r" \[while running '.*?'\]")
 """Beam's remark on the step in which an error occurred. It may be in the middle of an error's text."""
 
 _CANCELLED = "the job was cancelled on its cluster; its counters are not known, and what was written stays"
+
+_CHECKED = "Unparseable argument: "
+"""The start of Beam's warning about options unknown to Beam's Python; rocsteady has checked these options."""
 
 BESIDE = "Beside"
 """Prefix of the names of steps that evaluate events again: their counters are not added to the job's."""
@@ -160,3 +166,35 @@ def reason_of(error: BaseException) -> str:
 
 def _without_step(sentence: str) -> str:
     return _STEP.sub("", sentence)
+
+
+class RunnerLog(RareLog):
+    """A log filter that passes a runner's lines; similar lines pass once a minute.
+
+    A rocsteady error comes from a worker with several tracebacks, and again at each restart of the job. The
+    filter logs the error's sentence instead of the tracebacks.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a record may pass; replace tracebacks of a rocsteady error by the error's sentence."""
+        text = record.getMessage()
+        if text.startswith(_CHECKED):
+            return False
+        error = record.exc_info[1] if record.exc_info else None
+        sentence = str(error) if isinstance(error, RocsteadyError) else sentence_in(text)
+        if sentence is not None:
+            record.msg, record.args, record.exc_info, record.exc_text = sentence, (), None, None
+        return super().filter(record)
+
+
+def sentence_in(text: str) -> str | None:
+    r"""Return the sentence of a rocsteady error in a text with tracebacks: the text after the class's name.
+
+    >>> sentence_in("instruction 7: Traceback: ...\nrocsteady.core.errors.InputError: a file is short")
+    'a file is short'
+    """
+    for line in text.splitlines():
+        name, colon, sentence = line.partition(": ")
+        if colon and name.startswith("rocsteady.core.errors."):
+            return sentence
+    return None

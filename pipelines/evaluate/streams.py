@@ -1,37 +1,51 @@
-"""Topics as the input of `rocsteady evaluate`: reads the options and checks them with the brokers.
+"""Streams as the input of `rocsteady evaluate`: topics, stdin, or a growing folder, as the options name them.
 
     SOURCE kafka://host:port/topic ..., and labels from --labels kafka://...; --start, --until,
     --kafka-option, --partition-idle
+    SOURCE -                       JSON lines on stdin
+    SOURCE --follow                a folder; --until-idle
 
 With --until, a topic is read up to its present end, like a file. Without --until, the job runs for ever: in
-this process (--runner local), or on a runner with streaming. Such a runner can also read a growing folder
-(--follow).
+this process (--runner local), or on a runner with streaming. Such a runner can also follow a folder.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from time import time
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
-from ...core.errors import ConfigError, InputError
+from ...core.errors import ConfigError, InputError, RocsteadyError
+from ...core.process.console import say
 from ...core.settings.durations import microseconds
-from ...core.settings.table import TableSettings
 from ...runners.presets import Runner
 from ...transforms.events.fields import EventFields, Role
-from ...transforms.events.timing import Timing
+from ...transforms.files.formats import everywhere, has_scheme
 from ...transforms.kafka.topic import KafkaTopic, is_kafka
+from ...transforms.sinks.append import STDOUT
+from ...transforms.sinks.parts import is_folder
 from ...transforms.sources.files.json_lines import keys_of_first
+from ...transforms.sources.streams.folder_partition import FolderPartition
 from ...transforms.sources.streams.kafka_offsets import Moment, Offsets, offsets_of
 from ...transforms.sources.streams.kafka_partition import KafkaPartition
 from ...transforms.sources.streams.partition import StreamPartition
+from ...transforms.sources.streams.pipe_partition import PipePartition
 from ...transforms.sources.streams.read import Way
 from ...transforms.sources.streams.reader import StreamInput
-from ...transforms.state.folder import Export
-from .job import Join, Output, Streams
+from .job import Evaluation, Output, Streams
+from .parser import option_of
+
+STDIN = "-"
+
+_FOLLOWING = ("flink", "prism", "FlinkRunner", "PrismRunner", "PortableRunner")
+"""Runners that can follow a folder: they run streaming jobs, and their workers may see the folder."""
 
 _OPTIONS = ("start", "until", "partition_idle")
 _SAMPLE_SECONDS = 3.0
@@ -51,6 +65,61 @@ class Topics:
     until: Moment | None
     idle: float | None
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether reading ends."""
+        return self.until is not None
+
+    def streams(self, job: Evaluation) -> Streams:
+        """Ask the brokers about the topics, and return the streams of their partitions.
+
+        Raises InputError for a topic that is not available, ConfigError for topics without the order asked
+        for.
+        """
+        found = [
+            (
+                role,
+                topic,
+                offsets_of(topic, self.start, self.until, "--labels" if role == "label" else "SOURCE"),
+            )
+            for role, topic in self.topics
+        ]
+        total = sum(len(offsets) for _, _, offsets in found)
+        if not self.is_bounded and job.settings.evaluator.order == "position" and total > 1:
+            have = "has" if len(found) == 1 else "have"
+            raise ConfigError(
+                f"{', '.join(topic.url for _, topic, _ in found)} {have} {total} partitions, and nothing "
+                "says in which order their events apply; name the column of times with --time, or say "
+                "--order arrival, which is the order of the partition where all events of a model are in one"
+            )
+        located = job.settings.deduplicate is not None or job.join is not None
+        inputs: list[StreamInput] = []
+        for role, topic, offsets in found:
+            partitions = [
+                KafkaPartition(topic, each.partition, len(offsets), each.cluster) for each in offsets
+            ]
+            fields = job.fields
+            if role != "label":
+                fields = _settled(fields, topic, partitions, offsets)
+            elif job.join is not None:
+                fields = replace(fields, time=job.join.label_time)
+            inputs += [
+                StreamInput(
+                    partition,
+                    len(inputs) + number,
+                    total,
+                    role,
+                    fields,
+                    each.start,
+                    each.end,
+                    job.timing,
+                    located,
+                    self.idle,
+                )
+                for number, (partition, each) in enumerate(zip(partitions, offsets, strict=True))
+            ]
+        return Streams(inputs, way_of(job.runner, is_bounded=self.is_bounded))
+
 
 def topics_of(options: argparse.Namespace) -> Topics | None:
     """Return the topics that the options of `evaluate` name; None for options without a topic.
@@ -63,8 +132,9 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
     if not streamed:
         for name in _OPTIONS:
             if (value := getattr(options, name)) is not None:
-                option = f"--{name.replace('_', '-')}"
-                raise ConfigError(f"{option} {value} is for a topic; name one, kafka://host:port/topic")
+                raise ConfigError(
+                    f"{option_of(name)} {value} is for a topic; name one, kafka://host:port/topic"
+                )
         return None
     for what, path in (*named, *labels):
         if not is_kafka(path):
@@ -78,12 +148,14 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
     roles: list[Role] = [first for _ in named]
     roles += ["label" for _ in labels]
     topics = [KafkaTopic.parse(path, options.kafka_option) for path in streamed]
-    for (what, path), topic, before in zip((*named, *labels), topics, _before(topics), strict=True):
-        if topic.name in before:
+    names: set[str] = set()
+    for (what, path), topic in zip((*named, *labels), topics, strict=True):
+        if topic.name in names:
             raise ConfigError(
                 f"{what} {path}: two topics are called {topic.name!r}, and a state knows the offsets of "
                 "partitions by the names of their topics; leave one out, or give it another name"
             )
+        names.add(topic.name)
     if labels and options.until is None and options.runner == "local":
         raise ConfigError(
             f"--labels {labels[0][1]}: to join topics that have no end takes a runner that streams; say "
@@ -101,11 +173,6 @@ def topics_of(options: argparse.Namespace) -> Topics | None:
         None if options.until is None else _end(options.until),
         None if idle is None else microseconds(idle, "--partition-idle") / 1e6,
     )
-
-
-def _before(topics: Sequence[KafkaTopic]) -> list[set[str]]:
-    """Return for each topic the names of the topics before it."""
-    return [{topic.name for topic in topics[:number]} for number in range(len(topics))]
 
 
 def refuse_outputs_to(topics: Topics, outputs: Iterable[Output]) -> None:
@@ -135,106 +202,6 @@ def _end(text: str) -> Moment:
     return found
 
 
-def streams_of(
-    topics: Topics,
-    runner: Runner,
-    fields: EventFields,
-    settings: TableSettings,
-    timing: Timing,
-    join: Join | None,
-) -> Streams:
-    """Ask the brokers about the topics, and return the streams of their partitions.
-
-    Raises InputError for a topic that is not available, ConfigError for topics without the order asked for.
-    """
-    found = [
-        (
-            role,
-            topic,
-            offsets_of(topic, topics.start, topics.until, "--labels" if role == "label" else "SOURCE"),
-        )
-        for role, topic in topics.topics
-    ]
-    total = sum(len(offsets) for _, _, offsets in found)
-    _check_order([topic.url for _, topic, _ in found], total, settings, is_bounded=topics.until is not None)
-    inputs: list[StreamInput] = []
-    for role, topic, offsets in found:
-        partitions = [KafkaPartition(topic, each.partition, len(offsets), each.cluster) for each in offsets]
-        own = fields
-        if role == "label" and join is not None:
-            own = replace(fields, time=join.label_time)
-        if role != "label":
-            own = _settled(own, topic, partitions, offsets)
-        inputs += [
-            StreamInput(
-                partition,
-                len(inputs) + number,
-                total,
-                role,
-                own,
-                each.start,
-                each.end,
-                timing,
-                settings.deduplicate is not None or join is not None,
-                topics.idle,
-            )
-            for number, (partition, each) in enumerate(zip(partitions, offsets, strict=True))
-        ]
-    return Streams(inputs, way_of(runner, is_bounded=topics.until is not None))
-
-
-def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
-    """Return the streams as an export left them: each partition in the export resumes at its offset.
-
-    Partitions that the export does not name belong to a new topic, or were added to a topic; they start as
-    without an export. After an export of files or of stdin, every partition starts so. Raises ConfigError
-    where `start` is given although every partition resumes. Raises InputError where the export names a
-    partition that is not read, or an offset that does not exist.
-    """
-    known = {source: position for source, position in export.positions.values() if isinstance(position, dict)}
-    known = {source: position for source, position in known.items() if "offset" in position}
-    names = {source.partition.name for source in streams.inputs if source.partition.resumes}
-    if not known or not names:
-        return streams
-    if others := sorted(known.keys() - names):
-        raise InputError(
-            f"--import-state {export.folder} was read up to offsets of {', '.join(others[:5])}, and this job "
-            f"reads {', '.join(sorted(names)[:5])}; name the same topics, or folder"
-        )
-    if start is not None and not names - known.keys():
-        raise ConfigError(
-            f"--start {start}: --import-state {export.folder} goes on from the offsets that its readers had "
-            "of all partitions; leave one of them out"
-        )
-    return replace(streams, inputs=[_from(known, source, export) for source in streams.inputs])
-
-
-def _from(known: dict[str, Any], source: StreamInput, export: Export) -> StreamInput:
-    name = source.partition.name
-    if name not in known:
-        return source
-    try:
-        offset, high_water = int(known[name]["offset"]), int(known[name]["high_water"])
-        place, origin = str(known[name]["place"]), str(known[name].get("origin", ""))
-    except (KeyError, TypeError, ValueError):
-        raise InputError(
-            f"--import-state {export.folder} has no offset of {name}, but {known[name]!r}; export again"
-        ) from None
-    here = source.partition.origin
-    if origin and here and origin != here:
-        raise InputError(
-            f"--import-state {export.folder} goes on from offset {offset:,} of {name} of {origin}, and this "
-            f"is that of {here}, whose offsets are others; name the brokers that the state was read from, or "
-            "begin without the state"
-        )
-    if source.end is not None and offset > source.end:
-        raise InputError(
-            f"--import-state {export.folder} goes on from offset {offset:,} of {name}, which ends at "
-            f"{source.end:,}: the topic was made anew; begin without the state"
-        )
-    return replace(source, start=offset, place=place, high_water=high_water)
-
-
 def way_of(runner: Runner, *, is_bounded: bool) -> Way | Literal["live"]:
     """Return how a runner reads streams; "live": this process reads the streams."""
     if is_bounded:
@@ -242,16 +209,6 @@ def way_of(runner: Runner, *, is_bounded: bool) -> Way | Literal["live"]:
     if runner.name == "local":
         return "live"
     return "impulse" if runner.kind == "flink" else "source"
-
-
-def _check_order(urls: Sequence[str], partitions: int, settings: TableSettings, *, is_bounded: bool) -> None:
-    if settings.evaluator.order == "position" and partitions > 1 and not is_bounded:
-        have = "has" if len(urls) == 1 else "have"
-        raise ConfigError(
-            f"{', '.join(urls)} {have} {partitions} partitions, and nothing says in which order their events "
-            "apply; name the column of times with --time, or say --order arrival, which is the order of the "
-            "partition where all events of a model are in one"
-        )
 
 
 def _settled(
@@ -271,3 +228,128 @@ def _first_keys(partition: StreamPartition, start: int) -> list[str] | None:
     """Return the keys of the first record; None where the first 100 messages hold no record."""
     values = partition.fetch(start, 100, _SAMPLE_SECONDS).values
     return keys_of_first(values, in_arrays=True)
+
+
+@dataclass(frozen=True)
+class GrowingSource:
+    """A growing folder, or stdin where `folder` is None. A folder may end after `idle` seconds of silence."""
+
+    folder: str | None = None
+    idle: float | None = None
+    is_bounded: ClassVar[bool] = False
+
+    def streams(self, job: Evaluation) -> Streams:
+        """Return the streams that a job's runner reads. Raises InputError where the source cannot be read."""
+        partition: StreamPartition
+        if self.folder is None:
+            _refuse_output_to_stdin(job)
+            partition = PipePartition(_stdin(), job.fields)
+            if sys.stdin.isatty():
+                say("JSON lines are read from the terminal, up to Ctrl-D")
+        else:
+            _refuse_outputs_in(self.folder, job)
+            partition = FolderPartition(self.folder, job.fields, self.idle)
+            if job.runner.name != "local":
+                partition = FolderPartition(everywhere(self.folder), job.fields)
+                _check_first_file(partition)
+        located = job.settings.deduplicate is not None
+        source = StreamInput(partition, 0, 1, "event", job.fields, 0, None, job.timing, located)
+        return Streams([source], way_of(job.runner, is_bounded=False))
+
+
+def growing_source(options: argparse.Namespace, beam_flags: Sequence[str]) -> GrowingSource | None:
+    """Return the growing source that the options of `evaluate` name; None where they name files.
+
+    A runner with streaming can follow a folder, too.
+
+    Raises ConfigError or InputError where the source cannot be read while it grows, or with these options.
+    """
+    folder = options.sources[0]
+    if not options.follow:
+        if options.until_idle is not None:
+            raise ConfigError(
+                f"--until-idle {options.until_idle}: a folder is waited for; say --follow, or leave it out"
+            )
+        if STDIN not in options.sources:
+            if options.control is not None:
+                raise ConfigError(
+                    f"--control {options.control}: files come to an end, and --export-state writes the state "
+                    "there; it is for streams"
+                )
+            return None
+    what = "--follow" if options.follow else f"SOURCE {STDIN}"
+    if options.labels:
+        raise ConfigError(
+            f"--labels {' '.join(options.labels)}: labels are joined to predictions in files, or in Beam by "
+            f"JoinLabels, and not with {what} in this version; join before, or leave it out"
+        )
+    if len(options.sources) > 1:
+        raise ConfigError(
+            f"{what} takes one source, and {len(options.sources)} are given; put them together before, "
+            "as with cat old.jsonl - | rocsteady evaluate -"
+        )
+    elsewhere = options.follow and options.runner in _FOLLOWING
+    if (options.runner != "local" or beam_flags) and not elsewhere:
+        said = beam_flags[0] if options.runner == "local" else f"--runner {options.runner}"
+        raise ConfigError(f"{said}: {what} is evaluated in this process, without Beam; leave it out")
+    if not options.follow:
+        _stdin()
+        return GrowingSource()
+    if folder == STDIN:
+        raise ConfigError(
+            f"--follow is for a folder, and SOURCE {STDIN} is followed without it; leave it out"
+        )
+    if not Path(folder).is_dir():
+        why = "is not a folder" if Path(folder).exists() else "does not exist; create it"
+        raise InputError(f"--follow: {folder} {why}")
+    idle = None
+    if options.until_idle is not None:
+        if elsewhere:
+            raise ConfigError(
+                f"--until-idle {options.until_idle}: on runner {options.runner} a folder is complete when it "
+                "has a file _END; leave it out"
+            )
+        idle = microseconds(options.until_idle, "--until-idle") / 1e6
+    return GrowingSource(folder, idle)
+
+
+def _stdin() -> int:
+    try:
+        return sys.stdin.fileno()
+    except (OSError, ValueError, AttributeError):
+        raise ConfigError(f"SOURCE {STDIN}: there is no stdin here; name files") from None
+
+
+def _check_first_file(partition: FolderPartition) -> None:
+    """Raise InputError where the folder, or its first file if any, cannot be read as events."""
+    try:
+        partition.fetch(0, 1, 0.0)
+    except RocsteadyError as error:
+        raise InputError(str(error)) from None
+    finally:
+        partition.close()
+
+
+def _refuse_outputs_in(folder: str, job: Evaluation) -> None:
+    """Raise InputError for an output inside the followed folder: the job would read its own output."""
+    for option, path in _tables_here(job):
+        into = path if is_folder(path) else Path(path).parent
+        if os.path.realpath(into) == os.path.realpath(folder):
+            raise InputError(f"{option} {path} is in the folder that is followed; write elsewhere")
+
+
+def _refuse_output_to_stdin(job: Evaluation) -> None:
+    """Raise InputError for an output that is the file behind stdin: the job would read its own output."""
+    found = os.fstat(_stdin())
+    if not stat.S_ISREG(found.st_mode):
+        return
+    for option, path in _tables_here(job):
+        if Path(path).exists() and os.path.samestat(found, Path(path).stat()):
+            raise InputError(f"{option} {path} is also the input; write to another file")
+
+
+def _tables_here(job: Evaluation) -> Iterator[tuple[str, str]]:
+    """Yield (option, path) of each table that the job writes to a file or folder of this machine."""
+    for option, path, content in job.outputs():
+        if content != "report" and path != STDOUT and not has_scheme(path):
+            yield option, path

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numba.core import event
 
@@ -18,6 +18,7 @@ from ...core.settings.durations import duration_text
 from ...core.settings.table import IDLE
 from ...transforms.beam import progress
 from ...transforms.events import time_doubts
+from ..words import counted
 from .alerts import said as alerts_said
 
 if TYPE_CHECKING:
@@ -125,12 +126,7 @@ class ProgressLine:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         event.unregister("numba:compile", self._listener)  # type: ignore[no-untyped-call]
         self._listener.close()
@@ -148,11 +144,11 @@ class ProgressLine:
                 say(line)
 
     def _line(self, read: progress.Progress, seconds: float) -> str:
-        line = f"{_number(read.records, 'event' if self._reports is None else 'instance')} read"
+        line = f"{counted(read.records, 'event' if self._reports is None else 'instance')} read"
         if read.files < self._total_files and self._total_bytes:
             line += f" ({min(read.bytes / self._total_bytes, 1):.0%})"
         if read.dead_letters:
-            line += f", {_number(read.dead_letters, 'dead letter')}"
+            line += f", {counted(read.dead_letters, 'dead letter')}"
         evaluating = self._total_files and read.files >= self._total_files
         if self._reports is not None:  # reports are made while the last records are passed on
             evaluating = read.bytes >= self._total_bytes
@@ -163,38 +159,72 @@ class ProgressLine:
         return f"{line}; {seconds:.0f} s"
 
 
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+class _Sum(NamedTuple):
+    """Counters of events, or of labels, that add up to the records read and taken up.
+
+    taken_up  the counter of records that were read before and came with the state
+    kinds     records that were not applied: (singular, plural, counter)
+    always    the kinds that are shown even if there are none
+    """
+
+    read: str
+    taken_up: str
+    applied: str
+    done: str
+    kinds: tuple[tuple[str, str, str], ...]
+    always: Collection[str] = ()
+
+    def told(self, counts: Counter[str], noun: str) -> str:
+        """Return the sum as text."""
+        terms = [f"{counts[self.applied]:,} {self.done}"]
+        for one, many, name in self.kinds:
+            if (count := counts[name]) or name in self.always:
+                terms.append(f"{count:,} {one if count == 1 else many}")
+        source = f"{counted(counts[self.read], noun)} read"
+        if before := counts[self.taken_up]:
+            source += f" + {before:,} of the state"
+        return f"{source} = {' + '.join(terms)}"
+
+    def missing(self, counts: Counter[str]) -> int:
+        """Return how many of the records are in no counter."""
+        came = counts[self.read] + counts[self.taken_up]
+        return came - sum(counts[name] for name in (self.applied, *(name for *_, name in self.kinds)))
 
 
-_KINDS = (
-    ("dead letter", "dead letters", "dead_letters"),
-    ("late", "late", "late"),
-    ("unmatched", "unmatched", "unmatched"),
-    ("duplicate", "duplicates", "duplicate"),
-    ("kept in the state", "kept in the state", "events_kept"),
-)
-"""Kinds of events that were not applied: (singular, plural, counter). The first kind is always shown."""
+_EVENTS = _Sum(
+    "events_read", "events_taken_up", "events_applied", "applied",
+    (
+        ("dead letter", "dead letters", "dead_letters"),
+        ("late", "late", "late"),
+        ("unmatched", "unmatched", "unmatched"),
+        ("duplicate", "duplicates", "duplicate"),
+        ("kept in the state", "kept in the state", "events_kept"),
+    ),
+    ("dead_letters",),
+)  # fmt: skip
 
-_LABEL_KINDS = (
-    ("unmatched", "unmatched", "labels_unmatched"),
-    ("duplicate", "duplicates", "labels_duplicate"),
-    ("second label", "second labels", "labels_second"),
-    ("dead letter", "dead letters", "labels_invalid"),
-    ("late", "late", "labels_late"),
-    ("kept in the state", "kept in the state", "labels_kept"),
-)
+_LABELS = _Sum(
+    "labels_read", "labels_taken_up", "labels_used", "used",
+    (
+        ("unmatched", "unmatched", "labels_unmatched"),
+        ("duplicate", "duplicates", "labels_duplicate"),
+        ("second label", "second labels", "labels_second"),
+        ("dead letter", "dead letters", "labels_invalid"),
+        ("late", "late", "labels_late"),
+        ("kept in the state", "kept in the state", "labels_kept"),
+    ),
+)  # fmt: skip
 
 
 def summarise(outcome: Outcome, job: Evaluation) -> None:
     """Print how many events were applied or lost, as counters that add up to the input, and warnings."""
     counts, output = outcome.counts, job.output
     where = "on stdout" if output == "-" else f"in {output}"
-    curves = f", {_number(counts['curves_written'], 'curve')} in {job.curves}" if job.curves else ""
+    curves = f", {counted(counts['curves_written'], 'curve')} in {job.curves}" if job.curves else ""
     report = f", all of it in {job.report}" if job.report else ""
     say(
-        f"{sum_of_events(counts, 'event' if job.join is None else 'prediction')}; "
-        f"{_number(counts['rows_written'], 'row')} {where}{curves}{report} ({outcome.seconds:.1f} s)"
+        f"{_EVENTS.told(counts, 'event' if job.join is None else 'prediction')}; "
+        f"{counted(counts['rows_written'], 'row')} {where}{curves}{report} ({outcome.seconds:.1f} s)"
     )
     if job.join is not None:
         say(sum_of_labels(counts))
@@ -206,7 +236,7 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
     if left := counts["evaluators_retired"]:
         say(
             f"silent for longer than --idle-ttl {duration_text(job.settings.parts.get(IDLE, 1))}: "
-            f"{_number(left, 'time')} a model or a slice of one gave a last row and left"
+            f"{counted(left, 'time')} a model or a slice of one gave a last row and left"
         )
     if job.alerts is not None:
         for line in alerts_said(job.alerts, counts, outcome.messages):
@@ -214,47 +244,14 @@ def summarise(outcome: Outcome, job: Evaluation) -> None:
     if outcome.letters:
         _list_letters(outcome, job.dead_letters)
     if not outcome.restarted and (waits := _waiting(counts, job)):
-        say(f"{_number(waits, 'record')} wait for their turn in the state of the job: a savepoint has them")
+        say(f"{counted(waits, 'record')} wait for their turn in the state of the job: a savepoint has them")
     for warning in warnings_of(outcome, job):
         say(warning)
 
 
-def sum_of_events(counts: Mapping[str, int], noun: str) -> str:
-    """Return a sum of counters of the events (or predictions) that adds up to the number read."""
-    kinds = [each for place, each in enumerate(_KINDS) if not place or counts.get(each[2], 0)]
-    return _sum(_number(counts.get("events_read", 0), noun), counts, "events_applied", "applied", kinds)
-
-
-def sum_of_labels(counts: Mapping[str, int]) -> str:
+def sum_of_labels(counts: Counter[str]) -> str:
     """Return a sum of counters of the labels that adds up to the number read."""
-    kinds = [each for each in _LABEL_KINDS if counts.get(each[2], 0)]
-    return _sum(_number(counts.get("labels_read", 0), "label"), counts, "labels_used", "used", kinds)
-
-
-def _sum(
-    read: str, counts: Mapping[str, int], first: str, done: str, kinds: Sequence[tuple[str, str, str]]
-) -> str:
-    terms = [f"{counts.get(first, 0):,} {done}"]
-    terms += [f"{(n := counts.get(name, 0)):,} {one if n == 1 else many}" for one, many, name in kinds]
-    before = counts.get(_TAKEN_UP[first], 0)
-    source = f"{read} read" + (f" + {before:,} of the state" if before else "")
-    return f"{source} = {' + '.join(terms)}"
-
-
-_TAKEN_UP = {"events_applied": "events_taken_up", "labels_used": "labels_taken_up"}
-"""By counter of applied records: the counter of records that were read before and came with the state."""
-
-
-def _missing(counts: Mapping[str, int], read: str, first: str, kinds: Sequence[tuple[str, str, str]]) -> int:
-    """Return how many of the records that were read are in no counter."""
-    came = counts.get(read, 0) + counts.get(_TAKEN_UP[first], 0)
-    return came - sum(counts.get(name, 0) for name in (first, *(name for *_, name in kinds)))
-
-
-_SUMS = (
-    ("events_read", "events_applied", _KINDS, "events"),
-    ("labels_read", "labels_used", _LABEL_KINDS, "labels"),
-)
+    return _LABELS.told(counts, "label")
 
 
 def goes_on(job: Evaluation) -> bool:
@@ -266,17 +263,17 @@ def goes_on(job: Evaluation) -> bool:
     return job.streams is not None and job.streams.way != "live" and not job.streams.is_bounded
 
 
-def _waiting(counts: Mapping[str, int], job: Evaluation) -> int:
+def _waiting(counts: Counter[str], job: Evaluation) -> int:
     """Return how many events and labels wait in the state of a job that was stopped, not ended."""
     if not goes_on(job):
         return 0
-    return sum(max(_missing(counts, read, first, kinds), 0) for read, first, kinds, _ in _SUMS)
+    return sum(max(each.missing(counts), 0) for each in (_EVENTS, _LABELS))
 
 
-def _gaps(counts: Mapping[str, int], job: Evaluation) -> Iterator[str]:
+def _gaps(counts: Counter[str], job: Evaluation) -> Iterator[str]:
     """Yield a sentence for counters that do not add up."""
-    for read, first, kinds, what in _SUMS:
-        missing = _missing(counts, read, first, kinds)
+    for each, what in ((_EVENTS, "events"), (_LABELS, "labels")):
+        missing = each.missing(counts)
         if missing and not goes_on(job):
             yield (
                 f"the counters of {what} do not add up: {missing:+,} of those that were read. A runner that "
@@ -303,7 +300,7 @@ _MANY = 10
 def _losses(outcome: Outcome, job: Evaluation) -> Iterator[str]:
     """Yield a warning where many events are late or unmatched, so that an option is probably wrong."""
     counts = outcome.counts
-    read, late, unmatched = (counts.get(name, 0) for name in ("events_read", "late", "unmatched"))
+    read, late, unmatched = (counts[name] for name in ("events_read", "late", "unmatched"))
     if read < _FEW_EVENTS:
         return
     if late * _MANY > read:
@@ -366,12 +363,12 @@ def warnings_of(outcome: Outcome, job: Evaluation) -> Iterator[str]:
                 "drops the second"
             )
         yield (
-            f"{_number(counts['events_tied'], 'event')} share their time with others of their model, in an "
+            f"{counted(counts['events_tied'], 'event')} share their time with others of their model, in an "
             f"order that is the same in every run but arbitrary: {remedy}"
         )
     if beyond := counts["events_in_other"]:
         yield (
-            f"{_number(beyond, 'event')} of slices are in their slice of others: "
+            f"{counted(beyond, 'event')} of slices are in their slice of others: "
             f"{job.settings.cap_in_words()}"
         )
     small = SMALL / PER_SECOND[fields.time_unit]  # `time_doubts` reports larger numbers at once

@@ -1,25 +1,45 @@
-"""The state that a job starts from: checks an export against the job's settings, and changes its shards."""
+"""The state that a job starts from: checked against the job's settings; an export's shards are changed.
+
+Flink resumes a job from a savepoint. A worker refuses a state of other settings, but only when the first
+event reaches a shard: minutes after the start. Every stored snapshot begins with a head that holds the
+settings. Flink's "canonical" format stores state values unchanged. So `check_savepoint` searches the
+savepoint's files for a head, which a hash inside the head confirms. The search may find no head: RocksDB's
+"native" format is compressed, the storage cannot be read from here, or too little input came for a snapshot.
+Then the worker still refuses.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import shlex
+import struct
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from apache_beam.io.filesystem import CompressionTypes
+from apache_beam.io.filesystems import FileSystems
+
+from ...core.encoding.frames import HEAD_BYTES
 from ...core.encoding.json import reading
-from ...core.errors import ConfigError, InputError, OtherConfigurationError, WireError
+from ...core.errors import ConfigError, InputError, OtherConfigurationError, WireError, check_settings
+from ...core.evaluator import snapshot
 from ...core.evaluator.snapshot import Snapshot
+from ...core.join import state as label_join_state
 from ...core.join.state import JoinState
 from ...core.process.temporary_folders import temporary_folder
 from ...core.settings.shards import Shards
+from ...core.settings.table import TableSettings
 from ...core.state.exported import ShardState
 from ...core.state.reshard import resharded, resharded_joins
 from ...core.state.take_up import check_join, check_table
 from ...transforms.files.formats import everywhere
+from ...transforms.sources.streams.reader import StreamInput
 from ...transforms.state.folder import (
     EVALUATORS,
     JOIN,
@@ -30,8 +50,16 @@ from ...transforms.state.folder import (
     read_export,
     write_state,
 )
-from .job import Evaluation
-from .streams import going_on
+from .job import Evaluation, Streams
+from .parser import option_of
+
+_MOST_BYTES = 256 << 20
+"""Bytes of a savepoint to read, at most. Each shard holds the settings, so an early part is enough."""
+
+_CHUNK = 4 << 20
+_HEAD = re.compile(re.escape(snapshot.MAGIC) + b"|" + re.escape(label_join_state.MAGIC))
+_LONGEST = 1 << 16
+"""Bytes of the settings' text, at most."""
 
 
 @contextmanager
@@ -45,10 +73,9 @@ def state_taken_up(job: Evaluation, options: argparse.Namespace) -> Iterator[Eva
         check_new_folder("--export-state", folder)
     for name in ("export_state", "import_state", "control"):
         if (value := getattr(options, name)) is not None and job.alerts is not None:
-            option = f"--{name.replace('_', '-')}"
             raise ConfigError(
-                f"{option} {value}: the rules of --alert have a state that is not exported in this version; "
-                "leave --alert out, and watch the rows of all jobs together"
+                f"{option_of(name)} {value}: the rules of --alert have a state that is not exported in this "
+                "version; leave --alert out, and watch the rows of all jobs together"
             )
     job = replace(job, export=folder if folder is None or job.runner.here else everywhere(folder))
     if options.import_state is None:
@@ -71,6 +98,58 @@ def state_taken_up(job: Evaluation, options: argparse.Namespace) -> Iterator[Eva
         )
     with temporary_folder() as temporary:
         yield replace(job, begins_with=reshard(export, wanted, str(Path(temporary) / "state")))
+
+
+def going_on(streams: Streams, export: Export, start: str | None) -> Streams:
+    """Return the streams as an export left them: each partition in the export resumes at its offset.
+
+    Partitions that the export does not name belong to a new topic, or were added to a topic; they start as
+    without an export. After an export of files or of stdin, every partition starts so. Raises ConfigError
+    where `start` is given although every partition resumes. Raises InputError where the export names a
+    partition that is not read, or an offset that does not exist.
+    """
+    known = {source: position for source, position in export.positions.values() if isinstance(position, dict)}
+    known = {source: position for source, position in known.items() if "offset" in position}
+    names = {source.partition.name for source in streams.inputs if source.partition.resumes}
+    if not known or not names:
+        return streams
+    if others := sorted(known.keys() - names):
+        raise InputError(
+            f"--import-state {export.folder} was read up to offsets of {', '.join(others[:5])}, and this job "
+            f"reads {', '.join(sorted(names)[:5])}; name the same topics, or folder"
+        )
+    if start is not None and not names - known.keys():
+        raise ConfigError(
+            f"--start {start}: --import-state {export.folder} goes on from the offsets that its readers had "
+            "of all partitions; leave one of them out"
+        )
+    return replace(streams, inputs=[_from(known, source, export) for source in streams.inputs])
+
+
+def _from(known: dict[str, Any], source: StreamInput, export: Export) -> StreamInput:
+    name = source.partition.name
+    if name not in known:
+        return source
+    try:
+        offset, high_water = int(known[name]["offset"]), int(known[name]["high_water"])
+        place, origin = str(known[name]["place"]), str(known[name].get("origin", ""))
+    except (KeyError, TypeError, ValueError):
+        raise InputError(
+            f"--import-state {export.folder} has no offset of {name}, but {known[name]!r}; export again"
+        ) from None
+    here = source.partition.origin
+    if origin and here and origin != here:
+        raise InputError(
+            f"--import-state {export.folder} goes on from offset {offset:,} of {name} of {origin}, and this "
+            f"is that of {here}, whose offsets are others; name the brokers that the state was read from, or "
+            "begin without the state"
+        )
+    if source.end is not None and offset > source.end:
+        raise InputError(
+            f"--import-state {export.folder} goes on from offset {offset:,} of {name}, which ends at "
+            f"{source.end:,}: the topic was made anew; begin without the state"
+        )
+    return replace(source, start=offset, place=place, high_water=high_water)
 
 
 def check_fits(export: Export, job: Evaluation) -> None:
@@ -117,10 +196,11 @@ def reshard(export: Export, shards: Mapping[str, Shards], folder: str) -> Export
     name = new_id()
     for step in steps:
         states = list(export.states(step.name))
-        snapshots = _spread([state.snapshot for state in states], step)
-        for shard, snapshot in enumerate(snapshots):
+        with reading(f"the state of the {step.name}"):
+            snapshots = _spread([state.snapshot for state in states], step)
+        for shard, spread in enumerate(snapshots):
             positions = states[0].positions
-            state = ShardState(name, folder, step.name, shard, step.shards, positions, snapshot)
+            state = ShardState(name, folder, step.name, shard, step.shards, positions, spread)
             write_state(state.pack(), folder, steps)
     return read_export(folder)
 
@@ -135,14 +215,72 @@ def _settings(step: Step, shards: Shards) -> dict[str, Any]:
 
 
 def _spread(snapshots: list[bytes], step: Step) -> list[bytes]:
-    with reading(f"the state of the {step.name}"):
-        return _spread_by_name(snapshots, step)
-
-
-def _spread_by_name(snapshots: list[bytes], step: Step) -> list[bytes]:
+    """Return the snapshots of a step's shards, spread over the step's new number of shards."""
     if step.name == JOIN:
         read = [JoinState.unpack(snapshot) for snapshot in snapshots]
         states, settings = resharded_joins([state for state, _ in read], read[0][1], step.shards)
         return [state.pack(settings) for state in states]
     tables = [Snapshot.unpack(snapshot) for snapshot in snapshots]
     return [snapshot.pack() for snapshot in resharded(tables, step.shards)]
+
+
+def check_savepoint(job: Evaluation) -> None:
+    """Raise InputError where the job resumes from a savepoint of a job with other settings."""
+    path = job.runner.options.get_all_options(retain_unknown_options=True).get("savepoint_path")
+    if not path:
+        return
+    wanted: dict[str, dict[str, Any]] = {"evaluators": job.settings.whole_meaning()}
+    if job.join is not None:
+        wanted["join"] = job.join.settings.meaning()
+    for step, there in _settings_in(str(path)):
+        here = wanted.pop(step, None)
+        if here is None:
+            continue
+        try:
+            check_settings(here, there)
+        except OtherConfigurationError as other:
+            raise InputError(
+                f"--savepoint_path {path}: {other}. With --control on the old job, rocsteady state export "
+                "and then --import-state take the state to settings that may change (docs/state.md)"
+            ) from None
+        if not wanted:
+            return
+
+
+def _settings_in(path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield (step, settings) of the stored states that are found in the files of a savepoint."""
+    folder = urlsplit(path).path if urlsplit(path).scheme == "file" else path
+    left = _MOST_BYTES
+    with suppress(Exception):  # each file system of Beam has its own errors
+        files = FileSystems.match([f"{folder.rstrip('/')}/*"])[0].metadata_list
+        for file in sorted(files, key=lambda file: int(file.size_in_bytes)):
+            with FileSystems.open(file.path, compression_type=CompressionTypes.UNCOMPRESSED) as content:
+                before = b""
+                while left > 0 and (chunk := content.read(_CHUNK)):
+                    left -= len(chunk)
+                    data = before + chunk
+                    yield from _heads(data)
+                    before = data[-_LONGEST:]
+
+
+def _heads(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
+    for found in _HEAD.finditer(data):
+        with suppress(ValueError, KeyError, TypeError, struct.error):
+            if found[0] == snapshot.MAGIC:
+                head = data[found.start() : found.start() + HEAD_BYTES + snapshot.FINGERPRINT_BYTES]
+                version, reserved = struct.unpack_from("<HH", head, 4)
+                settings = TableSettings.from_json(_text(data, found.start() + len(head)))
+                fingerprint = head[8 : 8 + snapshot.FINGERPRINT_BYTES]
+                if not reserved and version <= snapshot.VERSION and settings.fingerprint() == fingerprint:
+                    yield "evaluators", settings.whole_meaning()
+            else:
+                said = json.loads(_text(data, found.start() + HEAD_BYTES))
+                if isinstance(said, dict) and "evaluator_shards" in said:
+                    yield "join", said
+
+
+def _text(data: bytes, at: int) -> str:
+    (length,) = struct.unpack_from("<I", data, at)
+    if length > _LONGEST or at + 4 + length > len(data):
+        raise ValueError("no settings stand here")
+    return data[at + 4 : at + 4 + length].decode()

@@ -44,8 +44,8 @@ from ..arguments import whole_number
 from ..compare import summary
 from ..evaluate.exit_status import FailRule, parse_fail_rule, status_of
 from ..evaluate.job import Outcome
+from ..evaluate.on_beam import InColumns, rows_of
 from ..evaluate.options import runner_of, sources_of, timing_of
-from ..evaluate.row_columns import InColumns, rows_of
 from ..evaluate.run import run_pipeline
 from ..evaluate.summary import ProgressLine
 from ..outputs import is_text, staged

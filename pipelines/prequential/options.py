@@ -13,8 +13,7 @@ from ...core.prequential.learners import LearnerSpec
 from ...core.prequential.settings import PrequentialSettings
 from ...core.settings.evaluator import EvaluatorSettings
 from ...transforms.events.fields import EventFields
-from ..arguments import number, whole_number
-from ..compare import level
+from ..arguments import level, number, whole_number
 from ..evaluate.options import evaluator_of, time_format_of
 from .columns import InstanceColumns
 
@@ -52,9 +51,8 @@ def prequential_settings(options: argparse.Namespace, columns: InstanceColumns) 
         not options.no_prequential,
     )
     task = Task(not options.multiclass, evaluator.threshold, columns.classes if options.multiclass else ())
-    return PrequentialSettings(
-        learners, folds, evaluator, task, _compared(options, evaluator), level(options.alpha)
-    )
+    alpha = level(f"--alpha {options.alpha}", options.alpha, ".05")
+    return PrequentialSettings(learners, folds, evaluator, task, _compared(options, evaluator), alpha)
 
 
 def _compared(options: argparse.Namespace, evaluator: EvaluatorSettings) -> tuple[str, ...]:

@@ -61,7 +61,8 @@ def cd_diagram(
     right, left = order[: (k + 1) // 2], order[: (k - 1) // 2 : -1]
     labels = [_shortened(_legal(name)) for name in names]
     sides = [
-        max((_width(labels[place]) for place in side), default=0.0) + 58 + _EDGE for side in (left, right)
+        _LETTER * max((_letters(labels[place]) for place in side), default=0) + 58 + _EDGE
+        for side in (left, right)
     ]
     span = max(320.0, 30.0 * (k - 1))
     begin, unit = sides[0], span / (k - 1)
@@ -122,15 +123,12 @@ def _bars(
     """
     ends: list[float] = []
     bars = []
-    for best, worst in sorted((min(held), max(held)) for held in _ranks_of(ranks, groups)):
+    held = [[ranks[place] for place in group] for group in groups if len(group) > 1]
+    for best, worst in sorted((min(of), max(of)) for of in held):
         tier = next((place for place, end in enumerate(ends) if end < best), len(ends))
         ends[tier : tier + 1] = [worst]
         bars.append((worst, best, tier))
     return bars, len(ends)
-
-
-def _ranks_of(ranks: Sequence[float], groups: Sequence[Sequence[int]]) -> list[list[float]]:
-    return [[ranks[place] for place in group] for group in groups if len(group) > 1]
 
 
 def _described(
@@ -176,7 +174,3 @@ def _shortened(name: str) -> str:
 def _letters(text: str) -> int:
     """Return the width of a text in letters; a wide letter, such as a Chinese one, counts two."""
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
-
-
-def _width(text: str) -> float:
-    return _LETTER * _letters(text)

@@ -173,16 +173,16 @@ class Change(NamedTuple):
     """The report's verdict on the change of one model.
 
     verdict      "changed", "not shown" or "cannot tell"
-    figures      the earlier and the later value of the pair, and their days; "" without a pair
     text         the verdict in plain sentences
+    figures      the earlier and the later value of the pair, and their days; "" without a pair
     exact        the exact times of the two windows; "" without times
     worst, best  rows of the series, -1 without a pair
     """
 
     model: str
     verdict: str
-    figures: str
     text: str
+    figures: str = ""
     exact: str = ""
     worst: int = -1
     best: int = -1
@@ -192,11 +192,11 @@ def change_of(model: str, series: Series, confidence: float) -> Change:
     """Return the verdict: when the model ranked worst and best, and whether intervals support a change."""
     pair = greatest_difference(series, confidence)
     if pair is None:
-        return Change(model, "cannot tell", "", _why_none(series))
+        return Change(model, "cannot tell", _why_none(series))
     lowest, highest = (_window(series, row) for row in (pair.worst, pair.best))
     if pair.difference == 0:
         text = f"AUC was {series.auc[pair.worst]:.3f} in every full window."
-        return Change(model, "not shown", "", text, "", pair.worst, pair.best)
+        return Change(model, "not shown", text, worst=pair.worst, best=pair.best)
     size = f"{pair.difference:.3f}"
     among = (
         "there is only this one pair of windows without a common event"
@@ -206,21 +206,22 @@ def change_of(model: str, series: Series, confidence: float) -> Change:
     interval = f"[{signed(pair.low)}, {signed(pair.high)}]"
     rose = series.end[pair.worst] <= series.begin[pair.best]
     earlier, later = (pair.worst, pair.best) if rose else (pair.best, pair.worst)
-    figures = _figures(series, earlier, later)
     told = f"AUC was lowest {lowest} and highest {highest}."
-    exact = _exact(series, pair)
     if pair.supported:
+        verdict = "changed"
         text = (
             f"{told} From the earlier to the later it {'rose' if rose else 'fell'} by {size}, and the data "
             f"support a change: the {share(confidence)} interval of that difference is {interval} ({among}) "
             "and excludes 0."
         )
-        return Change(model, "changed", figures, text, exact, pair.worst, pair.best)
-    text = (
-        f"{told} A difference of {size} can be chance: its {share(confidence)} interval is {interval} "
-        f"({among}) and includes 0. That does not prove that nothing changed."
-    )
-    return Change(model, "not shown", figures, text, exact, pair.worst, pair.best)
+    else:
+        verdict = "not shown"
+        text = (
+            f"{told} A difference of {size} can be chance: its {share(confidence)} interval is {interval} "
+            f"({among}) and includes 0. That does not prove that nothing changed."
+        )
+    figures = _figures(series, earlier, later)
+    return Change(model, verdict, text, figures, _exact(series, pair), pair.worst, pair.best)
 
 
 def _figures(series: Series, earlier: int, later: int) -> str:

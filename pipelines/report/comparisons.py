@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from ...core.compare.comparisons import (
     last_usable,
 )
 from ...core.compare.significance import alike
-from .rows import floats
+from .rows import coded, floats
 
 OVER_FOLDS = ("wilcoxon", "sign", "nemenyi")
 """Tests of a pair over folds, in the order in which the page looks for a leader."""
@@ -194,9 +194,9 @@ def comparisons_of(table: pa.Table) -> list[Compared]:
         rows = {tuple(row[name] for name in names): row for row in reversed(wanted.to_pylist())}
         last, last_folds = max(folds[measure])
         one = _compared(measure, moments[checkpoint], list(rows.values())[::-1], since, moments)
-        compared.append(
-            one if last == checkpoint else replace(one, last=moments[last], last_folds=last_folds)
-        )
+        if last != checkpoint:
+            one.last, one.last_folds = moments[last], last_folds
+        compared.append(one)
     return compared
 
 
@@ -361,14 +361,11 @@ def means_of(table: pa.Table, limit: int = CHECKPOINTS_DRAWN) -> FoldMeans | Non
     step = -(-len(moments) // limit)
     kept = moments[::-1][::step][::-1]
     place_of = {moment.checkpoint: place for place, moment in enumerate(kept)}
-    names = [pc.fill_null(table.column(name), "") for name in ("measure", "model")]
-    measures, learners = (sorted(column.unique().to_pylist()) for column in names)
+    names = [coded(pc.fill_null(table.column(name), "")) for name in ("measure", "model")]
+    (_, measures), (_, learners) = names
     rows = pc.is_in(table.column("checkpoint"), pa.array(list(place_of), pa.int64()))
     there = np.flatnonzero(rows.to_numpy())[::-1]  # reversed: of two equal rows the first is written last
-    codes = [
-        pc.index_in(column, pa.array(known, pa.string())).to_numpy()[there]
-        for column, known in zip(names, (measures, learners), strict=True)
-    ]
+    codes = [places[there] for places, _ in names]
     checkpoints = [place_of[one] for one in table.column("checkpoint").take(pa.array(there)).to_pylist()]
     values = np.full((len(measures), len(learners), len(STATISTICS), len(kept)), np.nan)
     folds = np.zeros((len(measures), len(learners), len(kept)), np.int64)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...core.arrays import Int64Array
 from ...core.rows.reasons import reasons_by_measure
@@ -155,13 +156,14 @@ def curve_blocks(
     known = [at for at, head in enumerate(heads) if model_of(head) is not None]
     if not known:
         return [], {}, "The curves given are of none of the models, slices and settings in the rows."
-    ranking = sorted(
-        known,
-        key=lambda at: (heads[at]["slice"] != "", -_instant(heads[at]), heads[at]["model"]),
-    )
+
+    def rank(at: int) -> tuple[bool, int, str]:
+        head = heads[at]
+        return head["slice"] != "", -(head["seq"] if head["time"] is None else head["time"]), head["model"]
+
     chosen: list[int] = []
     points = 0
-    for at in ranking:
+    for at in sorted(known, key=rank):
         if chosen and points + lengths[at] > budget:
             break
         chosen.append(at)
@@ -172,8 +174,7 @@ def curve_blocks(
         head, end, length = heads[at], ends[at], int(lengths[at])
         listed.append(
             [
-                model_of(head), slices[head["slice"]], head["seq"],
-                _time(head),
+                model_of(head), slices[head["slice"]], head["seq"], head["time"],
                 end["tp"], end["fp"], offset, length,
             ]
         )  # fmt: skip
@@ -199,24 +200,15 @@ _CURVE_COLUMNS = ("threshold", "tp", "fp", "on_hull", "block_score")
 
 
 def _lines(table: pa.Table, places: Int64Array) -> list[dict[str, Any]]:
-    """Return rows of a table. Times are microseconds, because Python's datetime cannot hold all of them."""
-    part = table.select(["model", "slice", "pane_end", "seq", "time", "tp", "fp", "config"]).take(
-        pa.array(places)
-    )
-    for name in ("pane_end", "time"):
-        part = part.set_column(part.schema.get_field_index(name), name, part.column(name).cast(pa.int64()))
+    """Return rows of a table; a row of a pane without a time has the pane's end as its time.
+
+    Times are microseconds, because Python's datetime cannot hold all of them.
+    """
+    part = table.take(pa.array(places))
+    times = pc.coalesce(*(part.column(name).cast(pa.int64()) for name in ("time", "pane_end")))
+    part = part.select(["model", "slice", "seq", "tp", "fp", "config"]).append_column("time", times)
     lines: list[dict[str, Any]] = part.to_pylist()
     return lines
-
-
-def _time(head: dict[str, Any]) -> int | None:
-    time: int | None = head["time"] if head["time"] is not None else head["pane_end"]
-    return time
-
-
-def _instant(head: dict[str, Any]) -> int:
-    time = _time(head)
-    return int(head["seq"]) if time is None else time
 
 
 def _codes(column: pa.ChunkedArray) -> Int64Array:

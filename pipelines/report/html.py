@@ -3,6 +3,9 @@
 The HTML itself holds all facts that need no JavaScript: the models evaluated, the counts of events, the
 changes, the latest values of the first models, and the meaning of the measures. The code then replaces these
 parts.
+
+Templates are Jinja's. Every value is escaped, except where a template says `safe`: the style, the script, the
+JSON of `script_json`, and the SVG of `cd_diagram`.
 """
 
 from __future__ import annotations
@@ -10,22 +13,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from importlib import resources
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from ...core.errors import ConfigError
 from ...core.rows.differences import FEWEST
 from ...core.version import __version__
 from ...transforms.sinks.comparisons import COMPARISON_SCHEMA, MEAN_SCHEMA
-from ..words import DASH, all_dates, counted, day, number, share, stamp, with_interval
+from ..words import DASH, all_dates, checkpoint, counted, day, number, p_value, share, stamp, with_interval
 from .better import better_section
 from .changes import NO_TEST, Change, Series, change_of, series_of, side_by_side
-from .comparisons import comparisons_of, means_of
+from .comparisons import TESTS, comparisons_of, means_of
 from .data import curve_blocks, null_reasons, packed_text, row_blocks, script_json, thinned
 from .measures import DRAWN, GROUPS, MEANINGS, ROW_WORDS
 from .rows import EventCounters, ReportRows, applied_events
-from .templates import asset, plotly_source, render, script
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 TITLE = "How well the models rank and decide"
 _TITLE_OF_ONE = "How well {} ranks and decides"
@@ -49,6 +56,21 @@ _CURVES_ABOUT = (
     "The true positive rate against the false positive rate over all thresholds, and what share of events "
     "was positive at which score."
 )
+
+
+_SCRIPTS = (
+    "data.js",
+    "state.js",
+    "charts.js",
+    "ranges.js",
+    "better.js",
+    "over_time.js",
+    "slices.js",
+    "curves.js",
+    "table.js",
+    "page.js",
+)
+"""The files of the page's script, in order."""
 
 
 def report_page(
@@ -231,3 +253,63 @@ def _latest(rows: ReportRows, confidence: str) -> dict[str, Any]:
         "lines": lines,
         "reasoned": any(reason is not None for _, _, reason in lines),
     }
+
+
+def render(template: str, **facts: Any) -> str:
+    """Fill a template of the page. Raises ConfigError where Jinja is not installed."""
+    return _environment().get_template(template).render(facts)
+
+
+def asset(name: str) -> str:
+    """Return the text of a file of the page."""
+    return (resources.files(__package__) / "page" / name).read_text("utf-8")
+
+
+def script() -> str:
+    """Return the page's code as one script."""
+    code = "\n".join(asset(name) for name in _SCRIPTS)
+    return f'(() => {{\n"use strict";\n{code}\n}})();'
+
+
+def plotly_source() -> str:
+    """Return the plotting library's code. Raises ConfigError where it is not installed."""
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError:
+        raise _missing("drawn", "plotly") from None
+    return str(get_plotlyjs())
+
+
+def check_packages() -> None:
+    """Raise ConfigError where a package of the extra `report` is not installed."""
+    _environment()
+    plotly_source()
+
+
+def _environment() -> Environment:
+    try:
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
+    except ImportError:
+        raise _missing("written", "jinja2") from None
+    environment = Environment(
+        loader=FunctionLoader(asset),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "checkpoint": checkpoint,
+        "counted": counted,
+        "p_value": p_value,
+        "test_name": lambda test: TESTS.get(test, test),
+        "thousands": "{:,}".format,
+    }
+    return environment
+
+
+def _missing(done: str, package: str) -> ConfigError:
+    return ConfigError(
+        f"the report is {done} by {package}, which is not installed; pip install 'rocsteady[report]'"
+    )

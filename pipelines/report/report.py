@@ -7,7 +7,6 @@ its arguments before any other work (exit status 2).
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -21,17 +20,19 @@ from ...transforms.files.formats import has_scheme
 from ...transforms.sinks.table import check_file, replaced
 from ...transforms.sources.files.listing import list_sources
 from ...transforms.tables.read import read_tables, rows_confidence, rows_settings
+from ..arguments import level
 from ..outputs import STDOUT, check_outputs, is_text
 from ..words import counted, share
-from .html import TITLE, report_page
+from .html import TITLE, check_packages, report_page
 from .rows import EventCounters, count_dead_letters, report_rows
-from .templates import check_packages
 
 
 def report_command(options: argparse.Namespace) -> int:
     """Run the command with parsed options."""
     started = time.monotonic()
-    said = None if options.confidence is None else _confidence(options.confidence)
+    said = None
+    if options.confidence is not None:
+        said = level(f"--confidence {options.confidence!r}", options.confidence, "0.95")
     if not is_text(options.title or ""):
         raise ConfigError(f"--title {options.title!a} is not UTF-8; give another")
     given = [*options.rows, *options.curves, *options.dead_letters, *options.comparisons, *options.means]
@@ -67,16 +68,6 @@ def report_command(options: argparse.Namespace) -> int:
         f"{time.monotonic() - started:.1f} s)"
     )
     return 0
-
-
-def _confidence(text: str) -> float:
-    try:
-        level = float(text)
-    except ValueError:
-        level = math.nan
-    if not 0 < level < 1:
-        raise ConfigError(f"--confidence {text!r}: give a level between 0 and 1, such as 0.95")
-    return level
 
 
 def _level(said: float | None, paths: Sequence[str]) -> tuple[float, list[str]]:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from ...core.arrays import FloatArray, Int64Array
 from ...core.rows.arrow import ROW_SCHEMA
@@ -86,18 +85,12 @@ class ReportRows:
         return whole
 
 
-def _coded(column: pa.ChunkedArray) -> tuple[Int64Array, list[str]]:
+def coded(column: pa.ChunkedArray) -> tuple[Int64Array, list[str]]:
     """Return texts as places in their sorted list; -1 = null."""
-    dictionary = column.combine_chunks().dictionary_encode()
-    if isinstance(dictionary, pa.ChunkedArray):
-        dictionary = dictionary.combine_chunks()
-    texts = dictionary.dictionary.to_pylist()
-    order = sorted(range(len(texts)), key=texts.__getitem__)
-    place = np.empty(len(texts) + 1, np.int64)
-    place[order] = np.arange(len(texts))
-    place[-1] = -1
-    codes = dictionary.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
-    return place[codes.astype(np.int64)], [texts[at] for at in order]
+    column = column.cast(pa.string())
+    texts: list[str] = sorted(column.unique().drop_null().to_pylist())
+    codes = pc.index_in(column, pa.array(texts, pa.string())).fill_null(-1)
+    return codes.to_numpy().astype(np.int64), texts
 
 
 def floats(column: pa.ChunkedArray) -> FloatArray:
@@ -117,11 +110,11 @@ def report_rows(
     """
     told = list(notes)
     model, ways, shown = _shown_names(table, told, settings or {})
-    model_codes, models = _coded(model)
+    model_codes, models = coded(model)
     place_of = {name: place for place, name in enumerate(models)}
-    slice_codes, slices = _coded(pc.fill_null(table.column("slice"), ""))
-    reason_codes, reasons = _coded(table.column("reason"))
-    _, configs = _coded(table.column("config"))
+    slice_codes, slices = coded(pc.fill_null(table.column("slice"), ""))
+    reason_codes, reasons = coded(table.column("reason"))
+    _, configs = coded(table.column("config"))
     columns = {name: floats(table.column(name)) for name in _NUMBERS}
     for name in ("auc", "auc_low", "auc_high"):  # an infinite one is none of ours
         columns[name] = np.where(np.isfinite(columns[name]), columns[name], np.nan)
@@ -229,15 +222,11 @@ def _once(
     if not same.any():
         return order
     doubles = int(same.sum())
-    one, other = order[:-1][same], order[1:][same]
-    differ = int(
-        np.count_nonzero(
-            np.any(
-                [~_equal(columns[name][one], columns[name][other]) for name in ("seq", "time", "auc", "tp")],
-                axis=0,
-            )
-        )
-    )
+    differs = np.zeros(doubles, np.bool_)
+    for name in ("seq", "time", "auc", "tp"):
+        one, other = columns[name][order[:-1][same]], columns[name][order[1:][same]]
+        differs |= (one != other) & ~(np.isnan(one) & np.isnan(other))
+    differ = int(np.count_nonzero(differs))
     note = f"{counted(doubles, 'row')} came twice (the same model, slice and row) and counted once"
     if differ:
         note += (
@@ -247,11 +236,6 @@ def _once(
     notes.append(note + ".")
     kept: Int64Array = order[np.append(~same, True)]
     return kept
-
-
-def _equal(one: FloatArray, other: FloatArray) -> NDArray[np.bool_]:
-    equal: NDArray[np.bool_] = (one == other) | (np.isnan(one) & np.isnan(other))
-    return equal
 
 
 _VALUE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|(?<![\w.])[-+]?\d[\d.,eE+-]*\d(?![\w])")

@@ -8,6 +8,7 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from ...core.process.console import say, show
@@ -130,13 +131,10 @@ def _up(words: argparse.Namespace) -> None:
                 folder, port=words.flink_port, task_managers=words.task_managers, slots=words.slots
             )
             jobs = JobServer(folder, cluster.address, port=words.job_port)
-            try:
-                cluster.start()
-                jobs.start()
-            except BaseException:
-                jobs.stop()
-                cluster.stop()
-                raise
+            with ExitStack() as started:  # a cluster without its job server is stopped
+                started.enter_context(cluster)
+                started.enter_context(jobs)
+                started.pop_all()
             show(f"Flink is up: its page is at http://{cluster.address}; run a job on it with")
             show(f"  --runner flink {shlex.join(cluster.options())}")
             show("or, with workers that the cluster starts, so that it goes on when its launcher dies, with")
@@ -147,11 +145,9 @@ def _up(words: argparse.Namespace) -> None:
             show(f"Kafka runs already, at {up['kafka'].address}")
         else:
             broker = KafkaBroker(folder, port=words.kafka_port)
-            try:
-                broker.start()
-            except BaseException:
-                broker.stop()
-                raise
+            with ExitStack() as started:
+                started.enter_context(broker)
+                started.pop_all()
             show(f"Kafka is up at {broker.address}; its topics are kafka://{broker.address}/TOPIC")
     show(f"logs and data are in {folder}; stop with `{COMMAND} down{_asked(words)}`")
 

@@ -17,7 +17,6 @@ import shutil
 import struct
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,11 +87,7 @@ def _on_its_address(content: bytes) -> bytes | None:
     """Return the bytes of `ServerFactory` with its call changed; None where the call was changed before."""
     constants, end = _constants(content)
     text = {number: each.content for number, each in constants.items() if each.tag == _UTF8}
-    methods = {
-        number: (struct.unpack(">HH", each.content)[0], *_name_of(constants, each))
-        for number, each in constants.items()
-        if each.tag == _METHOD
-    }
+    methods = {number: _method(constants, each) for number, each in constants.items() if each.tag == _METHOD}
     if any(text.get(name) == b"forAddress" for _, name, _ in methods.values()):
         return None
     port = [n for n, (_, name, kind) in methods.items() if (text[name], text[kind]) == (b"getPort", b"()I")]
@@ -115,7 +110,7 @@ def _on_its_address(content: bytes) -> bytes | None:
                 content[:8], struct.pack(">H", first + len(added)), content[10:end], *added,
                 content[end:].replace(before, after),
             ))  # fmt: skip
-    raise OpenJarError("its ServerFactory is none that is known here")
+    raise OpenJarError("the class ServerFactory in the jar differs from those of Beam 2.50 to 2.77")
 
 
 def _count(content: bytes) -> int:
@@ -133,7 +128,9 @@ def _constants(content: bytes) -> tuple[dict[int, _Constant], int]:
             found[number] = _Constant(tag, content[at + 3 : at + 1 + size])
         else:
             if tag not in _SIZES:
-                raise OpenJarError(f"its ServerFactory has a constant of kind {tag}")
+                raise OpenJarError(
+                    f"the class ServerFactory in the jar has a constant of the unknown kind {tag}"
+                )
             size = _SIZES[tag]
             found[number] = _Constant(tag, content[at + 1 : at + 1 + size])
         at += 1 + size
@@ -141,9 +138,11 @@ def _constants(content: bytes) -> tuple[dict[int, _Constant], int]:
     return found, at
 
 
-def _name_of(constants: dict[int, _Constant], method: _Constant) -> Iterator[int]:
-    """Yield the numbers of a method's name and of its type."""
-    yield from struct.unpack(">HH", constants[struct.unpack(">HH", method.content)[1]].content)
+def _method(constants: dict[int, _Constant], method: _Constant) -> tuple[int, int, int]:
+    """Return the numbers of a method's class, of its name and of its type."""
+    owner, name_and_type = struct.unpack(">HH", method.content)
+    name, kind = struct.unpack(">HH", constants[name_and_type].content)
+    return owner, name, kind
 
 
 def _utf8(text: bytes) -> bytes:

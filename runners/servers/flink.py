@@ -65,6 +65,9 @@ _FRAMEWORK_HEAP, _FRAMEWORK_OFF_HEAP, _TASK_OFF_HEAP, _NETWORK, _METASPACE = 128
 
 _REST_PATIENCE = 60
 
+_WITHOUT_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""Opens URLs of this machine."""
+
 
 @dataclass(frozen=True)
 class FlinkJob:
@@ -232,14 +235,16 @@ class FlinkCluster(Startable):
             raise ServerError(f"the savepoint of job {job} was not written: {cause}")
         return str(found["operation"]["location"])
 
-    def rest(self, path: str, body: Any = None, *, method: str | None = None) -> Any:
+    def rest(
+        self, path: str, body: Any = None, *, method: str | None = None, patience: float = _REST_PATIENCE
+    ) -> Any:
         """Return the answer of Flink's REST interface. Raises ServerError with Flink's text on a refusal."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(
             f"http://{self.address}{path}", data, {"Content-Type": "application/json"}, method=method
         )
         try:
-            with _open(request, _REST_PATIENCE) as answer:
+            with _WITHOUT_PROXY.open(request, timeout=patience) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             with error:
@@ -255,11 +260,10 @@ class FlinkCluster(Startable):
 
     def _overview(self) -> dict[str, Any] | None:
         try:
-            with _open(urllib.request.Request(f"http://{self.address}/overview"), 2) as answer:
-                found: dict[str, Any] = json.loads(answer.read())
-                return found
-        except (OSError, ValueError):
+            found: dict[str, Any] = self.rest("/overview", patience=2)
+        except (ServerError, ValueError):
             return None
+        return found
 
     def _server(self, name: str, main: str, flags: list[str], **rest: Any) -> Server:
         conf = self.folder / "conf"
@@ -328,8 +332,3 @@ def worker_program(folder: Path) -> Path:
 
 def _import_path() -> str:
     return os.pathsep.join(str(Path(folder).absolute()) for folder in sys.path if folder)
-
-
-def _open(request: urllib.request.Request, patience: float) -> Any:
-    """Open a URL of this machine, without a proxy."""
-    return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=patience)

@@ -132,19 +132,8 @@ class KafkaBroker(Server):
             str(Path(self._java[0]).resolve().parent / "keytool"), "-keystore", str(self._keys), "-storetype",
             "PKCS12", "-storepass", PASSWORD, "-alias", "kafka",
         ]  # fmt: skip
-        names = f"san=ip:{HOST},dns:localhost"
-        _run(
-            *store,
-            "-genkeypair",
-            "-keyalg",
-            "EC",
-            "-dname",
-            "CN=localhost",
-            "-ext",
-            names,
-            "-validity",
-            "3650",
-        )
+        names = f"-dname CN=localhost -ext san=ip:{HOST},dns:localhost"
+        _run(*store, *f"-genkeypair -keyalg EC {names} -validity 3650".split())
         _run(*store, "-exportcert", "-rfc", "-file", str(self.certificate))
 
     def create_topic(

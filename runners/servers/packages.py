@@ -31,6 +31,7 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 
 from ...core.process.console import show
@@ -55,7 +56,8 @@ _FLINK_JARS = ("flink-dist-", "log4j-")
 _LOG_LINES = 15
 _PRISM_LISTENS_OPENLY = 'net.Listen("tcp", fmt.Sprintf(":%d", port))'
 
-Say = Callable[[str], None]
+_PARTS = {"flink": ("flink", "flink-job-server")}
+"""The parts of a server's programs, where they are several; each part has a folder of its own."""
 
 
 def servers_folder() -> Path:
@@ -70,17 +72,17 @@ def servers_folder() -> Path:
 
 def flink_jars() -> Path:
     """Return the folder of Flink's jars; raise ServerError when they were not fetched."""
-    return _present(_flink_folder(), "flink")
+    return _present("flink", "flink")
 
 
 def job_server_jar() -> Path:
     """Return the jar of Beam's job server for Flink; raise ServerError when it was not fetched."""
-    return next(_present(_job_server_folder(), "flink").glob("*.jar"))
+    return next(_present("flink", "flink-job-server").glob("*.jar"))
 
 
 def java_io_jar() -> Path:
     """Return the jar of Beam's own connectors; raise ServerError when it was not fetched."""
-    return next(_present(_java_io_folder(), "java-io").glob("*.jar"))
+    return next(_present("java-io", "java-io").glob("*.jar"))
 
 
 def java_io_option() -> str:
@@ -90,117 +92,87 @@ def java_io_option() -> str:
 
 def kafka_jars() -> Path:
     """Return the folder of Kafka's jars; raise ServerError when they were not fetched."""
-    return _present(_kafka_folder(), "kafka")
+    return _present("kafka", "kafka")
 
 
 def prism_path() -> Path:
     """Return Prism's program; raise ServerError when it was not fetched."""
-    return _present(_prism_folder(), "prism") / "prism"
+    return _present("prism", "prism") / "prism"
 
 
 def missing(names: Sequence[str] = NAMES) -> list[str]:
     """Return the names in `names` whose packages were not fetched, or not completely."""
-    folders = {
-        "flink": (_flink_folder(), _job_server_folder()),
-        "java-io": (_java_io_folder(),),
-        "kafka": (_kafka_folder(),),
-        "prism": (_prism_folder(),),
-    }
-    return [name for name in names if not all(folder.is_dir() for folder in folders[name])]
+    return [name for name in names if not all(_folder(part).is_dir() for part in _PARTS.get(name, (name,)))]
 
 
-def get(name: str, *, build: bool = False, say: Say = show) -> None:
+def get(name: str, *, build: bool = False) -> None:
     """Fetch the programs of the server `name`, unless they are present.
 
     With `build`, Maven makes Beam's jars, and no download of the ready jar is tried. Raises ServerError with
     the remedy when a tool is missing or a registry does not answer.
     """
-    getters = {"flink": _get_flink, "java-io": _get_java_io, "kafka": _get_kafka, "prism": _get_prism}
-    getters[name](build, say)
+    if name != "prism":
+        java()
+    for part in _PARTS.get(name, (name,)):
+        with _made(_folder(part)) as folder:
+            if folder is not None:
+                _GETTERS[part](folder, build)
 
 
-def _flink_folder() -> Path:
-    return servers_folder() / f"flink-{FLINK_VERSION}"
+def _folder(part: str) -> Path:
+    """Return the folder of a part of a server's programs; the name of the folder holds the versions."""
+    beam = metadata.version("apache-beam")
+    versions = {
+        "flink": FLINK_VERSION,
+        "flink-job-server": f"{FLINK_MINOR}-beam-{beam}",
+        "java-io": f"beam-{beam}",
+        "kafka": KAFKA_VERSION,
+        "prism": f"{beam}-{HOST}",
+    }
+    return servers_folder() / f"{part}-{versions[part]}"
 
 
-def _job_server_folder() -> Path:
-    return servers_folder() / f"flink-job-server-{FLINK_MINOR}-beam-{_beam_version()}"
-
-
-def _java_io_folder() -> Path:
-    return servers_folder() / f"java-io-beam-{_beam_version()}"
-
-
-def _kafka_folder() -> Path:
-    return servers_folder() / f"kafka-{KAFKA_VERSION}"
-
-
-def _prism_folder() -> Path:
-    return servers_folder() / f"prism-{_beam_version()}-{HOST}"
-
-
-def _beam_version() -> str:
-    from apache_beam.version import __version__
-
-    return str(__version__)
-
-
-def _present(folder: Path, name: str) -> Path:
+def _present(name: str, part: str) -> Path:
+    folder = _folder(part)
     if not folder.is_dir():
         raise ServerError(f"{name} is not in {servers_folder()}: get it with `{COMMAND} get {name}`")
     return folder
 
 
-def _get_flink(build: bool, say: Say) -> None:
-    java()
-    with _made(_flink_folder(), say) as folder:
-        if folder is not None:
-            _download_flink(folder, say)
-    with _made(_job_server_folder(), say) as folder:
-        if folder is not None and (
-            build or not _download_jar(f"runners:flink:{FLINK_MINOR}:job-server:shadowJar", folder, say)
-        ):
-            say("building a job server with Maven (250 MB of downloads, some minutes)")
-            runner = f"-Dbeam.runner=beam-runners-flink-{FLINK_MINOR}"
-            _build_jar("flink_job_server.xml", folder, runner)
-        if folder is not None:
-            try:
-                close(next(folder.glob("*.jar")))
-            except OpenJarError as error:
-                say(f"the job server will listen on all addresses of this machine: {error}")
+def _get_job_server(folder: Path, build: bool) -> None:
+    if build or not _download_jar(f"runners:flink:{FLINK_MINOR}:job-server:shadowJar", folder):
+        show("building a job server with Maven (250 MB of downloads, some minutes)")
+        runner = f"-Dbeam.runner=beam-runners-flink-{FLINK_MINOR}"
+        _build_jar("flink_job_server.xml", folder, runner)
+    try:
+        close(next(folder.glob("*.jar")))
+    except OpenJarError as error:
+        show(f"the job server will listen on all addresses of this machine: {error}")
 
 
-def _get_java_io(build: bool, say: Say) -> None:
-    java()
-    with _made(_java_io_folder(), say) as folder:
-        if folder is not None and (build or not _download_jar(JAVA_IO_TARGET, folder, say)):
-            say("building Beam's Kafka connector with Maven (140 MB of downloads, two minutes)")
-            _build_jar("java_io.xml", folder)
+def _get_java_io(folder: Path, build: bool) -> None:
+    if build or not _download_jar(JAVA_IO_TARGET, folder):
+        show("building Beam's Kafka connector with Maven (140 MB of downloads, two minutes)")
+        _build_jar("java_io.xml", folder)
 
 
-def _get_kafka(_build: bool, say: Say) -> None:
-    java()
-    with _made(_kafka_folder(), say) as folder:
-        if folder is not None:
-            say(f"downloading Kafka {KAFKA_VERSION} with Maven (54 MB)")
-            version = f"-Dkafka.version={KAFKA_VERSION}"
-            _maven("kafka.xml", "dependency:copy-dependencies", version, f"-DoutputDirectory={folder}")
+def _get_kafka(folder: Path, _build: bool) -> None:
+    show(f"downloading Kafka {KAFKA_VERSION} with Maven (54 MB)")
+    version = f"-Dkafka.version={KAFKA_VERSION}"
+    _maven("kafka.xml", "dependency:copy-dependencies", version, f"-DoutputDirectory={folder}")
 
 
-def _get_prism(_build: bool, say: Say) -> None:
-    with _made(_prism_folder(), say) as folder:
-        if folder is None:
-            return
-        version = f"v{_beam_version()}"
-        go = _tool("go", "install Go 1.21 or later (apt-get install golang-go, or https://go.dev/dl)")
-        say(f"compiling Prism {version} with Go (2 to 4 minutes)")
-        with tempfile.TemporaryDirectory(dir=folder.parent) as sources:
-            module = _prism_sources(go, version, Path(sources))
-            _run(
-                go, "build", "-o", str(folder / "prism"), "./go/cmd/prism",
-                folder=module,
-                remedy="Prism needs Go 1.21 or later, and modules from $GOPROXY: is the network there?",
-            )  # fmt: skip
+def _get_prism(folder: Path, _build: bool) -> None:
+    version = f"v{metadata.version('apache-beam')}"
+    go = _tool("go", "install Go 1.21 or later (apt-get install golang-go, or https://go.dev/dl)")
+    show(f"compiling Prism {version} with Go (2 to 4 minutes)")
+    with tempfile.TemporaryDirectory(dir=folder.parent) as sources:
+        module = _prism_sources(go, version, Path(sources))
+        _run(
+            go, "build", "-o", str(folder / "prism"), "./go/cmd/prism",
+            folder=module,
+            remedy="Prism needs Go 1.21 or later, and modules from $GOPROXY: is the network there?",
+        )  # fmt: skip
 
 
 def _prism_sources(go: str, version: str, folder: Path) -> Path:
@@ -225,9 +197,9 @@ def _prism_sources(go: str, version: str, folder: Path) -> Path:
     return module
 
 
-def _download_flink(folder: Path, say: Say) -> None:
+def _get_flink(folder: Path, _build: bool) -> None:
     """Unpack Flink's jar and the jars of its log from PyFlink's package apache-flink-libraries."""
-    say(f"downloading Flink {FLINK_VERSION} from the Python package index (230 MB)")
+    show(f"downloading Flink {FLINK_VERSION} from the Python package index (230 MB)")
     with tempfile.TemporaryDirectory(dir=folder.parent) as downloads:
         _run(
             sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary=:all:", "-d", downloads,
@@ -245,18 +217,18 @@ def _download_flink(folder: Path, say: Say) -> None:
                             shutil.copyfileobj(jar, copy)
 
 
-def _download_jar(target: str, folder: Path, say: Say) -> bool:
+def _download_jar(target: str, folder: Path) -> bool:
     """Let Beam download its ready jar for `target`; return whether the download succeeded."""
     from apache_beam.utils.subprocess_server import JavaJarServer
 
     logging.getLogger("apache_beam.utils.subprocess_server").setLevel(logging.ERROR)
     try:
         url = JavaJarServer.path_to_beam_jar(target)
-        say(f"downloading {url}")
+        show(f"downloading {url}")
         JavaJarServer.local_jar(url, cache_dir=str(folder))
     except (OSError, RuntimeError) as error:
         reason = str(error).partition(". Also failed")[0].rpartition(": ")[2]
-        say(f"it cannot be downloaded ({reason})")
+        show(f"it cannot be downloaded ({reason})")
         return False
     return True
 
@@ -269,10 +241,10 @@ def _build_jar(pom: str, folder: Path, *properties: str) -> None:
 
 
 @contextmanager
-def _made(place: Path, say: Say) -> Iterator[Path | None]:
+def _made(place: Path) -> Iterator[Path | None]:
     """Yield a folder to fill, renamed to `place` at the end; yield None when `place` exists already."""
     if place.is_dir():
-        say(f"{place} is there")
+        show(f"{place} is there")
         yield None
         return
     try:
@@ -288,7 +260,7 @@ def _made(place: Path, say: Say) -> Iterator[Path | None]:
         except OSError:
             if not place.is_dir():  # another process was quicker
                 raise
-        say(f"{place} is made")
+        show(f"{place} is made")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
@@ -324,3 +296,13 @@ def _run(*command: str, folder: Path | None = None, remedy: str) -> str:
         said = "\n".join(done.stdout.splitlines()[-_LOG_LINES:])
         raise ServerError(f"{' '.join(command)} failed; {remedy} It ended with\n{said}")
     return done.stdout
+
+
+_GETTERS: dict[str, Callable[[Path, bool], None]] = {
+    "flink": _get_flink,
+    "flink-job-server": _get_job_server,
+    "java-io": _get_java_io,
+    "kafka": _get_kafka,
+    "prism": _get_prism,
+}
+"""Functions that fill the folder of a part; their second argument is `build` of `get`."""

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 from rocsteady.core.errors import InputError
-from rocsteady.pipelines.evaluate.runner_log import RunnerLog
+from rocsteady.pipelines.evaluate.run import RunnerLog
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from rocsteady.core.join.join import LabelJoin
 from rocsteady.core.join.settings import JoinSettings
 from rocsteady.core.settings.table import TableSettings
 from rocsteady.pipelines.commands import command_parser
-from rocsteady.pipelines.evaluate import savepoint
+from rocsteady.pipelines.evaluate import take_up as savepoint
 from rocsteady.pipelines.evaluate.command import _planned
-from rocsteady.pipelines.evaluate.savepoint import check_savepoint
+from rocsteady.pipelines.evaluate.take_up import check_savepoint
 
 WORDS = [
     "p.csv",

@@ -1,0 +1,319 @@
+"""A live job from its start to its end: `rocsteady evaluate -`, `--follow`, and topics with `--runner local`.
+
+No runner without a server streams well, so a live job runs in this process. It has the same readers as a job
+on a runner, and evaluates their packets in one table. The rows equal those of a file with the same records in
+the same order. Rows are written when they are due.
+
+Ctrl-C, or SIGTERM, ends the input: all records read by then are evaluated, the last rows are made, and the
+exit status is 0. So `tail -f events | rocsteady evaluate -` ends in the same way whether the signal ends
+`tail` before or after this process.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+
+from ...core.alerts.table import AlertTable
+from ...core.errors import InputError, RocsteadyError
+from ...core.events.reasons import Reason
+from ...core.events.records import EndOfInput, StateImport
+from ...core.events.rejected import Rejected
+from ...core.events.times import NO_TIME
+from ...core.ids.sharding import shard_key
+from ...core.process.console import say
+from ...core.process.temporary_folders import temporary_folder
+from ...core.rows.arrow import rows_to_arrow
+from ...core.rows.rows import Rows
+from ...core.state.exported import ShardState
+from ...core.state.take_up import taken_up
+from ...core.table.table import warm_up
+from ...transforms.beam import metrics, progress
+from ...transforms.beam.metrics import RECORD_COUNTERS
+from ...transforms.evaluate.shards import TableFactory
+from ...transforms.events import time_doubts
+from ...transforms.events.dead_letters import DeadLetters
+from ...transforms.events.rejected import RejectedLetters
+from ...transforms.sinks.alerts import alerts_to_arrow
+from ...transforms.sinks.append import STDOUT, is_appendable
+from ...transforms.sinks.curves import curve_batches
+from ...transforms.sinks.kinds import ALERTS, CURVES, DEAD_LETTERS, TableSink
+from ...transforms.sinks.open import is_streamed, open_sink
+from ...transforms.sources.streams.reader import Step, StreamReader
+from ...transforms.state.folder import EVALUATORS, write_state
+from ..outputs import staged
+from ..stopping import StopOnSignal
+from .exit_status import status_of
+from .job import Evaluation, Outcome, Streams
+from .on_beam import held_in, report_on, rows_of
+from .summary import ProgressLine, remedy_of, summarise, warnings_of
+
+_WAIT_SECONDS = 0.1
+"""Seconds to wait for a single partition, before the next check whether the job was asked to end."""
+
+_POLL_SECONDS = 0.01
+"""Seconds between two reads of several partitions without new records."""
+
+_SOURCE = "the live source"
+"""The name of the table's gauges."""
+
+_COUNTERS = RECORD_COUNTERS["event"]
+_TELLING = 10
+"""If all of the first so many records are dead letters, a warning is printed: an option is probably wrong."""
+
+Take = Callable[[str, pa.RecordBatch], None]
+"""Takes record batches of a kind: "rows", "dead letters", "curves" or "alerts"."""
+
+
+class LiveEvaluation:
+    """Evaluates the steps of readers, passes rows and dead letters to `take` at once, and counts them."""
+
+    def __init__(self, job: Evaluation, take: Take) -> None:
+        self._job = job
+        self._take = take
+        self._letters = RejectedLetters(job.fields)
+        self._table = TableFactory(job.settings, job.begins_with is not None).new(None, shard_key(0))
+        self._alerts = None if job.alerts is None else AlertTable(job.alerts.rules)
+        self._least, self._greatest = -NO_TIME, NO_TIME
+        self._counts: Counter[str] = Counter()
+        self._reasons: dict[tuple[str, str], tuple[int, int]] = {}
+        self._told = False
+        if job.begins_with is not None:
+            state = taken_up(job.begins_with.read(EVALUATORS, 0).snapshot, job.settings)
+            self._apply(StateImport(job.begins_with.id, state).pack())
+
+    @property
+    def read(self) -> int:
+        """The number of records read."""
+        return self._counts[_COUNTERS["read"]]
+
+    def _tell_metrics(self) -> None:
+        """Update this process's counters and gauges, for display while the job runs."""
+        metrics.set_totals(self._counted())
+        table = self._table
+        metrics.hold(_SOURCE, {**table.gauges(), "state_bytes": table.snapshot_bytes()})
+
+    def take_step(self, step: Step) -> None:
+        """Evaluate one step of a partition's reader; there may be several readers."""
+        if step.records:
+            self._note_read(step.records, step.letters, step.times)
+        for _, packet in step.packets:
+            self._apply(packet)
+        if step.packets or step.records:
+            self._tell_metrics()
+
+    def _note_read(self, records: int, dead: DeadLetters, times: tuple[int, int] | None) -> None:
+        """Count records, and write their dead letters."""
+        self._counts[_COUNTERS["read"]] += records
+        progress.add(records=records, dead_letters=len(dead))
+        if len(dead):
+            self._note(dead)
+            self._take("dead letters", dead.batch)
+        if times is not None:
+            self._least, self._greatest = min(self._least, times[0]), max(self._greatest, times[1])
+            metrics.note_times(*times)
+
+    @property
+    def unread(self) -> int:
+        """The number of dead letters for files that could not be read, or that changed."""
+        whys = (Reason.FILE_UNREADABLE, Reason.FILE_CHANGED)
+        return sum(self._reasons.get(("invalid", why), (0, 0))[0] for why in whys)
+
+    def note_unread(self, partitions: int) -> None:
+        """Note the number of partitions that the job does not read, if the number has grown."""
+        if partitions > self._counts["unread_partitions"]:
+            self._counts["unread_partitions"] = partitions
+            self._tell_metrics()
+
+    def end(self) -> None:
+        """Make the last rows: all partitions have ended."""
+        self._apply(EndOfInput().pack())
+        self._tell_metrics()
+
+    def outcome(self, seconds: float) -> Outcome:
+        """Return the counters in the form of a job on Beam."""
+        reasons = [(*reason, number, first) for reason, (number, first) in self._reasons.items()]
+        times = None
+        if self._greatest != NO_TIME:
+            times = self._least // 1_000_000, self._greatest // 1_000_000
+        return Outcome(
+            self._counted(),
+            sorted(reasons, key=lambda reason: (-reason[2], reason[:2])),
+            times,
+            seconds,
+        )
+
+    def _counted(self) -> Counter[str]:
+        counts = self._counts + Counter(self._table.counts())
+        return counts if self._alerts is None else counts + Counter(self._alerts.counts())
+
+    def _apply(self, record: bytes) -> None:
+        for given in self._table.apply(record):
+            if isinstance(given, ShardState):
+                write_state(given.pack(), given.folder, self._job.steps())
+                continue
+            if isinstance(given, Rejected):
+                letters = self._letters(given)
+                self._note_reasons(letters)
+                self._take("dead letters", letters.batch)
+                continue
+            if len(given):
+                self._counts["rows_written"] += len(given)
+                self._counts.update(held_in(given))
+                self._take("rows", rows_to_arrow(given))
+                metrics.see(given)
+                self._watch(given)
+            self._counts["curves_written"] += len(given.curves)
+            for curves in curve_batches(given):
+                self._take("curves", curves)
+
+    def _watch(self, rows: Rows) -> None:
+        """Apply the alert rules to rows; alerts without a file are printed at once."""
+        if self._alerts is None or not (alerts := self._alerts.watch(rows)):
+            return
+        self._take("alerts", alerts_to_arrow(alerts))
+        if self._job.alerts is not None and self._job.alerts.path is None:
+            for alert in alerts:
+                say(alert.message)
+
+    def _note(self, dead: DeadLetters) -> None:
+        self._counts.update(_COUNTERS[kind] for kind, _, _ in dead.whys())
+        self._note_reasons(dead)
+        read = self.read
+        if not self._told and read >= _TELLING and read == self._counts[_COUNTERS["invalid"]]:
+            self._told = True
+            _, often = max(self._reasons, key=lambda reason: self._reasons[reason][0])
+            say(f"none of the first {read:,} events can be applied: {remedy_of(often, self._job.fields)}")
+
+    def _note_reasons(self, letters: DeadLetters) -> None:
+        for kind, reason, position in letters.whys():
+            number, first = self._reasons.get((kind, reason), (0, position))
+            self._reasons[kind, reason] = number + 1, min(first, position)
+
+
+class LiveOutputs:
+    """The sinks of a job, by the kind of their batches. The report is made from separate temporary files."""
+
+    def __init__(self, job: Evaluation, place_of: dict[str, str], folder: str) -> None:
+        self._job = job
+        self._report = place_of.get(job.report or "")
+        kinds = {
+            "rows": rows_of(job.settings.evaluator),
+            "dead letters": DEAD_LETTERS,
+            "curves": CURVES,
+            "alerts": ALERTS,
+        }
+        self._sinks: dict[str, list[TableSink]] = {name: [] for name in kinds}
+        for _, path, kind in job.outputs():
+            if kind in kinds:
+                self._sinks[kind].append(open_sink(place_of.get(path, path), kinds[kind], job.sinks))
+        self._copies = {kind: str(Path(folder) / f"{kind}.parquet") for kind in ("rows", "curves")}
+        if self._report is not None:
+            for kind, path in self._copies.items():
+                self._sinks[kind].append(open_sink(path, kinds[kind], job.sinks))
+
+    def write(self, kind: str, batch: pa.RecordBatch) -> None:
+        """Write rows of a kind."""
+        for sink in self._sinks[kind]:
+            sink.write(batch)
+
+    def every(self) -> Iterator[TableSink]:
+        """Yield every sink."""
+        return chain.from_iterable(self._sinks.values())
+
+    def tend(self) -> None:
+        """Let every sink do its due work."""
+        for sink in self.every():
+            sink.tend()
+
+    def report(self, outcome: Outcome) -> None:
+        """Write the report, if the job has a report."""
+        if self._report is not None:
+            drawn = self._job.settings.evaluator.curves is not None
+            copies = replace(
+                self._job, output=self._copies["rows"], curves=self._copies["curves"] if drawn else None
+            )
+            warnings = [*time_doubts.told(), *warnings_of(outcome, self._job)]
+            report_on(copies, outcome, self._report, warnings)
+
+
+@contextmanager
+def live_outputs(job: Evaluation) -> Iterator[LiveOutputs]:
+    """Yield the sinks of a job; files that are written at the end exist only if the block succeeds."""
+    whole = [path for _, path, _ in job.outputs() if not is_appendable(path) and not is_streamed(path)]
+    with staged(whole, True) as places, temporary_folder() as folder:
+        outputs = LiveOutputs(job, dict(zip(whole, places, strict=True)), folder)
+        try:
+            yield outputs
+        finally:
+            for sink in outputs.every():
+                sink.close()
+
+
+def evaluate_live(job: Evaluation, streams: Streams) -> int:
+    """Run a live job to its end and print its summary; return the exit status.
+
+    Raises RocsteadyError where the job fails. Files of lines then hold the rows made so far; other output
+    files do not exist.
+    """
+    started = time.monotonic()
+    visible = sys.stderr.isatty() and not (job.output == STDOUT and sys.stdout.isatty())
+    try:
+        with StopOnSignal() as stop, live_outputs(job) as outputs:
+            with ProgressLine(enabled=visible):
+                warm_up(job.settings)
+                live = LiveEvaluation(job, outputs.write)
+                _drive(live, streams.cut_off(job.cut()), stop, outputs.tend)
+                for sink in outputs.every():
+                    sink.finish()
+            outcome = live.outcome(time.monotonic() - started)
+            outputs.report(outcome)
+    except KeyboardInterrupt:
+        say("interrupted; the last rows are missing, and files that are written at the end")
+        return 130
+    summarise(outcome, job)
+    if live.unread:
+        what = "1 file, or a part of one," if live.unread == 1 else f"{live.unread} files, or parts of them,"
+        say(f"{what} could not be read: see the dead letters")
+    status = status_of(outcome.counts, job.fail_if)
+    return 1 if live.unread else status
+
+
+def _drive(live: LiveEvaluation, streams: Streams, stop: StopOnSignal, tend: Callable[[], None]) -> None:
+    """Read the partitions in step by their times, so that few records have to wait in memory."""
+    readers = [StreamReader(source, 1) for source in streams.inputs]
+    wait = _WAIT_SECONDS if len(readers) == 1 else 0.0
+    asked = False
+    try:
+        while not asked and not all(reader.ended for reader in readers):
+            came = False
+            for reader in sorted(readers, key=lambda reader: reader.settled):
+                step = reader.step(wait=wait)
+                live.take_step(step)
+                if came := bool(step.records):
+                    break
+            live.note_unread(sum(reader.source.partition.unread_partitions() for reader in readers))
+            tend()
+            if not came and not wait:
+                time.sleep(_POLL_SECONDS)
+            asked = stop.is_asked("the input ends here; once more, and the job ends without its last rows")
+        for reader in readers:
+            for step in reader.finish():
+                live.take_step(step)
+                tend()
+        live.end()
+    except InputError as error:
+        if live.read:  # the job had begun
+            raise RocsteadyError(str(error)) from None
+        raise
+    finally:
+        for reader in readers:
+            reader.source.partition.close()
