@@ -110,7 +110,7 @@ def _on_its_address(content: bytes) -> bytes | None:
                 content[:8], struct.pack(">H", first + len(added)), content[10:end], *added,
                 content[end:].replace(before, after),
             ))  # fmt: skip
-    raise OpenJarError("the class ServerFactory in the jar differs from those of Beam 2.50 to 2.77")
+    raise OpenJarError("its ServerFactory differs from those of Beam 2.50 to 2.77")
 
 
 def _count(content: bytes) -> int:
@@ -128,9 +128,7 @@ def _constants(content: bytes) -> tuple[dict[int, _Constant], int]:
             found[number] = _Constant(tag, content[at + 3 : at + 1 + size])
         else:
             if tag not in _SIZES:
-                raise OpenJarError(
-                    f"the class ServerFactory in the jar has a constant of the unknown kind {tag}"
-                )
+                raise OpenJarError(f"its ServerFactory has a constant of the unknown kind {tag}")
             size = _SIZES[tag]
             found[number] = _Constant(tag, content[at + 1 : at + 1 + size])
         at += 1 + size
