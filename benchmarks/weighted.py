@@ -17,6 +17,7 @@ from rocsteady.core.rows.columns import NUMBER_COLUMNS
 from rocsteady.core.score_tree.window import keeps_hull_for, warm_up
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.measures import MEASURES
+from rocsteady.core.weighted_tree.rows import Batch, RowPlan
 
 from .core import (
     ALL,
@@ -53,8 +54,8 @@ def weighted(k: int, events: Events, stride: int, kind: str) -> Chunk:
         ends = np.arange(2 * stride, len(order) + 1, 2 * stride)
         rows = np.full((len(ends), len(NUMBER_COLUMNS)), np.nan)
         reasons = np.zeros((len(ends), len(MEASURES)), np.int8)
-        given = labels[order], scores[order], weights[order], signs
-        progress = ranking.take_rows(*given, ends, rows, reasons)
+        plan = RowPlan(ends, np.ones(len(ends)), np.zeros(len(ends), np.int64), rows, reasons)
+        progress = ranking.take_rows(Batch(labels[order], scores[order], weights[order], signs), plan)
         assert progress.rows == len(ends)
         return time.thread_time() - start
 

@@ -1,5 +1,7 @@
 """Splits and merges of nodes and leaves."""
 
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 from typing import Any
@@ -85,6 +87,17 @@ def drop_child(node: Any, index: int) -> None:
     node.count = last
 
 
+@inlined
+def left_of_merged(parent: Any, index: int, siblings: Any, most: int) -> int:
+    """Return the left one of two children to merge, or NO_ID: a child and a neighbour with room for both."""
+    count = siblings[at(parent.child[at(index)])].count
+    if index > 0 and siblings[at(parent.child[at(index - 1)])].count + count <= most:
+        return index - 1
+    if index + 1 < parent.count and siblings[at(parent.child[at(index + 1)])].count + count <= most:
+        return index
+    return whole(NO_ID)
+
+
 @kernel
 def shrink_nodes(tree: Forest) -> None:
     """Merge, drop or lower nodes from level 1 up, after the path's node there lost a child."""
@@ -112,14 +125,7 @@ def shrink_nodes(tree: Forest) -> None:
             drop_child(parent, index)
             level += 1
             continue
-        left = whole(NO_ID)
-        if index > 0 and tree.nodes[at(parent.child[at(index - 1)])].count + node.count <= MERGED_NODE:
-            left = index - 1
-        elif (
-            index + 1 < parent.count
-            and tree.nodes[at(parent.child[at(index + 1)])].count + node.count <= MERGED_NODE
-        ):
-            left = index
+        left = left_of_merged(parent, index, tree.nodes, MERGED_NODE)
         if left == NO_ID:
             return
         kept, gone = whole(parent.child[at(left)]), whole(parent.child[at(left + 1)])
@@ -165,23 +171,16 @@ def shrink_leaf(tree: Forest, index: int) -> None:
     """Merge a leaf that lost an entry with a neighbour, or drop the leaf if it is empty."""
     if tree.state[0].height == 0:
         return
-    count = whole(tree.leaves[at(index)].count)
     parent = tree.nodes[at(tree.path[0, 1])]
     place = tree.path[1, 1]
-    left = whole(NO_ID)
-    if place > 0 and tree.leaves[at(parent.child[at(place - 1)])].count + count <= MERGED_LEAF:
-        left = place - 1
-    elif (
-        place + 1 < parent.count and tree.leaves[at(parent.child[at(place + 1)])].count + count <= MERGED_LEAF
-    ):
-        left = place
+    left = left_of_merged(parent, place, tree.leaves, MERGED_LEAF)
     if left != NO_ID:
         kept, gone = whole(parent.child[at(left)]), whole(parent.child[at(left + 1)])
         move_entries(tree, gone, whole(0), kept)
         tree.leaf_runs[at(kept)].state = STALE
         free_leaf(tree, gone)
         drop_child(parent, left + 1)
-    elif count == 0:
+    elif tree.leaves[at(index)].count == 0:
         free_leaf(tree, index)
         drop_child(parent, place)
     else:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..kernels.compile import entry
+from ..kernels.compile import entry, kernel
 from ..kernels.records import at, whole
 from .layout import (
     LEAF_FILL,
@@ -16,9 +16,10 @@ from .layout import (
     NODE_FILL,
     SMALLEST,
     Forest,
-    add_to,
+    begin_tie,
     common_unit,
-    square_of,
+    copy_tie,
+    count_event,
     take_leaf,
     take_node,
 )
@@ -56,29 +57,17 @@ def group_events(
             fresh.key = score
             for c in range(2):
                 fresh.mass[c] = 0.0
-                fresh.rest[c] = 0.0
-                fresh.lost[c] = 0.0
-                fresh.squares[c] = 0.0
-                fresh.squares_rest[c] = 0.0
-                fresh.events[c] = 0
+                begin_tie(fresh, c, 0.0)
             count += 1
         one = entries[at(count - 1)]
         label = whole(labels[at(i)])
         factor = factor_p if label != 0 else factor_n
         mass = max(weights[at(i)] * factor * factor, SMALLEST)
-        total, rest = add_to(one.mass[at(label)], one.rest[at(label)], mass)
         if units[at(label)] < 0.0:
             units[at(label)] = mass
         elif (units[at(label)] != 0.0) & (units[at(label)] != mass):
             units[at(label)] = common_unit(units[at(label)], mass)
-        square, square_rest = square_of(mass)
-        squares, squares_rest = add_to(one.squares[at(label)], one.squares_rest[at(label)], square)
-        squares, squares_rest = add_to(squares, squares_rest, square_rest)
-        one.mass[at(label)] = total
-        one.rest[at(label)] = rest
-        one.squares[at(label)] = squares
-        one.squares_rest[at(label)] = squares_rest
-        one.events[at(label)] += 1
+        one.mass[at(label)] = count_event(one, label, one.mass[at(label)], mass, 1)
     units[0], units[1] = max(units[0], 0.0), max(units[1], 0.0)
     return count
 
@@ -107,13 +96,7 @@ def build(tree: Forest, entries: Any, places: Any, keys: Any) -> None:
                 state.free_tied -= 1
                 place = whole(tree.free_tied[at(state.free_tied)])
                 leaf.tied[at(slot)] = place
-                tie = tree.tied[at(place)]
-                for c in range(2):
-                    tie.events[c] = one.events[c]
-                    tie.rest[c] = one.rest[c]
-                    tie.lost[c] = one.lost[c]
-                    tie.squares[c] = one.squares[c]
-                    tie.squares_rest[c] = one.squares_rest[c]
+                copy_tie(tree.tied[at(place)], one)
             state.events[0] += one.events[0]
             state.events[1] += one.events[1]
         leaf.count = end - begin
@@ -138,52 +121,33 @@ def build(tree: Forest, entries: Any, places: Any, keys: Any) -> None:
     state.root = places[0]
 
 
-@entry
-def list_entries(tree: Forest, entries: Any) -> int:
-    """Write all entries, ascending by score; return their number."""
-    state = tree.state[0]
-    count = whole(0)
-    level = state.height
-    tree.path[0, level] = state.root
-    tree.path[1, level] = 0
-    while level <= state.height:
-        place = tree.path[0, level]
-        index = tree.path[1, level]
-        if level > 0:
-            node = tree.nodes[at(place)]
-            if index == node.count:
-                level += 1
-                continue
-            tree.path[1, level] = index + 1
-            level -= 1
-            tree.path[0, level] = whole(node.child[at(index)])
-            tree.path[1, level] = 0
-            continue
+@kernel
+def list_place(tree: Forest, level: int, place: int, entries: Any, count: int) -> int:
+    """Write the entries of a leaf (level 0) or node behind the first `count`; return their new number."""
+    if level == 0:
         leaf = tree.leaves[at(place)]
         for slot in range(leaf.count):
-            one = entries[at(count)]
+            one = entries[at(count + slot)]
             one.key = leaf.key[slot]
             tied = whole(leaf.tied[slot])
             for c in range(2):
-                mass = leaf.mass[c, slot]
-                one.mass[c] = mass
+                one.mass[c] = leaf.mass[c, slot]
                 if tied == NO_ID:
-                    one.rest[c] = 0.0
-                    one.lost[c] = 0.0
-                    square, square_rest = square_of(mass)
-                    one.squares[c] = square
-                    one.squares_rest[c] = square_rest
-                    one.events[c] = 1 if mass > 0.0 else 0
-                else:
-                    tie = tree.tied[at(tied)]
-                    one.rest[c] = tie.rest[c]
-                    one.lost[c] = tie.lost[c]
-                    one.squares[c] = tie.squares[c]
-                    one.squares_rest[c] = tie.squares_rest[c]
-                    one.events[c] = tie.events[c]
-            count += 1
-        level += 1
+                    begin_tie(one, c, leaf.mass[c, slot])
+            if tied != NO_ID:
+                copy_tie(one, tree.tied[at(tied)])
+        return count + whole(leaf.count)
+    node = tree.nodes[at(place)]
+    for i in range(node.count):
+        count = list_place(tree, level - 1, whole(node.child[i]), entries, count)
     return count
+
+
+@entry
+def list_entries(tree: Forest, entries: Any) -> None:
+    """Write all entries, ascending by score."""
+    state = tree.state[0]
+    list_place(tree, state.height, state.root, entries, whole(0))
 
 
 def ties_of(entries: Any) -> int:

@@ -21,6 +21,7 @@ subtraction. Edges are blocks of the isotonic calibration (PAV) of the scores.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -231,6 +232,48 @@ def square_of(value: float) -> tuple[float, float]:
     low = value - high
     square = value * value
     return square, ((high * high - square) + 2.0 * (high * low)) + low * low
+
+
+@inlined
+def begin_tie(tie: Any, label: int, mass: float) -> None:
+    """Give an entry's class the one event that its mass is of, or no event if the mass is 0."""
+    tie.events[label] = 1 if mass > 0.0 else 0
+    tie.rest[label] = 0.0
+    tie.lost[label] = 0.0
+    tie.squares[label], tie.squares_rest[label] = square_of(mass)
+
+
+@inlined
+def copy_tie(tie: Any, source: Any) -> None:
+    """Copy what a record of TIED or ENTRY knows of its events to another one."""
+    for c in range(2):
+        tie.events[c] = source.events[c]
+        tie.rest[c] = source.rest[c]
+        tie.lost[c] = source.lost[c]
+        tie.squares[c] = source.squares[c]
+        tie.squares_rest[c] = source.squares_rest[c]
+
+
+@inlined
+def count_event(tie: Any, label: int, total: float, mass: float, sign: int) -> float:
+    """Add an event (sign 1) to an entry's class of mass `total`, or subtract it (-1); return the new mass."""
+    total, rest = add_to(total, tie.rest[at(label)], sign * mass)
+    square, square_rest = square_of(mass)
+    squares, squares_rest = add_to(tie.squares[at(label)], tie.squares_rest[at(label)], sign * square)
+    squares, squares_rest = add_to(squares, squares_rest, sign * square_rest)
+    tie.rest[at(label)] = rest
+    tie.squares[at(label)] = max(squares, 0.0)
+    tie.squares_rest[at(label)] = squares_rest
+    tie.events[at(label)] += sign
+    return total
+
+
+@inlined
+def times_power(value: float, exponent: int) -> float:
+    """Return value * 2^exponent; infinite or 0 if it is out of range."""
+    exponent = min(whole(2000), max(whole(-2000), whole(exponent)))
+    half = exponent >> 1
+    return value * math.ldexp(1.0, int(half)) * math.ldexp(1.0, int(exponent - half))
 
 
 @inlined

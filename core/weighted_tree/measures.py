@@ -90,12 +90,10 @@ def probability_losses(
 
 
 @scanning
-def partial_auc(negatives: FloatArray, positives: FloatArray, low: float, high: float) -> tuple[float, float]:
-    """Return the area under the ROC curve between two FPRs, raw and by McClish.
+def partial_auc(negatives: FloatArray, positives: FloatArray, low: float, high: float) -> float:
+    """Return the area under the ROC curve between two FPRs, in [0, high - low].
 
-    The raw area lies in [0, high - low]. McClish 1989 (as scikit-learn's max_fpr, which has low = 0) maps it
-    so that chance is 1/2 and perfection 1: (1 + (raw - chance) / (high - low - chance)) / 2; chance is the
-    area under the diagonal. Linear between ROC points. O(k). 0 <= low < high <= 1.
+    Linear between ROC points. O(k). 0 <= low < high <= 1.
     """
     n, p = negatives.sum(), positives.sum()
     area = false_positives = true_positives = 0.0
@@ -109,5 +107,4 @@ def partial_auc(negatives: FloatArray, positives: FloatArray, low: float, high: 
                 area += (end - begin) * ((true_positives + middle * positives[entry]) / p)
         false_positives += negatives[entry]
         true_positives += positives[entry]
-    chance = (high - low) * (high + low) / 2.0
-    return area, (1.0 + (area - chance) / (high - low - chance)) / 2.0
+    return area

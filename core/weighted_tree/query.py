@@ -8,16 +8,15 @@ differences of large masses. Masses are those held (see the layout).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..kernels.compile import kernel
+from ..kernels.compile import entry, kernel
 from ..kernels.records import at, whole
 from .hull import is_beyond
 from .layout import (
     FLAT,
     LARGEST_FLOAT,
+    MASSES,
     NO_ID,
     REACH_LEAST,
     REACH_POWER,
@@ -26,18 +25,16 @@ from .layout import (
     root_run,
     slot_of,
 )
-from .sums import in_units, moved
+from .sums import in_units, moved, refresh
 
 SLIGHT = 2.0**-48
 """A bound on how rounded sums of one window differ between trees of different shapes: some 30 additions."""
 
 
-@kernel
+@entry
 def masses_around(tree: Forest, score: float) -> tuple[float, float, float, float, float]:
-    """Return the masses of negatives below a score, positives below, positives above, and each class tied.
-
-    Needs fresh masses.
-    """
+    """Return the masses of negatives below a score, positives below, positives above, and each class tied."""
+    refresh(tree, MASSES)
     state = tree.state[0]
     below_n = below_p = above_p = 0.0
     place = state.root
@@ -208,12 +205,13 @@ def area_under_min(tree: Forest, scale_n: float, scale_p: float) -> tuple[float,
             return area, power
 
 
-@kernel
+@entry
 def score_at_positives(tree: Forest, mass: float, from_above: bool, strictly: bool) -> float:
     """Return the first score of a positive, from one end, at which their mass reaches `mass`; else NaN.
 
-    strictly: exceeds `mass`. Needs fresh masses.
+    strictly: exceeds `mass`.
     """
+    refresh(tree, MASSES)
     state = tree.state[0]
     total = root_run(tree).mass[1]
     if (total < mass) | (total == 0.0) | (strictly & (total == mass)):
@@ -254,19 +252,20 @@ def score_at_positives(tree: Forest, mass: float, from_above: bool, strictly: bo
     return score
 
 
-@kernel
-def crossing_of_class(tree: Forest, label: int, mass: float, out: Any) -> None:
-    """Write the first score, from the highest down, at which a class sums to more than `mass` (MassCrossing).
+@entry
+def crossing_of_class(tree: Forest, label: int, mass: float) -> tuple[float, float, float, float, float]:
+    """Return the first score, from the highest down, at which a class sums to more than `mass`.
 
-    With it go the masses of the class and of the other class, above the score and tied with it. The score is
-    NaN if the whole mass is no more than `mass`. Masses are summed from above, so small masses keep their
-    digits. If the sums of a node and of its parts round to both sides of `mass`, the score is the class's
-    last in that part. Needs fresh masses.
+    With it go the masses of the class and of the other class, above the score and tied with it, as in a
+    MassCrossing. The score is NaN if the whole mass is no more than `mass`. Masses are summed from above, so
+    small masses keep their digits. If the sums of a node and of its parts round to both sides of `mass`, the
+    score is the class's last in that part.
     """
+    refresh(tree, MASSES)
     state = tree.state[0]
-    out[0] = np.nan
+    found_here = (np.nan, 0.0, 0.0, 0.0, 0.0)
     if root_run(tree).mass[at(label)] <= mass:
-        return
+        return found_here
     own = other = 0.0
     place = state.root
     for level in range(state.height, 0, -1):
@@ -289,9 +288,9 @@ def crossing_of_class(tree: Forest, label: int, mass: float, out: Any) -> None:
     for slot in range(whole(leaf.count) - 1, -1, -1):
         tied, other_tied = leaf.mass[at(label), at(slot)], leaf.mass[at(1 - label), at(slot)]
         if tied > 0.0:
-            out[0] = leaf.key[at(slot)]
-            out[1], out[2], out[3], out[4] = own, other, tied, other_tied
+            found_here = (leaf.key[at(slot)], own, other, tied, other_tied)
             if own + tied > mass:
-                return
+                break
         own += tied
         other += other_tied
+    return found_here

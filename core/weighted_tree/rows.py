@@ -13,18 +13,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import FloatArray, Int8Array
 from ..kernels.compile import entry, inlined, kernel
 from ..kernels.records import at, whole
 from ..rows import slots
 from ..rows.columns import DEGENERATE, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
-from .exponents import common_exponent, times_power, wants_rebuild
 from .hull import cost_threshold, kolmogorov_smirnov
-from .layout import FAINT, FRESH, LOSS_ALLOWED, MASSES, Forest, root_run
-from .query import (
-    area_under_min,
-    placement,
-    point_of_roc,
+from .layout import (
+    FAINT,
+    FRESH,
+    LOSS_ALLOWED,
+    SQUARES_ALLOWED,
+    TINY_TOTAL,
+    Forest,
+    root_run,
+    times_power,
 )
+from .query import area_under_min, placement, point_of_roc
 from .sums import refresh
 from .update import DONE, NEEDS_REBUILD, insert, remove
 
@@ -67,6 +72,48 @@ class Batch(NamedTuple):
     scores: Any
     weights: Any
     signs: Any
+
+
+NO_ROWS = RowPlan(
+    np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64), np.empty((0, 0)), np.empty((0, 0), np.int8)
+)
+NO_EVENTS = Batch(np.empty(0, np.int8), np.empty(0), np.empty(0), np.empty(0, np.int8))
+
+
+def one_row(numbers: FloatArray, reasons: Int8Array, scale: float = 1.0, exponent: int = 0) -> RowPlan:
+    """Return the plan of one row, now, that is written to `numbers` and `reasons`."""
+    scales, exponents = np.array([scale], np.float64), np.array([exponent], np.int64)
+    return RowPlan(np.zeros(1, np.int64), scales, exponents, numbers[np.newaxis], reasons[np.newaxis])
+
+
+@inlined
+def common_exponent(tree: Forest) -> int:
+    """Return the exponent of the one scale to which both classes are brought."""
+    state = tree.state[0]
+    if state.events[0] == 0:
+        return state.exponent[1]
+    if state.events[1] == 0:
+        return state.exponent[0]
+    return max(state.exponent[0], state.exponent[1])
+
+
+@inlined
+def wants_rebuild(tree: Forest) -> bool:
+    """Whether sums should be computed again from the events. Needs fresh masses."""
+    state = tree.state[0]
+    run = root_run(tree)
+    if state.spoiled != 0:
+        return True
+    for c in range(2):
+        mass = run.mass[c]
+        if state.events[c] == 0:
+            continue
+        if mass < TINY_TOTAL:
+            return True
+        # The squares are at least those of equal weights; their sum itself may be stale.
+        if state.lost_squares[c] * state.events[c] > SQUARES_ALLOWED * (mass * mass):
+            return True
+    return False
 
 
 @kernel
@@ -287,7 +334,6 @@ def run_batch(tree: Forest, batch: Batch, ask: RowAsk, plan: RowPlan, placements
         weight = batch.weights[at(event)]
         if batch.signs[at(event)] > 0:
             if len(placements) > 0:
-                refresh(tree, MASSES)
                 placements[at(event)] = placement(tree, label, score)
             code = insert(tree, label, score, weight)
         else:

@@ -8,23 +8,90 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import FloatArray, Int64Array
+from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError, MissingEventError
-from ..events.tree_inputs import as_labels
+from ..events.tree_inputs import as_labels, as_scores, writeable
 from ..kernels.records import empty_records, for_kernels
-from .answers import sum_all
+from .answers import answer
 from .build import build, group_events, leaves_needed, list_entries, nodes_needed, ties_of
 from .check import check
-from .inputs import as_finite_scores, as_signs, as_weights
-from .layout import ENTRY, ROOM_AHEAD, SLOTS, Forest, empty_forest
-from .room import with_larger_pool, with_more_nodes, with_more_ties
-from .rows import Batch, RowAsk, RowPlan, run_batch
+from .layout import EDGE, ENTRY, ROOM_AHEAD, SLOTS, Forest, empty_forest
+from .rows import NO_ROWS, Batch, RowAsk, RowPlan, run_batch
 from .update import DONE, MISSING, NEEDS_POOL, NEEDS_REBUILD, NEEDS_ROOM, NEEDS_SCALE, NEEDS_TIED, exponent_of
 
 NOTHING = RowAsk(0.0, 0.0, 0.5, 0, 0.0, -1.0, 0)
-NO_ROWS = RowPlan(
-    np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64), np.empty((0, 0)), np.empty((0, 0), np.int8)
-)
+NO_FLOATS: FloatArray = np.empty(0)
+_RECORDS = {"leaves": ("leaves", "leaf_runs"), "nodes": ("nodes", "node_runs"), "tied": ("tied",)}
+
+
+def as_weights(weights: npt.ArrayLike, length: int) -> FloatArray:
+    """Return weights as the kernels take them: finite and > 0."""
+    array: FloatArray = writeable(np.ascontiguousarray(weights, dtype=np.float64))
+    if array.shape != (length,):
+        raise InputError(f"weights: shape {array.shape} for {length} labels; give one for each")
+    wrong = ~(np.isfinite(array) & (array > 0.0))
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise InputError(f"weights: {array[at]} at position {at}; give finite numbers above 0")
+    return array
+
+
+def as_finite_scores(scores: npt.ArrayLike, length: int) -> FloatArray:
+    """Return scores as the kernels take them: finite, since AUM measures distances between them."""
+    array = as_scores(scores, length)
+    if not np.isfinite(array).all():
+        at = int((~np.isfinite(array)).argmax())
+        raise InputError(f"scores: {array[at]} at position {at}; give finite numbers")
+    return array
+
+
+def as_signs(signs: npt.ArrayLike, length: int) -> Int8Array:
+    """Return signs as the kernels take them: 1 or -1."""
+    array = np.ascontiguousarray(signs, dtype=np.int8)
+    if array.shape != (length,) or not (np.abs(array) == 1).all():
+        raise InputError(f"signs: shape {array.shape} for {length} events; give 1 or -1 for each")
+    result: Int8Array = writeable(array)
+    return result
+
+
+def with_more_places(old: Forest, **rooms: int) -> Forest:
+    """Return the tree with room for so many records of each kind: leaves, nodes or tied."""
+    state = old.state[0]
+    new = empty_forest(**{"leaves": 0, "nodes": 0, "tied": 0, "pool": 0, "scratch": 0} | rooms)
+    grown: dict[str, Any] = {}
+    for kind, room in rooms.items():
+        held, before = int(state[f"free_{kind}"]), len(getattr(old, kind))
+        for name in _RECORDS[kind]:
+            grown[name] = getattr(new, name)
+            grown[name][:before] = getattr(old, name)
+        free = grown[f"free_{kind}"] = np.empty(room, np.int32)
+        free[:held] = getattr(old, f"free_{kind}")[:held]
+        free[held : held + room - before] = np.arange(room - 1, before - 1, -1)
+        state[f"free_{kind}"] += room - before
+    return old._replace(**grown)
+
+
+def with_larger_pool(old: Forest, tries: int) -> Forest:
+    """Copy the hulls without gaps into a pool with as much room again; further tries get more room."""
+    hulls = [runs[runs["edge_room"] > 0] for runs in (old.leaf_runs, old.node_runs)]
+    begins = np.concatenate([of["edges"] for of in hulls])
+    counts = np.concatenate([of["edge_count"] for of in hulls]).astype(np.int64)
+    rooms = counts + (counts >> 1) + 4
+    ends = np.cumsum(rooms)
+    pool = empty_records((2 * int(rooms.sum()) + 1024) << (tries - 1), EDGE)
+    edge_of_hull = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    pool[np.repeat(ends - rooms, counts) + edge_of_hull] = old.pool[np.repeat(begins, counts) + edge_of_hull]
+    done = 0
+    for runs, of in zip((old.leaf_runs, old.node_runs), hulls, strict=True):
+        here, done = slice(done, done + len(of)), done + len(of)
+        has_room = runs["edge_room"] > 0
+        runs["edges"][has_room] = (ends - rooms)[here]
+        runs["edge_room"][has_room] = rooms[here]
+    old.state[0]["pool_end"] = rooms.sum()
+    scratch = old.scratch
+    if tries > 1:  # if this is not the first try, the scratch was too small
+        scratch = empty_records(2 * len(scratch), EDGE)
+    return old._replace(pool=pool, scratch=scratch)
 
 
 class WeightedEntries(NamedTuple):
@@ -42,9 +109,6 @@ class WeightedEntries(NamedTuple):
 def _even_exponent(weights: FloatArray) -> int:
     """Return the exponent that brings the largest of these weights into [1, 4); 0 if there is none."""
     return int(exponent_of(float(weights.max()))) if len(weights) and weights.max() > 0.0 else 0
-
-
-NO_FLOATS: FloatArray = np.empty(0)
 
 
 class WeightedStore:
@@ -172,9 +236,13 @@ class WeightedStore:
                 event = int(course[0])
                 self._rescale(int(batch.labels[event]), int(exponent_of(float(batch.weights[event]))))
             elif code == NEEDS_ROOM:
-                self._forest = with_more_nodes(self._forest)
+                self._forest = with_more_places(
+                    self._forest,
+                    leaves=len(self._forest.leaves) * 5 // 4 + 4,
+                    nodes=len(self._forest.nodes) * 5 // 4 + ROOM_AHEAD,
+                )
             elif code == NEEDS_TIED:
-                self._forest = with_more_ties(self._forest)
+                self._forest = with_more_places(self._forest, tied=2 * len(self._forest.tied) + 8)
             elif code == NEEDS_POOL:
                 self._forest = with_larger_pool(self._forest, tries)
             else:
@@ -196,10 +264,6 @@ class WeightedStore:
         for label in (0, 1):
             if self._state["events"][label]:
                 self._set_exponent(label, self._exponents[label] + exponent)
-
-    def make_room(self) -> None:
-        """Bring the hulls close together, with room to grow: what is done when they have none."""
-        self._forest = with_larger_pool(self._forest, 1)
 
     def check_invariants(self) -> None:
         """Recompute everything slowly; an AssertionError names the first claim that fails."""
@@ -224,21 +288,21 @@ class WeightedStore:
         runs = self._forest.node_runs if self._state["height"] else self._forest.leaf_runs
         return runs[int(self._state["root"])]
 
-    @property
-    def exponents(self) -> tuple[int, int]:
-        """Powers of two by which the masses held of negatives and of positives are smaller."""
-        return self._exponents
-
-    def _refresh(self) -> None:
+    def _answer(self, question: int, value: float = 0.0) -> tuple[float, float]:
+        """Return what the kernel `answer` answers, once all hulls have room."""
         tries = 0
-        while sum_all(self._forest) != DONE:
+        while True:
+            code, first, second = answer(self._forest, question, value)
+            if code == DONE:
+                return first, second
             tries += 1
             self._forest = with_larger_pool(self._forest, tries)
 
     def held_entries(self) -> Any:
         """Return all entries as records of ENTRY, masses in the scale they are held in. O(k)."""
-        entries = empty_records(max(1, int(self._state["entries"])), ENTRY)
-        return entries[: list_entries(self._forest, entries)]
+        entries = empty_records(int(self._state["entries"]), ENTRY)
+        list_entries(self._forest, entries)
+        return entries
 
     def _set_exponent(self, label: int, exponent: int) -> None:
         self._state["exponent"][label] = exponent

@@ -51,19 +51,14 @@ from .answers import (
     ASK_COST,
     ASK_FPR,
     ASK_KS,
+    ASK_NOTHING,
     ASK_REBUILD,
     ASK_TPR,
-    answer,
-    find_mass_crossing,
     place_scores,
-    reach_positives,
-    sum_below,
 )
-from .inputs import as_finite_scores
-from .room import with_larger_pool
-from .rows import Batch, RowAsk, RowPlan
-from .store import NO_FLOATS, NOTHING, WeightedStore
-from .update import DONE
+from .query import crossing_of_class, masses_around, score_at_positives
+from .rows import NO_EVENTS, RowAsk, one_row
+from .store import NO_FLOATS, NOTHING, WeightedStore, as_finite_scores
 
 
 class WeightedHull(NamedTuple):
@@ -108,11 +103,11 @@ class WeightedTree(WeightedStore):
         1e20 times the others came to the score of others and left; and where the weights that set the scale
         have gone, so that what remains may have been rounded away.
         """
-        return bool(self._answers(ASK_REBUILD, [0.0])[0])
+        return bool(self._answer(ASK_REBUILD)[0])
 
     def auc(self) -> float | None:
         """Return the area under the ROC curve, ties half; None without both classes."""
-        return float(self._answers(ASK_AUC, [0.0])[0]) if self._has_both_classes() else None
+        return self._answer(ASK_AUC)[0] if self._has_both_classes() else None
 
     def interval(self, z: float = 1.959963984540054) -> tuple[float, float] | None:
         """Return DeLong's interval, z standard errors to both sides, by effective sample sizes.
@@ -135,7 +130,7 @@ class WeightedTree(WeightedStore):
 
     def held_hull(self) -> WeightedHull:
         """Return the same hull with each class in a scale of its own, which cannot overflow."""
-        self._refresh()
+        self._answer(ASK_NOTHING)
         run = self._root
         begin, count = int(run["edges"]), int(run["edge_count"])
         edges = self._forest.pool[begin : begin + count] if len(self) else self._forest.pool[:0]
@@ -156,8 +151,7 @@ class WeightedTree(WeightedStore):
         """
         if not self._has_both_classes():
             return None
-        value, threshold = self._answers(ASK_KS, [0.0, 0.0])
-        return KolmogorovSmirnov(float(value), float(threshold))
+        return KolmogorovSmirnov(*self._answer(ASK_KS))
 
     def tpr_at_fpr(self, fpr: float) -> float | None:
         """Return the TPR at a FPR: linear between ROC points, upper end of a vertical step. O(log k)."""
@@ -171,7 +165,7 @@ class WeightedTree(WeightedStore):
         """Return the smallest score whose PAV value is at least the cost of a false positive, else +inf."""
         if not 0.0 < cost < 1.0:
             raise InputError(f"cost: {cost}; give a cost of a false positive between 0 and 1")
-        return float(self._answers(ASK_COST, [cost])[0]) if self._has_both_classes() else None
+        return self._answer(ASK_COST, float(cost))[0] if self._has_both_classes() else None
 
     def calibrated(self, scores: npt.ArrayLike) -> FloatArray:
         """Return the calibrated probability of each score: the PAV value at the largest held score up to it.
@@ -205,13 +199,12 @@ class WeightedTree(WeightedStore):
 
     def aum(self) -> float | None:
         """Return the area under min(FP, FN) over thresholds, in mass times score; None for one class."""
-        return float(self._answers(ASK_AUM, [0.0])[0]) if self._has_both_classes() else None
+        return self._answer(ASK_AUM)[0] if self._has_both_classes() else None
 
     def masses_below(self, score: float) -> tuple[float, float]:
         """Return the masses of (negatives, positives) strictly below a score. O(log k)."""
-        out = np.empty((1, 2))
-        sum_below(self._forest, as_finite_scores([score], 1), out)
-        n, p = (float(np.ldexp(out[0, label], self._exponents[label])) for label in (0, 1))
+        (finite,) = as_finite_scores([score], 1).tolist()
+        n, p = np.ldexp(masses_around(self._forest, finite + 0.0)[:2], self._exponents).tolist()
         return n, p
 
     def score_at_positive_mass(
@@ -228,10 +221,9 @@ class WeightedTree(WeightedStore):
         >>> tree.score_at_positive_mass(5.0, from_above=True)
         2.0
         """
-        held = np.ldexp(np.array([mass], np.float64), -self._exponents[1])
-        out = np.empty(1)
-        reach_positives(self._forest, held, from_above, strictly, out)
-        return None if math.isnan(out[0]) else float(out[0])
+        held = float(np.ldexp(float(mass), -self._exponents[1]))
+        score = score_at_positives(self._forest, held, from_above, strictly)
+        return None if math.isnan(score) else score
 
     def crossing(self, label: int, mass: float) -> MassCrossing | None:
         """Find the highest score s such that events of `label` with a score >= s have more than `mass`.
@@ -241,46 +233,29 @@ class WeightedTree(WeightedStore):
         >>> WeightedTree([1, 0, 1], [1.0, 2.0, 3.0], [1.0, 2.0, 4.0]).crossing(1, 4.0)
         MassCrossing(score=1.0, own_above=4.0, other_above=2.0, own=1.0, other=0.0)
         """
-        exponents = np.array([self._exponents[label], self._exponents[1 - label]] * 2)
-        out = np.empty(5)
-        find_mass_crossing(self._forest, int(label), float(np.ldexp(mass, -self._exponents[label])), out)
-        if math.isnan(out[0]):
-            return None
-        own_above, other_above, own, other = np.ldexp(out[1:], exponents).tolist()
-        return MassCrossing(float(out[0]), own_above, other_above, own, other)
+        exponents = [self._exponents[label], self._exponents[1 - label]] * 2
+        held = float(np.ldexp(mass, -self._exponents[label]))
+        score, *masses = crossing_of_class(self._forest, int(label), held)
+        return None if math.isnan(score) else MassCrossing(score, *np.ldexp(masses, exponents).tolist())
 
     def _has_both_classes(self) -> bool:
         return bool((self._state["events"] > 0).all())
 
     def _mass(self, label: int) -> float:
-        self._refresh()
+        self._answer(ASK_NOTHING)
         return float(np.ldexp(self._root["mass"][label], self._exponents[label]))
-
-    def _answers(self, question: int, values: list[float]) -> FloatArray:
-        given = np.array(values, np.float64)
-        out = np.empty(len(given))
-        tries = 0
-        while answer(self._forest, question, given, out) != DONE:
-            tries += 1
-            self._forest = with_larger_pool(self._forest, tries)
-        return out
 
     def _share(self, question: int, name: str, share: float) -> float | None:
         if not 0.0 <= share <= 1.0:
             raise InputError(f"{name}: {share}; give a share from 0 to 1")
-        return float(self._answers(question, [share])[0]) if self._has_both_classes() else None
+        return self._answer(question, float(share))[0] if self._has_both_classes() else None
 
     def _row(self, ask: RowAsk) -> FloatArray:
         """Return the measures of one row, as far as they are not null for want of a rebuild."""
-        numbers = np.full((1, len(NUMBER_COLUMNS)), np.nan)
-        plan = RowPlan(
-            np.zeros(1, np.int64), np.ones(1), np.zeros(1, np.int64), numbers,
-            np.zeros((1, len(MEASURES)), np.int8),
-        )  # fmt: skip
-        nothing = Batch(np.empty(0, np.int8), np.empty(0), np.empty(0), np.empty(0, np.int8))
+        numbers = np.full(len(NUMBER_COLUMNS), np.nan)
+        plan = one_row(numbers, np.zeros(len(MEASURES), np.int8))
         changes = int(self._state["changes"])
         self._state["changes"] = 0  # nobody has the events: what rounding may have decided, it does
-        self.run(nothing, ask, plan, NO_FLOATS, np.zeros(2, np.int64))
+        self.run(NO_EVENTS, ask, plan, NO_FLOATS, np.zeros(2, np.int64))
         self._state["changes"] = changes
-        measures: FloatArray = numbers[0, len(NUMBER_COLUMNS) - len(MEASURES) :]
-        return measures
+        return numbers[slots.MEASURES :]

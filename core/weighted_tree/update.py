@@ -28,11 +28,11 @@ from .layout import (
     STALE,
     TIE_ROUNDING,
     Forest,
-    add_to,
+    begin_tie,
     child_of,
     common_unit,
+    count_event,
     slot_of,
-    square_of,
 )
 
 DONE = 0
@@ -123,29 +123,15 @@ def join_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> Non
         state.free_tied -= 1
         index = whole(tree.free_tied[at(state.free_tied)])
         leaf.tied[at(slot)] = index
-        fresh = tree.tied[at(index)]
         for c in range(2):
-            held = leaf.mass[c, at(slot)]
-            fresh.events[c] = 1 if held > 0.0 else 0
-            fresh.rest[c] = 0.0
-            fresh.lost[c] = 0.0
-            square, rest = square_of(held)
-            fresh.squares[c] = square
-            fresh.squares_rest[c] = rest
+            begin_tie(tree.tied[at(index)], c, leaf.mass[c, at(slot)])
     tie = tree.tied[at(index)]
-    total, rest = add_to(leaf.mass[at(label), at(slot)], tie.rest[at(label)], mass)
-    square, square_rest = square_of(mass)
-    squares, squares_rest = add_to(tie.squares[at(label)], tie.squares_rest[at(label)], square)
-    squares, squares_rest = add_to(squares, squares_rest, square_rest)
+    total = count_event(tie, label, leaf.mass[at(label), at(slot)], mass, 1)
     leaf.mass[at(label), at(slot)] = total
-    tie.rest[at(label)] = rest
-    tie.squares[at(label)] = squares
-    tie.squares_rest[at(label)] = squares_rest
-    tie.events[at(label)] += 1
     if tie.events[at(label)] > 1:
         tie.lost[at(label)] += TIE_ROUNDING * total
         state.lost[at(label)] += TIE_ROUNDING * total
-        state.lost_squares[at(label)] += TIE_ROUNDING * squares
+        state.lost_squares[at(label)] += TIE_ROUNDING * tie.squares[at(label)]
 
 
 @kernel
@@ -154,28 +140,18 @@ def leave_tie(tree: Forest, leaf: Any, slot: int, label: int, mass: float) -> No
     state = tree.state[0]
     index = whole(leaf.tied[at(slot)])
     tie = tree.tied[at(index)]
-    tie.events[at(label)] -= 1
-    if tie.events[at(label)] == 0:
+    if tie.events[at(label)] == 1:
         leaf.mass[at(label), at(slot)] = 0.0
-        tie.rest[at(label)] = 0.0
-        tie.lost[at(label)] = 0.0
-        tie.squares[at(label)] = 0.0
-        tie.squares_rest[at(label)] = 0.0
+        begin_tie(tie, label, 0.0)
     else:
         loss = TIE_ROUNDING * leaf.mass[at(label), at(slot)]
         tie.lost[at(label)] += loss
         state.lost[at(label)] += loss
         state.lost_squares[at(label)] += TIE_ROUNDING * tie.squares[at(label)]
-        total, rest = add_to(leaf.mass[at(label), at(slot)], tie.rest[at(label)], -mass)
-        square, square_rest = square_of(mass)
-        squares, squares_rest = add_to(tie.squares[at(label)], tie.squares_rest[at(label)], -square)
-        squares, squares_rest = add_to(squares, squares_rest, -square_rest)
+        total = count_event(tie, label, leaf.mass[at(label), at(slot)], mass, -1)
         leaf.mass[at(label), at(slot)] = max(total, SMALLEST)
         if tie.lost[at(label)] > LOSS_ALLOWED * total:
             state.spoiled = 1
-        tie.rest[at(label)] = rest
-        tie.squares[at(label)] = max(squares, 0.0)
-        tie.squares_rest[at(label)] = squares_rest
     if (tie.events[0] <= 1) & (tie.events[1] <= 1):
         leaf.tied[at(slot)] = NO_ID
         tree.free_tied[at(state.free_tied)] = index

@@ -35,7 +35,8 @@ from ...measures.decisions import (
     SEQ,
     baseline_hits,
 )
-from ...measures.steps import ENTERS, EVENT, FED, ROW_DUE
+from ...measures.steps import ENTERS, EVENT, FED, ROW_DUE, Steps
+from ..window import Columns
 from .measures import ALL, RIGHT_MAJORITY, RIGHT_PERSISTENT, Masses, weighted_measures
 
 GONE = 8
@@ -110,31 +111,30 @@ def heaviest_class(masses: Masses, classes: Int64Array, count: Integer) -> int:
 
 
 @scanning
+def next_of_class(ring: WeightedRing, slot: Integer, code: Integer) -> Integer:
+    """Return the first slot, from `slot` on, that holds a fading event of a class; there must be one."""
+    while np.int64(ring.labels[slot]) != code or ring.hits[slot] & GONE:
+        slot += 1
+    return slot
+
+
+@scanning
 def ends_of_gaps(ring: WeightedRing, heads: Int64Array, span: int, classes: Int64Array) -> tuple[int, int]:
     """Return the slots of the oldest and the newest fading event held; at least one event must be held."""
     oldest = span
     for code in range(len(heads)):
         if classes[LABELS, code] > 0:
-            slot = heads[code]
-            while np.int64(ring.labels[slot]) != code or ring.hits[slot] & GONE:
-                slot += 1
-            heads[code] = slot
-            oldest = min(oldest, slot)
+            heads[code] = next_of_class(ring, heads[code], code)
+            oldest = min(oldest, heads[code])
     return oldest, span - 1
 
 
 @scanning
 def apply_weighted(
-    labels: Any,
-    predictions: Any,
-    scores: FloatArray,
-    weights: FloatArray,
-    times: Int64Array,
+    columns: Columns,
+    steps: Steps,
     units: FloatArray,
     exponents: Int64Array,
-    flags: Int8Array,
-    leaving: Int64Array,
-    shifts: Int64Array,
     first_class: int,
     counters: Int64Array,
     classes: Int64Array,
@@ -150,8 +150,7 @@ def apply_weighted(
 ) -> tuple[int, int]:
     """Apply steps as `apply_decisions` does, each event with its weight; return changes made, and slots used.
 
-    weights       weights of the steps' events; of fading events, times the common factor
-    times         times of the steps' events; empty if the ring keeps no times
+    columns       the steps' events, with times; weights of fading events are times the common factor
     units, exponents  for each step: unit * 2^exponent counts 1 in the masses of a row after the step
     ring          the window, with room for all entering events beside those held; changed
     heads         if events fade, for each class a slot before which no event of the class is held; else empty
@@ -159,12 +158,13 @@ def apply_weighted(
     decides       whether rows have measures of decisions at all
     changes       filled; must have room for every event that enters or leaves
     """
+    flags, leaving, shifts = steps.flags, steps.leaving, steps.shifts
     capacity = len(ring.labels)
     fades = len(heads) > 0
     row = made = 0
     for step in range(len(flags)):
         enters = flags[step] & ENTERS
-        label = np.int64(labels[step])
+        label = np.int64(columns.label_codes[step])
         hits = 0
         if enters:
             hits = baseline_hits(label, counters[MAJORITY], counters[LAST_LABEL], first_class)
@@ -190,11 +190,11 @@ def apply_weighted(
                 slot -= shift
                 if slot < 0:
                     slot += capacity
-            ring.labels[slot], ring.predictions[slot] = label, predictions[step]
+            ring.labels[slot], ring.predictions[slot] = label, columns.predicted_codes[step]
             ring.hits[slot] = hits | (FED_HIT if flags[step] & FED else 0)
-            ring.scores[slot], ring.weights[slot] = scores[step], weights[step]
+            ring.scores[slot], ring.weights[slot] = columns.scores[step], columns.weights[step]
             if len(ring.times) > 0:
-                ring.times[slot] = times[step]
+                ring.times[slot] = columns.times[step]
             weigh(ring, slot, 1, counters, classes, masses)
             classes[LAST_SEEN, label] = counters[SEQ]
             counters[LAST_LABEL] = label
@@ -210,10 +210,7 @@ def apply_weighted(
             before = made
             negligible = NEGLIGIBLE * rounded(masses.of_classes[LABELS, label])
             while True:
-                slot = heads[label]
-                while np.int64(ring.labels[slot]) != label or ring.hits[slot] & GONE:
-                    slot += 1
-                heads[label] = slot
+                slot = heads[label] = next_of_class(ring, heads[label], label)
                 if slot == span - 1 or ring.weights[slot] > negligible:
                     break
                 weigh(ring, slot, -1, counters, classes, masses)

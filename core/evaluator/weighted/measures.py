@@ -27,26 +27,18 @@ from ...measures.decisions import (
     write_ratio,
     write_recall_means,
 )
+from ...rows import slots
 from ...rows.columns import (
     CHANCE_IS_CERTAIN,
     EMPTY_MARGIN,
     MAJORITY_IS_RIGHT,
-    NUMBER_COLUMNS,
     OUT_OF_RANGE,
     PERSISTENT_IS_RIGHT,
 )
-from ...settings.measures import MEASURES
-from ...weighted_tree.exponents import times_power
+from ...weighted_tree.layout import times_power
 
 ALL, RIGHT_MAJORITY, RIGHT_PERSISTENT = range(3)
 """The exact sums of a window over all classes: its mass, and the masses of both baselines' hits."""
-
-_MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
-_WEIGHT = NUMBER_COLUMNS.index("weight")
-_TP, _FP = MEASURES.index("tp"), MEASURES.index("fp")
-_TN, _FN, _CMD = MEASURES.index("tn"), MEASURES.index("fn"), MEASURES.index("cmd")
-_ACCURACY, _KAPPA, _MCC = MEASURES.index("accuracy"), MEASURES.index("kappa"), MEASURES.index("mcc")
-_KAPPA_M, _KAPPA_PER = MEASURES.index("kappa_m"), MEASURES.index("kappa_per")
 
 
 class Masses(NamedTuple):
@@ -91,13 +83,11 @@ def _write_agreement(
     reasons: Int8Array,
 ) -> None:
     """Write accuracy, the kappa family and the means of recalls."""
-    count, measures = counters[CLASSES], numbers[_MEASURE:]
+    count, measures = counters[CLASSES], numbers[slots.MEASURES :]
     rest, right = np.zeros(SUM_CHUNKS, np.int64), np.zeros(SUM_CHUNKS, np.int64)
     of_classes = np.zeros((3, count))
-    gain = disagreement = label_spread = predicted_spread = 0.0  # by chance, but the first
-    # Two terms have the same sum in either order. More terms need exact sums: they are added in the order of
-    # codes, which depends on how the stream was cut.
-    sums = np.zeros((4, SUM_CHUNKS if count > 2 else 0), np.int64)
+    # Exact sums: terms are added in the order of codes, which depends on how the stream was cut.
+    sums = np.zeros((4, SUM_CHUNKS), np.int64)
     labels = predictions = 0
     for code in range(count):
         labels += classes[LABELS, code] > 0
@@ -106,31 +96,23 @@ def _write_agreement(
         tp, fp, fn, tn = confusion(masses, code, rest)
         of_classes[LABELS, code], of_classes[CORRECT, code] = tp + fn, tp
         tp, fp, fn, tn = tp / total, fp / total, fn / total, tn / total
-        if count > 2:
-            add(sums[0], tp * tn - fp * fn, 1)
-            add(sums[1], (tp + fn) * (tn + fn), 1)
-            add(sums[2], (tp + fn) * (tn + fp), 1)
-            add(sums[3], (tp + fp) * (tn + fn), 1)
-            continue
-        gain += tp * tn - fp * fn
-        disagreement += (tp + fn) * (tn + fn)
-        label_spread += (tp + fn) * (tn + fp)
-        predicted_spread += (tp + fp) * (tn + fn)
-    if count > 2:
-        gain, disagreement = rounded(sums[0]), rounded(sums[1])
-        label_spread, predicted_spread = rounded(sums[2]), rounded(sums[3])
-    gain = min(gain, disagreement)
-    measures[_ACCURACY] = rounded(right) / total
+        add(sums[0], tp * tn - fp * fn, 1)
+        add(sums[1], (tp + fn) * (tn + fn), 1)  # by chance, as the next two
+        add(sums[2], (tp + fn) * (tn + fp), 1)
+        add(sums[3], (tp + fp) * (tn + fn), 1)
+    disagreement, gain = rounded(sums[1]), min(rounded(sums[0]), rounded(sums[1]))
+    label_spread, predicted_spread = rounded(sums[2]), rounded(sums[3])
+    measures[slots.ACCURACY] = rounded(right) / total
     is_certain = labels == 1 and predictions == 1 and disagreement == 0.0
     reason = CHANCE_IS_CERTAIN if is_certain else OUT_OF_RANGE
-    write_ratio(gain, disagreement, _KAPPA, reason, measures, reasons)
+    write_ratio(gain, disagreement, slots.KAPPA, reason, measures, reasons)
     reason = EMPTY_MARGIN if labels == 1 or predictions == 1 else OUT_OF_RANGE
-    measures[_MCC] = correlation(gain, label_spread, predicted_spread)
-    if np.isnan(measures[_MCC]):
-        reasons[_MCC] = reason
+    measures[slots.MCC] = correlation(gain, label_spread, predicted_spread)
+    if np.isnan(measures[slots.MCC]):
+        reasons[slots.MCC] = reason
     for measure, hits, reason in (
-        (_KAPPA_M, RIGHT_MAJORITY, MAJORITY_IS_RIGHT),
-        (_KAPPA_PER, RIGHT_PERSISTENT, PERSISTENT_IS_RIGHT),
+        (slots.KAPPA_M, RIGHT_MAJORITY, MAJORITY_IS_RIGHT),
+        (slots.KAPPA_PER, RIGHT_PERSISTENT, PERSISTENT_IS_RIGHT),
     ):
         above = difference(right, masses.of_all[hits], rest)
         below = difference(masses.of_all[ALL], masses.of_all[hits], rest)
@@ -150,15 +132,15 @@ def weighted_measures(
     reasons: Int8Array,
 ) -> None:
     """Write the measures of decisions; unit * 2^exponent is what counts 1 in the row's masses."""
-    measures = numbers[_MEASURE:]
+    measures = numbers[slots.MEASURES :]
     total = rounded(masses.of_all[ALL])
     if positive < 0:
         weight = in_unit(total, unit, exponent)
-        numbers[_WEIGHT] = weight if np.isfinite(weight) else np.nan
+        numbers[slots.WEIGHT] = weight if np.isfinite(weight) else np.nan
     if counters[HELD] == 0:
         return
     if not np.isfinite(total):
-        reasons[_TP:] = OUT_OF_RANGE
+        reasons[slots.TP :] = OUT_OF_RANGE
         if positive < 0:
             refuse_binary(reasons)
         return
@@ -170,10 +152,10 @@ def weighted_measures(
         write_binary(tp / total, fp / total, fn / total, tn / total, measures, reasons)
         tp, fp = in_unit(tp, unit, exponent), in_unit(fp, unit, exponent)
         fn, tn = in_unit(fn, unit, exponent), in_unit(tn, unit, exponent)
-        measures[_TP], measures[_FP], measures[_TN], measures[_FN] = tp, fp, tn, fn
+        measures[slots.TP], measures[slots.FP], measures[slots.TN], measures[slots.FN] = tp, fp, tn, fn
         cmd = tp * tn - fp * fn
-        measures[_CMD] = cmd if np.isfinite(cmd) else np.inf
-    for measure in range(_TP, len(measures)):
+        measures[slots.CMD] = cmd if np.isfinite(cmd) else np.inf
+    for measure in range(slots.TP, len(measures)):
         if np.isinf(measures[measure]):
             measures[measure] = np.nan
             reasons[measure] = OUT_OF_RANGE

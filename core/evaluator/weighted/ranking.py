@@ -8,6 +8,7 @@ With weights of 1 the rows are those of `scan_window`, to rounding (1e-12), thre
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from typing import NamedTuple
@@ -15,11 +16,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import FloatArray, Int8Array, Int64Array
+from ...arrays import FloatArray, Int8Array
 from ...errors import InputError, MissingEventError
-from ...measures.at_row import h_measure, write_polynomial_auc
+from ...measures.at_row import (
+    OF_ENTRIES,
+    curvature_of,
+    h_measure,
+    mcclish,
+    write_polynomial_auc,
+)
+from ...rows import slots
 from ...rows.columns import NUMBER_COLUMNS, OUT_OF_RANGE
-from ...settings.costs import SeverityCost
 from ...settings.evaluator import PRIORS_OF_WINDOW, EvaluatorSettings
 from ...settings.measures import MEASURES
 from ...weighted_tree.measures import (
@@ -29,21 +36,17 @@ from ...weighted_tree.measures import (
     partial_auc,
     probability_losses,
 )
-from ...weighted_tree.rows import RAREST, Batch, RowAsk, RowPlan
+from ...weighted_tree.rows import NO_EVENTS, NO_ROWS, RAREST, Batch, RowAsk, RowPlan, one_row
+from ...weighted_tree.store import NO_FLOATS
 from ...weighted_tree.tree import WeightedTree
 from ...weighted_tree.update import MISSING, NEEDS_REBUILD
 from ..ranking import z_of
 
-_MEASURE = len(NUMBER_COLUMNS) - len(MEASURES)
-_AUC, _H = MEASURES.index("auc"), MEASURES.index("h")
-_BRIER, _LOG_LOSS = MEASURES.index("brier"), MEASURES.index("log_loss")
-_NO_FLOATS: FloatArray = np.empty(0)
-_NO_EVENTS = Batch(np.empty(0, np.int8), np.empty(0), np.empty(0), np.empty(0, np.int8))
-_AT_ENTRIES = frozenset(("average_precision", "calibration_error", "partial_auc", "partial_auc_mcclish"))
 _POLYNOMIAL = frozenset(("polynomial_auc", "polynomial_auc_bound"))
+_AT_ENTRIES = OF_ENTRIES - _POLYNOMIAL
+_OF_ENTRIES = OF_ENTRIES | {"brier", "log_loss"}
 BELOW_HALF = 0.5 - 2.0**-44
 """An AUC below this bound is below one half, and not one half after rounding."""
-_OF_ENTRIES = _AT_ENTRIES | _POLYNOMIAL | {"brier", "log_loss"}
 
 
 class Progress(NamedTuple):
@@ -70,8 +73,9 @@ class WeightedRanking:
     over a part or by a polynomial, and H of flipped scores.
 
     >>> ranking = WeightedRanking(EvaluatorSettings(measures=("auc",)))
-    >>> label, score, weight = np.array([0, 1], np.int8), np.array([0.2, 0.7]), np.array([3.0, 1.0])
-    >>> ranking.take(label, score, weight, np.ones(2, np.int8))
+    >>> labels, scores, weights = np.array([0, 1], np.int8), np.array([0.2, 0.7]), np.array([3.0, 1.0])
+    >>> ranking.take_rows(Batch(labels, scores, weights, np.ones(2, np.int8)))
+    Progress(events=2, rows=0, needs_rebuild=False)
     >>> numbers, reasons = np.full(len(NUMBER_COLUMNS), np.nan), np.zeros(len(MEASURES), np.int8)
     >>> ranking.write_row(numbers, reasons)
     True
@@ -88,11 +92,13 @@ class WeightedRanking:
     ) -> None:
         self._settings = settings
         self._asked = frozenset(settings.measures or ())
-        self._compiled_h, curvature = _compiled_h(settings)
+        # with fixed priors, too, H is a polynomial in an edge
+        curvature = curvature_of(dataclasses.replace(settings, priors=PRIORS_OF_WINDOW))
+        self._compiled_h = curvature is not None
         self._ask = RowAsk(
             z=z_of(settings),
             h=int(self._compiled_h and "h" in self._asked),
-            curvature=curvature,
+            curvature=curvature or 0.0,
             prior=-1.0 if settings.priors == PRIORS_OF_WINDOW else float(settings.priors),
             area=int("cost_curve_area" in self._asked),
             fpr=settings.at_fpr,
@@ -103,59 +109,39 @@ class WeightedRanking:
         )
         self.tree = WeightedTree(labels, scores, weights)
 
-    def take(self, labels: Int8Array, scores: FloatArray, weights: FloatArray, signs: Int8Array) -> None:
-        """Let checked events enter (sign 1) and leave (-1), in order; see `WeightedTree.apply`.
-
-        Contiguous int8 of 0 and 1, finite float64, finite float64 above 0, int8 of 1 and -1.
-        """
-        self._run(Batch(labels, scores, weights, signs), _NO_PLAN, _NO_FLOATS)
-
     def take_rows(
-        self,
-        labels: Int8Array,
-        scores: FloatArray,
-        weights: FloatArray,
-        signs: Int8Array,
-        ends: Int64Array,
-        numbers: FloatArray,
-        reasons: Int8Array,
-        scales: FloatArray | None = None,
-        exponents: Int64Array | None = None,
-        placements: FloatArray = _NO_FLOATS,
+        self, batch: Batch, plan: RowPlan = NO_ROWS, placements: FloatArray = NO_FLOATS
     ) -> Progress:
-        """Do as `take`, and write a row after each of `ends` events, ascending, of the batch.
+        """Let checked events enter and leave, in order (`WeightedTree.apply`), and write the rows of a plan.
 
-        numbers, reasons   one row of NaN and 0 for each of `ends`, filled as `write_row` does
-        scales, exponents  of each row, see `write_row`
-        placements         empty, or one for each event: filled with the placement of each entering event
-                           among the events before it, NaN if the other class is empty
+        batch       contiguous int8 of 0 and 1, finite float64, finite float64 above 0, int8 of 1 and -1
+        plan        rows of NaN and 0, filled as `write_row` does, and their scales
+        placements  empty, or one for each event: filled with the placement of each entering event among the
+                    events before it, NaN if the other class is empty
 
-        Stops early if a row needs all events summed anew: call `rebuild` with the events held by then, and
-        continue with the rest of the batch. One compiled call, unless a measure needs Python at each row.
+        Stops early if a row needs all events summed anew: call `tree.rebuild` with the events held by then,
+        and continue with the rest of the batch. One compiled call, unless a measure needs Python at each row.
         """
-        rows = len(ends)
-        if not len(numbers) == len(reasons) == rows:
+        rows = len(plan.ends)
+        if not len(plan.numbers) == len(plan.reasons) == rows:  # a kernel does not check bounds
             raise InputError(
-                f"take_rows: {len(numbers)} and {len(reasons)} rows for {rows} ends; give as many"
+                f"take_rows: {len(plan.numbers)} and {len(plan.reasons)} rows for {rows} ends; give as many"
             )
-        plan = RowPlan(
-            ends,
-            np.ones(rows) if scales is None else scales,
-            np.zeros(rows, np.int64) if exponents is None else exponents,
-            numbers,
-            reasons,
-        )
-        batch = Batch(labels, scores, weights, signs)
         if not self._python:
             return self._run(batch, plan, placements)
         done = 0
-        for row, end in enumerate(ends.tolist()):
-            self._run(Batch(*(column[done:end] for column in batch)), _NO_PLAN, placements[done:end])
+        for row, end in enumerate(plan.ends.tolist()):
+            part = slice(done, end)
+            of_row = RowPlan(*(column[row : row + 1] for column in plan))._replace(
+                ends=np.array([end - done])
+            )
+            progress = self._run(Batch(*(column[part] for column in batch)), of_row, placements[part])
+            measures = plan.numbers[row, slots.MEASURES :]
+            if progress.needs_rebuild or not self._write_in_python(measures, plan.reasons[row]):
+                return Progress(end, row, True)
             done = end
-            if not self.write_row(numbers[row], reasons[row], plan.scales[row], int(plan.exponents[row])):
-                return Progress(done, row, True)
-        self._run(Batch(*(column[done:] for column in batch)), _NO_PLAN, placements[done:])
-        return Progress(len(scores), rows, False)
+        self._run(Batch(*(column[done:] for column in batch)), NO_ROWS, placements[done:])
+        return Progress(len(batch.scores), rows, False)
 
     def write_row(
         self, numbers: FloatArray, reasons: Int8Array, scale: float = 1.0, scale_exponent: int = 0
@@ -163,39 +149,16 @@ class WeightedRanking:
         """Write masses and ranking measures into one row of NaN and 0; return whether they were written.
 
         A mass (weight, positives, negatives, aum) is that of the weights given * scale * 2^scale_exponent.
-        False: call `rebuild` with the events held, then call `write_row` again.
+        False: call `tree.rebuild` with the events held, then call `write_row` again.
         """
-        plan = RowPlan(
-            np.zeros(1, np.int64),
-            np.array([scale], np.float64),
-            np.array([scale_exponent], np.int64),
-            numbers[np.newaxis],
-            reasons[np.newaxis],
-        )
-        if self._run(_NO_EVENTS, plan, _NO_FLOATS).needs_rebuild:
-            return False
-        if self._python and len(self.tree):
-            return self._write_in_python(numbers[_MEASURE:], reasons)
-        return True
-
-    @property
-    def needs_rebuild(self) -> bool:
-        """Whether `rebuild` must be called before the next row; see `WeightedTree.needs_rebuild`."""
-        return self.tree.needs_rebuild
-
-    def rebuild(self, labels: npt.ArrayLike, scores: npt.ArrayLike, weights: npt.ArrayLike) -> None:
-        """Sum everything anew from the events held. O(k log k)."""
-        self.tree.rebuild(labels, scores, weights)
+        plan = one_row(numbers, reasons, scale, scale_exponent)
+        return not self.take_rows(NO_EVENTS, plan).needs_rebuild
 
     def to_entries(self) -> Scaled:
         """Return the distinct scores, ascending, with the masses of both classes in one scale. O(k)."""
         entries = self.tree.held_entries()
         masses = self.tree.in_one_scale(entries["mass"][:, 0], entries["mass"][:, 1])
         return Scaled(entries["key"].copy(), *masses)
-
-    def live_bytes(self) -> int:
-        """Estimate the ranking's memory in bytes."""
-        return self.tree.nbytes
 
     def _run(self, batch: Batch, plan: RowPlan, placements: FloatArray) -> Progress:
         course = np.zeros(2, np.int64)
@@ -213,70 +176,47 @@ class WeightedRanking:
 
         Return False, with nothing written, if rounding would decide whether scores are flipped.
         """
-        flips = self._settings.flip_if_below_half and not self.tree.is_built
-        if flips and abs(float(measures[_AUC]) - BELOW_HALF) < 2.0**-46:
+        if not len(self.tree):
+            return True
+        auc, flips = float(measures[slots.AUC]), self._settings.flip_if_below_half
+        if flips and not self.tree.is_built and abs(auc - BELOW_HALF) < 2.0**-46:
             return False
-        entries = self.to_entries() if self._asked & _OF_ENTRIES else Scaled(*[_NO_FLOATS] * 3)
+        entries = self.to_entries() if self._asked & _OF_ENTRIES else Scaled(*[NO_FLOATS] * 3)
         if self._asked & {"brier", "log_loss"}:
-            measures[_BRIER], measures[_LOG_LOSS] = probability_losses(*entries)
-        if math.isnan(measures[_AUC]):
+            measures[slots.BRIER], measures[slots.LOG_LOSS] = probability_losses(*entries)
+        if math.isnan(auc):
             return True
         _, n, p = self.tree.held_hull()
         n, p = self.tree.in_one_scale(n, p)
         in_range = min(n.sum(), p.sum()) >= RAREST
-        if "h" in self._asked and (n_and_p := self._edges_of_h(measures[_AUC] < BELOW_HALF)) is not None:
-            self._write(measures, reasons, "h", h_measure(*n_and_p, self._settings))
+        values = dict.fromkeys(self._asked & _AT_ENTRIES, math.nan)
         if "h" in self._asked and not in_range and self._ask.prior < 0.0:
-            self._write(measures, reasons, "h", math.nan)
-        values = dict.fromkeys(_AT_ENTRIES, math.nan)
+            values["h"] = math.nan
+        elif "h" in self._asked and flips and auc < BELOW_HALF:
+            _, n, p = self.to_entries()
+            edges = hull_edges(n[::-1].copy(), p[::-1].copy())["mass"]
+            values["h"] = h_measure(edges[:, 0].copy(), edges[:, 1].copy(), self._settings)
+        elif "h" in self._asked and not self._compiled_h:
+            some = n + p > 0.0
+            values["h"] = h_measure(n[some], p[some], self._settings)
         if in_range and self._asked & _AT_ENTRIES:
-            n, p = entries.negatives, entries.positives
-            values["average_precision"] = average_precision(n, p)
-            values["calibration_error"] = calibration_error(*entries)
-            values["partial_auc"], values["partial_auc_mcclish"] = partial_auc(
-                n, p, *self._settings.partial_fpr
-            )
-        for name in self._asked & _AT_ENTRIES:
-            self._write(measures, reasons, name, values[name])
+            area = partial_auc(*entries[1:], *self._settings.partial_fpr)
+            of_entries = {
+                "average_precision": average_precision(*entries[1:]),
+                "calibration_error": calibration_error(*entries),
+                "partial_auc": area,
+                "partial_auc_mcclish": mcclish(area, *self._settings.partial_fpr),
+            }
+            values |= {name: of_entries[name] for name in self._asked & _AT_ENTRIES}
         if in_range and self._asked & _POLYNOMIAL:
             write_polynomial_auc(*entries, measures, reasons)
         elif not in_range:
-            for name in _POLYNOMIAL:
-                self._write(measures, reasons, name, math.nan)
+            values |= dict.fromkeys(_POLYNOMIAL, math.nan)
+        for name, value in values.items():
+            column = MEASURES.index(name)
+            measures[column] = value if math.isfinite(value) else math.nan
+            reasons[column] = reasons[column] if math.isfinite(value) else OUT_OF_RANGE
         return True
-
-    def _edges_of_h(self, below_half: bool) -> tuple[FloatArray, FloatArray] | None:
-        """Return the hull's edges (negatives, positives) to sum H over; None if H is written already."""
-        if below_half and self._settings.flip_if_below_half:
-            _, n, p = self.to_entries()
-            edges = hull_edges(n[::-1].copy(), p[::-1].copy())
-            return edges["mass"][:, 0].copy(), edges["mass"][:, 1].copy()
-        if self._compiled_h:
-            return None
-        _, n, p = self.tree.held_hull()
-        n, p = self.tree.in_one_scale(n, p)
-        some = n + p > 0.0
-        return n[some], p[some]
-
-    @staticmethod
-    def _write(measures: FloatArray, reasons: Int8Array, name: str, value: float) -> None:
-        """Write one measure; if it is NaN or infinite, null with the reason."""
-        column = MEASURES.index(name)
-        measures[column] = value if math.isfinite(value) else math.nan
-        reasons[column] = reasons[column] if math.isfinite(value) else OUT_OF_RANGE
-
-
-_NO_PLAN = RowPlan(
-    np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64), np.empty((0, 0)), np.empty((0, 0), np.int8)
-)
-
-
-def _compiled_h(settings: EvaluatorSettings) -> tuple[bool, float]:
-    """Return whether H is a polynomial in an edge, also with fixed priors, and its curvature."""
-    if isinstance(settings.cost, SeverityCost):
-        return False, 0.0
-    curvature = {(2.0, 2.0): 1.0, (1.0, 1.0): 0.0}.get(settings.cost.beta(0.5))
-    return curvature is not None, curvature or 0.0
 
 
 def warm_up() -> float:
@@ -289,9 +229,8 @@ def warm_up() -> float:
     label, one = np.array([0, 1, 1], np.int8), np.ones(3)
     score = np.array([0.0, 0.5, 0.75])
     ranking = WeightedRanking(settings, label, score, one)
-    ranking.take(label, score, one, np.ones(3, np.int8))
-    numbers, reasons = np.full(len(NUMBER_COLUMNS), np.nan), np.zeros(len(MEASURES), np.int8)
-    ranking.write_row(numbers, reasons)
+    ranking.take_rows(Batch(label, score, one, np.ones(3, np.int8)))
+    ranking.write_row(np.full(len(NUMBER_COLUMNS), np.nan), np.zeros(len(MEASURES), np.int8))
     tree = ranking.tree
     tree.auc()
     tree.placement(label, score)
@@ -299,5 +238,4 @@ def warm_up() -> float:
     tree.score_at_positive_mass(1.0)
     tree.to_sorted()
     partial_auc(one, one, 0.0, 1.0)
-    tree.make_room()
     return time.perf_counter() - start

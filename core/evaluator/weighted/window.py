@@ -26,6 +26,7 @@ from ...rows.curves import RocCurve
 from ...rows.rows import Rows
 from ...settings.evaluator import EvaluatorSettings
 from ...settings.measures import MEASURES
+from ...weighted_tree.rows import Batch, RowPlan
 from ..window import RANKING, Classes, Columns, Held
 from .decisions import GONE, Changes, WeightedRing, apply_weighted, weigh_all
 from .measures import Masses, mass_of, rarer_before, weighted_measures
@@ -185,12 +186,10 @@ class WeightedWindow:
         room = entering + (self._span + entering if self._half_life else int(steps.leaving.sum()))
         of_rows = np.zeros((4, len(rows)), np.int64)
         changes = Changes(np.empty(room, np.int64), np.empty(room, np.int8), *of_rows)
-        times = columns.times
-        if times is None:
-            times = np.full(len(units), NO_TIME)
+        if columns.times is None:
+            columns = columns._replace(times=np.full(len(units), NO_TIME))
         made, self._span = apply_weighted(
-            columns.label_codes, columns.predicted_codes, columns.scores, columns.weights, times, units,
-            exponents, steps.flags, steps.leaving, steps.shifts, self._classes.first_class, self._counters,
+            columns, steps, units, exponents, self._classes.first_class, self._counters,
             self._classes.counts, self._masses, self._ring, self._heads, self._span, self._positive,
             self._decides, rows.numbers, rows.reasons, changes,
         )  # fmt: skip
@@ -204,38 +203,30 @@ class WeightedWindow:
         if self._positive < 0:
             return
         placed = np.empty(made) if len(placements) else _NO_PLACEMENTS
-        if len(placements) and self._ranking.needs_rebuild:
-            self._ranking.rebuild(*self._events(np.flatnonzero(self._held_before(slots, signs))))
+        if len(placements) and self._ranking.tree.needs_rebuild:
+            self._rebuild(np.flatnonzero(self._held_before(slots, signs)))
         due = np.flatnonzero(steps.flags & ROW_DUE) if len(rows) else _NO_ROWS
-        self._write_rows(slots, signs, changes.ends, rows, 1.0 / units[due], -exponents[due], placed)
+        plan = RowPlan(changes.ends, 1.0 / units[due], -exponents[due], rows.numbers, rows.reasons)
+        self._write_rows(slots, signs, plan, placed)
         if len(placements):
             placements[enters] = placed[signs > 0]
             if steps.leaving[0]:
                 placements[0] = before_leaving
 
-    def _write_rows(
-        self,
-        slots: Int64Array,
-        signs: Int8Array,
-        ends: Int64Array,
-        rows: Rows,
-        scales: FloatArray,
-        exponents: Int64Array,
-        placed: FloatArray,
-    ) -> None:
-        """Apply changes to the ranking, and write a row after the change at each of `ends`."""
-        row = 0
+    def _write_rows(self, slots: Int64Array, signs: Int8Array, plan: RowPlan, placed: FloatArray) -> None:
+        """Apply changes to the ranking, and write the rows of a plan."""
         while True:
-            progress = self._ranking.take_rows(
-                *self._events(slots), signs, ends[row:], rows.numbers[row:], rows.reasons[row:], scales[row:],
-                exponents[row:], placed,
-            )  # fmt: skip
+            progress = self._ranking.take_rows(Batch(*self._events(slots), signs), plan, placed)
             if not progress.needs_rebuild:
                 return
-            slots, signs, row = slots[progress.events :], signs[progress.events :], row + progress.rows
-            ends, placed = ends - progress.events, placed[progress.events :]
-            held = self._held_before(slots, signs)
-            self._ranking.rebuild(*self._events(np.flatnonzero(held)))
+            slots, signs, placed = (column[progress.events :] for column in (slots, signs, placed))
+            plan = RowPlan(*(column[progress.rows :] for column in plan))
+            plan = plan._replace(ends=plan.ends - progress.events)
+            self._rebuild(np.flatnonzero(self._held_before(slots, signs)))
+
+    def _rebuild(self, slots: Int64Array) -> None:
+        """Make the ranking anew from the events in some slots."""
+        self._ranking.tree.rebuild(*self._events(slots))
 
     def _held_before(self, slots: Int64Array, signs: Int8Array) -> Any:
         """Return which slots held events before the given last changes; no slot is entered twice in them."""
@@ -278,7 +269,7 @@ class WeightedWindow:
             reasons[RANKING] = NO_POSITIVE_CLASS
         else:
             while not self._ranking.write_row(numbers, reasons, 1.0 / unit, -exponent):
-                self._ranking.rebuild(*self._events(self._held_slots()))
+                self._rebuild(self._held_slots())
 
     def masses(self) -> tuple[float, float]:
         """Return the masses of negatives and positives in a common scale; infinite if beyond floats."""
@@ -297,8 +288,8 @@ class WeightedWindow:
         Masses are in units of an event of weight 1 that comes now; if such masses are beyond floats, they are
         in a common scale.
         """
-        if self._ranking.needs_rebuild:
-            self._ranking.rebuild(*self._events(self._held_slots()))
+        if self._ranking.tree.needs_rebuild:
+            self._rebuild(self._held_slots())
         entries = self._ranking.to_entries()
         unit, exponent = self._unit()
         there = float(entries.negatives.sum() + entries.positives.sum())
@@ -313,14 +304,14 @@ class WeightedWindow:
 
     def placement(self, label: int, score: float) -> float:
         """Return the placement value of an event that would come now; NaN where the other class is empty."""
-        if self._ranking.needs_rebuild:
-            self._ranking.rebuild(*self._events(self._held_slots()))
+        if self._ranking.tree.needs_rebuild:
+            self._rebuild(self._held_slots())
         return float(self._ranking.tree.placement([label], [score])[0])
 
     def live_bytes(self) -> int:
         """See `UnitWindow`."""
         arrays = (*self._ring, *self._masses)
-        return 2_000 + sum(int(array.nbytes) for array in arrays) + self._ranking.live_bytes()
+        return 2_000 + sum(int(array.nbytes) for array in arrays) + self._ranking.tree.nbytes
 
     # ---- room
 
@@ -359,7 +350,7 @@ class WeightedWindow:
         self._masses = _no_masses(counts.shape[1])
         weigh_all(self._ring, len(slots), counters, counts, self._masses)
         if self._positive >= 0:
-            self._ranking.rebuild(*self._events(np.arange(len(slots))))
+            self._rebuild(np.arange(len(slots)))
 
     def _make_room(self, entering: int) -> None:
         """Grow the ring or close its gaps, so that `entering` events fit beside all events held."""

@@ -12,6 +12,7 @@ from rocsteady.core.errors import InputError
 from rocsteady.core.evaluator.sorted_ranking import SortedRanking
 from rocsteady.core.evaluator.weighted.ranking import WeightedRanking, warm_up
 from rocsteady.core.kernels.compile import COMPILED
+from rocsteady.core.measures.at_row import mcclish
 from rocsteady.core.rows.columns import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, OUT_OF_RANGE, TOO_FEW
 from rocsteady.core.settings.costs import BetaCost, SeverityCost, UniformCost
 from rocsteady.core.settings.evaluator import EvaluatorSettings
@@ -19,9 +20,10 @@ from rocsteady.core.settings.measures import MEASURES
 from rocsteady.core.weighted_tree import answers as tree_answers
 from rocsteady.core.weighted_tree import build as weighted_tree_build
 from rocsteady.core.weighted_tree import measures as weighted_measures
-from rocsteady.core.weighted_tree import room as weighted_tree_room
+from rocsteady.core.weighted_tree import query as weighted_tree_query
 from rocsteady.core.weighted_tree import rows as weighted_tree_rows
 from rocsteady.core.weighted_tree.measures import partial_auc
+from rocsteady.core.weighted_tree.rows import NO_EVENTS, Batch, RowPlan
 from rocsteady.core.weighted_tree.tree import WeightedTree
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
 from thorough import some
@@ -34,6 +36,16 @@ OFFSET = len(NUMBER_COLUMNS) - len(MEASURES)
 
 def blank(rows: int = 1) -> tuple[Any, Any]:
     return np.full((rows, len(NUMBER_COLUMNS)), np.nan), np.zeros((rows, len(MEASURES)), np.int8)
+
+
+def plan_of(ends: Any, numbers: Any, reasons: Any, scales: Any = None, exponents: Any = None) -> RowPlan:
+    return RowPlan(
+        np.array(ends, np.int64),
+        np.ones(len(ends)) if scales is None else scales,
+        np.zeros(len(ends), np.int64) if exponents is None else exponents,
+        numbers,
+        reasons,
+    )
 
 
 def row_of(
@@ -85,7 +97,7 @@ def test_weights_of_one_make_the_rows_of_unit_weights(kind: str, window: int) ->
             old = new[new >= window] - window
             order = np.concatenate([new, old])
             signs = np.repeat(np.array([1, -1], np.int8), [len(new), len(old)])
-            ranking.take(labels[order], scores[order], ones[order], signs)
+            ranking.take_rows(Batch(labels[order], scores[order], ones[order], signs))
             numbers, reasons = blank()
             assert ranking.write_row(numbers[0], reasons[0])
             now = slice(max(0, new[-1] + 1 - window), new[-1] + 1)
@@ -154,10 +166,10 @@ def test_rows_agree_with_scikit_learn() -> None:
         order = np.argsort(scores, kind="stable")
         oracle = WeightedRanking(ALL, labels[order], scores[order], weights[order]).to_entries()
         for high in (0.05, 0.3, 1.0):
-            raw, mcclish = partial_auc(oracle.negatives, oracle.positives, 0.0, high)
+            raw = partial_auc(oracle.negatives, oracle.positives, 0.0, high)
             expected = roc_auc_score(labels, scores, max_fpr=high, **with_weights)
             if high < 1.0:
-                assert mcclish == pytest.approx(expected, rel=1e-10)
+                assert mcclish(raw, 0.0, high) == pytest.approx(expected, rel=1e-10)
             else:
                 assert raw == pytest.approx(row["auc"], rel=1e-12)
 
@@ -169,7 +181,7 @@ def test_partial_areas_add_up_and_agree_with_trapezia() -> None:
     oracle = WeightedOracle(list(zip(labels.tolist(), scores.tolist(), weights.tolist(), strict=True)))
     whole = 0.0
     for low, high in ((0.0, 0.03), (0.03, 0.5), (0.5, 0.51), (0.51, 1.0)):
-        raw, _ = partial_auc(entries.negatives, entries.positives, low, high)
+        raw = partial_auc(entries.negatives, entries.positives, low, high)
         assert raw == pytest.approx(oracle.partial_auc(low, high), rel=1e-11)
         whole += raw
     assert whole == pytest.approx(oracle.auc(), rel=1e-12)
@@ -258,20 +270,21 @@ def test_rows_within_a_batch_are_the_rows_asked_for_one_by_one(kind: str) -> Non
     scales, exponents = np.linspace(0.5, 2.0, len(ends)), np.arange(len(ends)) - 3
     batch = WeightedRanking(settings)
     progress = batch.take_rows(
-        labels[order], scores[order], weights[order], signs, ends, numbers, reasons, scales, exponents
+        Batch(labels[order], scores[order], weights[order], signs),
+        plan_of(ends, numbers, reasons, scales, exponents),
     )
     assert progress == (len(order), len(ends), False)
     single, done = WeightedRanking(settings), 0
     for row, end in enumerate(ends.tolist()):
         now = order[done:end]
-        single.take(labels[now], scores[now], weights[now], signs[done:end])
+        single.take_rows(Batch(labels[now], scores[now], weights[now], signs[done:end]))
         done = end
         expected, why = blank()
         assert single.write_row(expected[0], why[0], float(scales[row]), int(exponents[row]))
         np.testing.assert_array_equal(numbers[row], expected[0])
         np.testing.assert_array_equal(reasons[row], why[0])
     with pytest.raises(InputError, match="rows"):
-        batch.take_rows(labels[:0], scores[:0], weights[:0], signs[:0], ends[:1], *blank(2))
+        batch.take_rows(NO_EVENTS, plan_of(ends[:1], *blank(2)))
 
 
 def test_masses_and_aum_are_in_the_scale_of_the_row() -> None:
@@ -292,13 +305,14 @@ def test_a_row_waits_for_a_rebuild_that_is_needed(kind: str) -> None:
     signs = np.array([1, 1, 1, 1, -1, 1], np.int8)
     numbers, reasons = blank(3)
     ranking = WeightedRanking(SETTINGS[kind])
-    progress = ranking.take_rows(labels, scores, weights, signs, np.array([4, 5, 6]), numbers, reasons)
+    batch = Batch(labels, scores, weights, signs)
+    progress = ranking.take_rows(batch, plan_of([4, 5, 6], numbers, reasons))
     assert progress == (5, 1, True)
-    assert ranking.needs_rebuild
+    assert ranking.tree.needs_rebuild
     assert not ranking.write_row(numbers[1], reasons[1])
-    ranking.rebuild(labels[:3], scores[:3], weights[:3])
+    ranking.tree.rebuild(labels[:3], scores[:3], weights[:3])
     rest = ranking.take_rows(
-        labels[5:], scores[5:], weights[5:], signs[5:], np.array([0, 1]), numbers[1:], reasons[1:]
+        Batch(*(column[5:] for column in batch)), plan_of([0, 1], numbers[1:], reasons[1:])
     )
     assert rest == (1, 2, False)
     assert numbers[:, OFFSET].tolist() == pytest.approx([0.5, 0.75, 0.625])
@@ -312,10 +326,8 @@ def test_placements_are_those_among_the_events_before() -> None:
     signs = np.tile(np.array([1, -1], np.int8), len(labels))[order >= 0]
     order = order[order >= 0]
     values = np.full(len(order), np.nan)
-    none = (np.empty(0, np.int64), *blank(0))
-    WeightedRanking(ALL).take_rows(
-        labels[order], scores[order], weights[order], signs, *none, placements=values
-    )
+    batch = Batch(labels[order], scores[order], weights[order], signs)
+    WeightedRanking(ALL).take_rows(batch, placements=values)
     for value, event, sign in zip(values, order.tolist(), signs, strict=True):
         if sign < 0:
             assert math.isnan(value)
@@ -349,13 +361,8 @@ def test_every_kernel_is_compiled_once_whatever_is_handed_in() -> None:
         row_of(WeightedRanking(settings, labels, scores, weights))
     for kernel in (
         *(weighted_tree_rows.run_batch, tree_answers.answer, tree_answers.place_scores),
-        *(
-            tree_answers.sum_below,
-            tree_answers.reach_positives,
-            tree_answers.sum_all,
-        ),
+        *(weighted_tree_query.masses_around, weighted_tree_query.score_at_positives),
         *(weighted_tree_build.group_events, weighted_tree_build.build, weighted_tree_build.list_entries),
-        *(weighted_tree_room.hull_room, weighted_tree_room.move_all_hulls),
         *(weighted_measures.partial_auc, weighted_measures.average_precision),
         *(weighted_measures.pooled_edges, weighted_measures.error_of_blocks),
         weighted_measures.probability_losses,
