@@ -20,18 +20,16 @@ from .compile import COMPILED, inlined
 CACHE_LINE = 64
 
 
-def _trailing_zeros(typing: Any, bits: Any) -> Any:  # noqa: ARG001
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
-        return builder.cttz(arguments[0], context.get_constant(types.boolean, False))
+def _zeros_by(instruction: str) -> Any:
+    """Return what numba compiles to an instruction of LLVM that counts the zeros at one end of a word."""
 
-    return types.int64(types.int64), generate
+    def count(typing: Any, bits: Any) -> Any:  # noqa: ARG001
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+            return getattr(builder, instruction)(arguments[0], context.get_constant(types.boolean, False))
 
+        return types.int64(types.int64), generate
 
-def _leading_zeros(typing: Any, bits: Any) -> Any:  # noqa: ARG001
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
-        return builder.ctlz(arguments[0], context.get_constant(types.boolean, False))
-
-    return types.int64(types.int64), generate
+    return count
 
 
 def _prefetch(typing: Any, record: Any) -> Any:  # noqa: ARG001
@@ -69,8 +67,8 @@ def _either(machine: Any, interpreted: Any) -> Any:
     return cast(Any, intrinsic)(machine) if COMPILED else interpreted
 
 
-trailing_zeros = _either(_trailing_zeros, _slow_trailing_zeros)
-leading_zeros = _either(_leading_zeros, _slow_leading_zeros)
+trailing_zeros = _either(_zeros_by("cttz"), _slow_trailing_zeros)
+leading_zeros = _either(_zeros_by("ctlz"), _slow_leading_zeros)
 prefetch = _either(_prefetch, _no_prefetch)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from ..kernels.compile import inlined, kernel
 from ..kernels.records import at, whole
 from .bridge import find_bridge
-from .bucket import clear, pairs_of_run, rebuild_hull
+from .bucket import clear, pairs_of_run, renew_hull
 from .layout import BUCKET_CAPACITY, LEFT, MERGE_BELOW, MERGED_AT_MOST, NO_PLACE, PAD_KEY, RIGHT, Tree
 
 
@@ -209,12 +209,9 @@ def split(tree: Tree, index: int) -> None:
     hang(tree, place, LEFT, ~index)
     hang(tree, place, RIGHT, ~upper_index)
     node.height = 1
-    if tree.state[0].keeps_hull != 0:
-        rebuild_hull(lower, tree.state[0])
-        rebuild_hull(upper, tree.state[0])
-        find_bridge(tree, place)
-    else:
-        lower.vertices = 0
+    renew_hull(lower, tree.state[0])
+    renew_hull(upper, tree.state[0])
+    find_bridge(tree, place)
     rebalance(tree, above)
 
 
@@ -245,10 +242,7 @@ def merge(tree: Tree, place: int) -> None:
         lower.weight[kept + t] = upper.weight[t] + node.weight[LEFT]
         lower.positives[kept + t] = upper.positives[t] + node.positives[LEFT]
     lower.count += upper.count
-    if tree.state[0].keeps_hull != 0:
-        rebuild_hull(lower, tree.state[0])
-    else:
-        lower.vertices = 0
+    renew_hull(lower, tree.state[0])
     above = whole(node.parent)
     replace_child(tree, above, place, ~index)
     free_bucket(tree, upper_index)

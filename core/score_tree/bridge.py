@@ -151,6 +151,20 @@ def bridge_vector(node: Any) -> tuple[int, int]:
     )
 
 
+@inlined
+def bridge_slope(node: Any) -> float:
+    """Return the slope of the bridge."""
+    dx, dy = bridge_vector(node)
+    return dy / dx
+
+
+@inlined
+def narrow(tree: Tree, cursor: Cursor, edge: Edge, cut: int) -> tuple[Cursor, Edge]:
+    """Keep the part of a hull from an edge on (cut 1) or up to the edge (-1); return the next edge to try."""
+    cursor = keep_from(tree, cursor, edge) if cut > 0 else keep_until(tree, cursor, edge)
+    return aim(tree, cursor)
+
+
 @kernel
 def find_bridge(tree: Tree, place: int) -> None:
     """Find the bridge of a node whose children are up to date, without an earlier bridge. O(log k)."""
@@ -168,14 +182,9 @@ def find_bridge(tree: Tree, place: int) -> None:
     while not (left_edge.is_vertex and right_edge.is_vertex):
         cut_left, cut_right = halve(left_edge, right_edge, junction)
         if cut_left != 0:
-            left = keep_from(tree, left, left_edge) if cut_left > 0 else keep_until(tree, left, left_edge)
-            left, left_edge = aim(tree, left)
+            left, left_edge = narrow(tree, left, left_edge, cut_left)
         if cut_right != 0:
-            if cut_right > 0:
-                right = keep_from(tree, right, right_edge)
-            else:
-                right = keep_until(tree, right, right_edge)
-            right, right_edge = aim(tree, right)
+            right, right_edge = narrow(tree, right, right_edge, cut_right)
     node.h_kept[LEFT] = settle(tree, node, LEFT, left)
     node.h_kept[RIGHT] = hull_loss(tree, right_child) - settle(tree, node, RIGHT, right)
     dx, dy = bridge_vector(node)
@@ -202,8 +211,7 @@ def stands_bridge(node: Any) -> bool:
 
     The slopes of the four edges that meet in the ends decide; float64 tells slopes apart exactly.
     """
-    dx, dy = bridge_vector(node)
-    slope = dy / dx
+    slope = bridge_slope(node)
     return (
         (node.slope_before[LEFT] < slope)
         & (slope <= node.slope_after[LEFT])
@@ -234,8 +242,7 @@ def search_bridge(tree: Tree, place: int, side: int, change: Change, step: int, 
     old_loss = hull_loss(tree, place)
     find_bridge(tree, place)
     loss = hull_loss(tree, place) - old_loss
-    dx, dy = bridge_vector(node)
-    slope = dy / dx
+    slope = bridge_slope(node)
     p = whole(node.tangent_x[LEFT])
     q = whole(node.tangent_x[RIGHT])
     start, start_slope = change.start, change.start_slope
@@ -280,8 +287,7 @@ def pass_bridge(tree: Tree, place: int, side: int, change: Change, step: int, la
             stands = True
             if old.q == change.start:
                 node.slope_after[RIGHT] = change.start_slope
-                dx, dy = bridge_vector(node)
-                stands = dy / dx < change.start_slope
+                stands = bridge_slope(node) < change.start_slope
             if stands:
                 node.h_kept[RIGHT] += change.loss
                 return Change(
@@ -304,8 +310,7 @@ def pass_bridge(tree: Tree, place: int, side: int, change: Change, step: int, la
         stands = True
         if old.p == change.end:
             node.slope_before[LEFT] = change.end_slope
-            dx, dy = bridge_vector(node)
-            stands = change.end_slope < dy / dx
+            stands = change.end_slope < bridge_slope(node)
         if stands:
             node.h_kept[LEFT] += change.loss
             return change

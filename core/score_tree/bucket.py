@@ -50,6 +50,22 @@ def slot_of(bucket: Any, key: int) -> int:
 
 
 @inlined
+def entry_of(bucket: Any, slot: int) -> tuple[int, int]:
+    """Return the weight and the positives of the entry at a slot."""
+    return (
+        whole(bucket.weight[slot]) - bucket.weight[slot - 1],
+        whole(bucket.positives[slot]) - bucket.positives[slot - 1],
+    )
+
+
+@inlined
+def by_class(label: int, weight: int, positives: int) -> tuple[int, int]:
+    """Split a weight with its positives into class `label` and the other class."""
+    negatives = weight - positives
+    return (positives, negatives) if label != 0 else (negatives, positives)
+
+
+@inlined
 def open_slot(bucket: Any, slot: int, key: int, label: int) -> None:
     """Make an entry of one event at `slot`; the entries from `slot` on move up by one."""
     for t in range(SLOTS, 0, -1):
@@ -187,6 +203,15 @@ def rebuild_hull(bucket: Any, state: Any) -> None:
         chain = push(bucket, chain, slot)
     bucket.vertices = chain
     bucket.h = chain_loss(bucket, chain, state)
+
+
+@inlined
+def renew_hull(bucket: Any, state: Any) -> None:
+    """Compute the hull of a bucket, or mark it as unknown in a tree that keeps no hull."""
+    if state.keeps_hull != 0:
+        rebuild_hull(bucket, state)
+    else:
+        bucket.vertices = 0
 
 
 @inlined

@@ -14,11 +14,8 @@ from ..kernels.compile import entry, inlined, kernel
 from ..kernels.records import at, whole
 from .balance import hang, pairs_below, set_height, take_bucket, take_node
 from .bridge import find_bridge
-from .bucket import pairs_of_run, rebuild_hull
+from .bucket import entry_of, pairs_of_run, renew_hull
 from .layout import BULK_FILL, FIRST_KEY, LEFT, NO_PLACE, RIGHT, Tree
-
-BUILT = 0
-NOT_SORTED = 1
 
 
 def buckets_needed(entries: int) -> int:
@@ -67,8 +64,7 @@ def fill_buckets(tree: Tree, keys: Any, positives: Any, negatives: Any) -> int:
             bucket.positives[slot] = of_positives
         bucket.count = end - begin
         bucket.parent = whole(NO_PLACE)
-        if state.keeps_hull != 0:
-            rebuild_hull(bucket, state)
+        renew_hull(bucket, state)
     return buckets
 
 
@@ -148,16 +144,12 @@ def sum_squares(state: Any, positives: Any, negatives: Any) -> None:
 
 
 @entry
-def build(tree: Tree, keys: Any, positives: Any, negatives: Any, spans: Any) -> int:
+def build(tree: Tree, keys: Any, positives: Any, negatives: Any, spans: Any) -> None:
     """Fill a tree from entries in ascending order of their distinct keys."""
-    for i in range(1, len(keys)):
-        if keys[i - 1] >= keys[i]:
-            return NOT_SORTED
     reset(tree)
     buckets = fill_buckets(tree, keys, positives, negatives)
     grow_nodes(tree, buckets, spans)
     sum_squares(tree.state[0], positives, negatives)
-    return BUILT
 
 
 @inlined
@@ -183,21 +175,16 @@ def neighbour(tree: Tree, index: int, side: int) -> int:
 
 
 @entry
-def list_entries(tree: Tree, keys: Any, positives: Any, negatives: Any) -> int:
-    """Write the entries in order; return their number (arrays of length 0: only count)."""
+def list_entries(tree: Tree, keys: Any, positives: Any, negatives: Any) -> None:
+    """Write the entries in order."""
     n = whole(-1)  # the sentinel is no entry
     index = outermost_bucket(tree, tree.state[0].root, LEFT)
     while index != NO_PLACE:
         bucket = tree.buckets[at(index)]
-        if len(keys) == 0:
-            n += whole(bucket.count)
-        else:
-            for t in range(1, whole(bucket.count) + 1):
-                if n >= 0:
-                    keys[n] = bucket.key[t]
-                    p = bucket.positives[t] - bucket.positives[t - 1]
-                    positives[n] = p
-                    negatives[n] = bucket.weight[t] - bucket.weight[t - 1] - p
-                n += 1
+        for t in range(1, whole(bucket.count) + 1):
+            if n >= 0:
+                keys[n] = bucket.key[t]
+                weight, positives[n] = entry_of(bucket, t)
+                negatives[n] = weight - positives[n]
+            n += 1
         index = neighbour(tree, index, RIGHT)
-    return n

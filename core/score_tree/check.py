@@ -73,26 +73,18 @@ def slow_loss(chain: list[Point], scale: float, curvature: float) -> int:
     return total
 
 
-def slow_pairs2(steps: list[Point]) -> int:
-    """Return twice the pairs (negative below positive, ties half)."""
-    pairs2 = negatives = 0
-    for weight, positives in steps:
-        pairs2 += positives * (2 * negatives + weight - positives)
-        negatives += weight - positives
-    return pairs2
-
-
-def slow_squares(steps: list[Point]) -> tuple[int, int]:
-    """Return the sums of squared doubled ranks, over positives and over negatives."""
+def slow_sums(steps: list[Point]) -> tuple[int, int, int]:
+    """Return twice the pairs (ties half), and the sums of squared doubled ranks of both classes."""
     above = sum(p for _, p in steps)
-    below = of_positives = of_negatives = 0
+    below = pairs2 = of_positives = of_negatives = 0
     for weight, positives in steps:
         negatives = weight - positives
         above -= positives
+        pairs2 += positives * (2 * below + negatives)
         of_positives += positives * (2 * below + negatives) ** 2
         of_negatives += negatives * (2 * above + positives) ** 2
         below += negatives
-    return of_positives, of_negatives
+    return pairs2, of_positives, of_negatives
 
 
 def slow_sum(terms: list[Term]) -> tuple[int, int, int]:
@@ -147,9 +139,8 @@ class Checker:
         require(all(0 <= p <= weight for weight, p in steps), "positives are part of the weight")
         require(all(~INFINITE_KEY <= key <= INFINITE_KEY for key in run.keys[1:]), "keys are scores")
         require((state.weight, state.positives) == run.end, "totals")
-        require(state.pairs2 == slow_pairs2(steps), "pair count of the window")
-        squares = (state.squares_positive, state.squares_negative)
-        require(squares == slow_squares(steps), "squared ranks of the window")
+        sums = (state.pairs2, state.squares_positive, state.squares_negative)
+        require(sums == slow_sums(steps), "pair count and squared ranks of the window")
         require(state.weight <= state.capacity <= MAX_WEIGHT, "capacity")
         require(self.scale == fixed_point_scale(int(state.capacity)), "scale belongs to capacity")
         require(state.bucket_count == len(self.buckets), "number of buckets")
@@ -230,7 +221,7 @@ class Checker:
         require(node.height == max(left.height, right.height) + 1, "height", place)
         for side, run in ((LEFT, left), (RIGHT, right)):
             require((node.weight[side], node.positives[side]) == run.end, "child totals", place)
-            require(node.pairs2[side] == slow_pairs2(run.steps()), "child pair count", place)
+            require(node.pairs2[side] == slow_sums(run.steps())[0], "child pair count", place)
         x, y = left.end
         points = left.points + [(x + dx, y + dy) for dx, dy in right.points]
         if self.keeps_hull:

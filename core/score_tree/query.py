@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..kernels.bits import bits_below, bits_through, highest_bit, lowest_bit
-from ..kernels.compile import entry, inlined, kernel
+from ..kernels.compile import entry, inlined
 from ..kernels.records import at, whole
-from .bucket import slot_of, slot_slope
+from .bucket import by_class, entry_of, slot_of, slot_slope
 from .build import neighbour, outermost_bucket
 from .layout import FIRST_KEY, LEFT, NO_PLACE, RIGHT, SLOTS, Tree, key_of, score_of
 
@@ -134,16 +134,9 @@ def crossing(tree: Tree, label: int, quota: int) -> Crossing:
     for t in range(1, SLOTS + 1):
         slot += (class_through(bucket, t - 1, label) < needed) & (t <= count)
     own_above = in_bucket - class_through(bucket, slot, label)
-    own_tied = in_bucket - own_above - class_through(bucket, slot - 1, label)
-    weight_above = whole(bucket.weight[count]) - bucket.weight[slot]
-    weight_tied = whole(bucket.weight[slot]) - bucket.weight[slot - 1]
-    return Crossing(
-        own + own_above,
-        other + weight_above - own_above,
-        own_tied,
-        weight_tied - own_tied,
-        whole(bucket.key[at(slot)]),
-    )
+    other_above = whole(bucket.weight[count]) - bucket.weight[slot] - own_above
+    own_tied, other_tied = by_class(label, *entry_of(bucket, slot))
+    return Crossing(own + own_above, other + other_above, own_tied, other_tied, whole(bucket.key[at(slot)]))
 
 
 @inlined
@@ -268,8 +261,8 @@ def vertex_after(tree: Tree, x: int) -> Vertex:
     return Vertex(origin_x + bucket.weight[slot], origin_y + bucket.positives[slot])
 
 
-@kernel
-def lay_out_hull(tree: Tree, x: Any, y: Any) -> int:
+@entry
+def list_hull(tree: Tree, x: Any, y: Any) -> int:
     """Write the hull's vertices by ascending abscissa; return their number. O(vertices log k)."""
     weight = tree.state[0].weight
     x[0] = 0
@@ -281,12 +274,6 @@ def lay_out_hull(tree: Tree, x: Any, y: Any) -> int:
         y[n] = vertex.y
         n += 1
     return n
-
-
-@entry
-def list_hull(tree: Tree, x: Any, y: Any) -> int:
-    """Write the hull's vertices into arrays; return their number. Called from Python."""
-    return lay_out_hull(tree, x, y)
 
 
 @inlined
@@ -307,14 +294,10 @@ def count_below(tree: Tree, key: int) -> tuple[int, int, int, int]:
     slot = slot_of(bucket, key)
     weight += bucket.weight[slot - 1]
     positives += bucket.positives[slot - 1]
+    tied = positives_tied = whole(0)
     if slot <= bucket.count and bucket.key[slot] == key:
-        return (
-            weight,
-            positives,
-            whole(bucket.weight[slot]) - bucket.weight[slot - 1],
-            whole(bucket.positives[slot]) - bucket.positives[slot - 1],
-        )
-    return weight, positives, whole(0), whole(0)
+        tied, positives_tied = entry_of(bucket, slot)
+    return weight, positives, tied, positives_tied
 
 
 @entry
@@ -332,23 +315,15 @@ def select_scores(tree: Tree, indices: Any, scores: Any) -> None:
 
 
 @entry
-def find_crossing(tree: Tree, label: int, quota: int, out: Any) -> None:
-    """Write the five numbers of a Crossing."""
-    found = crossing(tree, label, quota)
-    out[0], out[1], out[2], out[3], out[4] = (
-        found.own,
-        found.other,
-        found.own_tied,
-        found.other_tied,
-        found.key,
-    )
+def find_crossing(tree: Tree, label: int, quota: int) -> Crossing:
+    """Return what `crossing` finds. Called from Python."""
+    return crossing(tree, label, quota)
 
 
 @entry
-def roc_points(tree: Tree, at_tpr: bool, shares: Any, out: Any) -> None:
-    """Write TPRs at FPRs, or FPRs at TPRs, of a window with both classes."""
-    for i in range(len(shares)):
-        out[i] = fpr_at_tpr(tree, shares[i]) if at_tpr else tpr_at_fpr(tree, shares[i])
+def roc_point(tree: Tree, at_tpr: bool, share: float) -> float:
+    """Return the FPR at a TPR, or the TPR at a FPR, of a window with both classes."""
+    return fpr_at_tpr(tree, share) if at_tpr else tpr_at_fpr(tree, share)
 
 
 class MassCrossing(NamedTuple):

@@ -20,8 +20,8 @@ from ..kernels.records import at, whole
 from ..measures.loss import loss_in_fixed_point, scale_of_weight
 from .bucket import rebuild_hull
 from .build import neighbour, outermost_bucket
-from .layout import LEFT, NO_PLACE, RIGHT, Tree, edge_loss, hull_loss
-from .query import Vertex, last_on_chord, lay_out_hull, score_at, tpr_at_fpr, vertex_at_slope
+from .layout import LEFT, NO_PLACE, RIGHT, Tree, hull_loss
+from .query import Vertex, last_on_chord, list_hull, score_at, tpr_at_fpr, vertex_at_slope
 from .sums import area_now, write_losses
 
 _ROW_FIELDS: list[Any] = [
@@ -73,7 +73,7 @@ def chain_room(weight: int) -> int:
     return int(2.0 * weight ** (2.0 / 3.0)) + 16
 
 
-@kernel
+@entry
 def scan_hull(tree: Tree, chain: Chain) -> int:
     """Merge the hulls of the buckets, left to right; return the number of vertices."""
     state = tree.state[0]
@@ -130,18 +130,6 @@ def vertex_of(tree: Tree, chain: Chain, vertices: int, slope: float) -> Vertex:
     return vertex_of_chain(chain, vertices, slope)
 
 
-@inlined
-def whole_loss(tree: Tree, chain: Chain, vertices: int) -> int:
-    """Return the loss of the window's hull, from the bridges or from the scan."""
-    state = tree.state[0]
-    if state.keeps_hull != 0:
-        return hull_loss(tree, state.root)
-    loss = whole(0)
-    for i in range(1, vertices):
-        loss += edge_loss(chain.x[i] - chain.x[i - 1], chain.y[i] - chain.y[i - 1], state)
-    return loss
-
-
 @kernel
 def write_hull_losses(tree: Tree, chain: Chain, vertices: int, row: Any) -> None:
     """Write the loss of the hull and the loss of its chord.
@@ -151,14 +139,12 @@ def write_hull_losses(tree: Tree, chain: Chain, vertices: int, row: Any) -> None
     hull, which has few edges.
     """
     state = tree.state[0]
-    scale = state.scale
-    if state.follows_weight != 0:
-        scale = scale_of_weight(state.weight)
-    if scale == state.scale:
-        row.h_loss = whole_loss(tree, chain, vertices)
+    scale = scale_of_weight(state.weight) if state.follows_weight != 0 else state.scale
+    if (state.keeps_hull != 0) & (scale == state.scale):
+        row.h_loss = hull_loss(tree, state.root)
     else:
         if state.keeps_hull != 0:
-            vertices = lay_out_hull(tree, chain.x, chain.y)
+            vertices = list_hull(tree, chain.x, chain.y)
         loss = whole(0)
         for i in range(1, vertices):
             dx, dy = chain.x[i] - chain.x[i - 1], chain.y[i] - chain.y[i - 1]
@@ -236,13 +222,6 @@ def write_row(tree: Tree, ask: Ask, chain: Chain, row: Any) -> None:
 
 
 @entry
-def read_row(tree: Tree, ask: Ask, chain: Chain, rows: Any) -> int:
-    """Write rows[0]; return how many vertices the scan wrote for a tree that keeps no hull."""
+def read_row(tree: Tree, ask: Ask, chain: Chain, rows: Any) -> None:
+    """Write rows[0]. Called from Python."""
     write_row(tree, ask, chain, rows[0])
-    return 0
-
-
-@entry
-def scan(tree: Tree, chain: Chain) -> int:
-    """List the hull of a tree that keeps no hull; return the number of vertices."""
-    return scan_hull(tree, chain)

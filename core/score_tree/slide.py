@@ -16,7 +16,7 @@ import numpy as np
 from ..kernels.bits import prefetch
 from ..kernels.compile import entry, inlined
 from ..kernels.records import at, whole
-from ..measures.steps import ENTERS, ROW_DUE
+from ..measures.steps import ENTERS, ROW_DUE, Steps
 from .balance import has_room
 from .layout import Tree, is_score, key_of
 from .rows import Ask, Chain, write_row
@@ -60,11 +60,7 @@ def hold(ring: Ring, key: int, label: int, bucket: int, shift: int) -> None:
     while shift > 0:
         shift -= 1
         before = place - 1 if place > 0 else len(ring.events) - 1
-        older = ring.events[at(before)]
-        held = ring.events[at(place)]
-        held.key = older.key
-        held.label = older.label
-        held.bucket = older.bucket
+        ring.events[at(place)] = ring.events[at(before)]
         place = before
     held = ring.events[at(place)]
     held.key = key
@@ -125,9 +121,7 @@ def slide(
     ring: Ring,
     labels: Any,
     scores: Any,
-    leaving: Any,
-    flags: Any,
-    shifts: Any,
+    steps: Steps,
     sign: int,
     ask: Ask,
     chain: Chain,
@@ -135,11 +129,10 @@ def slide(
 ) -> int:
     """Apply a batch from the place where `ring.course` stands; return DONE, or the code of why it stopped.
 
-    sign: 1 inserts, -1 removes. With a ring, the batch is one of steps (measures/steps.py). `flags` says at
-    which steps an event enters and at which a row is due. `leaving` says how many of the oldest events go.
-    `shifts` (or nothing) says before how many younger events an event enters. Without a ring these three are
-    empty.
+    sign: 1 inserts, -1 removes. With a ring, the batch is one of `steps`. Without a ring, the columns of
+    `steps` are empty.
     """
+    flags, leaving, shifts = steps.flags, steps.leaving, steps.shifts
     course = ring.course[0]
     ahead = whole(NO_HINT)
     while course.event < len(scores):

@@ -13,8 +13,9 @@ from ..events.tree_inputs import as_counts, as_labels, as_scores
 from ..kernels.exact_sums import SUM_CHUNKS
 from ..kernels.records import empty_records, for_kernels, zero_record
 from ..measures.loss import LEAST_CAPACITY, fixed_point_scale
+from ..measures.steps import Steps
 from ..measures.sums import WINDOW_SUMS
-from .build import NOT_SORTED, buckets_needed, build, list_entries
+from .build import buckets_needed, build, list_entries
 from .check import check
 from .layout import BUCKET, MAX_WEIGHT, NODE, STATE, Tree, keys_of, scores_of
 from .rows import ROW, Ask, Chain, chain_room
@@ -36,6 +37,8 @@ COST_CURVATURE = {(2, 2): 1.0, (1, 1): 0.0}
 """The cost densities Beta(a, b) whose loss the tree keeps; others are summed over `hull()`."""
 
 NOTHING = Ask(0, 0, 0, 0, 0, 0.01, 0.5)
+_NOBODY: Int64Array = np.empty(0, np.int64)
+_NO_STEPS = Steps(_NOBODY, np.empty(0, np.int8), _NOBODY, _NOBODY)
 
 
 class Entries(NamedTuple):
@@ -49,6 +52,9 @@ class Entries(NamedTuple):
 def empty_rows(count: int) -> Any:
     """Make room for so many records of ROW."""
     return for_kernels(np.empty(count, ROW))
+
+
+NO_ROWS = empty_rows(0)
 
 
 def refuse_beyond_limit(weight: int) -> None:
@@ -95,8 +101,7 @@ class TreeStore:
             )
         self._cost = cost
         self._follows_weight = follows_weight
-        empty = np.empty(0, np.int64)
-        self._load(np.empty(0), empty, empty, checked_capacity(capacity), COST_CURVATURE[cost], keeps_hull)
+        self._load(Entries(np.empty(0), _NOBODY, _NOBODY), checked_capacity(capacity), keeps_hull)
 
     @classmethod
     def from_sorted(
@@ -118,21 +123,23 @@ class TreeStore:
         >>> ScoreTree.from_sorted([0.1, 0.4, 0.8], [0, 1, 1], [1, 1, 0]).auc()
         0.875
         """
-        keys = as_scores(scores)
+        ordered = as_scores(scores)
         p = as_counts(positives)
         n = as_counts(negatives)
-        if not len(keys) == len(p) == len(n):
-            raise InputError(f"from_sorted: {len(keys)} scores, {len(p)} and {len(n)} counts; give as many")
-        if len(keys) and (min(p.min(), n.min()) < 0 or (p + n).min() < 1):
+        if not len(ordered) == len(p) == len(n):
+            raise InputError(
+                f"from_sorted: {len(ordered)} scores, {len(p)} and {len(n)} counts; give as many"
+            )
+        if len(ordered) and (min(p.min(), n.min()) < 0 or (p + n).min() < 1):
             raise InputError("from_sorted: a count below 0, or a score without events")
         for counts in (p, n):  # before a sum that could wrap
             refuse_beyond_limit(int(counts.max(initial=0)))
         total = int(p.sum() + n.sum())
-        tree = cls(
-            checked_capacity(capacity), cost=cost, keeps_hull=keeps_hull, follows_weight=follows_weight
-        )
+        tree = cls(capacity, cost=cost, keeps_hull=keeps_hull, follows_weight=follows_weight)
         capacity = tree._capacity_for(total)
-        tree._load(keys, p, n, capacity, COST_CURVATURE[cost], keeps_hull)
+        if (ordered[1:] <= ordered[:-1]).any():
+            raise InputError("from_sorted: scores are not ascending and distinct; sort and group")
+        tree._load(Entries(ordered, p, n), capacity, keeps_hull)
         return tree
 
     def to_sorted(self) -> Entries:
@@ -142,11 +149,10 @@ class TreeStore:
         >>> ScoreTree.from_sorted([0.1, 0.4], [0, 1], [1, 0]).to_sorted().scores.tolist()
         [0.1, 0.4]
         """
-        nothing = np.empty(0, np.int64)
-        count = list_entries(self._tree, nothing, nothing, nothing)
-        keys, positives, negatives = np.zeros((3, max(1, count)), np.int64)
+        buckets = self._tree.buckets["count"][: int(self._state["fresh_bucket"])]  # a free one has count 0
+        keys, positives, negatives = np.zeros((3, int(buckets.sum()) - 1), np.int64)
         list_entries(self._tree, keys, positives, negatives)
-        return Entries(scores_of(keys[:count]), positives[:count], negatives[:count])
+        return Entries(scores_of(keys), positives, negatives)
 
     def insert(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:
         """Add a batch of events. O(log^2 k) each, worst case; O(log k) without a hull.
@@ -205,7 +211,7 @@ class TreeStore:
     @keeps_hull.setter
     def keeps_hull(self, keeps_hull: bool) -> None:
         if keeps_hull != self.keeps_hull:
-            self._rebuild(self.capacity, keeps_hull)
+            self._load(self.to_sorted(), self.capacity, keeps_hull)
 
     @property
     def _state(self) -> Any:
@@ -236,34 +242,22 @@ class TreeStore:
         refuse_beyond_limit(weight)
         return capacity
 
-    def _load(
-        self,
-        scores: FloatArray,
-        positives: Int64Array,
-        negatives: Int64Array,
-        capacity: int,
-        curvature: float,
-        keeps_hull: bool,
-    ) -> None:
+    def _load(self, entries: Entries, capacity: int, keeps_hull: bool) -> None:
         """Make all arrays anew and fill them."""
-        room = buckets_needed(len(scores) + 1) * 5 // 4 + 2
+        room = buckets_needed(len(entries.scores) + 1) * 5 // 4 + 2
         state = zero_record(STATE)
         state["capacity"] = capacity
         state["scale"] = fixed_point_scale(capacity)
-        state["curvature"] = curvature
+        state["curvature"] = COST_CURVATURE[self._cost]
         state["keeps_hull"] = keeps_hull
         state["follows_weight"] = self._follows_weight
         sums = np.zeros((WINDOW_SUMS, SUM_CHUNKS), np.int64)
         tree = Tree(empty_records(room, NODE), empty_records(room, BUCKET), state, sums)
         spans = np.empty((room, 2), np.int64)
-        if build(tree, keys_of(scores), positives, negatives, spans) == NOT_SORTED:
-            raise InputError("from_sorted: scores are not ascending and distinct; sort and group")
+        build(tree, keys_of(entries.scores), entries.positives, entries.negatives, spans)
         self._tree = tree
         self._kept_sums = (0, 0)  # whether AUM is, and the losses of probabilities
         self._chain = Chain(*np.empty((2, chain_room(capacity)), np.int64))
-
-    def _rebuild(self, capacity: int, keeps_hull: bool) -> None:
-        self._load(*self.to_sorted(), capacity, float(self._state["curvature"]), keeps_hull)
 
     def _keep_sums(self, ask: Ask) -> None:
         """See that the exact sums that are asked for are kept from here on. O(k), once."""
@@ -285,13 +279,11 @@ class TreeStore:
         self,
         labels: Int8Array,
         scores: FloatArray,
-        sign: int,
         ring: Ring,
-        leaving: Int64Array,
-        flags: Int8Array,
-        shifts: Int64Array,
-        ask: Ask,
-        rows: Any,
+        steps: Steps = _NO_STEPS,
+        ask: Ask = NOTHING,
+        rows: Any = NO_ROWS,
+        sign: int = 1,
     ) -> int:
         """Run the batch kernel from where the ring's course stands. For `ScoreWindow`.
 
@@ -299,9 +291,7 @@ class TreeStore:
         """
         while True:
             self._keep_sums(ask)
-            code = slide(
-                self._tree, ring, labels, scores, leaving, flags, shifts, sign, ask, self._chain, rows
-            )
+            code = slide(self._tree, ring, labels, scores, steps, sign, ask, self._chain, rows)
             if not self.make_room(code):
                 return code
 
@@ -313,7 +303,7 @@ class TreeStore:
     def make_room(self, code: int) -> bool:
         """Give a batch kernel what it stopped for; False if that is not room in the tree."""
         if code == NEEDS_CAPACITY:
-            self._rebuild(self._capacity_for(len(self) + 1), self.keeps_hull)
+            self._load(self.to_sorted(), self._capacity_for(len(self) + 1), self.keeps_hull)
         elif code == NEEDS_ROOM:
             self._grow_room()
         else:
@@ -325,17 +315,7 @@ class TreeStore:
         course = zero_record(COURSE)
         course["window"] = NO_WINDOW
         ring = Ring(empty_records(1, HELD), course)
-        code = self.run(
-            labels,
-            scores,
-            sign,
-            ring,
-            np.empty(0, np.int64),
-            np.empty(0, np.int8),
-            np.empty(0, np.int64),
-            NOTHING,
-            empty_rows(0),
-        )
+        code = self.run(labels, scores, ring, sign=sign)
         applied = int(course["event"][0])
         if code != MISSING:
             refuse_stop(code, scores, applied)

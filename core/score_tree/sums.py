@@ -21,6 +21,7 @@ from ..kernels.compile import entry, inlined, kernel
 from ..kernels.exact_sums import add, add_times, rounded
 from ..kernels.records import at, whole
 from ..measures.sums import AREA, BRIER, LOG_LOSS, area_under_min, brier_term, log_loss_term
+from .bucket import by_class, entry_of
 from .build import neighbour, outermost_bucket
 from .layout import FIRST_KEY, LEFT, NO_PLACE, RIGHT, Tree, score_of
 from .query import entry_at
@@ -43,13 +44,6 @@ def note_event(tree: Tree, key: int, label: int, sign: int) -> None:
         add(tree.sums[LOG_LOSS], log_loss_term(score, label), sign)
 
 
-@inlined
-def classes_at(bucket: Any, slot: int) -> tuple[int, int]:
-    """Return how many negatives and positives an entry has."""
-    positives = whole(bucket.positives[slot]) - bucket.positives[slot - 1]
-    return whole(bucket.weight[slot]) - bucket.weight[slot - 1] - positives, positives
-
-
 @kernel
 def move_reference(tree: Tree, index: int, slot: int) -> None:
     """Move the reference to the entry in a slot; from there one walks towards the old reference."""
@@ -67,7 +61,7 @@ def move_reference(tree: Tree, index: int, slot: int) -> None:
             key = bucket.key[slot]
             if (key < low) | (key > high):
                 return
-            negatives, positives = classes_at(bucket, slot)
+            negatives, positives = by_class(0, *entry_of(bucket, slot))
             gained = negatives if key > low else whole(0)  # above `low`: moving down adds them
             lost = positives if key < high else whole(0)
             if gained > 0:
@@ -116,9 +110,8 @@ def begin_sums(tree: Tree, with_area: int, with_losses: int) -> None:
         bucket = tree.buckets[at(index)]
         for slot in range(1, bucket.count + 1):
             score = score_of(bucket.key[slot])
-            negatives, positives = classes_at(bucket, slot)
             for label in range(2):
-                events = positives if label != 0 else negatives
+                events, _ = by_class(label, *entry_of(bucket, slot))
                 if events == 0:
                     continue
                 if (with_area != 0) & (label == 0):

@@ -8,18 +8,15 @@ Invariants, each recomputed by `check_invariants()`:
 
 1. Entries ascend by score; equal scores are one entry; only the sentinel in front has weight 0.
 2. Inner nodes are balanced as an AVL tree, buckets hold 1 to 62 entries, and every node and bucket is in the
-tree or
-   free.
+   tree or free.
 3. A node's totals and pair counts are those of its children's entries; the window's sums of squared
    doubled ranks are those of its entries.
 4. A bucket marks the strict lower hull of its points. A node's bridge is the one edge of its hull that
-crosses
-   from its left child to its right child. The slopes and losses in a node are those of its children's hulls.
-   (Not in a tree that keeps no hull.)
+   crosses from its left child to its right child. The slopes and losses in a node are those of its
+   children's hulls. (Not in a tree that keeps no hull.)
 5. The fixed point belongs to the capacity, and the capacity never falls below the weight.
 6. Sums of scores and of losses, if the tree keeps them, are those of the entries to the last bit. For AUM the
-sum is
-   over the negatives above the reference, less the positives below it, for any reference.
+   sum is over the negatives above the reference, less the positives below it, for any reference.
 
 How the tree works and why it is fast: docs/kernel.md. The modules in reading order: `layout` (the
 records), `bucket`, `bridge`, `balance`, `update`; then `build`, `query`, `sums`, `rows` and `slide`.
@@ -40,8 +37,8 @@ from ..arrays import FloatArray, Int64Array
 from ..errors import InputError
 from ..events.tree_inputs import as_counts, as_labels, as_scores
 from .layout import MAX_WEIGHT, scores_of
-from .query import MassCrossing, find_crossing, list_hull, rank_scores, roc_points, select_scores
-from .rows import Ask, read_row, scan
+from .query import MassCrossing, find_crossing, list_hull, rank_scores, roc_point, select_scores
+from .rows import Ask, read_row, scan_hull
 from .store import NOTHING, TreeStore, empty_rows
 from .subset import list_subset, thin_hull
 
@@ -121,7 +118,7 @@ class ScoreTree(TreeStore):
         ([0, 2, 4, 5], [0, 0, 1, 2])
         """
         x, y = self._chain
-        count = list_hull(self._tree, x, y) if self.keeps_hull else scan(self._tree, self._chain)
+        count = list_hull(self._tree, x, y) if self.keeps_hull else scan_hull(self._tree, self._chain)
         return Hull(x[:count].copy(), y[:count].copy())
 
     def hull_subset(self, growth: float) -> tuple[Hull, float]:
@@ -243,20 +240,15 @@ class ScoreTree(TreeStore):
         >>> ScoreTree.from_sorted([1.0, 2.0, 3.0], [0, 1, 1], [2, 1, 0]).crossing(1, 1.5)
         MassCrossing(score=2.0, own_above=1.0, other_above=0.0, own=1.0, other=1.0)
         """
-        out = np.empty(5, np.int64)
-        find_crossing(self._tree, int(label), int(min(np.floor(mass), MAX_WEIGHT)), out)
-        own_above, other_above, own, other, key = out
-        if not own:
-            return None
-        score = float(scores_of(np.array([key]))[0])
-        return MassCrossing(score, float(own_above), float(other_above), float(own), float(other))
+        *masses, key = find_crossing(self._tree, int(label), int(min(np.floor(mass), MAX_WEIGHT)))
+        found = MassCrossing(float(scores_of(np.array([key]))[0]), *map(float, masses))
+        return found if found.own else None
 
     def placement(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> FloatArray:
         """Return the share of the other class that each event is ranked right against, ties half.
 
         A positive counts the negatives below it, a negative the positives above it; NaN if the other class is
         empty. The mean is the AUC. O(log k) each.
-        other class is empty. Its mean is the AUC. O(log k) each.
         """
         y = as_labels(labels)
         below, positives_below, tied, positives_tied = self.ranks(as_scores(scores, len(y))).T
@@ -284,9 +276,7 @@ class ScoreTree(TreeStore):
             raise InputError(f"{'tpr' if at_tpr else 'fpr'}: {share}; give a share from 0 to 1")
         if not self._has_both_classes():
             return None
-        out = np.empty(1)
-        roc_points(self._tree, at_tpr, np.array([float(share)]), out)
-        return float(out[0])
+        return roc_point(self._tree, at_tpr, float(share))
 
     def ranks(self, scores: FloatArray) -> Int64Array:
         """Return of each score: events below, positives below, events tied, positives tied. O(log k) each."""

@@ -19,7 +19,18 @@ from ..kernels.compile import inlined
 from ..kernels.records import at, whole
 from .balance import free_bucket, free_node, is_full, rebalance, replace_child, shrink, split
 from .bridge import pass_bridge
-from .bucket import INFINITY, Change, close_slot, open_slot, pairs_of_run, repair_hull, slot_of, weigh_slot
+from .bucket import (
+    INFINITY,
+    Change,
+    by_class,
+    close_slot,
+    entry_of,
+    open_slot,
+    pairs_of_run,
+    repair_hull,
+    slot_of,
+    weigh_slot,
+)
 from .layout import FAR, LEFT, NO_PLACE, RIGHT, Tree, hull_loss, parent_of
 from .sums import note_event
 
@@ -70,13 +81,6 @@ def find_bucket(tree: Tree, key: int, hint: int) -> int:
 def is_slot_of(bucket: Any, slot: int, key: int) -> bool:
     """Whether the slot holds the entry of a key."""
     return (slot <= bucket.count) and bucket.key[slot] == key
-
-
-@inlined
-def by_class(label: int, weight: int, positives: int) -> tuple[int, int]:
-    """Split a weight with its positives into the event's own class and the other class."""
-    negatives = weight - positives
-    return (positives, negatives) if label != 0 else (negatives, positives)
 
 
 @inlined
@@ -229,11 +233,7 @@ def update(tree: Tree, key: int, label: int, sign: int, hint: int) -> int:
     bucket = tree.buckets[at(index)]
     tied = Tied(whole(0), whole(0))
     if is_entry:
-        own, other = by_class(
-            label,
-            whole(bucket.weight[slot]) - bucket.weight[slot - 1],
-            whole(bucket.positives[slot]) - bucket.positives[slot - 1],
-        )
+        own, other = by_class(label, *entry_of(bucket, slot))
         tied = Tied(own - whole(sign < 0), other)
     if (sign < 0) & ((not is_entry) | (tied.own < 0)):
         return whole(NOT_FOUND)

@@ -21,14 +21,12 @@ from ..measures.steps import ENTERS, ROW_DUE, Steps
 from .layout import SLOTS, keys_of, scores_of
 from .rows import Ask
 from .slide import COURSE, HELD, NEEDS_RING, Ring
-from .store import NOTHING, checked_capacity, empty_rows, refuse_stop
+from .store import NO_ROWS, NOTHING, checked_capacity, empty_rows, refuse_stop
 from .tree import RANKING, ScoreTree
 from .update import NO_HINT
 
 BRIDGES_FROM = 60
 """How many strides a window must hold for bridges to cost less than scans."""
-
-_NO_ROWS = empty_rows(0)
 
 
 def keeps_hull_for(window: int, stride: int) -> bool:
@@ -110,12 +108,9 @@ class ScoreWindow:
         course = self._course
         course["event"] = 0
         course["row"] = 0
-        rows = _NO_ROWS if ask is None else empty_rows(int(np.count_nonzero(steps.flags & ROW_DUE)))
+        rows = NO_ROWS if ask is None else empty_rows(int(np.count_nonzero(steps.flags & ROW_DUE)))
         while True:
-            code = self._tree.run(
-                labels, scores, 1, self._ring, steps.leaving, steps.flags, steps.shifts, ask or NOTHING,
-                rows,
-            )  # fmt: skip
+            code = self._tree.run(labels, scores, self._ring, steps, ask or NOTHING, rows)
             if code != NEEDS_RING:
                 break
             self._grow_ring()

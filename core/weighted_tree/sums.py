@@ -69,10 +69,7 @@ def keep_hull(tree: Forest, run: Any, edges: int) -> int:
         state.pool_end += room
     begin = run.edges
     for i in range(edges):
-        source, target = tree.scratch[at(i)], tree.pool[at(begin + i)]
-        target.key = source.key
-        target.mass[0] = source.mass[0]
-        target.mass[1] = source.mass[1]
+        tree.pool[at(begin + i)] = tree.scratch[at(i)]
     run.edge_count = edges
     return DONE
 

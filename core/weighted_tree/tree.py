@@ -8,11 +8,9 @@ weights of 1 both trees give the same values.
 Invariants, each recomputed by `check_invariants()`:
 
 1. Entries ascend by score; equal scores are one entry. An entry has at least one event, and a class without
-events
-   at an entry has a mass of exactly 0 there.
+   events at an entry has a mass of exactly 0 there.
 2. The tree is a B+-tree: all leaves have one depth, and no leaf is empty; every leaf, node and tie is in the
-tree or
-   free.
+   tree or free.
 3. The sums in a fresh leaf or node are those of its run's entries: masses, pairs, spreads, squares, reaches,
    hull. A node is never fresher than its children.
 4. The mass of a tied entry lies within `lost` of the sum of its weights; `needs_rebuild` says when `lost` is

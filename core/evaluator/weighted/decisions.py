@@ -159,6 +159,7 @@ def apply_weighted(
     changes       filled; must have room for every event that enters or leaves
     """
     flags, leaving, shifts = steps.flags, steps.leaving, steps.shifts
+    times: Any = columns.times
     capacity = len(ring.labels)
     fades = len(heads) > 0
     row = made = 0
@@ -194,7 +195,7 @@ def apply_weighted(
             ring.hits[slot] = hits | (FED_HIT if flags[step] & FED else 0)
             ring.scores[slot], ring.weights[slot] = columns.scores[step], columns.weights[step]
             if len(ring.times) > 0:
-                ring.times[slot] = columns.times[step]
+                ring.times[slot] = times[step]
             weigh(ring, slot, 1, counters, classes, masses)
             classes[LAST_SEEN, label] = counters[SEQ]
             counters[LAST_LABEL] = label

@@ -219,7 +219,8 @@ class WeightedWindow:
             progress = self._ranking.take_rows(Batch(*self._events(slots), signs), plan, placed)
             if not progress.needs_rebuild:
                 return
-            slots, signs, placed = (column[progress.events :] for column in (slots, signs, placed))
+            slots, signs = slots[progress.events :], signs[progress.events :]
+            placed = placed[progress.events :]
             plan = RowPlan(*(column[progress.rows :] for column in plan))
             plan = plan._replace(ends=plan.ends - progress.events)
             self._rebuild(np.flatnonzero(self._held_before(slots, signs)))

@@ -25,8 +25,8 @@ from sliding_window import SlidingWindow
 
 ENTRIES = {
     score_tree_build: ["build", "list_entries"],
-    score_tree_query: ["list_hull", "rank_scores", "select_scores", "roc_points"],
-    score_tree_rows: ["read_row", "scan"],
+    score_tree_query: ["list_hull", "rank_scores", "select_scores", "roc_point"],
+    score_tree_rows: ["read_row", "scan_hull"],
     score_tree_slide: ["slide"],
     score_tree_subset: ["list_subset", "thin_hull"],
     score_tree_sums: ["begin_sums"],
