@@ -14,7 +14,7 @@ from ..kernels.compile import inlined, kernel
 from ..kernels.records import at, whole
 from .bridge import find_bridge
 from .bucket import clear, pairs_of_run, renew_hull
-from .layout import BUCKET_CAPACITY, LEFT, MERGE_BELOW, MERGED_AT_MOST, NO_PLACE, PAD_KEY, RIGHT, Tree
+from .layout import LEFT, MERGE_BELOW, MERGED_AT_MOST, NO_PLACE, PAD_KEY, RIGHT, Tree
 
 
 @inlined
@@ -248,12 +248,6 @@ def merge(tree: Tree, place: int) -> None:
     free_bucket(tree, upper_index)
     free_node(tree, place)
     rebalance(tree, above)
-
-
-@inlined
-def is_full(bucket: Any) -> bool:
-    """Whether a bucket must be split before a new entry goes into it."""
-    return bucket.count == BUCKET_CAPACITY
 
 
 @inlined

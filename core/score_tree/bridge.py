@@ -171,7 +171,6 @@ def find_bridge(tree: Tree, place: int) -> None:
     state = tree.state[0]
     if state.keeps_hull == 0:
         return
-    state.searches += 1
     node = tree.nodes[at(place)]
     junction = whole(node.weight[LEFT])
     right_child = whole(node.child[RIGHT])

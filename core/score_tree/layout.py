@@ -116,7 +116,6 @@ _STATE_FIELDS: list[Any] = [
     ("scale", "f8"),  # fixed point of every loss: 2^61 / capacity rounded up to a power of two
     ("follows_weight", "i8"),  # 1: a row states losses in the fixed point of the weight, not of the capacity
     ("curvature", "f8"),  # the cost density, see `edge_loss`
-    ("searches", "i8"),  # bridge searches so far
     ("keeps_area", "i8"),  # 1: `sums` holds the sums of AUM, with the next three fields (sums.py)
     ("reference", "i8"),  # the key between the two sums of AUM, as of the last row that asked
     ("negatives_above", "i8"),

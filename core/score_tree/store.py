@@ -199,11 +199,6 @@ class TreeStore:
         return sum(int(a.nbytes) for a in (*self._tree, *self._chain))
 
     @property
-    def bridge_searches(self) -> int:
-        """Bridges searched so far, beyond those verified in O(1)."""
-        return int(self._state["searches"])
-
-    @property
     def keeps_hull(self) -> bool:
         """Whether bridges are kept; set it to change that, O(k)."""
         return bool(self._state["keeps_hull"])

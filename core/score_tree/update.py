@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ..kernels.bits import bits_below
 from ..kernels.compile import inlined
 from ..kernels.records import at, whole
-from .balance import free_bucket, free_node, is_full, rebalance, replace_child, shrink, split
+from .balance import free_bucket, free_node, rebalance, replace_child, shrink, split
 from .bridge import pass_bridge
 from .bucket import (
     INFINITY,
@@ -31,7 +31,7 @@ from .bucket import (
     slot_of,
     weigh_slot,
 )
-from .layout import FAR, LEFT, NO_PLACE, RIGHT, Tree, hull_loss, parent_of
+from .layout import BUCKET_CAPACITY, FAR, LEFT, NO_PLACE, RIGHT, Tree, hull_loss, parent_of
 from .sums import note_event
 
 NO_HINT = -1
@@ -226,7 +226,7 @@ def update(tree: Tree, key: int, label: int, sign: int, hint: int) -> int:
     index = find_bucket(tree, key, hint)
     slot = slot_of(tree.buckets[at(index)], key)
     is_entry = is_slot_of(tree.buckets[at(index)], slot, key)
-    if (sign > 0) & (not is_entry) and is_full(tree.buckets[at(index)]):
+    if (sign > 0) & (not is_entry) and tree.buckets[at(index)].count == BUCKET_CAPACITY:
         split(tree, index)
         index = descend(tree, state.root, key)
         slot = slot_of(tree.buckets[at(index)], key)

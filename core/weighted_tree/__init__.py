@@ -2,5 +2,5 @@
 
 `tree` (`WeightedTree`) is the face; `store` checks and holds its events; `layout` says what lies where.
 `update` inserts and removes, with `balance`; `build` makes a tree at once; `sums` keeps the sums and hulls;
-`query`, `hull`, `rows`, `answers` and `measures` read them. `check` checks every invariant.
+`query`, `hull`, `rows` and `measures` read them. `check` checks every invariant.
 """

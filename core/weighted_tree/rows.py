@@ -1,4 +1,4 @@
-"""Batches of weighted events, with the rows that fall due in them, in one compiled loop.
+"""Batches of weighted events, with the rows that fall due in them, in one compiled loop; single questions.
 
 A row is written from the sums and the hull of the root, and by one descent or two: O(hull) and O(log k), once
 the stale part of the tree has been summed again.
@@ -23,6 +23,7 @@ from .layout import (
     FAINT,
     FRESH,
     LOSS_ALLOWED,
+    MASSES,
     SQUARES_ALLOWED,
     TINY_TOTAL,
     Forest,
@@ -41,6 +42,10 @@ ONE_EVENT = 1e-9
 """An effective size at most this much above 1 is the size of one event."""
 END = 2.0**-40
 """A number nearer to the largest float than this share of it is null or not by rounding."""
+
+
+ASK_NOTHING, ASK_AUC, ASK_TPR, ASK_FPR, ASK_COST, ASK_AUM, ASK_KS, ASK_REBUILD = range(8)
+"""Questions. ASK_NOTHING only brings all sums up to date."""
 
 
 class RowAsk(NamedTuple):
@@ -341,3 +346,41 @@ def run_batch(tree: Forest, batch: Batch, ask: RowAsk, plan: RowPlan, placements
         if code != DONE:
             return code
         course[0] = event + 1
+
+
+@entry
+def answer(tree: Forest, question: int, value: float) -> tuple[int, float, float]:
+    """Answer a question about a value; return DONE, or the code of what is needed first, and the answer.
+
+    Only the answer to ASK_KS has two numbers.
+    """
+    code = refresh(tree, MASSES if question == ASK_REBUILD else FRESH)
+    first = second = 0.0
+    if code != DONE or question == ASK_NOTHING:
+        return code, first, second
+    state = tree.state[0]
+    run = root_run(tree)
+    top = common_exponent(tree)
+    scale_n = times_power(1.0, state.exponent[0] - top)
+    scale_p = times_power(1.0, state.exponent[1] - top)
+    if question == ASK_REBUILD:
+        first = 1.0 if wants_rebuild(tree) else 0.0
+    elif question == ASK_AUC:
+        first = min(1.0, run.pairs / run.mass[0] / run.mass[1])
+    elif question == ASK_KS:
+        first, second, _ = kolmogorov_smirnov(tree)
+    elif question == ASK_AUM:
+        area, power = area_under_min(tree, scale_n, scale_p)
+        first = times_power(area, top + power)
+    elif question == ASK_COST:
+        first, _ = cost_threshold(tree, value, scale_n, scale_p)
+    else:
+        first, _ = point_of_roc(tree, value, whole(1) if question == ASK_FPR else whole(0))
+    return code, first, second
+
+
+@entry
+def place_scores(tree: Forest, labels: Any, scores: Any, out: Any) -> None:
+    """Fill `out` with the placement of each event among the events in the tree."""
+    for i in range(len(scores)):
+        out[i] = placement(tree, whole(labels[i]), scores[i] + 0.0)

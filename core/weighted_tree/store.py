@@ -12,11 +12,10 @@ from ..arrays import FloatArray, Int8Array, Int64Array
 from ..errors import InputError, MissingEventError
 from ..events.tree_inputs import as_labels, as_scores, writeable
 from ..kernels.records import empty_records, for_kernels
-from .answers import answer
 from .build import build, group_events, leaves_needed, list_entries, nodes_needed, ties_of
 from .check import check
 from .layout import EDGE, ENTRY, ROOM_AHEAD, SLOTS, Forest, empty_forest
-from .rows import NO_ROWS, Batch, RowAsk, RowPlan, run_batch
+from .rows import NO_ROWS, Batch, RowAsk, RowPlan, answer, run_batch
 from .update import DONE, MISSING, NEEDS_POOL, NEEDS_REBUILD, NEEDS_ROOM, NEEDS_SCALE, NEEDS_TIED, exponent_of
 
 NOTHING = RowAsk(0.0, 0.0, 0.5, 0, 0.0, -1.0, 0)
@@ -195,10 +194,10 @@ class WeightedStore:
     ) -> None:
         """Let events enter (sign 1) and leave (-1), in order. O(log k) each, in one compiled call.
 
-        An event leaves with the weight it came with. placements: float64, one an event, filled where one
-        enters with its placement (`placement`) among those before it.
+        An event leaves with the weight it came with. placements: a float64 array with an element for each
+        event; an event that enters writes its placement among the events before it (`placement`).
 
-        Raises MissingEventError if one that leaves is not there; the tree then holds what it held.
+        Raises MissingEventError if an event that leaves is not there; the tree then holds what it held.
         """
         y = as_labels(labels)
         s, w = as_finite_scores(scores, len(y)), as_weights(weights, len(y))

@@ -119,13 +119,6 @@ def moved(mass: float, source: float, target: float, power: int) -> float:
     return mass * (target - source)
 
 
-@inlined
-def reach_apart(run: Any, label: int, reach: tuple[float, int]) -> None:
-    """Store a reach and the power of two of its units in a run."""
-    run.reach[label] = reach[0]
-    run.reach_power[label] = reach[1]
-
-
 @kernel
 def leaf_reach(leaf: Any, label: int, end: float, reach: float) -> tuple[float, int]:
     """Compute the reach of a leaf, in units in which it is a float with all its digits."""
@@ -248,9 +241,9 @@ def sum_leaf(tree: Forest, index: int) -> int:
     write_pair(run.cross, cross_n, cross_p)
     write_pair(run.reach, reach_n, reach_p)
     if is_apart(reach_n, negatives):
-        reach_apart(run, 0, leaf_reach(leaf, whole(0), low, reach_n))
+        run.reach[0], run.reach_power[0] = leaf_reach(leaf, whole(0), low, reach_n)
     if is_apart(reach_p, positives):
-        reach_apart(run, 1, leaf_reach(leaf, whole(1), high, reach_p))
+        run.reach[1], run.reach_power[1] = leaf_reach(leaf, whole(1), high, reach_p)
     run.faint = faint
     run.state = FRESH
     return DONE
@@ -327,9 +320,9 @@ def sum_node(tree: Forest, index: int, runs: Any) -> int:
     write_pair(run.cross, cross_n, cross_p)
     write_pair(run.reach, reach_n, reach_p)
     if (apart != 0) | is_apart(reach_n, negatives):
-        reach_apart(run, 0, node_reach(node, runs, whole(0)))
+        run.reach[0], run.reach_power[0] = node_reach(node, runs, whole(0))
     if (apart != 0) | is_apart(reach_p, positives):
-        reach_apart(run, 1, node_reach(node, runs, whole(1)))
+        run.reach[1], run.reach_power[1] = node_reach(node, runs, whole(1))
     run.faint = faint
     run.state = FRESH
     return DONE
@@ -347,11 +340,11 @@ def refresh_place(tree: Forest, level: int, place: int, wanted: int) -> int:
         sum_leaf_masses(tree.leaves[at(place)], run)
         return DONE
     node = tree.nodes[at(place)]
+    runs = tree.node_runs if level > 1 else tree.leaf_runs
     for i in range(node.count):
         code = refresh_place(tree, level - 1, whole(node.child[i]), wanted)
         if code != DONE:
             return code
-    runs = tree.node_runs if level > 1 else tree.leaf_runs
     if wanted == FRESH:
         return sum_node(tree, place, runs)
     sum_node_masses(node, run, runs)

@@ -43,19 +43,8 @@ from ..rows.columns import NUMBER_COLUMNS
 from ..score_tree.query import MassCrossing
 from ..score_tree.tree import KolmogorovSmirnov
 from ..settings.measures import MEASURES
-from .answers import (
-    ASK_AUC,
-    ASK_AUM,
-    ASK_COST,
-    ASK_FPR,
-    ASK_KS,
-    ASK_NOTHING,
-    ASK_REBUILD,
-    ASK_TPR,
-    place_scores,
-)
+from . import rows
 from .query import crossing_of_class, masses_around, score_at_positives
-from .rows import NO_EVENTS, RowAsk, one_row
 from .store import NO_FLOATS, NOTHING, WeightedStore, as_finite_scores
 
 
@@ -101,11 +90,11 @@ class WeightedTree(WeightedStore):
         1e20 times the others came to the score of others and left; and where the weights that set the scale
         have gone, so that what remains may have been rounded away.
         """
-        return bool(self._answer(ASK_REBUILD)[0])
+        return bool(self._answer(rows.ASK_REBUILD)[0])
 
     def auc(self) -> float | None:
         """Return the area under the ROC curve, ties half; None without both classes."""
-        return self._answer(ASK_AUC)[0] if self._has_both_classes() else None
+        return self._answer(rows.ASK_AUC)[0] if self._has_both_classes() else None
 
     def interval(self, z: float = 1.959963984540054) -> tuple[float, float] | None:
         """Return DeLong's interval, z standard errors to both sides, by effective sample sizes.
@@ -128,7 +117,7 @@ class WeightedTree(WeightedStore):
 
     def held_hull(self) -> WeightedHull:
         """Return the same hull with each class in a scale of its own, which cannot overflow."""
-        self._answer(ASK_NOTHING)
+        self._answer(rows.ASK_NOTHING)
         run = self._root
         begin, count = int(run["edges"]), int(run["edge_count"])
         edges = self._forest.pool[begin : begin + count] if len(self) else self._forest.pool[:0]
@@ -149,21 +138,21 @@ class WeightedTree(WeightedStore):
         """
         if not self._has_both_classes():
             return None
-        return KolmogorovSmirnov(*self._answer(ASK_KS))
+        return KolmogorovSmirnov(*self._answer(rows.ASK_KS))
 
     def tpr_at_fpr(self, fpr: float) -> float | None:
         """Return the TPR at a FPR: linear between ROC points, upper end of a vertical step. O(log k)."""
-        return self._share(ASK_TPR, "fpr", fpr)
+        return self._share(rows.ASK_TPR, "fpr", fpr)
 
     def fpr_at_tpr(self, tpr: float) -> float | None:
         """Return the FPR at a TPR: linear between ROC points, left end of a horizontal step. O(log k)."""
-        return self._share(ASK_FPR, "tpr", tpr)
+        return self._share(rows.ASK_FPR, "tpr", tpr)
 
     def cost_threshold(self, cost: float) -> float | None:
         """Return the smallest score whose PAV value is at least the cost of a false positive, else +inf."""
         if not 0.0 < cost < 1.0:
             raise InputError(f"cost: {cost}; give a cost of a false positive between 0 and 1")
-        return self._answer(ASK_COST, float(cost))[0] if self._has_both_classes() else None
+        return self._answer(rows.ASK_COST, float(cost))[0] if self._has_both_classes() else None
 
     def calibrated(self, scores: npt.ArrayLike) -> FloatArray:
         """Return the calibrated probability of each score: the PAV value at the largest held score up to it.
@@ -192,12 +181,12 @@ class WeightedTree(WeightedStore):
         y = as_labels(labels)
         s = as_finite_scores(scores, len(y))
         out = np.empty(len(y))
-        place_scores(self._forest, y, s, out)
+        rows.place_scores(self._forest, y, s, out)
         return out
 
     def aum(self) -> float | None:
         """Return the area under min(FP, FN) over thresholds, in mass times score; None for one class."""
-        return self._answer(ASK_AUM)[0] if self._has_both_classes() else None
+        return self._answer(rows.ASK_AUM)[0] if self._has_both_classes() else None
 
     def masses_below(self, score: float) -> tuple[float, float]:
         """Return the masses of (negatives, positives) strictly below a score. O(log k)."""
@@ -240,7 +229,7 @@ class WeightedTree(WeightedStore):
         return bool((self._state["events"] > 0).all())
 
     def _mass(self, label: int) -> float:
-        self._answer(ASK_NOTHING)
+        self._answer(rows.ASK_NOTHING)
         return float(np.ldexp(self._root["mass"][label], self._exponents[label]))
 
     def _share(self, question: int, name: str, share: float) -> float | None:
@@ -248,12 +237,12 @@ class WeightedTree(WeightedStore):
             raise InputError(f"{name}: {share}; give a share from 0 to 1")
         return self._answer(question, float(share))[0] if self._has_both_classes() else None
 
-    def _row(self, ask: RowAsk) -> FloatArray:
+    def _row(self, ask: rows.RowAsk) -> FloatArray:
         """Return the measures of one row, as far as they are not null for want of a rebuild."""
         numbers = np.full(len(NUMBER_COLUMNS), np.nan)
-        plan = one_row(numbers, np.zeros(len(MEASURES), np.int8))
+        plan = rows.one_row(numbers, np.zeros(len(MEASURES), np.int8))
         changes = int(self._state["changes"])
         self._state["changes"] = 0  # nobody has the events: what rounding may have decided, it does
-        self.run(NO_EVENTS, ask, plan, NO_FLOATS, np.zeros(2, np.int64))
+        self.run(rows.NO_EVENTS, ask, plan, NO_FLOATS, np.zeros(2, np.int64))
         self._state["changes"] = changes
         return numbers[slots.MEASURES :]

@@ -98,18 +98,14 @@ class WeightedWindow:
             rows.reasons[:, RANKING] = NO_POSITIVE_CLASS
 
     def _take_in_parts(self, columns: Columns, steps: Steps, rows: Rows, placements: FloatArray) -> None:
-        count, row = len(steps.flags), 0
+        count = len(steps.flags)
         moving = np.flatnonzero(steps.shifts).tolist() if len(steps.shifts) else []  # slots of the ring
         stops = sorted({0, *moving, *range(0, count, _AT_ONCE), count})
         for start, end in pairwise(stops):
-            part = steps.part(start, end)
-            due = int(np.count_nonzero(part.flags & ROW_DUE)) if len(rows) else 0
-            ones = np.broadcast_to(np.ones(1), end - start)
-            self._follow(
-                columns.part(start, end), ones, np.broadcast_to(_ZERO, end - start), part,
-                rows[row : row + due], placements[start:end],
-            )  # fmt: skip
-            row += due
+            ones, zeros = np.broadcast_to(np.ones(1), end - start), np.broadcast_to(_ZERO, end - start)
+            rows = self._follow(
+                columns.part(start, end), ones, zeros, steps.part(start, end), rows, placements[start:end]
+            )
 
     def _take_fading(self, columns: Columns, steps: Steps, greatest: int, rows: Rows) -> None:
         if columns.times is not None and not self.is_timed:
@@ -129,7 +125,7 @@ class WeightedWindow:
         inflated *= digits
         levels = np.where(enters, halved + np.maximum(powers, _LEAST_POWER), _NO_SHIFT)
         halved += powers
-        start = row = 0
+        start = 0
         while start < len(ticks):
             if enters[start] and levels[start] >= self.shift:
                 ahead_by = min(_HEADROOM, max(8, 1_014 - int(powers[start])))
@@ -141,13 +137,10 @@ class WeightedWindow:
             part = steps.part(start, end)
             if not (stays := (piece.weights >= _FADED) | ~enters[start:end]).all():
                 part = part._replace(flags=np.where(stays, part.flags, part.flags & ~ENTERS).astype(np.int8))
-            due = int(np.count_nonzero(part.flags & ROW_DUE)) if len(rows) else 0
-            self._follow(
-                piece, units[start:end], periods[start:end] - self.shift, part, rows[row : row + due],
-                _NO_PLACEMENTS,
-            )  # fmt: skip
+            of_units = periods[start:end] - self.shift
+            rows = self._follow(piece, units[start:end], of_units, part, rows, _NO_PLACEMENTS)
             self._now = int(now[end - 1])
-            start, row = end, row + due
+            start = end
 
     def _inflation(self, ticks: Int64Array) -> tuple[FloatArray, Int64Array]:
         """Return the inflated weight of an event of weight 1 at each tick: factors in [1, 2], exponents."""
@@ -172,12 +165,15 @@ class WeightedWindow:
         steps: Steps,
         rows: Rows,
         placements: FloatArray,
-    ) -> None:
-        """Apply steps with inflated weights; unit * 2^exponent counts 1 in a row after each step.
+    ) -> Rows:
+        """Apply steps with inflated weights; return `rows` without those that fell due, which are written.
 
-        If placements are wanted, no event leaves after the first step.
+        unit * 2^exponent counts 1 in a row after each step. If placements are wanted, no event leaves after
+        the first step.
         """
         enters = steps.flags & ENTERS != 0
+        due = np.flatnonzero(steps.flags & ROW_DUE) if len(rows) else _NO_ROWS
+        rows, later = rows[: len(due)], rows[len(due) :]
         before_leaving = np.nan
         if len(placements) and steps.leaving[0]:
             before_leaving = self.placement(int(columns.labels[0]), float(columns.scores[0]))
@@ -201,17 +197,17 @@ class WeightedWindow:
                 rows.integers[some, _START] = self._ring.times[changes.oldest[some]]
                 rows.integers[some, _END] = self._ring.times[changes.newest[some]]
         if self._positive < 0:
-            return
+            return later
         placed = np.empty(made) if len(placements) else _NO_PLACEMENTS
         if len(placements) and self._ranking.tree.needs_rebuild:
             self._rebuild(np.flatnonzero(self._held_before(slots, signs)))
-        due = np.flatnonzero(steps.flags & ROW_DUE) if len(rows) else _NO_ROWS
         plan = RowPlan(changes.ends, 1.0 / units[due], -exponents[due], rows.numbers, rows.reasons)
         self._write_rows(slots, signs, plan, placed)
         if len(placements):
             placements[enters] = placed[signs > 0]
             if steps.leaving[0]:
                 placements[0] = before_leaving
+        return later
 
     def _write_rows(self, slots: Int64Array, signs: Int8Array, plan: RowPlan, placed: FloatArray) -> None:
         """Apply changes to the ranking, and write the rows of a plan."""

@@ -17,7 +17,6 @@ from rocsteady.core.rows.columns import DEGENERATE, NUMBER_COLUMNS, ONE_CLASS, O
 from rocsteady.core.settings.costs import BetaCost, SeverityCost, UniformCost
 from rocsteady.core.settings.evaluator import EvaluatorSettings
 from rocsteady.core.settings.measures import MEASURES
-from rocsteady.core.weighted_tree import answers as tree_answers
 from rocsteady.core.weighted_tree import build as weighted_tree_build
 from rocsteady.core.weighted_tree import measures as weighted_measures
 from rocsteady.core.weighted_tree import query as weighted_tree_query
@@ -360,7 +359,7 @@ def test_every_kernel_is_compiled_once_whatever_is_handed_in() -> None:
     for settings in SETTINGS.values():
         row_of(WeightedRanking(settings, labels, scores, weights))
     for kernel in (
-        *(weighted_tree_rows.run_batch, tree_answers.answer, tree_answers.place_scores),
+        *(weighted_tree_rows.run_batch, weighted_tree_rows.answer, weighted_tree_rows.place_scores),
         *(weighted_tree_query.masses_around, weighted_tree_query.score_at_positives),
         *(weighted_tree_build.group_events, weighted_tree_build.build, weighted_tree_build.list_entries),
         *(weighted_measures.partial_auc, weighted_measures.average_precision),
