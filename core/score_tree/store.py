@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import FloatArray, Int8Array, Int64Array
+from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array, Int64Array
 from ..errors import CapacityError, InputError, MissingEventError
 from ..events.tree_inputs import as_counts, as_labels, as_scores
 from ..kernels.exact_sums import SUM_CHUNKS
@@ -37,8 +37,7 @@ COST_CURVATURE = {(2, 2): 1.0, (1, 1): 0.0}
 """The cost densities Beta(a, b) whose loss the tree keeps; others are summed over `hull()`."""
 
 NOTHING = Ask(0, 0, 0, 0, 0, 0.01, 0.5)
-_NOBODY: Int64Array = np.empty(0, np.int64)
-_NO_STEPS = Steps(_NOBODY, np.empty(0, np.int8), _NOBODY, _NOBODY)
+_NO_STEPS = Steps(NO_INT64, NO_INT8, NO_INT64, NO_INT64)
 
 
 class Entries(NamedTuple):
@@ -101,7 +100,7 @@ class TreeStore:
             )
         self._cost = cost
         self._follows_weight = follows_weight
-        self._load(Entries(np.empty(0), _NOBODY, _NOBODY), checked_capacity(capacity), keeps_hull)
+        self._load(Entries(NO_FLOATS, NO_INT64, NO_INT64), checked_capacity(capacity), keeps_hull)
 
     @classmethod
     def from_sorted(

@@ -16,6 +16,7 @@ from ..arrays import FloatArray, Int8Array
 from ..errors import InputError
 from ..events.tree_inputs import as_labels, as_scores
 from ..kernels.records import empty_records, zero_record
+from ..kernels.rings import unrolled
 from ..measures.loss import LEAST_CAPACITY
 from ..measures.steps import ENTERS, ROW_DUE, Steps
 from .layout import SLOTS, keys_of, scores_of
@@ -120,8 +121,7 @@ class ScoreWindow:
     def to_arrays(self) -> tuple[Int8Array, FloatArray]:
         """Return the labels and scores of the window, oldest first. O(k)."""
         course = self._course
-        order = (int(course["oldest"]) + np.arange(int(course["held"]))) % len(self._ring.events)
-        events = self._ring.events[order]
+        events = unrolled(self._ring.events, int(course["oldest"]), int(course["held"]))
         return events["label"].astype(np.int8), scores_of(events["key"])
 
     def load(self, labels: npt.ArrayLike, scores: npt.ArrayLike) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import FloatArray, Int8Array
+from ..arrays import NO_FLOATS, NO_INT8, NO_INT64, FloatArray, Int8Array
 from ..kernels.compile import entry, inlined, kernel
 from ..kernels.records import at, whole
 from ..rows import slots
@@ -79,10 +79,8 @@ class Batch(NamedTuple):
     signs: Any
 
 
-NO_ROWS = RowPlan(
-    np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64), np.empty((0, 0)), np.empty((0, 0), np.int8)
-)
-NO_EVENTS = Batch(np.empty(0, np.int8), np.empty(0), np.empty(0), np.empty(0, np.int8))
+NO_ROWS = RowPlan(NO_INT64, NO_FLOATS, NO_INT64, np.empty((0, 0)), np.empty((0, 0), np.int8))
+NO_EVENTS = Batch(NO_INT8, NO_FLOATS, NO_FLOATS, NO_INT8)
 
 
 def one_row(numbers: FloatArray, reasons: Int8Array, scale: float = 1.0, exponent: int = 0) -> RowPlan:

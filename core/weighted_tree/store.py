@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import FloatArray, Int8Array, Int64Array
+from ..arrays import NO_FLOATS, FloatArray, Int8Array, Int64Array
 from ..errors import InputError, MissingEventError
 from ..events.tree_inputs import as_labels, as_scores, writeable
 from ..kernels.records import empty_records, for_kernels
@@ -19,7 +19,6 @@ from .rows import NO_ROWS, Batch, RowAsk, RowPlan, answer, run_batch
 from .update import DONE, MISSING, NEEDS_POOL, NEEDS_REBUILD, NEEDS_ROOM, NEEDS_SCALE, NEEDS_TIED, exponent_of
 
 NOTHING = RowAsk(0.0, 0.0, 0.5, 0, 0.0, -1.0, 0)
-NO_FLOATS: FloatArray = np.empty(0)
 _RECORDS = {"leaves": ("leaves", "leaf_runs"), "nodes": ("nodes", "node_runs"), "tied": ("tied",)}
 
 

@@ -35,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..arrays import FloatArray
+from ..arrays import NO_FLOATS, FloatArray
 from ..errors import InputError
 from ..events.tree_inputs import as_labels, as_scores
 from ..rows import slots
@@ -45,7 +45,7 @@ from ..score_tree.tree import KolmogorovSmirnov
 from ..settings.measures import MEASURES
 from . import rows
 from .query import crossing_of_class, masses_around, score_at_positives
-from .store import NO_FLOATS, NOTHING, WeightedStore, as_finite_scores
+from .store import NOTHING, WeightedStore, as_finite_scores
 
 
 class WeightedHull(NamedTuple):

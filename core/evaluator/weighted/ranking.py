@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...arrays import FloatArray, Int8Array
+from ...arrays import NO_FLOATS, FloatArray, Int8Array
 from ...errors import InputError, MissingEventError
 from ...measures.at_row import (
     OF_ENTRIES,
@@ -37,7 +37,6 @@ from ...weighted_tree.measures import (
     probability_losses,
 )
 from ...weighted_tree.rows import NO_EVENTS, NO_ROWS, RAREST, Batch, RowAsk, RowPlan, one_row
-from ...weighted_tree.store import NO_FLOATS
 from ...weighted_tree.tree import WeightedTree
 from ...weighted_tree.update import MISSING, NEEDS_REBUILD
 from ..ranking import z_of

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import FloatArray, Int8Array, Int64Array
+from ...arrays import NO_FLOATS, NO_INT64, FloatArray, Int8Array, Int64Array
 from ...events.times import NO_TIME
 from ...kernels.exact_sums import SUM_CHUNKS
 from ...kernels.rings import FIRST_CAPACITY
@@ -50,8 +50,6 @@ _AT_ONCE = 16_384
 """Steps applied in one call of a kernel: the ring has room for so many beside the events held."""
 
 _DECISIONS = frozenset(MEASURES[MEASURES.index("tp") :])
-_NO_PLACEMENTS: FloatArray = np.empty(0)
-_NO_ROWS: Int64Array = np.empty(0, np.int64)
 _ZERO: Int64Array = np.zeros(1, np.int64)
 
 
@@ -138,7 +136,7 @@ class WeightedWindow:
             if not (stays := (piece.weights >= _FADED) | ~enters[start:end]).all():
                 part = part._replace(flags=np.where(stays, part.flags, part.flags & ~ENTERS).astype(np.int8))
             of_units = periods[start:end] - self.shift
-            rows = self._follow(piece, units[start:end], of_units, part, rows, _NO_PLACEMENTS)
+            rows = self._follow(piece, units[start:end], of_units, part, rows, NO_FLOATS)
             self._now = int(now[end - 1])
             start = end
 
@@ -172,7 +170,7 @@ class WeightedWindow:
         the first step.
         """
         enters = steps.flags & ENTERS != 0
-        due = np.flatnonzero(steps.flags & ROW_DUE) if len(rows) else _NO_ROWS
+        due = np.flatnonzero(steps.flags & ROW_DUE) if len(rows) else NO_INT64
         rows, later = rows[: len(due)], rows[len(due) :]
         before_leaving = np.nan
         if len(placements) and steps.leaving[0]:
@@ -198,7 +196,7 @@ class WeightedWindow:
                 rows.integers[some, _END] = self._ring.times[changes.newest[some]]
         if self._positive < 0:
             return later
-        placed = np.empty(made) if len(placements) else _NO_PLACEMENTS
+        placed = np.empty(made) if len(placements) else NO_FLOATS
         if len(placements) and self._ranking.tree.needs_rebuild:
             self._rebuild(np.flatnonzero(self._held_before(slots, signs)))
         plan = RowPlan(changes.ends, 1.0 / units[due], -exponents[due], rows.numbers, rows.reasons)
@@ -333,7 +331,7 @@ class WeightedWindow:
         self.is_timed = times is not None and len(times) > 0
         self._ring = WeightedRing(
             held.labels, held.predictions, held.hits, held.scores, weights,
-            _NO_ROWS if times is None else times,
+            NO_INT64 if times is None else times,
         )  # fmt: skip
         self._load(np.arange(len(weights)))
 
