@@ -276,7 +276,7 @@ class ScoreTree(TreeStore):
             raise InputError(f"{'tpr' if at_tpr else 'fpr'}: {share}; give a share from 0 to 1")
         if not self._has_both_classes():
             return None
-        return roc_point(self._tree, at_tpr, float(share))
+        return float(roc_point(self._tree, at_tpr, float(share)))
 
     def ranks(self, scores: FloatArray) -> Int64Array:
         """Return of each score: events below, positives below, events tied, positives tied. O(log k) each."""

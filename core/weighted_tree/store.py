@@ -292,7 +292,7 @@ class WeightedStore:
         while True:
             code, first, second = answer(self._forest, question, value)
             if code == DONE:
-                return first, second
+                return float(first), float(second)
             tries += 1
             self._forest = with_larger_pool(self._forest, tries)
 

@@ -210,7 +210,7 @@ class WeightedTree(WeightedStore):
         """
         held = float(np.ldexp(float(mass), -self._exponents[1]))
         score = score_at_positives(self._forest, held, from_above, strictly)
-        return None if math.isnan(score) else score
+        return None if math.isnan(score) else float(score)
 
     def crossing(self, label: int, mass: float) -> MassCrossing | None:
         """Find the highest score s such that events of `label` with a score >= s have more than `mass`.
@@ -223,7 +223,9 @@ class WeightedTree(WeightedStore):
         exponents = [self._exponents[label], self._exponents[1 - label]] * 2
         held = float(np.ldexp(mass, -self._exponents[label]))
         score, *masses = crossing_of_class(self._forest, int(label), held)
-        return None if math.isnan(score) else MassCrossing(score, *np.ldexp(masses, exponents).tolist())
+        return (
+            None if math.isnan(score) else MassCrossing(float(score), *np.ldexp(masses, exponents).tolist())
+        )
 
     def _has_both_classes(self) -> bool:
         return bool((self._state["events"] > 0).all())
